@@ -1,0 +1,58 @@
+#include "common/base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *checked(void *pointer)
+{
+    if (!pointer) {
+        fputs("out of memory\n", stderr);
+        abort();
+    }
+    return pointer;
+}
+
+void *xmalloc(size_t size)
+{
+    return checked(malloc(size ? size : 1));
+}
+
+void *xcalloc(size_t count, size_t size)
+{
+    return checked(calloc(count ? count : 1, size ? size : 1));
+}
+
+void *xreallocarray(void *pointer, size_t count, size_t size)
+{
+    return checked(reallocarray(pointer, count ? count : 1, size ? size : 1));
+}
+
+char *xstrdup(const char *text)
+{
+    return checked(strdup(text));
+}
+
+char *xstrndup(const char *text, size_t length)
+{
+    return checked(strndup(text, length));
+}
+
+char *xvasprintf(const char *fmt, va_list args)
+{
+    char *text = NULL;
+
+    if (vasprintf(&text, fmt, args) < 0)
+        checked(NULL);
+    return text;
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    char *text = xvasprintf(fmt, args);
+    va_end(args);
+    return text;
+}

@@ -1,0 +1,30 @@
+#include "common/base/string_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+
+void string_list_add(struct string_list *list, const char *item)
+{
+    char *copy = xstrdup(item);
+
+    list->items = xreallocarray(list->items, list->count + 1, sizeof(*list->items));
+    list->items[list->count++] = copy;
+}
+
+bool string_list_has(const struct string_list *list, const char *item)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], item) == 0)
+            return true;
+    return false;
+}
+
+void string_list_done(struct string_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+    *list = (struct string_list){0};
+}

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/error.h"
+
+/*
+ * A text that grows up to a limit. Beyond the limit nothing more is added and @truncated is set, so
+ * that what a peer or a program sends can never take more memory than its reader meant to give.
+ */
+struct text {
+    char *chars; /* NUL-terminated; NULL while empty */
+    size_t length;
+    size_t capacity;
+    size_t limit;
+    bool truncated;
+};
+
+#define TEXT_INIT(limit_bytes)                                                                     \
+    {                                                                                              \
+        .limit = (limit_bytes)                                                                     \
+    }
+
+void text_add(struct text *text, const char *chars);
+void text_add_bytes(struct text *text, const char *bytes, size_t length);
+_printf_(2, 3) void text_addf(struct text *text, const char *fmt, ...);
+/* The characters so far, "" when empty. Borrowed. */
+const char *text_chars(const struct text *text);
+/* Hands the characters over and leaves the text empty. Caller frees. */
+char *text_take(struct text *text);
+void text_done(struct text *text);
+
+#define _cleanup_text_ _cleanup_(text_done)
+
+bool text_has_prefix(const char *chars, const char *prefix);
+bool text_has_suffix(const char *chars, const char *suffix);
+/* NULL counts as empty. */
+bool text_is_empty(const char *chars);
+bool text_is_utf8(const void *bytes, size_t length);
+
+/* Go's strconv.ParseBool: 1 t T TRUE true True 0 f F FALSE false False. */
+_must_check_ int text_parse_bool(const char *chars, bool *value, struct error *err);
+/* Decimal digits only: no sign, no space, no overflow. */
+_must_check_ int text_parse_u64(const char *chars, uint64_t *value, struct error *err);
+/* Optional sign, decimal digits. (Go's flags also take 0x10 and 010; nobody deploys these.) */
+_must_check_ int text_parse_i64(const char *chars, int64_t *value, struct error *err);
+/* Go's time.ParseDuration ("60s", "500ms", "1h2m3s", "-1.5h"), rounded to milliseconds; a bare
+ * number other than 0 is an error. */
+_must_check_ int text_parse_duration_ms(const char *chars, int64_t *ms, struct error *err);

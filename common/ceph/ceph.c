@@ -1,0 +1,253 @@
+#include "common/ceph/ceph.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/ceph/connections.h"
+
+#define NAME_LIMIT 4096 /* bytes of a pool's name */
+
+static int cluster_connect(struct ceph *ceph, struct call *call, const struct ceph_target *target,
+                           struct ceph_cluster **out, struct error *err)
+{
+    struct real_ceph *real = (struct real_ceph *)ceph;
+    struct connection *connection = NULL;
+    rados_t rados = NULL;
+
+    if (connections_join(real->connections, call, target, &connection, &rados, err) < 0)
+        return -1;
+    struct real_cluster *cluster = xcalloc(1, sizeof(*cluster));
+    *cluster = (struct real_cluster){
+        .base = {ceph->ops, xstrdup(target->cluster_id)},
+        .ceph = real,
+        .connection = connection,
+        .rados = rados,
+    };
+    *out = &cluster->base;
+    return 0;
+}
+
+static void cluster_disconnect(struct ceph_cluster *cluster)
+{
+    struct real_cluster *real = real_cluster(cluster);
+
+    connections_leave(real->ceph->connections, real->connection);
+    free(real->base.cluster_id);
+    free(real);
+}
+
+static int cluster_fsid(struct ceph_cluster *cluster, struct call *call, char **fsid,
+                        struct error *err)
+{
+    char text[64];
+    int result = rados_cluster_fsid(real_cluster(cluster)->rados, text, sizeof(text));
+
+    (void)call;
+    if (result < 0)
+        return error_set_errno(err, result, "read the fsid of cluster '%s'", cluster->cluster_id);
+    *fsid = xstrdup(text);
+    return 0;
+}
+
+static int pool_missing(const struct ceph_cluster *cluster, const char *what, struct error *err)
+{
+    return error_set(err, STATUS_NOT_FOUND, "cluster '%s' has no pool %s", cluster->cluster_id,
+                     what);
+}
+
+/* Opens a pool that exists: @io is taken over. */
+static int pool_finish(struct ceph_cluster *cluster, struct call *call, rados_ioctx_t io,
+                       const char *rados_namespace, struct ceph_pool **out, struct error *err)
+{
+    struct real_pool *pool = xcalloc(1, sizeof(*pool));
+    char name[NAME_LIMIT];
+
+    if (rados_ioctx_get_pool_name(io, name, sizeof(name)) < 0)
+        name[0] = '\0';
+    pool->io = io;
+    if (admission_enter(real_cluster(cluster)->ceph->admission, call, cluster->cluster_id,
+                        rados_ioctx_get_id(io), name, &pool->place, err) < 0) {
+        rados_ioctx_destroy(io);
+        free(pool);
+        return -1;
+    }
+    pool->base = (struct ceph_pool){cluster->ops, cluster, rados_ioctx_get_id(io), xstrdup(name),
+                                    xstrdup(rados_namespace)};
+    rados_ioctx_set_namespace(io, rados_namespace);
+    *out = &pool->base;
+    return 0;
+}
+
+static int pool_open(struct ceph_cluster *cluster, struct call *call, const char *name,
+                     const char *rados_namespace, struct ceph_pool **pool, struct error *err)
+{
+    rados_t rados = real_cluster(cluster)->rados;
+    rados_ioctx_t io = NULL;
+    int result = rados_ioctx_create(rados, name, &io);
+
+    if (result == -ENOENT && rados_wait_for_latest_osdmap(rados) == 0) /* a pool just made */
+        result = rados_ioctx_create(rados, name, &io);
+    if (result == -ENOENT) {
+        _cleanup_free_ char *what = xasprintf("'%s'", name);
+
+        return pool_missing(cluster, what, err);
+    }
+    if (result < 0)
+        return error_set_errno(err, result, "open pool '%s'", name);
+    return pool_finish(cluster, call, io, rados_namespace, pool, err);
+}
+
+static int pool_open_by_id(struct ceph_cluster *cluster, struct call *call, int64_t id,
+                           const char *rados_namespace, struct ceph_pool **pool, struct error *err)
+{
+    rados_t rados = real_cluster(cluster)->rados;
+    rados_ioctx_t io = NULL;
+    int result = rados_ioctx_create2(rados, id, &io);
+
+    if (result == -ENOENT && rados_wait_for_latest_osdmap(rados) == 0)
+        result = rados_ioctx_create2(rados, id, &io);
+    if (result == -ENOENT) {
+        _cleanup_free_ char *what = xasprintf("with id %lld", (long long)id);
+
+        return pool_missing(cluster, what, err);
+    }
+    if (result < 0)
+        return error_set_errno(err, result, "open the pool with id %lld", (long long)id);
+    return pool_finish(cluster, call, io, rados_namespace, pool, err);
+}
+
+static void pool_close(struct ceph_pool *pool)
+{
+    struct real_pool *real = real_pool(pool);
+
+    rados_ioctx_destroy(real->io);
+    admission_leave(real_cluster(pool->cluster)->ceph->admission, &real->place);
+    free(real->base.name);
+    free(real->base.rados_namespace);
+    free(real);
+}
+
+static int pool_list(struct ceph_cluster *cluster, struct call *call, struct string_list *names,
+                     struct error *err)
+{
+    rados_t rados = real_cluster(cluster)->rados;
+    int length = rados_pool_list(rados, NULL, 0);
+
+    (void)call;
+    if (length < 0)
+        return error_set_errno(err, length, "list the pools of cluster '%s'", cluster->cluster_id);
+    size_t size = (size_t)length + NAME_LIMIT; /* pools may be added in between */
+    _cleanup_free_ char *buffer = xcalloc(size, 1);
+    length = rados_pool_list(rados, buffer, size);
+    if (length < 0)
+        return error_set_errno(err, length, "list the pools of cluster '%s'", cluster->cluster_id);
+    for (const char *name = buffer; *name; name += strlen(name) + 1)
+        string_list_add(names, name);
+    return 0;
+}
+
+/* --- commands -----------------------------------------------------------------------------------
+ */
+
+typedef int rados_command_fn(rados_t cluster, const char **commands, size_t count,
+                             const char *input, size_t input_length, char **output,
+                             size_t *output_length, char **status, size_t *status_length);
+
+static int run_command(struct ceph_cluster *cluster, rados_command_fn *send, const char *whom,
+                       const char *command, char **reply, struct error *err)
+{
+    char *output = NULL;
+    char *status = NULL;
+    size_t output_length = 0;
+    size_t status_length = 0;
+    int result = send(real_cluster(cluster)->rados, &command, 1, NULL, 0, &output, &output_length,
+                      &status, &status_length);
+
+    if (result < 0)
+        error_set_errno(err, result, "the %s of cluster '%s' refused %s: %.*s", whom,
+                        cluster->cluster_id, command, (int)status_length, status ? status : "");
+    else
+        *reply = xstrndup(output ? output : "", output_length);
+    rados_buffer_free(output);
+    rados_buffer_free(status);
+    return result < 0 ? -1 : 0;
+}
+
+static int mon_command(struct ceph_cluster *cluster, struct call *call, const char *command,
+                       char **reply, struct error *err)
+{
+    call_stage(call, "waiting {age} for a command to the monitors of cluster '%s'",
+               cluster->cluster_id);
+    return run_command(cluster, rados_mon_command, "monitors", command, reply, err);
+}
+
+static int mgr_command(struct ceph_cluster *cluster, struct call *call, const char *command,
+                       char **reply, struct error *err)
+{
+    call_stage(call, "waiting {age} for a command to the mgr of cluster '%s'", cluster->cluster_id);
+    return run_command(cluster, rados_mgr_command, "mgr", command, reply, err);
+}
+
+/* --- the whole ----------------------------------------------------------------------------------
+ */
+
+static void fill_table(struct ceph_ops *ops)
+{
+    ops->connect = cluster_connect;
+    ops->disconnect = cluster_disconnect;
+    ops->fsid = cluster_fsid;
+    ops->pool_open = pool_open;
+    ops->pool_open_by_id = pool_open_by_id;
+    ops->pool_close = pool_close;
+    ops->pool_list = pool_list;
+    ops->mon_command = mon_command;
+    ops->mgr_command = mgr_command;
+    objects_register(ops);
+    images_register(ops);
+    snapshots_register(ops);
+}
+
+static int64_t or_default(int64_t value, int64_t fallback)
+{
+    return value ? value : fallback;
+}
+
+struct ceph *ceph_new(const struct ceph_options *options)
+{
+    struct real_ceph *ceph = xcalloc(1, sizeof(*ceph));
+
+    fill_table(&ceph->ops);
+    ceph->base.ops = &ceph->ops;
+    ceph->options = *options;
+    ceph->options.connect_timeout_ms = or_default(options->connect_timeout_ms, 30000);
+    ceph->options.mon_op_timeout_ms = or_default(options->mon_op_timeout_ms, 30000);
+    ceph->options.osd_op_timeout_ms = or_default(options->osd_op_timeout_ms, 30000);
+    ceph->options.idle_expiry_ms = or_default(options->idle_expiry_ms, 600000);
+    ceph->options.max_connections = (size_t)or_default((int64_t)options->max_connections, 64);
+    ceph->connections = connections_new(&ceph->options);
+    ceph->admission = admission_new(&(struct admission_options){
+        .running = (unsigned)or_default(options->pool_workers, 40),
+        .waiting = (unsigned)or_default(options->pool_waiting, 64),
+    });
+    return &ceph->base;
+}
+
+void ceph_free(struct ceph *ceph)
+{
+    struct real_ceph *real = (struct real_ceph *)ceph;
+
+    connections_free(real->connections);
+    admission_free(real->admission);
+    free(real);
+}
+
+void ceph_report(struct ceph *ceph,
+                 void (*each)(void *object, const char *cluster_id, bool healthy,
+                              const char *message, time_t since),
+                 void *object)
+{
+    connections_report(((struct real_ceph *)ceph)->connections, each, object);
+}

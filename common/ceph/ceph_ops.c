@@ -1,0 +1,40 @@
+#include "common/ceph/ceph_ops.h"
+
+#include <stdlib.h>
+
+void image_parent_done(struct image_parent *parent)
+{
+    free(parent->pool_name);
+    free(parent->rados_namespace);
+    free(parent->image_name);
+    free(parent->image_id);
+    free(parent->snapshot_name);
+    *parent = (struct image_parent){0};
+}
+
+void image_facts_done(struct image_facts *facts)
+{
+    free(facts->id);
+    image_parent_done(&facts->parent);
+    *facts = (struct image_facts){0};
+}
+
+void image_snapshots_done(struct image_snapshots *snapshots)
+{
+    for (size_t i = 0; i < snapshots->count; i++) {
+        free(snapshots->items[i].name);
+        free(snapshots->items[i].original_name);
+    }
+    free(snapshots->items);
+    *snapshots = (struct image_snapshots){0};
+}
+
+void trash_entries_done(struct trash_entries *entries)
+{
+    for (size_t i = 0; i < entries->count; i++) {
+        free(entries->items[i].id);
+        free(entries->items[i].name);
+    }
+    free(entries->items);
+    *entries = (struct trash_entries){0};
+}

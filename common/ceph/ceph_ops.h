@@ -1,0 +1,269 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "common/base/call.h"
+#include "common/base/error.h"
+#include "common/base/secret.h"
+#include "common/base/string_list.h"
+#include "common/base/strmap.h"
+
+/*
+ * Everything the driver asks of Ceph, as one table of functions. The real one is made by ceph_new()
+ * in ceph.h; tests/fakes/fake_ceph.c keeps everything in memory and can fail or cut any call.
+ *
+ * Common rules. Any thread; an open pool belongs to one call. Each function names in its error the
+ * pool and the object or image, keeps the errno in err->sys_errno and maps it as error_set_errno()
+ * does: ENOENT is NOT_FOUND, EEXIST is ALREADY_EXISTS. A write that timed out is DEADLINE_EXCEEDED
+ * and may or may not have happened. @call gives deadline and cancellation and is told the stage; it
+ * is never NULL. Costs are in round trips to the OSDs (RT).
+ */
+
+/* Whom to talk to and as whom. All borrowed. */
+struct ceph_target {
+    const char *cluster_id; /* for messages */
+    const char *monitors;   /* comma-separated */
+    const char *user;       /* without "client." */
+    const struct secret *key;
+};
+
+/* A reference to a shared connection; made by connect, given back by disconnect. */
+struct ceph_cluster {
+    const struct ceph_ops *ops;
+    char *cluster_id;
+};
+
+/* An open pool with a RADOS namespace. */
+struct ceph_pool {
+    const struct ceph_ops *ops;
+    struct ceph_cluster *cluster; /* borrowed: close the pool first */
+    int64_t id;
+    char *name;
+    char *rados_namespace; /* "" for the default one */
+};
+
+#define IMAGE_FEATURES_DEFAULT UINT64_MAX /* leave the choice to librbd's configuration */
+
+/* How to make an image; zero fields are left to librbd. */
+struct image_options {
+    uint64_t features; /* bits as in rbd/features.h, or IMAGE_FEATURES_DEFAULT */
+    uint64_t stripe_unit;
+    uint64_t stripe_count;
+    uint64_t object_order;
+    const char *data_pool; /* NULL: none */
+};
+
+/* The image that an image was cloned from and still depends on. */
+struct image_parent {
+    int64_t pool_id;
+    char *pool_name;
+    char *rados_namespace;
+    char *image_name;
+    char *image_id;
+    char *snapshot_name;
+    bool in_trash;
+};
+
+struct image_facts {
+    char *id;
+    uint64_t size_bytes;
+    uint64_t features;
+    struct timespec created;
+    bool has_parent;
+    struct image_parent parent;
+};
+
+enum snapshot_namespace { SNAPSHOT_USER, SNAPSHOT_GROUP, SNAPSHOT_TRASH, SNAPSHOT_OTHER };
+
+struct image_snapshot {
+    uint64_t id;
+    char *name;
+    enum snapshot_namespace kind;
+    char *original_name; /* SNAPSHOT_TRASH: the name it had; otherwise NULL */
+    uint64_t size_bytes;
+};
+
+struct image_snapshots {
+    struct image_snapshot *items;
+    size_t count;
+};
+
+struct trash_entry {
+    char *id;
+    char *name;
+};
+
+struct trash_entries {
+    struct trash_entry *items;
+    size_t count;
+};
+
+/* An image kept open with its exclusive lock held, so that nobody can write to it. */
+struct image_hold {
+    const struct ceph_ops *ops;
+    char *image_name;
+};
+
+/* How far a long operation has come, 0 to 100. Returns non-zero to stop it. */
+typedef int (*ceph_progress)(void *object, int percent);
+
+struct ceph {
+    const struct ceph_ops *ops;
+};
+
+struct ceph_ops {
+    /* --- connections and pools ------------------------------------------------------------- */
+
+    /* Joins the shared connection for (cluster, monitors, user, key) or makes it; waits until it is
+     * up or the call's deadline is near. Wrong key: UNAUTHENTICATED. Monitors that do not answer:
+     * DEADLINE_EXCEEDED naming them. */
+    int (*connect)(struct ceph *ceph, struct call *call, const struct ceph_target *target,
+                   struct ceph_cluster **cluster, struct error *err);
+    void (*disconnect)(struct ceph_cluster *cluster);
+    int (*fsid)(struct ceph_cluster *cluster, struct call *call, char **fsid, struct error *err);
+
+    /* From the connection's osdmap: no RT. NOT_FOUND if there is no such pool. Waits for a free
+     * place among the pool's workers; a pool whose workers make no progress answers UNAVAILABLE. */
+    int (*pool_open)(struct ceph_cluster *cluster, struct call *call, const char *name,
+                     const char *rados_namespace, struct ceph_pool **pool, struct error *err);
+    int (*pool_open_by_id)(struct ceph_cluster *cluster, struct call *call, int64_t id,
+                           const char *rados_namespace, struct ceph_pool **pool, struct error *err);
+    void (*pool_close)(struct ceph_pool *pool);
+    /* Names of all pools, from the osdmap: no RT. */
+    int (*pool_list)(struct ceph_cluster *cluster, struct call *call, struct string_list *names,
+                     struct error *err);
+
+    /* @command and @reply are JSON texts; @reply (caller frees) is NUL-terminated. A refusal keeps
+     * the errno and carries the cluster's own words. */
+    int (*mon_command)(struct ceph_cluster *cluster, struct call *call, const char *command,
+                       char **reply, struct error *err);
+    int (*mgr_command)(struct ceph_cluster *cluster, struct call *call, const char *command,
+                       char **reply, struct error *err);
+
+    /* --- RADOS objects and their omaps: 1 RT each ------------------------------------------- */
+
+    /* One key. *@value (caller frees) is NULL when the object or the key is absent. */
+    int (*omap_get)(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
+                    char **value, struct error *err);
+    /* Up to 512 keys behind @after (exclusive, "" for the first) that start with @prefix. *@more
+     * says whether to go on behind the last key. Absent object: NOT_FOUND. */
+    int (*omap_list)(struct ceph_pool *pool, struct call *call, const char *object,
+                     const char *after, const char *prefix, struct strmap *entries, bool *more,
+                     struct error *err);
+    /* Sets @key only if it is absent, atomically; creates the object if need be. Present already:
+     * ALREADY_EXISTS. */
+    int (*omap_add)(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
+                    const char *value, struct error *err);
+    /* Sets keys on an object that must exist: NOT_FOUND otherwise. */
+    int (*omap_set)(struct ceph_pool *pool, struct call *call, const char *object,
+                    const struct strmap *entries, struct error *err);
+    /* Removes @key only while its value is @expected, and in the same step sets @added (may be
+     * NULL). *@removed says whether it was; an absent object or key, or another value: false. */
+    int (*omap_remove_if)(struct ceph_pool *pool, struct call *call, const char *object,
+                          const char *key, const char *expected, const struct strmap *added,
+                          bool *removed, struct error *err);
+    /* Creates @object with @entries in one step. Exists already: ALREADY_EXISTS. */
+    int (*object_create)(struct ceph_pool *pool, struct call *call, const char *object,
+                         const struct strmap *entries, struct error *err);
+    /* Absent is success. */
+    int (*object_remove)(struct ceph_pool *pool, struct call *call, const char *object,
+                         struct error *err);
+
+    /* --- images ------------------------------------------------------------------------------ */
+
+    int (*image_create)(struct ceph_pool *pool, struct call *call, const char *name,
+                        uint64_t size_bytes, const struct image_options *options,
+                        struct error *err);
+    /* 1 RT: a class call on the id object, no image is opened. */
+    int (*image_get_id)(struct ceph_pool *pool, struct call *call, const char *name, char **id,
+                        struct error *err);
+    /* 1 RT: a class call on the header object. */
+    int (*image_get_size)(struct ceph_pool *pool, struct call *call, const char *image_id,
+                          uint64_t *size_bytes, struct error *err);
+    /* 1 RT: a class call on the header object. Counts snapshots of every kind. */
+    int (*image_has_snapshots)(struct ceph_pool *pool, struct call *call, const char *image_id,
+                               bool *has, struct error *err);
+    /* Opens the image read-only: about 10 RT. Caller calls image_facts_done(). */
+    int (*image_get_facts)(struct ceph_pool *pool, struct call *call, const char *name,
+                           struct image_facts *facts, struct error *err);
+    /* Addresses of the clients that watch the image, without ourselves. */
+    int (*image_watchers)(struct ceph_pool *pool, struct call *call, const char *name,
+                          struct string_list *watchers, struct error *err);
+    int (*image_resize)(struct ceph_pool *pool, struct call *call, const char *name,
+                        uint64_t size_bytes, struct error *err);
+    int (*image_flatten)(struct ceph_pool *pool, struct call *call, const char *name,
+                         ceph_progress progress, void *progress_object, struct error *err);
+    int (*image_clone)(struct ceph_pool *parent_pool, struct call *call, const char *parent,
+                       const char *snapshot, struct ceph_pool *pool, const char *name,
+                       const struct image_options *options, struct error *err);
+    int (*image_metadata_get)(struct ceph_pool *pool, struct call *call, const char *name,
+                              struct strmap *entries, struct error *err);
+    /* Opens the image once; sets all of @entries, then removes @removed (may be NULL; keys that are
+     * not there are skipped). */
+    int (*image_metadata_change)(struct ceph_pool *pool, struct call *call, const char *name,
+                                 const struct strmap *entries, const struct string_list *removed,
+                                 struct error *err);
+
+    /* --- snapshots of an image ---------------------------------------------------------------- */
+
+    int (*snapshot_create)(struct ceph_pool *pool, struct call *call, const char *image,
+                           const char *snapshot, struct error *err);
+    /* With children (clone format 2) it moves to the image's snapshot trash. Absent: NOT_FOUND. */
+    int (*snapshot_remove)(struct ceph_pool *pool, struct call *call, const char *image,
+                           const char *snapshot, struct error *err);
+    int (*snapshot_list)(struct ceph_pool *pool, struct call *call, const char *image,
+                         struct image_snapshots *snapshots, struct error *err);
+
+    /* --- trash -------------------------------------------------------------------------------- */
+
+    /* Moves the image to the trash without delay. In use: FAILED_PRECONDITION (EBUSY). */
+    int (*trash_move)(struct ceph_pool *pool, struct call *call, const char *name,
+                      struct error *err);
+    int (*trash_list)(struct ceph_pool *pool, struct call *call, struct trash_entries *entries,
+                      struct error *err);
+    /* Removes the data: cost grows with the data. Absent: NOT_FOUND. */
+    int (*trash_remove)(struct ceph_pool *pool, struct call *call, const char *image_id,
+                        ceph_progress progress, void *progress_object, struct error *err);
+
+    /* --- write barriers for group snapshots ----------------------------------------------------
+     */
+
+    /* Opens the image and takes its exclusive lock; FAILED_PRECONDITION if the image has no such
+     * feature. */
+    int (*image_hold)(struct ceph_pool *pool, struct call *call, const char *name,
+                      struct image_hold **hold, struct error *err);
+    int (*hold_snapshot)(struct image_hold *hold, struct call *call, const char *snapshot,
+                         struct error *err);
+    void (*hold_release)(struct image_hold *hold);
+};
+
+void image_parent_done(struct image_parent *parent);
+void image_facts_done(struct image_facts *facts);
+void image_snapshots_done(struct image_snapshots *snapshots);
+void trash_entries_done(struct trash_entries *entries);
+
+static inline void ceph_disconnect(struct ceph_cluster *cluster)
+{
+    cluster->ops->disconnect(cluster);
+}
+
+static inline void ceph_pool_close(struct ceph_pool *pool)
+{
+    pool->ops->pool_close(pool);
+}
+
+static inline void ceph_hold_release(struct image_hold *hold)
+{
+    hold->ops->hold_release(hold);
+}
+
+DEFINE_CLEANUP(struct ceph_cluster, ceph_disconnect)
+DEFINE_CLEANUP(struct ceph_pool, ceph_pool_close)
+DEFINE_CLEANUP(struct image_hold, ceph_hold_release)
+
+#define _cleanup_ceph_cluster_ _cleanup_(ceph_disconnectp)
+#define _cleanup_ceph_pool_ _cleanup_(ceph_pool_closep)
+#define _cleanup_image_facts_ _cleanup_(image_facts_done)

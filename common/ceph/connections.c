@@ -1,0 +1,457 @@
+/*
+ * Shared connections. One rados_t per (cluster, monitors, user, key): a call with a wrong key never
+ * gets one that was made with the right key. librados connects by blocking, so each attempt has a
+ * thread of its own, and callers wait for its end on a condition, no longer than their deadline.
+ *
+ * A monitor address without "v1:" or "v2:" and with a port of its own makes librados try both
+ * protocols in turn; a refused key then looks like an unreachable monitor until the time-out. So
+ * such addresses are tried as v2 first, for a short while, which tells the two apart.
+ */
+#include "common/ceph/connections.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/text.h"
+
+#define FAILURE_KEPT_MS 1000 /* a storm of calls makes one attempt, not one each */
+#define POLL_MS 100
+#define FIRST_TRY_MS 5000
+#define SWEEP_MS 15000
+#define DEFAULT_CONF "/etc/ceph/ceph.conf"
+
+enum connection_state { CONNECTION_CONNECTING, CONNECTION_READY, CONNECTION_FAILED };
+
+struct connection {
+    struct connection *next;
+    struct connections *owner;
+    char *cluster_id;
+    char *monitors;
+    char *user;
+    struct secret key;
+    enum connection_state state;
+    unsigned refs;
+    rados_t rados;
+    int failure; /* negative errno */
+    int64_t changed_ms;
+    int64_t used_ms;
+    time_t since;
+};
+
+struct connections {
+    struct ceph_options options;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct connection *first;
+    size_t count;
+    unsigned threads; /* attempts under way, and the sweeper */
+    bool stopping;
+};
+
+/* --- one attempt --------------------------------------------------------------------------------
+ */
+
+static void set_seconds(rados_t rados, const char *option, int64_t ms)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%lld", (long long)((ms + 999) / 1000));
+    rados_conf_set(rados, option, text);
+}
+
+static void set_options(rados_t rados, const struct ceph_options *options, int64_t mount_ms)
+{
+    static const char *const settings[][2] = {
+        {"keyring", "/dev/null"}, /* the key comes with the call, from nowhere else */
+        {"log_file", ""},
+        {"log_to_stderr", "false"},
+        {"err_to_stderr", "false"},
+        {"admin_socket", ""},
+        {"ms_async_op_threads", "2"},
+        {"rbd_cache", "false"},         /* nothing is read or written here */
+        {"rbd_validate_pool", "false"}, /* saves a round trip per image; the class names the pool */
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(settings); i++)
+        rados_conf_set(rados, settings[i][0], settings[i][1]);
+    set_seconds(rados, "client_mount_timeout", mount_ms);
+    set_seconds(rados, "rados_mon_op_timeout", options->mon_op_timeout_ms);
+    set_seconds(rados, "rados_osd_op_timeout", options->osd_op_timeout_ms);
+}
+
+static int connect_once(const struct connection *connection, const struct ceph_options *options,
+                        const char *monitors, int64_t mount_ms, rados_t *rados)
+{
+    const char *conf = options->ceph_conf ? options->ceph_conf : DEFAULT_CONF;
+    rados_t handle = NULL;
+    int result = rados_create(&handle, connection->user);
+
+    if (result < 0)
+        return result;
+    if (access(conf, R_OK) == 0)
+        rados_conf_read_file(handle, conf);
+    set_options(handle, options, mount_ms);
+    result = rados_conf_set(handle, "mon_host", monitors);
+    if (result == 0)
+        result = rados_conf_set(handle, "key", secret_reveal(&connection->key));
+    if (result == 0)
+        result = rados_connect(handle);
+    if (result < 0) {
+        rados_shutdown(handle);
+        return result;
+    }
+    *rados = handle;
+    return 0;
+}
+
+/* True for "host:port" with another port than the well-known ones, which name their protocol. */
+static bool is_ambiguous(const char *address, size_t length)
+{
+    const char *colon = memrchr(address, ':', length);
+
+    if (memchr(address, '[', length) || text_has_prefix(address, "v1:") ||
+        text_has_prefix(address, "v2:") || !colon)
+        return false;
+    size_t digits = length - (size_t)(colon + 1 - address);
+    return !(digits == 4 &&
+             (strncmp(colon + 1, "3300", 4) == 0 || strncmp(colon + 1, "6789", 4) == 0));
+}
+
+/* The monitors with "v2:" before each ambiguous address; NULL if there is none. */
+static char *prefer_v2(const char *monitors)
+{
+    struct text text = TEXT_INIT(64 * 1024);
+    bool changed = false;
+
+    for (const char *next = monitors; *next;) {
+        size_t length = strcspn(next, ",");
+        bool ambiguous = is_ambiguous(next, length);
+
+        text_addf(&text, "%s%s%.*s", next == monitors ? "" : ",", ambiguous ? "v2:" : "",
+                  (int)length, next);
+        changed = changed || ambiguous;
+        next += length + (next[length] == ',');
+    }
+    char *result = text_take(&text);
+    if (changed)
+        return result;
+    free(result);
+    return NULL;
+}
+
+static int connect_to(const struct connection *connection, const struct ceph_options *options,
+                      rados_t *rados)
+{
+    _cleanup_free_ char *v2 = prefer_v2(connection->monitors);
+    int64_t first_ms =
+        options->connect_timeout_ms < FIRST_TRY_MS ? options->connect_timeout_ms : FIRST_TRY_MS;
+
+    if (v2) {
+        int result = connect_once(connection, options, v2, first_ms, rados);
+
+        if (result != -ETIMEDOUT)
+            return result;
+    }
+    return connect_once(connection, options, connection->monitors, options->connect_timeout_ms,
+                        rados);
+}
+
+static void *attempt(void *object)
+{
+    struct connection *connection = object;
+    struct connections *owner = connection->owner;
+    rados_t rados = NULL;
+    int result = connect_to(connection, &owner->options, &rados);
+
+    pthread_mutex_lock(&owner->lock);
+    connection->state = result < 0 ? CONNECTION_FAILED : CONNECTION_READY;
+    connection->failure = result;
+    connection->rados = rados;
+    connection->changed_ms = clock_monotonic_ms();
+    connection->used_ms = connection->changed_ms;
+    if (result == 0)
+        connection->since = time(NULL);
+    owner->threads--;
+    pthread_cond_broadcast(&owner->changed);
+    pthread_mutex_unlock(&owner->lock);
+    return NULL;
+}
+
+/* Lock held. */
+static void start_thread(struct connections *connections, void *(*run)(void *), void *object)
+{
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, run, object) != 0)
+        abort();
+    pthread_setname_np(thread, "ceph-connect");
+    pthread_detach(thread);
+    connections->threads++;
+}
+
+/* Lock held. */
+static void start_attempt(struct connection *connection)
+{
+    if (connection->state == CONNECTION_READY || connection->failure == 0)
+        connection->since = time(NULL); /* else it has been in trouble since the first failure */
+    connection->state = CONNECTION_CONNECTING;
+    connection->changed_ms = clock_monotonic_ms();
+    start_thread(connection->owner, attempt, connection);
+}
+
+/* --- the list -----------------------------------------------------------------------------------
+ */
+
+static bool matches(const struct connection *connection, const struct ceph_target *target)
+{
+    return strcmp(connection->cluster_id, target->cluster_id) == 0 &&
+           strcmp(connection->monitors, target->monitors) == 0 &&
+           strcmp(connection->user, target->user) == 0 &&
+           secret_is_equal(&connection->key, target->key);
+}
+
+static struct connection *connection_new(struct connections *connections,
+                                         const struct ceph_target *target)
+{
+    struct connection *connection = xcalloc(1, sizeof(*connection));
+
+    connection->owner = connections;
+    connection->cluster_id = xstrdup(target->cluster_id);
+    connection->monitors = xstrdup(target->monitors);
+    connection->user = xstrdup(target->user);
+    secret_copy(&connection->key, target->key);
+    connection->next = connections->first;
+    connections->first = connection;
+    connections->count++;
+    start_attempt(connection);
+    return connection;
+}
+
+static void connection_free(struct connection *connection)
+{
+    if (connection->rados)
+        rados_shutdown(connection->rados);
+    free(connection->cluster_id);
+    free(connection->monitors);
+    free(connection->user);
+    secret_done(&connection->key);
+    free(connection);
+}
+
+/* Takes the connections that nobody has used since @before_ms off the list; failed ones go after
+ * the same time. Lock held. */
+static struct connection *take_idle(struct connections *connections, int64_t before_ms)
+{
+    struct connection *idle = NULL;
+
+    for (struct connection **link = &connections->first; *link;) {
+        struct connection *connection = *link;
+        bool expired = connection->refs == 0 && connection->state != CONNECTION_CONNECTING &&
+                       connection->used_ms < before_ms;
+
+        if (!expired) {
+            link = &connection->next;
+            continue;
+        }
+        *link = connection->next;
+        connections->count--;
+        connection->next = idle;
+        idle = connection;
+    }
+    return idle;
+}
+
+static void free_all(struct connection *connection)
+{
+    while (connection) {
+        struct connection *next = connection->next;
+
+        log_v(2, NULL, "closing the idle connection to cluster '%s' as client.%s",
+              connection->cluster_id, connection->user);
+        connection_free(connection);
+        connection = next;
+    }
+}
+
+static void *sweep(void *object)
+{
+    struct connections *connections = object;
+    int64_t expiry_ms = connections->options.idle_expiry_ms;
+    int64_t pause_ms = expiry_ms / 2 < SWEEP_MS ? expiry_ms / 2 + 1 : SWEEP_MS;
+
+    pthread_mutex_lock(&connections->lock);
+    while (!connections->stopping) {
+        const struct timespec wake = deadline_timespec(deadline_in_ms(pause_ms));
+
+        pthread_cond_clockwait(&connections->changed, &connections->lock, CLOCK_MONOTONIC, &wake);
+        struct connection *idle = take_idle(connections, clock_monotonic_ms() - expiry_ms);
+        pthread_mutex_unlock(&connections->lock);
+        free_all(idle);
+        pthread_mutex_lock(&connections->lock);
+    }
+    connections->threads--;
+    pthread_cond_broadcast(&connections->changed);
+    pthread_mutex_unlock(&connections->lock);
+    return NULL;
+}
+
+struct connections *connections_new(const struct ceph_options *options)
+{
+    struct connections *connections = xcalloc(1, sizeof(*connections));
+
+    connections->options = *options;
+    pthread_mutex_init(&connections->lock, NULL);
+    pthread_cond_init(&connections->changed, NULL);
+    pthread_mutex_lock(&connections->lock);
+    start_thread(connections, sweep, connections);
+    pthread_mutex_unlock(&connections->lock);
+    return connections;
+}
+
+void connections_free(struct connections *connections)
+{
+    struct deadline limit =
+        deadline_in_ms(connections->options.connect_timeout_ms + FIRST_TRY_MS + 1000);
+    const struct timespec wake = deadline_timespec(limit);
+
+    pthread_mutex_lock(&connections->lock);
+    connections->stopping = true;
+    pthread_cond_broadcast(&connections->changed);
+    while (connections->threads > 0 && !deadline_has_passed(limit))
+        pthread_cond_clockwait(&connections->changed, &connections->lock, CLOCK_MONOTONIC, &wake);
+    bool ended = connections->threads == 0;
+    pthread_mutex_unlock(&connections->lock);
+    if (!ended)
+        return; /* an attempt hangs beyond its time-out: the process is about to end anyway */
+    free_all(connections->first);
+    pthread_cond_destroy(&connections->changed);
+    pthread_mutex_destroy(&connections->lock);
+    free(connections);
+}
+
+/* --- joining ------------------------------------------------------------------------------------
+ */
+
+static int refuse(const struct connection *connection, struct error *err)
+{
+    int failure = connection->failure;
+
+    if (failure == -EACCES || failure == -EPERM || failure == -EINVAL || failure == -EKEYREJECTED)
+        return error_set(
+            err, STATUS_UNAUTHENTICATED,
+            "cluster '%s' does not accept the key of user 'client.%s'; check userID and "
+            "userKey in the Secret",
+            connection->cluster_id, connection->user);
+    if (failure == -ETIMEDOUT)
+        return error_set(err, STATUS_DEADLINE_EXCEEDED,
+                         "the monitors of cluster '%s' (%s) do not answer", connection->cluster_id,
+                         connection->monitors);
+    error_set_errno(err, failure, "connect to the monitors of cluster '%s' (%s)",
+                    connection->cluster_id, connection->monitors);
+    return error_recode(err, STATUS_UNAVAILABLE);
+}
+
+/* Waits for the attempt under way. Lock held, given up while waiting. */
+static int wait_for(struct connection *connection, struct call *call, struct error *err)
+{
+    struct connections *owner = connection->owner;
+    struct deadline give_up = admission_deadline(call);
+    int64_t start_ms = clock_monotonic_ms();
+
+    call_stage(call, "waiting {age} for the monitors of cluster '%s'", connection->cluster_id);
+    while (connection->state == CONNECTION_CONNECTING) {
+        const struct timespec wake =
+            deadline_timespec(deadline_earlier(give_up, deadline_in_ms(POLL_MS)));
+
+        if (deadline_has_passed(give_up))
+            return error_set(err, STATUS_DEADLINE_EXCEEDED,
+                             "the monitors of cluster '%s' (%s) have not answered for %.1f s",
+                             connection->cluster_id, connection->monitors,
+                             (double)(clock_monotonic_ms() - start_ms) / 1000);
+        if (call_check(call, err) < 0)
+            return -1;
+        pthread_cond_clockwait(&owner->changed, &owner->lock, CLOCK_MONOTONIC, &wake);
+    }
+    return connection->state == CONNECTION_READY ? 0 : refuse(connection, err);
+}
+
+/* Finds or makes the connection. Lock held. */
+static int find_or_start(struct connections *connections, const struct ceph_target *target,
+                         struct connection **found, struct error *err)
+{
+    struct connection *connection = connections->first;
+
+    while (connection && !matches(connection, target))
+        connection = connection->next;
+    if (!connection && connections->count >= connections->options.max_connections)
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "there are %zu connections, and no more are made; are there so many "
+                         "clusters and users? Retry later",
+                         connections->count);
+    if (!connection)
+        connection = connection_new(connections, target);
+    else if (connection->state == CONNECTION_FAILED &&
+             clock_monotonic_ms() - connection->changed_ms > FAILURE_KEPT_MS)
+        start_attempt(connection);
+    *found = connection;
+    return 0;
+}
+
+int connections_join(struct connections *connections, struct call *call,
+                     const struct ceph_target *target, struct connection **joined, rados_t *rados,
+                     struct error *err)
+{
+    struct connection *connection = NULL;
+
+    pthread_mutex_lock(&connections->lock);
+    int result = find_or_start(connections, target, &connection, err);
+    if (result == 0) {
+        connection->refs++; /* also while waiting, so that the sweeper leaves it alone */
+        if (connection->state != CONNECTION_READY)
+            result = wait_for(connection, call, err);
+        if (result < 0)
+            connection->refs--;
+        connection->used_ms = clock_monotonic_ms();
+    }
+    if (result == 0) {
+        *joined = connection;
+        *rados = connection->rados;
+    }
+    pthread_mutex_unlock(&connections->lock);
+    return result;
+}
+
+void connections_leave(struct connections *connections, struct connection *connection)
+{
+    pthread_mutex_lock(&connections->lock);
+    connection->refs--;
+    connection->used_ms = clock_monotonic_ms();
+    pthread_mutex_unlock(&connections->lock);
+}
+
+void connections_report(struct connections *connections,
+                        void (*each)(void *object, const char *cluster_id, bool healthy,
+                                     const char *message, time_t since),
+                        void *object)
+{
+    pthread_mutex_lock(&connections->lock);
+    for (const struct connection *c = connections->first; c; c = c->next) {
+        _cleanup_error_ struct error err = {0};
+        bool healthy =
+            c->state == CONNECTION_READY || (c->state == CONNECTION_CONNECTING && c->failure == 0 &&
+                                             clock_monotonic_ms() - c->changed_ms < POLL_MS);
+
+        if (!healthy && c->failure == 0)
+            error_set(&err, STATUS_UNAVAILABLE, "no answer from the monitors (%s) so far",
+                      c->monitors);
+        else if (!healthy)
+            refuse(c, &err);
+        each(object, c->cluster_id, healthy, healthy ? "" : err.message, c->since);
+    }
+    pthread_mutex_unlock(&connections->lock);
+}

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <rados/librados.h>
+
+#include "common/ceph/admission.h"
+#include "common/ceph/ceph.h"
+
+/* Inside of common/ceph: the connections behind ceph_new(), and the real types behind ceph_ops.h.
+ */
+
+struct connection;
+struct connections;
+
+struct real_ceph {
+    struct ceph base;
+    struct ceph_ops ops;
+    struct ceph_options options;
+    struct connections *connections;
+    struct admission *admission;
+};
+
+struct real_cluster {
+    struct ceph_cluster base;
+    struct real_ceph *ceph;
+    struct connection *connection;
+    rados_t rados; /* borrowed from the connection */
+};
+
+struct real_pool {
+    struct ceph_pool base;
+    rados_ioctx_t io;
+    struct place place;
+};
+
+struct connections *connections_new(const struct ceph_options *options);
+void connections_free(struct connections *connections);
+
+/*
+ * Joins the connection for @target, making it if need be. One attempt is under way at a time; it
+ * runs in a thread of its own and goes on when the caller's time is up, for the next one.
+ */
+_must_check_ int connections_join(struct connections *connections, struct call *call,
+                                  const struct ceph_target *target, struct connection **connection,
+                                  rados_t *rados, struct error *err);
+void connections_leave(struct connections *connections, struct connection *connection);
+
+void connections_report(struct connections *connections,
+                        void (*each)(void *object, const char *cluster_id, bool healthy,
+                                     const char *message, time_t since),
+                        void *object);
+
+/* Each file adds its functions to the table. */
+void objects_register(struct ceph_ops *ops);
+void images_register(struct ceph_ops *ops);
+void snapshots_register(struct ceph_ops *ops);
+
+static inline struct real_pool *real_pool(struct ceph_pool *pool)
+{
+    return (struct real_pool *)pool;
+}
+
+static inline struct real_cluster *real_cluster(struct ceph_cluster *cluster)
+{
+    return (struct real_cluster *)cluster;
+}
+
+/* A class call on one object: @input to @output, which holds up to @limit bytes; *@length is set.
+ * Waits no longer than the call may. */
+_must_check_ int object_exec(struct ceph_pool *pool, struct call *call, const char *object,
+                             const char *method, const void *input, size_t input_length,
+                             char *output, size_t limit, size_t *length, struct error *err);

@@ -1,0 +1,363 @@
+/* RBD images: making, looking at, changing. */
+#include <endian.h>
+#include <errno.h>
+#include <rbd/librbd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/ceph/connections.h"
+#include "common/ceph/images.h"
+
+#define ID_LIMIT 1024       /* bytes of an encoded image id */
+#define METADATA_STEP 65536 /* bytes, to begin with */
+#define WATCHERS_MAX 64
+
+static int fail(struct error *err, int result, const char *what, const struct ceph_pool *pool,
+                const char *name)
+{
+    return error_set_errno(err, result, "%s image '%s' in pool '%s'", what, name, pool->name);
+}
+
+int image_open(struct ceph_pool *pool, struct call *call, const char *name, bool read_only,
+               struct open_image *image, struct error *err)
+{
+    rados_ioctx_t io = real_pool(pool)->io;
+
+    call_stage(call, "opening image '%s' in pool '%s' for {age}", name, pool->name);
+    if (call_check(call, err) < 0)
+        return -1;
+    int result = read_only ? rbd_open_read_only(io, name, &image->handle, NULL)
+                           : rbd_open(io, name, &image->handle, NULL);
+    return result < 0 ? fail(err, result, "open", pool, name) : 0;
+}
+
+void image_close(struct open_image *image)
+{
+    if (image->handle)
+        rbd_close(image->handle);
+    image->handle = NULL;
+}
+
+/* --- making -------------------------------------------------------------------------------------
+ */
+
+static void set_options(rbd_image_options_t options, const struct image_options *wanted)
+{
+    if (wanted->features != IMAGE_FEATURES_DEFAULT)
+        rbd_image_options_set_uint64(options, RBD_IMAGE_OPTION_FEATURES, wanted->features);
+    if (wanted->stripe_unit)
+        rbd_image_options_set_uint64(options, RBD_IMAGE_OPTION_STRIPE_UNIT, wanted->stripe_unit);
+    if (wanted->stripe_count)
+        rbd_image_options_set_uint64(options, RBD_IMAGE_OPTION_STRIPE_COUNT, wanted->stripe_count);
+    if (wanted->object_order)
+        rbd_image_options_set_uint64(options, RBD_IMAGE_OPTION_ORDER, wanted->object_order);
+    if (wanted->data_pool)
+        rbd_image_options_set_string(options, RBD_IMAGE_OPTION_DATA_POOL, wanted->data_pool);
+}
+
+static int image_create(struct ceph_pool *pool, struct call *call, const char *name,
+                        uint64_t size_bytes, const struct image_options *wanted, struct error *err)
+{
+    rbd_image_options_t options;
+
+    call_stage(call, "creating image '%s' in pool '%s' for {age}", name, pool->name);
+    if (call_check(call, err) < 0)
+        return -1;
+    rbd_image_options_create(&options);
+    rbd_image_options_set_uint64(options, RBD_IMAGE_OPTION_FORMAT, 2);
+    set_options(options, wanted);
+    int result = rbd_create4(real_pool(pool)->io, name, size_bytes, options);
+    rbd_image_options_destroy(options);
+    if (result == -ENOENT && wanted->data_pool)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "create image '%s' in pool '%s': there is no data pool '%s'", name,
+                         pool->name, wanted->data_pool);
+    return result < 0 ? fail(err, result, "create", pool, name) : 0;
+}
+
+static int image_clone(struct ceph_pool *parent_pool, struct call *call, const char *parent,
+                       const char *snapshot, struct ceph_pool *pool, const char *name,
+                       const struct image_options *wanted, struct error *err)
+{
+    rbd_image_options_t options;
+
+    call_stage(call, "cloning image '%s' to '%s' in pool '%s' for {age}", parent, name, pool->name);
+    if (call_check(call, err) < 0)
+        return -1;
+    rbd_image_options_create(&options);
+    rbd_image_options_set_uint64(options, RBD_IMAGE_OPTION_CLONE_FORMAT, 2);
+    set_options(options, wanted);
+    int result = rbd_clone3(real_pool(parent_pool)->io, parent, snapshot, real_pool(pool)->io, name,
+                            options);
+    rbd_image_options_destroy(options);
+    if (result < 0)
+        return error_set_errno(err, result, "clone '%s@%s' in pool '%s' to '%s' in pool '%s'",
+                               parent, snapshot, parent_pool->name, name, pool->name);
+    return 0;
+}
+
+/* --- looking at ---------------------------------------------------------------------------------
+ */
+
+/* The class encodes a string as its length, 32 bits little-endian, and its bytes. */
+static int image_get_id(struct ceph_pool *pool, struct call *call, const char *name, char **id,
+                        struct error *err)
+{
+    _cleanup_free_ char *object = xasprintf("rbd_id.%s", name);
+    char output[ID_LIMIT];
+    size_t length = 0;
+    uint32_t id_length = 0;
+
+    call_stage(call, "looking up image '%s' in pool '%s' for {age}", name, pool->name);
+    if (object_exec(pool, call, object, "get_id", NULL, 0, output, sizeof(output), &length, err) <
+        0)
+        return err->status == STATUS_NOT_FOUND
+                   ? error_wrap(err, "pool '%s' has no image '%s'", pool->name, name)
+                   : -1;
+    if (length >= sizeof(id_length))
+        memcpy(&id_length, output, sizeof(id_length));
+    id_length = le32toh(id_length);
+    if (id_length == 0 || sizeof(id_length) + id_length > length)
+        return error_set(err, STATUS_DATA_LOSS, "the id of image '%s' in pool '%s' is broken", name,
+                         pool->name);
+    *id = xstrndup(output + sizeof(id_length), id_length);
+    return 0;
+}
+
+/* Input: the snapshot, here none. Output: the order of an object's size, the image's size. */
+static int image_get_size(struct ceph_pool *pool, struct call *call, const char *image_id,
+                          uint64_t *size_bytes, struct error *err)
+{
+    _cleanup_free_ char *object = xasprintf("rbd_header.%s", image_id);
+    const uint64_t no_snapshot = htole64((uint64_t)-2);
+    char output[64];
+    size_t length = 0;
+    uint64_t size = 0;
+
+    if (object_exec(pool, call, object, "get_size", &no_snapshot, sizeof(no_snapshot), output,
+                    sizeof(output), &length, err) < 0)
+        return -1;
+    if (length < 1 + sizeof(size))
+        return error_set(err, STATUS_DATA_LOSS, "the size in '%s' in pool '%s' is broken", object,
+                         pool->name);
+    memcpy(&size, output + 1, sizeof(size));
+    *size_bytes = le64toh(size);
+    return 0;
+}
+
+/* Output: the highest snapshot id so far, the number of snapshots, their ids. */
+static int image_has_snapshots(struct ceph_pool *pool, struct call *call, const char *image_id,
+                               bool *has, struct error *err)
+{
+    _cleanup_free_ char *object = xasprintf("rbd_header.%s", image_id);
+    char output[ID_LIMIT * 4];
+    size_t length = 0;
+    uint32_t count = 0;
+
+    if (object_exec(pool, call, object, "get_snapcontext", NULL, 0, output, sizeof(output), &length,
+                    err) < 0) {
+        if (err->sys_errno != ERANGE)
+            return -1;
+        error_clear(err); /* more than fit */
+        *has = true;
+        return 0;
+    }
+    if (length < sizeof(uint64_t) + sizeof(count))
+        return error_set(err, STATUS_DATA_LOSS, "the snapshots in '%s' in pool '%s' are broken",
+                         object, pool->name);
+    memcpy(&count, output + sizeof(uint64_t), sizeof(count));
+    *has = count != 0;
+    return 0;
+}
+
+static char *copy_or_empty(const char *text)
+{
+    return xstrdup(text ? text : "");
+}
+
+static int read_parent(rbd_image_t image, struct image_facts *facts)
+{
+    rbd_linked_image_spec_t parent;
+    rbd_snap_spec_t snapshot;
+    int result = rbd_get_parent(image, &parent, &snapshot);
+
+    if (result == -ENOENT)
+        return 0;
+    if (result < 0)
+        return result;
+    facts->has_parent = true;
+    facts->parent = (struct image_parent){
+        .pool_id = parent.pool_id,
+        .pool_name = copy_or_empty(parent.pool_name),
+        .rados_namespace = copy_or_empty(parent.pool_namespace),
+        .image_name = copy_or_empty(parent.image_name),
+        .image_id = copy_or_empty(parent.image_id),
+        .snapshot_name = copy_or_empty(snapshot.name),
+        .in_trash = parent.trash,
+    };
+    rbd_linked_image_spec_cleanup(&parent);
+    rbd_snap_spec_cleanup(&snapshot);
+    return 0;
+}
+
+static int read_facts(rbd_image_t image, struct image_facts *facts)
+{
+    char id[ID_LIMIT];
+    int result = rbd_get_id(image, id, sizeof(id));
+
+    if (result == 0)
+        result = rbd_get_size(image, &facts->size_bytes);
+    if (result == 0)
+        result = rbd_get_features(image, &facts->features);
+    if (result == 0)
+        result = rbd_get_create_timestamp(image, &facts->created);
+    if (result == 0)
+        result = read_parent(image, facts);
+    if (result == 0)
+        facts->id = xstrdup(id);
+    return result;
+}
+
+static int image_get_facts(struct ceph_pool *pool, struct call *call, const char *name,
+                           struct image_facts *facts, struct error *err)
+{
+    _cleanup_image_ struct open_image image = {0};
+    struct image_facts found = {0};
+
+    if (image_open(pool, call, name, true, &image, err) < 0)
+        return -1;
+    int result = read_facts(image.handle, &found);
+    if (result < 0) {
+        image_facts_done(&found);
+        return fail(err, result, "look at", pool, name);
+    }
+    *facts = found;
+    return 0;
+}
+
+/* A read-only open does not watch, so all watchers are others. */
+static int image_watchers(struct ceph_pool *pool, struct call *call, const char *name,
+                          struct string_list *watchers, struct error *err)
+{
+    _cleanup_image_ struct open_image image = {0};
+    rbd_image_watcher_t found[WATCHERS_MAX];
+    size_t count = WATCHERS_MAX;
+
+    if (image_open(pool, call, name, true, &image, err) < 0)
+        return -1;
+    int result = rbd_watchers_list(image.handle, found, &count);
+    if (result < 0)
+        return fail(err, result, "list the watchers of", pool, name);
+    for (size_t i = 0; i < count; i++)
+        string_list_add(watchers, found[i].addr);
+    rbd_watchers_list_cleanup(found, count);
+    return 0;
+}
+
+/* --- changing -----------------------------------------------------------------------------------
+ */
+
+static int image_resize(struct ceph_pool *pool, struct call *call, const char *name,
+                        uint64_t size_bytes, struct error *err)
+{
+    _cleanup_image_ struct open_image image = {0};
+
+    if (image_open(pool, call, name, false, &image, err) < 0)
+        return -1;
+    call_stage(call, "growing image '%s' in pool '%s' for {age}", name, pool->name);
+    int result = rbd_resize2(image.handle, size_bytes, false, NULL, NULL);
+    return result < 0 ? fail(err, result, "grow", pool, name) : 0;
+}
+
+int image_progress(uint64_t done, uint64_t total, void *object)
+{
+    const struct progress_sink *sink = object;
+
+    if (!sink->report || total == 0)
+        return 0;
+    return sink->report(sink->object, (int)(done * 100 / total));
+}
+
+static int image_flatten(struct ceph_pool *pool, struct call *call, const char *name,
+                         ceph_progress progress, void *progress_object, struct error *err)
+{
+    _cleanup_image_ struct open_image image = {0};
+    struct progress_sink sink = {progress, progress_object};
+
+    if (image_open(pool, call, name, false, &image, err) < 0)
+        return -1;
+    call_stage(call, "flattening image '%s' in pool '%s' for {age}", name, pool->name);
+    int result = rbd_flatten_with_progress(image.handle, image_progress, &sink);
+    if (result == -EINVAL) /* has no parent: done before */
+        return 0;
+    return result < 0 ? fail(err, result, "flatten", pool, name) : 0;
+}
+
+static int read_metadata(rbd_image_t image, struct strmap *entries)
+{
+    size_t keys_size = METADATA_STEP;
+    size_t values_size = METADATA_STEP;
+    _cleanup_free_ char *keys = xcalloc(keys_size, 1);
+    _cleanup_free_ char *values = xcalloc(values_size, 1);
+    int result = rbd_metadata_list(image, "", 0, keys, &keys_size, values, &values_size);
+
+    if (result == -ERANGE) { /* the sizes now say how much it takes */
+        keys = xreallocarray(keys, keys_size + 1, 1);
+        values = xreallocarray(values, values_size + 1, 1);
+        result = rbd_metadata_list(image, "", 0, keys, &keys_size, values, &values_size);
+    }
+    if (result < 0)
+        return result;
+    const char *value = values;
+    for (const char *key = keys; key < keys + keys_size; key += strlen(key) + 1) {
+        strmap_set(entries, key, value);
+        value += strlen(value) + 1;
+    }
+    return 0;
+}
+
+static int image_metadata_get(struct ceph_pool *pool, struct call *call, const char *name,
+                              struct strmap *entries, struct error *err)
+{
+    _cleanup_image_ struct open_image image = {0};
+
+    if (image_open(pool, call, name, true, &image, err) < 0)
+        return -1;
+    int result = read_metadata(image.handle, entries);
+    return result < 0 ? fail(err, result, "read the metadata of", pool, name) : 0;
+}
+
+static int image_metadata_change(struct ceph_pool *pool, struct call *call, const char *name,
+                                 const struct strmap *entries, const struct string_list *removed,
+                                 struct error *err)
+{
+    _cleanup_image_ struct open_image image = {0};
+    int result = 0;
+
+    if (image_open(pool, call, name, false, &image, err) < 0)
+        return -1;
+    for (size_t i = 0; result == 0 && i < entries->count; i++)
+        result = rbd_metadata_set(image.handle, entries->entries[i].key, entries->entries[i].value);
+    for (size_t i = 0; result == 0 && removed && i < removed->count; i++) {
+        result = rbd_metadata_remove(image.handle, removed->items[i]);
+        if (result == -ENOENT)
+            result = 0;
+    }
+    return result < 0 ? fail(err, result, "change the metadata of", pool, name) : 0;
+}
+
+void images_register(struct ceph_ops *ops)
+{
+    ops->image_create = image_create;
+    ops->image_get_id = image_get_id;
+    ops->image_get_size = image_get_size;
+    ops->image_has_snapshots = image_has_snapshots;
+    ops->image_get_facts = image_get_facts;
+    ops->image_watchers = image_watchers;
+    ops->image_resize = image_resize;
+    ops->image_flatten = image_flatten;
+    ops->image_clone = image_clone;
+    ops->image_metadata_get = image_metadata_get;
+    ops->image_metadata_change = image_metadata_change;
+}

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <rbd/librbd.h>
+
+#include "common/ceph/ceph_ops.h"
+
+/* Inside of common/ceph: open images, for images.c and snapshots.c. */
+struct open_image {
+    rbd_image_t handle; /* NULL when closed */
+};
+
+_must_check_ int image_open(struct ceph_pool *pool, struct call *call, const char *name,
+                            bool read_only, struct open_image *image, struct error *err);
+void image_close(struct open_image *image);
+#define _cleanup_image_ _cleanup_(image_close)
+
+/* librbd's progress callback; its object is a struct progress_sink. */
+struct progress_sink {
+    ceph_progress report; /* NULL: nobody wants to know */
+    void *object;
+};
+int image_progress(uint64_t done, uint64_t total, void *object);

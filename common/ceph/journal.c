@@ -1,0 +1,296 @@
+#include "common/ceph/journal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+
+struct journal_names {
+    const char *directory;   /* object, before the instance */
+    const char *key;         /* directory key, before the request name */
+    const char *object;      /* object, before the uuid */
+    const char *name_key;    /* attribute that holds the request name */
+    const char *image_key;   /* attribute that holds the image's name */
+    const char *name_prefix; /* of images */
+};
+
+static const struct journal_names NAMES[] = {
+    [JOURNAL_VOLUME] = {"csi.volumes.", "csi.volume.", "csi.volume.", "csi.volname",
+                        "csi.imagename", "csi-vol-"},
+    [JOURNAL_SNAPSHOT] = {"csi.snaps.", "csi.snap.", "csi.snap.", "csi.snapname", "csi.imagename",
+                          "csi-snap-"},
+    [JOURNAL_GROUP] = {"csi.groups.", "csi.volume.group.", "csi.volume.group.", "csi.volname",
+                       "csi.groupname", "csi-vol-group-"},
+};
+
+#define POOL_ID_DIGITS 16
+
+char *journal_directory(const struct journal *journal)
+{
+    return xasprintf("%s%s", NAMES[journal->kind].directory, journal->instance);
+}
+
+static char *key_of(const struct journal *journal, const char *request_name)
+{
+    return xasprintf("%s%s", NAMES[journal->kind].key, request_name);
+}
+
+static char *object_of(const struct journal *journal, const struct uuid_text *uuid)
+{
+    return xasprintf("%s%s", NAMES[journal->kind].object, uuid->chars);
+}
+
+const char *journal_key_prefix(enum journal_kind kind)
+{
+    return NAMES[kind].key;
+}
+
+const char *journal_default_prefix(enum journal_kind kind)
+{
+    return NAMES[kind].name_prefix;
+}
+
+static char *directory_value(const struct ceph_pool *directory, int64_t image_pool_id,
+                             const struct uuid_text *uuid)
+{
+    if (directory->id == image_pool_id)
+        return xstrdup(uuid->chars);
+    return xasprintf("%016llx/%s", (unsigned long long)image_pool_id, uuid->chars);
+}
+
+static bool parse_pool_id(const char *text, size_t digits, int64_t *id)
+{
+    char *end = NULL;
+
+    if (strspn(text, "0123456789abcdefABCDEF") < digits)
+        return false;
+    unsigned long long number = strtoull(text, &end, 16);
+    *id = (int64_t)number;
+    return end == text + digits;
+}
+
+int journal_parse_value(const struct ceph_pool *directory, const char *key, const char *value,
+                        struct journal_ref *ref, struct error *err)
+{
+    const char *uuid = value;
+    int64_t pool_id = directory->id;
+
+    if (strlen(value) == POOL_ID_DIGITS + 1 + UUID_LENGTH) {
+        uuid = value + POOL_ID_DIGITS + 1;
+        if (value[POOL_ID_DIGITS] != '/' || !parse_pool_id(value, POOL_ID_DIGITS, &pool_id))
+            uuid = "";
+    }
+    if (!uuid_text_is_valid(uuid))
+        return error_set(err, STATUS_DATA_LOSS,
+                         "journal key '%s' in pool '%s' holds '%.80s', which is neither a uuid nor "
+                         "POOLID/UUID",
+                         key, directory->name, value);
+    memcpy(ref->uuid.chars, uuid, UUID_LENGTH + 1);
+    ref->image_pool_id = pool_id;
+    return 0;
+}
+
+int journal_find(const struct journal *journal, struct call *call, struct ceph_pool *directory,
+                 const char *request_name, struct journal_ref *ref, bool *found, struct error *err)
+{
+    _cleanup_free_ char *object = journal_directory(journal);
+    _cleanup_free_ char *key = key_of(journal, request_name);
+    _cleanup_free_ char *value = NULL;
+
+    if (directory->ops->omap_get(directory, call, object, key, &value, err) < 0)
+        return error_wrap(err, "look up name '%s'", request_name);
+    if (value && journal_parse_value(directory, key, value, ref, err) < 0)
+        return -1;
+    *found = value != NULL;
+    return 0;
+}
+
+int journal_claim(const struct journal *journal, struct call *call, struct ceph_pool *directory,
+                  const char *request_name, int64_t image_pool_id, struct journal_ref *ref,
+                  bool *fresh, struct error *err)
+{
+    _cleanup_free_ char *object = journal_directory(journal);
+    _cleanup_free_ char *key = key_of(journal, request_name);
+    struct journal_ref claimed = {uuid_text_generate(), image_pool_id};
+    _cleanup_free_ char *value = directory_value(directory, image_pool_id, &claimed.uuid);
+    bool found = false;
+
+    call_stage(call, "reserving the name in pool '%s' for {age}", directory->name);
+    if (directory->ops->omap_add(directory, call, object, key, value, err) == 0) {
+        *ref = claimed;
+        *fresh = true;
+        return 0;
+    }
+    if (err->status != STATUS_ALREADY_EXISTS)
+        return error_wrap(err, "reserve name '%s'", request_name);
+    error_clear(err); /* another process was faster: its uuid is the one */
+    if (journal_find(journal, call, directory, request_name, ref, &found, err) < 0)
+        return -1;
+    if (!found)
+        return error_set(err, STATUS_ABORTED,
+                         "name '%s' was reserved and given back by another process just now; retry",
+                         request_name);
+    *fresh = false;
+    return 0;
+}
+
+/* Names of attributes that are a plain string in struct journal_entry. */
+static const struct {
+    const char *key;
+    size_t offset;
+} ATTRIBUTES[] = {
+    {"csi.imageid", offsetof(struct journal_entry, image_id)},
+    {"csi.source", offsetof(struct journal_entry, source)},
+    {"csi.volume.owner", offsetof(struct journal_entry, owner)},
+    {"csi.volume.encryptKMS", offsetof(struct journal_entry, kms_id)},
+    {"csi.volume.encryptionType", offsetof(struct journal_entry, encryption_type)},
+    {"csi.groupid", offsetof(struct journal_entry, group_id)},
+};
+
+static char **attribute_of(const struct journal_entry *entry, size_t index)
+{
+    return (char **)((uintptr_t)entry + ATTRIBUTES[index].offset);
+}
+
+int journal_write(const struct journal *journal, struct call *call, struct ceph_pool *pool,
+                  const struct journal_entry *entry, struct error *err)
+{
+    const struct journal_names *names = &NAMES[journal->kind];
+    _cleanup_free_ char *object = object_of(journal, &entry->uuid);
+    _cleanup_strmap_ struct strmap attributes = {0};
+
+    strmap_merge(&attributes, &entry->extra);
+    strmap_set(&attributes, names->name_key, entry->request_name);
+    strmap_set(&attributes, names->image_key, entry->image_name);
+    for (size_t i = 0; i < ARRAY_LENGTH(ATTRIBUTES); i++)
+        if (*attribute_of(entry, i))
+            strmap_set(&attributes, ATTRIBUTES[i].key, *attribute_of(entry, i));
+    if (entry->journal_pool_id >= 0 && entry->journal_pool_id != pool->id) {
+        _cleanup_free_ char *id = xasprintf("%016llx", (unsigned long long)entry->journal_pool_id);
+
+        strmap_set(&attributes, "csi.journalpool", id);
+    }
+    if (pool->ops->object_create(pool, call, object, &attributes, err) < 0)
+        return error_wrap(err, "write the journal entry of '%s'", entry->request_name);
+    return 0;
+}
+
+/* Takes the value of @key out of @attributes; NULL if it is not there. */
+static char *take_out(struct strmap *attributes, const char *key)
+{
+    const char *value = strmap_get(attributes, key);
+    char *copy = value ? xstrdup(value) : NULL;
+
+    strmap_remove(attributes, key);
+    return copy;
+}
+
+/* What has no member of its own stays in @attributes, which becomes the entry's extra. */
+static void entry_from(const struct journal *journal, const struct uuid_text *uuid,
+                       struct strmap *attributes, struct journal_entry *entry)
+{
+    const struct journal_names *names = &NAMES[journal->kind];
+    _cleanup_free_ char *journal_pool = take_out(attributes, "csi.journalpool");
+
+    *entry = (struct journal_entry){.uuid = *uuid, .journal_pool_id = -1};
+    entry->request_name = take_out(attributes, names->name_key);
+    entry->image_name = take_out(attributes, names->image_key);
+    if (!entry->image_name) /* written before Ceph-CSI 2.1, or split over two pools by 3.0-3.10 */
+        entry->image_name = xasprintf("%s%s", names->name_prefix, uuid->chars);
+    for (size_t i = 0; i < ARRAY_LENGTH(ATTRIBUTES); i++)
+        *attribute_of(entry, i) = take_out(attributes, ATTRIBUTES[i].key);
+    if (!journal_pool || !parse_pool_id(journal_pool, POOL_ID_DIGITS, &entry->journal_pool_id))
+        entry->journal_pool_id = -1;
+    entry->extra = *attributes;
+    *attributes = (struct strmap){0};
+}
+
+int journal_read(const struct journal *journal, struct call *call, struct ceph_pool *pool,
+                 const struct uuid_text *uuid, struct journal_entry *entry, bool *found,
+                 struct error *err)
+{
+    _cleanup_free_ char *object = object_of(journal, uuid);
+    _cleanup_strmap_ struct strmap attributes = {0};
+    bool more = false;
+
+    if (pool->ops->omap_list(pool, call, object, "", "", &attributes, &more, err) < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return error_wrap(err, "read journal entry '%s'", uuid->chars);
+        error_clear(err);
+        *found = false;
+        return 0;
+    }
+    entry_from(journal, uuid, &attributes, entry);
+    *found = true;
+    return 0;
+}
+
+int journal_set(const struct journal *journal, struct call *call, struct ceph_pool *pool,
+                const struct uuid_text *uuid, const struct strmap *attributes, struct error *err)
+{
+    _cleanup_free_ char *object = object_of(journal, uuid);
+
+    if (pool->ops->omap_set(pool, call, object, attributes, err) < 0)
+        return error_wrap(err, "change journal entry '%s'", uuid->chars);
+    return 0;
+}
+
+int journal_set_image_id(const struct journal *journal, struct call *call, struct ceph_pool *pool,
+                         const struct uuid_text *uuid, const char *image_id, struct error *err)
+{
+    _cleanup_strmap_ struct strmap attributes = {0};
+
+    strmap_set(&attributes, "csi.imageid", image_id);
+    return journal_set(journal, call, pool, uuid, &attributes, err);
+}
+
+int journal_release_name(const struct journal *journal, struct call *call,
+                         struct ceph_pool *directory, const char *request_name,
+                         int64_t image_pool_id, const struct uuid_text *uuid,
+                         const struct strmap *queued, struct error *err)
+{
+    _cleanup_free_ char *object = journal_directory(journal);
+    _cleanup_free_ char *value = directory_value(directory, image_pool_id, uuid);
+    bool removed = false;
+
+    call_stage(call, "giving the name back in pool '%s' for {age}", directory->name);
+    if (request_name) {
+        _cleanup_free_ char *key = key_of(journal, request_name);
+
+        if (directory->ops->omap_remove_if(directory, call, object, key, value, queued, &removed,
+                                           err) < 0)
+            return error_wrap(err, "give name '%s' back", request_name);
+    }
+    for (size_t i = 0; queued && !removed && i < queued->count; i++) {
+        const struct strmap_entry *item = &queued->entries[i];
+
+        if (directory->ops->omap_add(directory, call, object, item->key, item->value, err) == 0)
+            continue;
+        if (err->status != STATUS_ALREADY_EXISTS)
+            return error_wrap(err, "queue '%s'", item->key);
+        error_clear(err);
+    }
+    return 0;
+}
+
+int journal_remove(const struct journal *journal, struct call *call, struct ceph_pool *pool,
+                   const struct uuid_text *uuid, struct error *err)
+{
+    _cleanup_free_ char *object = object_of(journal, uuid);
+
+    if (pool->ops->object_remove(pool, call, object, err) < 0)
+        return error_wrap(err, "remove journal entry '%s'", uuid->chars);
+    return 0;
+}
+
+void journal_entry_done(struct journal_entry *entry)
+{
+    free(entry->request_name);
+    free(entry->image_name);
+    for (size_t i = 0; i < ARRAY_LENGTH(ATTRIBUTES); i++)
+        free(*attribute_of(entry, i));
+    strmap_done(&entry->extra);
+    *entry = (struct journal_entry){0};
+}

@@ -1,0 +1,325 @@
+/*
+ * RADOS objects and their omaps. Each operation is sent asynchronously and waited for no longer
+ * than the call may: an OSD that is down keeps it until rados_osd_op_timeout, but not the caller.
+ * What librados writes to when the answer comes is therefore owned by the operation, which frees
+ * itself when both the caller and the answer are done with it.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/ceph/connections.h"
+
+#define LIST_MAX 512 /* keys per call */
+#define POLL_MS 100
+#define EXEC_LIMIT 4096
+
+struct operation_in_flight {
+    atomic_int refs;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool done;
+    int result;
+    rados_write_op_t write;
+    rados_read_op_t read;
+    rados_omap_iter_t iterator;
+    int step_result; /* of the one step whose own result matters */
+    unsigned char more;
+    char output[EXEC_LIMIT]; /* of a class call */
+    rados_completion_t completion;
+};
+
+static struct operation_in_flight *operation_new(void)
+{
+    struct operation_in_flight *operation = xcalloc(1, sizeof(*operation));
+
+    atomic_init(&operation->refs, 2);
+    pthread_mutex_init(&operation->lock, NULL);
+    pthread_cond_init(&operation->ended, NULL);
+    return operation;
+}
+
+static void operation_unref(struct operation_in_flight *operation)
+{
+    if (atomic_fetch_sub(&operation->refs, 1) != 1)
+        return;
+    if (operation->iterator)
+        rados_omap_get_end(operation->iterator);
+    if (operation->write)
+        rados_release_write_op(operation->write);
+    if (operation->read)
+        rados_release_read_op(operation->read);
+    rados_aio_release(operation->completion);
+    pthread_cond_destroy(&operation->ended);
+    pthread_mutex_destroy(&operation->lock);
+    free(operation);
+}
+DEFINE_CLEANUP(struct operation_in_flight, operation_unref)
+#define _cleanup_operation_ _cleanup_(operation_unrefp)
+
+/* librados' thread. */
+static void on_complete(rados_completion_t completion, void *object)
+{
+    struct operation_in_flight *operation = object;
+
+    pthread_mutex_lock(&operation->lock);
+    operation->result = rados_aio_get_return_value(completion);
+    operation->done = true;
+    pthread_cond_signal(&operation->ended);
+    pthread_mutex_unlock(&operation->lock);
+    operation_unref(operation);
+}
+
+/* The operation's result, or a negative errno of our own: ETIMEDOUT, ECANCELED. */
+static int wait_for(struct operation_in_flight *operation, const struct call *call)
+{
+    struct deadline give_up = admission_deadline(call);
+    int result = 0;
+
+    pthread_mutex_lock(&operation->lock);
+    while (!operation->done && !deadline_has_passed(give_up) && !call_is_cancelled(call)) {
+        const struct timespec wake =
+            deadline_timespec(deadline_earlier(give_up, deadline_in_ms(POLL_MS)));
+
+        pthread_cond_clockwait(&operation->ended, &operation->lock, CLOCK_MONOTONIC, &wake);
+    }
+    result = operation->done ? operation->result : -ETIMEDOUT;
+    pthread_mutex_unlock(&operation->lock);
+    return result;
+}
+
+/* Sends the write or read that @operation holds and waits for it. */
+static int run(struct operation_in_flight *operation, struct ceph_pool *pool,
+               const struct call *call, const char *object)
+{
+    rados_ioctx_t io = real_pool(pool)->io;
+
+    rados_aio_create_completion2(operation, on_complete, &operation->completion);
+    int sent = operation->write ? rados_aio_write_op_operate(operation->write, io,
+                                                             operation->completion, object, NULL, 0)
+                                : rados_aio_read_op_operate(operation->read, io,
+                                                            operation->completion, object, 0);
+    if (sent < 0) {
+        operation_unref(operation); /* no answer will come */
+        return sent;
+    }
+    return wait_for(operation, call);
+}
+
+int object_exec(struct ceph_pool *pool, struct call *call, const char *object, const char *method,
+                const void *input, size_t input_length, char *output, size_t limit, size_t *length,
+                struct error *err)
+{
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+
+    assert(limit <= EXEC_LIMIT);
+    rados_aio_create_completion2(operation, on_complete, &operation->completion);
+    int result = rados_aio_exec(real_pool(pool)->io, object, operation->completion, "rbd", method,
+                                input, input_length, operation->output, limit);
+    if (result < 0)
+        operation_unref(operation);
+    else
+        result = wait_for(operation, call);
+    if (result < 0)
+        return error_set_errno(err, result, "ask object '%s' in pool '%s' for %s", object,
+                               pool->name, method);
+    *length = (size_t)result;
+    memcpy(output, operation->output, *length < limit ? *length : limit);
+    return 0;
+}
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+/* Takes the entries that the read found. Values are text: a NUL inside is not one of ours. */
+static int take_entries(struct operation_in_flight *operation, const struct ceph_pool *pool,
+                        const char *object, struct strmap *entries, struct error *err)
+{
+    for (;;) {
+        char *key = NULL;
+        char *value = NULL;
+        size_t key_length = 0;
+        size_t value_length = 0;
+        int result =
+            rados_omap_get_next2(operation->iterator, &key, &value, &key_length, &value_length);
+
+        if (result < 0)
+            return error_set_errno(err, result, "read the omap of '%s' in pool '%s'", object,
+                                   pool->name);
+        if (!key)
+            return 0;
+        if (memchr(key, '\0', key_length) || memchr(value, '\0', value_length))
+            return error_set(err, STATUS_DATA_LOSS,
+                             "the omap of '%s' in pool '%s' has a key or value with a NUL byte",
+                             object, pool->name);
+        _cleanup_free_ char *key_text = xstrndup(key, key_length);
+        _cleanup_free_ char *value_text = xstrndup(value, value_length);
+        strmap_set(entries, key_text, value_text);
+    }
+}
+
+static int omap_get(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
+                    char **value, struct error *err)
+{
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+    _cleanup_strmap_ struct strmap entries = {0};
+    const size_t key_length = strlen(key);
+
+    operation->read = rados_create_read_op();
+    rados_read_op_omap_get_vals_by_keys2(operation->read, &key, 1, &key_length,
+                                         &operation->iterator, &operation->step_result);
+    int result = run(operation, pool, call, object);
+    *value = NULL;
+    if (result == -ENOENT)
+        return 0;
+    if (result < 0)
+        return error_set_errno(err, result, "read key '%s' of '%s' in pool '%s'", key, object,
+                               pool->name);
+    if (take_entries(operation, pool, object, &entries, err) < 0)
+        return -1;
+    if (entries.count > 0)
+        *value = xstrdup(entries.entries[0].value);
+    return 0;
+}
+
+static int omap_list(struct ceph_pool *pool, struct call *call, const char *object,
+                     const char *after, const char *prefix, struct strmap *entries, bool *more,
+                     struct error *err)
+{
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+
+    operation->read = rados_create_read_op();
+    rados_read_op_omap_get_vals2(operation->read, after, prefix, LIST_MAX, &operation->iterator,
+                                 &operation->more, &operation->step_result);
+    int result = run(operation, pool, call, object);
+    if (result < 0)
+        return error_set_errno(err, result, "list the omap of '%s' in pool '%s'", object,
+                               pool->name);
+    *more = operation->more;
+    return take_entries(operation, pool, object, entries, err);
+}
+
+/* --- writing ------------------------------------------------------------------------------------
+ */
+
+static void add_set(rados_write_op_t write, const struct strmap *entries)
+{
+    _cleanup_free_ const char **keys = xcalloc(entries->count, sizeof(char *));
+    _cleanup_free_ const char **values = xcalloc(entries->count, sizeof(char *));
+    _cleanup_free_ size_t *key_lengths = xcalloc(entries->count, sizeof(size_t));
+    _cleanup_free_ size_t *value_lengths = xcalloc(entries->count, sizeof(size_t));
+
+    for (size_t i = 0; i < entries->count; i++) {
+        keys[i] = entries->entries[i].key;
+        values[i] = entries->entries[i].value;
+        key_lengths[i] = strlen(keys[i]);
+        value_lengths[i] = strlen(values[i]);
+    }
+    rados_write_op_omap_set2(write, keys, values, key_lengths, value_lengths, entries->count);
+}
+
+/* Fails the write unless @key has @value; an absent key counts as empty. */
+static void add_compare(struct operation_in_flight *operation, const char *key, const char *value)
+{
+    rados_write_op_omap_cmp2(operation->write, key, LIBRADOS_CMPXATTR_OP_EQ, value, strlen(key),
+                             strlen(value), &operation->step_result);
+}
+
+static int omap_add(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
+                    const char *value, struct error *err)
+{
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+    const struct strmap_entry entry = {(char *)(uintptr_t)key, (char *)(uintptr_t)value};
+    const struct strmap entries = {(struct strmap_entry *)(uintptr_t)&entry, 1};
+
+    assert(value[0] != '\0'); /* could not be told from an absent key */
+    operation->write = rados_create_write_op();
+    rados_write_op_create(operation->write, LIBRADOS_CREATE_IDEMPOTENT, NULL);
+    add_compare(operation, key, "");
+    add_set(operation->write, &entries);
+    int result = run(operation, pool, call, object);
+    if (result == -ECANCELED)
+        return error_set(err, STATUS_ALREADY_EXISTS, "key '%s' of '%s' in pool '%s' exists", key,
+                         object, pool->name);
+    if (result < 0)
+        return error_set_errno(err, result, "add key '%s' to '%s' in pool '%s'", key, object,
+                               pool->name);
+    return 0;
+}
+
+static int omap_set(struct ceph_pool *pool, struct call *call, const char *object,
+                    const struct strmap *entries, struct error *err)
+{
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+
+    operation->write = rados_create_write_op();
+    rados_write_op_assert_exists(operation->write);
+    add_set(operation->write, entries);
+    int result = run(operation, pool, call, object);
+    if (result < 0)
+        return error_set_errno(err, result, "set keys of '%s' in pool '%s'", object, pool->name);
+    return 0;
+}
+
+static int omap_remove_if(struct ceph_pool *pool, struct call *call, const char *object,
+                          const char *key, const char *expected, const struct strmap *added,
+                          bool *removed, struct error *err)
+{
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+    const size_t key_length = strlen(key);
+
+    operation->write = rados_create_write_op();
+    rados_write_op_assert_exists(operation->write);
+    add_compare(operation, key, expected);
+    rados_write_op_omap_rm_keys2(operation->write, &key, &key_length, 1);
+    if (added && added->count > 0)
+        add_set(operation->write, added);
+    int result = run(operation, pool, call, object);
+    *removed = result == 0;
+    if (result < 0 && result != -ECANCELED && result != -ENOENT)
+        return error_set_errno(err, result, "remove key '%s' of '%s' in pool '%s'", key, object,
+                               pool->name);
+    return 0;
+}
+
+static int object_create(struct ceph_pool *pool, struct call *call, const char *object,
+                         const struct strmap *entries, struct error *err)
+{
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+
+    operation->write = rados_create_write_op();
+    rados_write_op_create(operation->write, LIBRADOS_CREATE_EXCLUSIVE, NULL);
+    add_set(operation->write, entries);
+    int result = run(operation, pool, call, object);
+    if (result < 0)
+        return error_set_errno(err, result, "create object '%s' in pool '%s'", object, pool->name);
+    return 0;
+}
+
+static int object_remove(struct ceph_pool *pool, struct call *call, const char *object,
+                         struct error *err)
+{
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+
+    operation->write = rados_create_write_op();
+    rados_write_op_remove(operation->write);
+    int result = run(operation, pool, call, object);
+    if (result < 0 && result != -ENOENT)
+        return error_set_errno(err, result, "remove object '%s' in pool '%s'", object, pool->name);
+    return 0;
+}
+
+void objects_register(struct ceph_ops *ops)
+{
+    ops->omap_get = omap_get;
+    ops->omap_list = omap_list;
+    ops->omap_add = omap_add;
+    ops->omap_set = omap_set;
+    ops->omap_remove_if = omap_remove_if;
+    ops->object_create = object_create;
+    ops->object_remove = object_remove;
+}

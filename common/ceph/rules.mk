@@ -1,0 +1,2 @@
+LIBRARY_SOURCES += $(addprefix common/ceph/, \
+	admission.c ceph.c ceph_ops.c connections.c images.c journal.c objects.c snapshots.c)

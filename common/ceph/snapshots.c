@@ -1,0 +1,243 @@
+/* Snapshots of images, the trash, and images held still. */
+#include <errno.h>
+#include <rbd/librbd.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/ceph/connections.h"
+#include "common/ceph/images.h"
+
+#define SNAPSHOTS_FIRST 64 /* room to begin with; librbd says when it takes more */
+#define TRASH_FIRST 256
+#define NAME_LIMIT 4096
+
+static int fail(struct error *err, int result, const char *what, const struct ceph_pool *pool,
+                const char *image, const char *snapshot)
+{
+    return error_set_errno(err, result, "%s snapshot '%s@%s' in pool '%s'", what, image, snapshot,
+                           pool->name);
+}
+
+static int snapshot_create(struct ceph_pool *pool, struct call *call, const char *image,
+                           const char *snapshot, struct error *err)
+{
+    _cleanup_image_ struct open_image opened = {0};
+
+    if (image_open(pool, call, image, false, &opened, err) < 0)
+        return -1;
+    call_stage(call, "making snapshot '%s@%s' in pool '%s' for {age}", image, snapshot, pool->name);
+    int result = rbd_snap_create(opened.handle, snapshot);
+    return result < 0 ? fail(err, result, "make", pool, image, snapshot) : 0;
+}
+
+static int snapshot_remove(struct ceph_pool *pool, struct call *call, const char *image,
+                           const char *snapshot, struct error *err)
+{
+    _cleanup_image_ struct open_image opened = {0};
+
+    if (image_open(pool, call, image, false, &opened, err) < 0)
+        return -1;
+    call_stage(call, "removing snapshot '%s@%s' in pool '%s' for {age}", image, snapshot,
+               pool->name);
+    int result = rbd_snap_remove(opened.handle, snapshot);
+    return result < 0 ? fail(err, result, "remove", pool, image, snapshot) : 0;
+}
+
+/* --- listing ------------------------------------------------------------------------------------
+ */
+
+static enum snapshot_namespace kind_of(rbd_image_t image, uint64_t id)
+{
+    rbd_snap_namespace_type_t type = RBD_SNAP_NAMESPACE_TYPE_USER;
+
+    if (rbd_snap_get_namespace_type(image, id, &type) < 0)
+        return SNAPSHOT_OTHER;
+    switch (type) {
+    case RBD_SNAP_NAMESPACE_TYPE_USER:
+        return SNAPSHOT_USER;
+    case RBD_SNAP_NAMESPACE_TYPE_GROUP:
+        return SNAPSHOT_GROUP;
+    case RBD_SNAP_NAMESPACE_TYPE_TRASH:
+        return SNAPSHOT_TRASH;
+    default:
+        return SNAPSHOT_OTHER;
+    }
+}
+
+static void take_snapshot(rbd_image_t image, const rbd_snap_info_t *info,
+                          struct image_snapshot *snapshot)
+{
+    char original[NAME_LIMIT] = "";
+
+    *snapshot = (struct image_snapshot){
+        .id = info->id,
+        .name = xstrdup(info->name),
+        .kind = kind_of(image, info->id),
+        .size_bytes = info->size,
+    };
+    if (snapshot->kind != SNAPSHOT_TRASH)
+        return;
+    if (rbd_snap_get_trash_namespace(image, info->id, original, sizeof(original)) < 0)
+        original[0] = '\0';
+    snapshot->original_name = xstrdup(original);
+}
+
+static int snapshot_list(struct ceph_pool *pool, struct call *call, const char *image,
+                         struct image_snapshots *snapshots, struct error *err)
+{
+    _cleanup_image_ struct open_image opened = {0};
+    _cleanup_free_ rbd_snap_info_t *found = NULL;
+    int max = SNAPSHOTS_FIRST;
+    int count = -ERANGE;
+
+    if (image_open(pool, call, image, true, &opened, err) < 0)
+        return -1;
+    for (int tries = 0; count == -ERANGE && tries < 5; tries++) { /* @max becomes what it takes */
+        found = xreallocarray(found, (size_t)max, sizeof(*found));
+        count = rbd_snap_list(opened.handle, found, &max);
+    }
+    if (count < 0)
+        return error_set_errno(err, count, "list the snapshots of image '%s' in pool '%s'", image,
+                               pool->name);
+    snapshots->items = xcalloc((size_t)count, sizeof(*snapshots->items));
+    snapshots->count = (size_t)count;
+    for (int i = 0; i < count; i++)
+        take_snapshot(opened.handle, &found[i], &snapshots->items[i]);
+    rbd_snap_list_end(found);
+    return 0;
+}
+
+/* --- trash --------------------------------------------------------------------------------------
+ */
+
+static int trash_move(struct ceph_pool *pool, struct call *call, const char *name,
+                      struct error *err)
+{
+    call_stage(call, "moving image '%s' in pool '%s' to the trash for {age}", name, pool->name);
+    if (call_check(call, err) < 0)
+        return -1;
+    int result = rbd_trash_move(real_pool(pool)->io, name, 0);
+    if (result < 0)
+        return error_set_errno(err, result, "move image '%s' in pool '%s' to the trash", name,
+                               pool->name);
+    return 0;
+}
+
+static int trash_list(struct ceph_pool *pool, struct call *call, struct trash_entries *entries,
+                      struct error *err)
+{
+    _cleanup_free_ rbd_trash_image_info_t *found = NULL;
+    size_t count = TRASH_FIRST;
+    int result = -ERANGE;
+
+    call_stage(call, "listing the trash of pool '%s' for {age}", pool->name);
+    for (int tries = 0; result == -ERANGE && tries < 5;
+         tries++) { /* @count becomes what it takes */
+        found = xreallocarray(found, count, sizeof(*found));
+        result = rbd_trash_list(real_pool(pool)->io, found, &count);
+    }
+    if (result < 0)
+        return error_set_errno(err, result, "list the trash of pool '%s'", pool->name);
+    entries->items = xcalloc(count, sizeof(*entries->items));
+    entries->count = count;
+    for (size_t i = 0; i < count; i++)
+        entries->items[i] = (struct trash_entry){xstrdup(found[i].id), xstrdup(found[i].name)};
+    rbd_trash_list_cleanup(found, count);
+    return 0;
+}
+
+static int trash_remove(struct ceph_pool *pool, struct call *call, const char *image_id,
+                        ceph_progress progress, void *progress_object, struct error *err)
+{
+    struct progress_sink sink = {progress, progress_object};
+
+    call_stage(call, "removing the data of image '%s' in pool '%s' for {age}", image_id,
+               pool->name);
+    if (call_check(call, err) < 0)
+        return -1;
+    int result =
+        rbd_trash_remove_with_progress(real_pool(pool)->io, image_id, true, image_progress, &sink);
+    if (result < 0)
+        return error_set_errno(err, result, "remove image '%s' from the trash of pool '%s'",
+                               image_id, pool->name);
+    return 0;
+}
+
+/* --- images held still ---------------------------------------------------------------------------
+ */
+
+struct real_hold {
+    struct image_hold base;
+    struct open_image image;
+};
+
+static void hold_release(struct image_hold *hold)
+{
+    struct real_hold *real = (struct real_hold *)hold;
+
+    image_close(&real->image); /* gives the lock back */
+    free(real->base.image_name);
+    free(real);
+}
+
+static int take_lock(rbd_image_t image)
+{
+    uint64_t features = 0;
+    int result = rbd_get_features(image, &features);
+
+    if (result == 0 && !(features & RBD_FEATURE_EXCLUSIVE_LOCK))
+        result = -EOPNOTSUPP;
+    return result < 0 ? result : rbd_lock_acquire(image, RBD_LOCK_MODE_EXCLUSIVE);
+}
+
+static int image_hold(struct ceph_pool *pool, struct call *call, const char *name,
+                      struct image_hold **out, struct error *err)
+{
+    struct open_image image = {0};
+
+    if (image_open(pool, call, name, false, &image, err) < 0)
+        return -1;
+    call_stage(call, "waiting {age} for the exclusive lock of image '%s' in pool '%s'", name,
+               pool->name);
+    int result = take_lock(image.handle);
+    if (result < 0) {
+        image_close(&image);
+        if (result == -EOPNOTSUPP)
+            return error_set(err, STATUS_FAILED_PRECONDITION,
+                             "image '%s' in pool '%s' has no feature 'exclusive-lock', without "
+                             "which nothing keeps its writers still",
+                             name, pool->name);
+        return error_set_errno(err, result, "lock image '%s' in pool '%s'", name, pool->name);
+    }
+    struct real_hold *hold = xcalloc(1, sizeof(*hold));
+    *hold = (struct real_hold){{pool->ops, xstrdup(name)}, image};
+    *out = &hold->base;
+    return 0;
+}
+
+static int hold_snapshot(struct image_hold *hold, struct call *call, const char *snapshot,
+                         struct error *err)
+{
+    struct real_hold *real = (struct real_hold *)hold;
+
+    if (call_check(call, err) < 0)
+        return -1;
+    int result = rbd_snap_create(real->image.handle, snapshot);
+    if (result < 0)
+        return error_set_errno(err, result, "make snapshot '%s@%s'", hold->image_name, snapshot);
+    return 0;
+}
+
+void snapshots_register(struct ceph_ops *ops)
+{
+    ops->snapshot_create = snapshot_create;
+    ops->snapshot_remove = snapshot_remove;
+    ops->snapshot_list = snapshot_list;
+    ops->trash_move = trash_move;
+    ops->trash_list = trash_list;
+    ops->trash_remove = trash_remove;
+    ops->image_hold = image_hold;
+    ops->hold_snapshot = hold_snapshot;
+    ops->hold_release = hold_release;
+}

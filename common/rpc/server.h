@@ -1,0 +1,83 @@
+#pragma once
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/base/call.h"
+#include "common/base/cleanup.h"
+#include "common/base/error.h"
+
+struct metrics;
+
+/*
+ * A gRPC server for unary calls on a unix socket. One poller thread takes calls in, a fixed number
+ * of worker threads runs the handlers, which may block. Messages are checked (message_check()) and
+ * unpacked before a handler sees them, and every failed call is logged once, here.
+ */
+
+/*
+ * Serves one method. Worker thread; several at once.
+ *
+ * On success returns 0 with *@reply set to a message of the method's response type, made as
+ * message.h says; the server frees it with message_free(). On failure returns -1 with @err set, and
+ * *@reply is not touched. @request is borrowed, is zeroed and freed after the handler has returned,
+ * and never holds invalid UTF-8. @call knows the deadline and whether the client still waits.
+ */
+typedef int rpc_handler(void *object, struct call *call, const ProtobufCMessage *request,
+                        ProtobufCMessage **reply, struct error *err);
+
+struct rpc_method {
+    const char *path; /* "/csi.v1.Identity/Probe"; the part behind the last slash is its name */
+    const ProtobufCMessageDescriptor *request;
+    const ProtobufCMessageDescriptor *response;
+    rpc_handler *handle;
+    bool quick; /* never waits for anything outside of this process; has workers of its own, so that
+                   Probe answers while all others hang in Ceph */
+};
+
+/* Borrowed, as is all it points to, until rpc_server_free(). */
+struct rpc_service {
+    const struct rpc_method *methods;
+    size_t count;
+    void *object; /* first argument of the handlers */
+};
+
+struct rpc_server_options {
+    const char *endpoint;          /* as endpoint_parse() reads it */
+    mode_t socket_mode;            /* 0: what the umask leaves of 0777 */
+    unsigned workers;              /* 0: 64 */
+    unsigned queue_limit;          /* calls that wait for a worker; beyond: UNAVAILABLE. 0: 1024 */
+    size_t max_message_bytes;      /* 0: 4 MiB */
+    int64_t drain_ms;              /* for running calls to end by themselves; 0: cancel at once */
+    int64_t cancel_ms;             /* for cancelled calls to end; 0: 5 s */
+    int64_t slow_call_interval_ms; /* between two log lines about a call that outlived its deadline,
+                                      or 30 s if it has none; 0: no such lines */
+    struct metrics *metrics;       /* NULL: none. Borrowed until rpc_server_free() */
+    const char *metrics_prefix;    /* "csi": csi_rpc_total and so on. NULL: that */
+};
+
+struct rpc_server;
+
+/* The options' strings are copied. Fails if the endpoint makes no sense. */
+_must_check_ int rpc_server_new(const struct rpc_server_options *options,
+                                struct rpc_server **server, struct error *err);
+
+/* Before rpc_server_start(). */
+void rpc_server_add(struct rpc_server *server, const struct rpc_service *service);
+
+/* Makes the socket, replacing a stale one, and serves. After a failure only rpc_server_free(). */
+_must_check_ int rpc_server_start(struct rpc_server *server, struct error *err);
+
+/*
+ * Removes the socket, answers new calls with UNAVAILABLE, lets running ones end, cancels them after
+ * drain_ms and waits for cancel_ms more. Returns false if handlers still run then: the process can
+ * only end by _exit(). Blocks; once, from the thread that started the server.
+ */
+_must_check_ bool rpc_server_drain(struct rpc_server *server);
+
+/* Drains if that was not done. Frees nothing while handlers still run. NULL is fine. */
+void rpc_server_free(struct rpc_server *server);
+DEFINE_CLEANUP(struct rpc_server, rpc_server_free)

@@ -1,0 +1,119 @@
+#include "common/rpc/worker_pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/base/memory.h"
+
+/* Ample for handlers: librados and librbd run their callbacks on threads of their own. The default
+ * of 8 MiB for each of many workers would swell what the process seems to need. */
+#define STACK_BYTES (1u << 20)
+
+struct worker_pool {
+    unsigned limit; /* of waiting */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* under the lock: */
+    struct worker_job *first;
+    struct worker_job **last; /* where the next job is linked in */
+    unsigned waiting;
+    bool stopping;
+
+    pthread_t *threads;
+    unsigned count;
+};
+
+/* The next job, NULL when there is none left and the pool is stopping. */
+static struct worker_job *job_take(struct worker_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    while (!pool->first && !pool->stopping)
+        pthread_cond_wait(&pool->changed, &pool->lock);
+    struct worker_job *job = pool->first;
+    if (job) {
+        pool->first = job->next;
+        pool->waiting--;
+        if (!pool->first)
+            pool->last = &pool->first;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return job;
+}
+
+static void *work(void *argument)
+{
+    struct worker_pool *pool = argument;
+    struct worker_job *job = NULL;
+
+    while ((job = job_take(pool)))
+        job->run(job);
+    return NULL;
+}
+
+static int start_thread(struct worker_pool *pool, const char *name, struct error *err)
+{
+    /* the kernel keeps 15 characters */
+    _cleanup_free_ char *full_name = xasprintf("%.11s-%u", name, pool->count % 1000);
+    pthread_attr_t attributes;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    int result = pthread_create(&pool->threads[pool->count], &attributes, work, pool);
+    pthread_attr_destroy(&attributes);
+    if (result != 0)
+        return error_set_errno(err, -result, "start worker thread %u", pool->count);
+    pthread_setname_np(pool->threads[pool->count++], full_name);
+    return 0;
+}
+
+int worker_pool_new(const struct worker_pool_options *options, struct worker_pool **out,
+                    struct error *err)
+{
+    _cleanup_(worker_pool_freep) struct worker_pool *pool = xcalloc(1, sizeof(*pool));
+
+    pool->limit = options->queue_limit;
+    pool->last = &pool->first;
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->changed, NULL);
+    pool->threads = xcalloc(options->threads, sizeof(*pool->threads));
+    while (pool->count < options->threads)
+        if (start_thread(pool, options->name, err) < 0)
+            return -1;
+    *out = TAKE(pool);
+    return 0;
+}
+
+int worker_pool_submit(struct worker_pool *pool, struct worker_job *job, struct error *err)
+{
+    job->next = NULL;
+    pthread_mutex_lock(&pool->lock);
+    bool is_full = pool->waiting >= pool->limit;
+    if (!is_full) {
+        *pool->last = job;
+        pool->last = &job->next;
+        pool->waiting++;
+        pthread_cond_signal(&pool->changed);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    if (is_full)
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "all %u workers are busy and %u calls wait for one already", pool->count,
+                         pool->limit);
+    return 0;
+}
+
+void worker_pool_free(struct worker_pool *pool)
+{
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->stopping = true;
+    pthread_cond_broadcast(&pool->changed);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < pool->count; i++)
+        pthread_join(pool->threads[i], NULL);
+    pthread_cond_destroy(&pool->changed);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool->threads);
+    free(pool);
+}

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "common/base/error.h"
+#include "common/base/secret.h"
+
+/* The Ceph user of a call, from the secrets that came with it. */
+struct credentials {
+    char *user; /* without "client." */
+    struct secret key;
+};
+
+/* One key of a request's secrets. Borrowed. */
+struct secret_entry {
+    const char *name;
+    const char *value;
+};
+
+/*
+ * Takes userID and userKey, or, as in volumes migrated from the in-tree driver, key and adminId.
+ * What is missing stays unset: whether it is needed shows only later.
+ */
+void credentials_from_secrets(const struct secret_entry *secrets, size_t count,
+                              struct credentials *credentials);
+
+/* INVALID_ARGUMENT naming what is missing; never quotes a value. */
+_must_check_ int credentials_check(const struct credentials *credentials, struct error *err);
+
+void credentials_done(struct credentials *credentials);
+#define _cleanup_credentials_ _cleanup_(credentials_done)

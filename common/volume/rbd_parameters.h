@@ -1,0 +1,33 @@
+#pragma once
+
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/base/strmap.h"
+#include "common/ceph/ceph_ops.h"
+
+/*
+ * What a StorageClass of the rbd driver says about new volumes. Strings are borrowed from the map
+ * that was parsed. Unknown parameters are not an error, because Ceph-CSI ignores them and deployers
+ * rely on it; known ones are checked strictly.
+ */
+struct rbd_parameters {
+    const char *cluster_id;
+    const char *pool; /* NULL only where topologyConstrainedPools stands in for it */
+    const char *name_prefix;
+    const char *owner; /* PVC namespace; NULL if the provisioner does not pass it */
+    struct image_options image;
+};
+
+/* INVALID_ARGUMENT naming the key. */
+_must_check_ int rbd_parameters_parse(const struct strmap *parameters,
+                                      struct rbd_parameters *parsed, struct error *err);
+
+/* "layering,exclusive-lock" to bits, with their dependencies checked. @mounter decides whether
+ * journaling is possible. */
+_must_check_ int rbd_features_parse(const char *text, const char *mounter, uint64_t *features,
+                                    struct error *err);
+
+/* Puts the parameters that a node needs later into @context: all but topologyConstrainedPools and
+ * what the sidecars added. */
+void rbd_parameters_to_context(const struct strmap *parameters, struct strmap *context);

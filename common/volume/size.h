@@ -1,0 +1,27 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+/* A CSI capacity range; 0 means unset. */
+struct capacity_range {
+    int64_t required_bytes;
+    int64_t limit_bytes;
+};
+
+#define VOLUME_SIZE_DEFAULT (1024ULL * 1024 * 1024)
+/* The unit of a block device: a fraction of it would be lost to the kernel. */
+#define VOLUME_SIZE_UNIT 512
+
+/*
+ * The size to make: what is required, rounded up to VOLUME_SIZE_UNIT; the default, or the limit if
+ * that is smaller, when nothing is required. INVALID_ARGUMENT for negative numbers, OUT_OF_RANGE
+ * when no size fits.
+ */
+_must_check_ int capacity_range_choose(const struct capacity_range *range, uint64_t *size_bytes,
+                                       struct error *err);
+
+/* True if a volume of @size_bytes satisfies @range. */
+bool capacity_range_has(const struct capacity_range *range, uint64_t size_bytes);

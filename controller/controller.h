@@ -1,0 +1,229 @@
+#pragma once
+
+#include <stdbool.h>
+#include <time.h>
+
+#include "common/base/call.h"
+#include "common/ceph/ceph_ops.h"
+#include "common/ceph/journal.h"
+#include "common/volume/capability.h"
+#include "common/volume/config.h"
+#include "common/volume/credentials.h"
+#include "common/volume/operations.h"
+#include "common/volume/size.h"
+#include "common/volume/tasks.h"
+#include "common/volume/volume_id.h"
+
+/*
+ * The controller's logic: what CreateVolume and its like mean for RBD, in plain structs. handlers.c
+ * translates from and to the wire; main builds the object. Any thread.
+ *
+ * Everything is repeatable: a call that was cut anywhere is continued by the same call made again.
+ */
+struct clone_limits {
+    unsigned hard_depth;    /* --rbdhardmaxclonedepth: do not build on a longer chain */
+    unsigned soft_depth;    /* --rbdsoftmaxclonedepth: flatten in the background from here on */
+    unsigned max_snapshots; /* --maxsnapshotsonimage: no further snapshot of an image */
+    unsigned min_snapshots; /* --minsnapshotsonimage: begin to detach the oldest from here on */
+};
+
+struct controller {
+    struct ceph *ceph;
+    struct config_file *config;
+    struct operations *operations;
+    struct tasks *tasks;
+    struct purger *purger;
+    const char *instance_id;  /* --instanceid */
+    const char *cluster_name; /* --clustername; "" if not given */
+    bool set_metadata;        /* --setmetadata */
+    struct clone_limits limits;
+    struct credentials standing; /* for calls that carry no secrets; unset if none is configured */
+};
+
+enum source_kind { SOURCE_NONE, SOURCE_SNAPSHOT, SOURCE_VOLUME };
+
+/* --- volumes --------------------------------------------------------------------------------- */
+
+struct create_request {
+    char *name;
+    struct capacity_range range;
+    struct capability_list capabilities;
+    struct strmap parameters;
+    struct strmap mutable_parameters;
+    enum source_kind source_kind;
+    char *source_handle; /* NULL without a source */
+    struct credentials credentials;
+};
+
+struct volume {
+    char handle[VOLUME_ID_LENGTH_MAX + 1];
+    uint64_t size_bytes;
+    struct strmap context;
+};
+
+/* Caller calls volume_done(). */
+_must_check_ int controller_create_volume(const struct controller *controller, struct call *call,
+                                          const struct create_request *request,
+                                          struct volume *volume, struct error *err);
+
+/* Something named by a handle alone: DeleteVolume, DeleteSnapshot, ControllerGetVolume. */
+struct handle_request {
+    char *handle;
+    struct credentials credentials;
+};
+
+_must_check_ int controller_delete_volume(const struct controller *controller, struct call *call,
+                                          const struct handle_request *request, struct error *err);
+
+struct validate_request {
+    char *handle;
+    struct capability_list capabilities;
+    struct strmap parameters;
+    struct credentials credentials;
+};
+
+/* *@refusal (caller frees) is NULL when all is supported, else the reason. */
+_must_check_ int controller_validate_volume(const struct controller *controller, struct call *call,
+                                            const struct validate_request *request, char **refusal,
+                                            struct error *err);
+
+struct expand_request {
+    char *handle;
+    struct capacity_range range;
+    struct volume_capability capability; /* type ACCESS_TYPE_NONE if not given */
+    struct credentials credentials;
+};
+
+struct expansion {
+    uint64_t size_bytes;
+    bool node_expansion_required;
+};
+
+_must_check_ int controller_expand_volume(const struct controller *controller, struct call *call,
+                                          const struct expand_request *request,
+                                          struct expansion *expansion, struct error *err);
+
+struct modify_request {
+    char *handle;
+    struct strmap mutable_parameters;
+    struct credentials credentials;
+};
+
+_must_check_ int controller_modify_volume(const struct controller *controller, struct call *call,
+                                          const struct modify_request *request, struct error *err);
+
+/* How a volume is doing; @message says why when it is not well. */
+struct volume_state {
+    struct volume volume;
+    bool abnormal;
+    char *message;
+};
+
+_must_check_ int controller_get_volume(const struct controller *controller, struct call *call,
+                                       const struct handle_request *request,
+                                       struct volume_state *state, struct error *err);
+
+/* --- snapshots ------------------------------------------------------------------------------- */
+
+struct snapshot_request {
+    char *name;
+    char *source_handle;
+    struct strmap parameters;
+    struct credentials credentials;
+};
+
+struct snapshot {
+    char handle[VOLUME_ID_LENGTH_MAX + 1];
+    char source_handle[VOLUME_ID_LENGTH_MAX + 1];
+    char group_handle[VOLUME_ID_LENGTH_MAX + 1]; /* "" if it belongs to none */
+    uint64_t size_bytes;
+    struct timespec created;
+    bool ready;
+};
+
+_must_check_ int controller_create_snapshot(const struct controller *controller, struct call *call,
+                                            const struct snapshot_request *request,
+                                            struct snapshot *snapshot, struct error *err);
+
+_must_check_ int controller_delete_snapshot(const struct controller *controller, struct call *call,
+                                            const struct handle_request *request,
+                                            struct error *err);
+
+/* GetSnapshot: NOT_FOUND if there is none. */
+_must_check_ int controller_get_snapshot(const struct controller *controller, struct call *call,
+                                         const struct handle_request *request,
+                                         struct snapshot *snapshot, struct error *err);
+
+/* --- listings -------------------------------------------------------------------------------- */
+
+struct list_request {
+    int32_t max_entries; /* 0: as many as fit into a page */
+    char *token;
+    char *source_handle;   /* snapshots: only those of this volume */
+    char *snapshot_handle; /* snapshots: only this one */
+    struct credentials credentials;
+};
+
+struct volume_list {
+    struct volume_state *items;
+    size_t count;
+    char *next_token; /* NULL at the end */
+};
+
+struct snapshot_list {
+    struct snapshot *items;
+    size_t count;
+    char *next_token;
+};
+
+_must_check_ int controller_list_volumes(const struct controller *controller, struct call *call,
+                                         const struct list_request *request,
+                                         struct volume_list *list, struct error *err);
+_must_check_ int controller_list_snapshots(const struct controller *controller, struct call *call,
+                                           const struct list_request *request,
+                                           struct snapshot_list *list, struct error *err);
+
+/* --- group snapshots ------------------------------------------------------------------------- */
+
+struct group_request {
+    char *name;                 /* create */
+    char *handle;               /* delete, get */
+    struct string_list members; /* create: source volumes; delete, get: snapshots */
+    struct strmap parameters;
+    struct credentials credentials;
+};
+
+struct group_snapshot {
+    char handle[VOLUME_ID_LENGTH_MAX + 1];
+    struct snapshot *snapshots;
+    size_t count;
+    struct timespec created;
+    bool ready;
+};
+
+_must_check_ int controller_create_group_snapshot(const struct controller *controller,
+                                                  struct call *call,
+                                                  const struct group_request *request,
+                                                  struct group_snapshot *group, struct error *err);
+_must_check_ int controller_delete_group_snapshot(const struct controller *controller,
+                                                  struct call *call,
+                                                  const struct group_request *request,
+                                                  struct error *err);
+_must_check_ int controller_get_group_snapshot(const struct controller *controller,
+                                               struct call *call,
+                                               const struct group_request *request,
+                                               struct group_snapshot *group, struct error *err);
+
+void create_request_done(struct create_request *request);
+void handle_request_done(struct handle_request *request);
+void validate_request_done(struct validate_request *request);
+void expand_request_done(struct expand_request *request);
+void modify_request_done(struct modify_request *request);
+void snapshot_request_done(struct snapshot_request *request);
+void list_request_done(struct list_request *request);
+void group_request_done(struct group_request *request);
+void volume_done(struct volume *volume);
+void volume_state_done(struct volume_state *state);
+void volume_list_done(struct volume_list *list);
+void snapshot_list_done(struct snapshot_list *list);
+void group_snapshot_done(struct group_snapshot *group);

@@ -1,0 +1,435 @@
+/*
+ * CreateVolume. The steps, each of which a retry finds done or does itself:
+ *
+ *   claim    the request name in the directory         1 RT, guarded: of two processes one wins
+ *   record   the uuid's object with its attributes     1 RT
+ *   make     the image, empty or as a clone            what librbd needs
+ *   finish   size, metadata, limits of a clone         nothing for an empty volume
+ *   commit   the image's id in the object              2 RT; says that all is done
+ *
+ * The source of a clone is opened only when there is something left to do, so that a late retry
+ * does not fail because the source is gone. A call that fails for good gives the name back; one
+ * that timed out leaves it for the retry, because the write that timed out may still happen.
+ */
+#include "controller/controller.h"
+
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/volume/rbd_parameters.h"
+#include "common/volume/session.h"
+#include "controller/fingerprint.h"
+#include "controller/images.h"
+#include "controller/metadata.h"
+#include "controller/names.h"
+#include "controller/purge.h"
+#include "controller/qos.h"
+#include "controller/source.h"
+
+/* All that one creation works on. */
+struct creation {
+    const struct controller *controller;
+    struct call *call;
+    const struct create_request *request;
+    struct rbd_parameters parameters;
+    struct strmap metadata;
+    struct string_list metadata_removed;
+    uint64_t size_bytes;
+    struct journal journal;
+    struct session *session;
+    struct ceph_pool *directory; /* where the request name is */
+    struct ceph_pool *pool;      /* where the image is: the directory's or other_pool */
+    struct ceph_pool *other_pool;
+    struct journal_entry entry;
+    struct source source;
+    bool source_is_open;
+    bool fresh; /* this call claimed the name */
+};
+
+static int check_modes(const struct create_request *request, struct error *err)
+{
+    for (size_t i = 0; i < request->capabilities.count; i++) {
+        enum access_mode mode = request->capabilities.items[i].mode;
+
+        if (access_mode_is_read_only(mode) && request->source_kind == SOURCE_NONE)
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "volume_capabilities[%zu]: %s makes no sense for an empty volume; it "
+                             "needs a content source",
+                             i, access_mode_name(mode));
+    }
+    return 0;
+}
+
+static int check_request(struct creation *creation, struct error *err)
+{
+    const struct create_request *request = creation->request;
+
+    if (request_name_check(request->name, err) < 0 ||
+        capability_list_check(&request->capabilities, err) < 0 ||
+        capability_list_check_rbd(&request->capabilities, err) < 0 ||
+        capacity_range_choose(&request->range, &creation->size_bytes, err) < 0 ||
+        rbd_parameters_parse(&request->parameters, &creation->parameters, err) < 0 ||
+        qos_to_metadata(&request->mutable_parameters, &creation->metadata,
+                        &creation->metadata_removed, err) < 0)
+        return -1;
+    if (request->source_handle && request->source_handle[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "volume_content_source has no id");
+    metadata_collect(creation->controller, METADATA_VOLUME, &request->parameters,
+                     &creation->metadata);
+    return check_modes(request, err);
+}
+
+/* --- the source ---------------------------------------------------------------------------------
+ */
+
+/* A volume is never smaller than what it is filled from. */
+static int fit_size(struct creation *creation, struct error *err)
+{
+    const struct capacity_range *range = &creation->request->range;
+    uint64_t source_size = creation->source.size_bytes;
+
+    if (creation->size_bytes >= source_size && range->required_bytes > 0)
+        return 0;
+    if (range->required_bytes > 0 || !capacity_range_has(range, source_size))
+        return error_set(err, STATUS_OUT_OF_RANGE,
+                         "the source has %llu bytes; asked for are at least %lld and at most %lld",
+                         (unsigned long long)source_size, (long long)range->required_bytes,
+                         (long long)range->limit_bytes);
+    creation->size_bytes = source_size;
+    return 0;
+}
+
+static int open_source(struct creation *creation, struct error *err)
+{
+    if (creation->source_is_open || creation->request->source_kind == SOURCE_NONE)
+        return 0;
+    creation->source_is_open = true; /* source_done() is needed from here on */
+    if (source_open(creation->controller, creation->call, creation->request,
+                    creation->parameters.cluster_id, &creation->source, err) < 0)
+        return -1;
+    return fit_size(creation, err);
+}
+
+/* --- claim and record ---------------------------------------------------------------------------
+ */
+
+/* The name leads to a volume that an earlier class put into another pool: continue there. */
+static int follow_to_pool(struct creation *creation, int64_t pool_id, struct error *err)
+{
+    struct ceph_cluster *cluster = creation->session->cluster;
+
+    if (pool_id == creation->pool->id)
+        return 0;
+    if (cluster->ops->pool_open_by_id(cluster, creation->call, pool_id,
+                                      creation->pool->rados_namespace, &creation->other_pool,
+                                      err) < 0)
+        return -1;
+    creation->pool = creation->other_pool;
+    return 0;
+}
+
+/* Claims the name. A name that leads to a pool which is gone means nothing any more: it is freed
+ * and claimed again, once. */
+static int claim(struct creation *creation, struct journal_ref *ref, struct error *err)
+{
+    const char *name = creation->request->name;
+
+    for (int tries = 0;; tries++) {
+        if (journal_claim(&creation->journal, creation->call, creation->directory, name,
+                          creation->pool->id, ref, &creation->fresh, err) < 0)
+            return -1;
+        if (follow_to_pool(creation, ref->image_pool_id, err) == 0)
+            return 0;
+        if (err->status != STATUS_NOT_FOUND || tries > 0)
+            return -1;
+        error_clear(err);
+        if (journal_release_name(&creation->journal, creation->call, creation->directory, name,
+                                 ref->image_pool_id, &ref->uuid, NULL, err) < 0)
+            return -1;
+    }
+}
+
+/* Reads what there is for a name that was claimed before. */
+static int read_entry(struct creation *creation, const struct uuid_text *uuid, bool *found,
+                      struct error *err)
+{
+    struct journal_entry *entry = &creation->entry;
+
+    if (journal_read(&creation->journal, creation->call, creation->pool, uuid, entry, found, err) <
+        0)
+        return -1;
+    if (!*found || entry->request_name || creation->pool == creation->directory)
+        return 0;
+    /* Ceph-CSI 3.0 to 3.10 wrote the attributes beside the directory */
+    journal_entry_done(entry);
+    return journal_read(&creation->journal, creation->call, creation->directory, uuid, entry, found,
+                        err);
+}
+
+static int record(struct creation *creation, const struct uuid_text *uuid, struct error *err)
+{
+    struct journal_entry *entry = &creation->entry;
+
+    if (open_source(creation, err) < 0)
+        return -1;
+    *entry = (struct journal_entry){
+        .uuid = *uuid,
+        .request_name = xstrdup(creation->request->name),
+        .image_name = xasprintf("%s%s", creation->parameters.name_prefix, uuid->chars),
+        .owner = creation->parameters.owner ? xstrdup(creation->parameters.owner) : NULL,
+        .journal_pool_id = creation->directory->id,
+    };
+    fingerprint_write(creation->request, creation->size_bytes, &entry->extra);
+    if (journal_write(&creation->journal, creation->call, creation->pool, entry, err) == 0)
+        return 0;
+    if (err->status != STATUS_ALREADY_EXISTS)
+        return -1;
+    error_clear(err); /* another process continues the same reservation */
+    return 0;
+}
+
+/* Finds or makes the entry that the request name leads to. */
+static int reserve(struct creation *creation, struct error *err)
+{
+    struct journal_ref ref;
+    bool found = false;
+
+    if (claim(creation, &ref, err) < 0)
+        return -1;
+    creation->entry.uuid = ref.uuid;
+    if (!creation->fresh && read_entry(creation, &ref.uuid, &found, err) < 0)
+        return -1;
+    if (!found)
+        return record(creation, &ref.uuid, err);
+    if (fingerprint_check(creation->request, &creation->entry.extra, err) < 0)
+        return -1;
+    uint64_t recorded = fingerprint_size(&creation->entry.extra);
+    if (recorded)
+        creation->size_bytes = recorded;
+    return 0;
+}
+
+/* --- the image ----------------------------------------------------------------------------------
+ */
+
+static int make_image(struct creation *creation, struct error *err)
+{
+    struct ceph_pool *pool = creation->pool;
+    const char *name = creation->entry.image_name;
+    const struct image_options *options = &creation->parameters.image;
+
+    if (open_source(creation, err) < 0)
+        return -1;
+    if (creation->request->source_kind != SOURCE_NONE)
+        return source_clone(&creation->source, creation->call, pool, name, options, err);
+    if (pool->ops->image_create(pool, creation->call, name, creation->size_bytes, options, err) ==
+        0)
+        return 0;
+    if (creation->fresh || err->status != STATUS_ALREADY_EXISTS)
+        return -1;
+    error_clear(err); /* another process continues the same reservation */
+    return 0;
+}
+
+/* Checks the size of an image that was there, and grows a clone to what was asked for. */
+static int settle_size(struct creation *creation, const char *image_id, struct error *err)
+{
+    struct ceph_pool *pool = creation->pool;
+    const struct capacity_range *range = &creation->request->range;
+    bool is_clone = creation->request->source_kind != SOURCE_NONE;
+    bool is_done = creation->entry.image_id != NULL;
+    uint64_t size = 0;
+
+    if (creation->fresh && !is_clone)
+        return 0;
+    if (pool->ops->image_get_size(pool, creation->call, image_id, &size, err) < 0)
+        return -1;
+    if (is_clone && !is_done && size < creation->size_bytes) {
+        if (pool->ops->image_resize(pool, creation->call, creation->entry.image_name,
+                                    creation->size_bytes, err) < 0)
+            return -1;
+        size = creation->size_bytes;
+    }
+    if (!capacity_range_has(range, size))
+        return error_set(
+            err, STATUS_ALREADY_EXISTS,
+            "a volume of that name exists with %llu bytes; asked for are at least %lld "
+            "and at most %lld",
+            (unsigned long long)size, (long long)range->required_bytes,
+            (long long)range->limit_bytes);
+    creation->size_bytes = size;
+    return 0;
+}
+
+/* An earlier try made the clone but may not have come to removing its cut from the source. */
+static int remove_cut(struct creation *creation, struct error *err)
+{
+    if (open_source(creation, err) == 0)
+        return source_remove_cut(&creation->source, creation->call, creation->entry.image_name,
+                                 err);
+    if (err->status != STATUS_NOT_FOUND)
+        return -1;
+    error_clear(err); /* the source is gone, and the cut with it */
+    return 0;
+}
+
+static int commit(struct creation *creation, const char *image_id, struct error *err)
+{
+    struct journal_entry *entry = &creation->entry;
+    bool is_clone = creation->request->source_kind != SOURCE_NONE;
+
+    if (entry->image_id && strcmp(entry->image_id, image_id) == 0)
+        return 0;
+    if (metadata_apply(creation->pool, creation->call, entry->image_name, is_clone,
+                       &creation->metadata, NULL, err) < 0)
+        return -1;
+    return journal_set_image_id(&creation->journal, creation->call, creation->pool, &entry->uuid,
+                                image_id, err);
+}
+
+/* Sees to it that the image exists, is what was asked for, and that the journal says so. */
+static int complete(struct creation *creation, struct error *err)
+{
+    struct ceph_pool *pool = creation->pool;
+    const char *name = creation->entry.image_name;
+    _cleanup_free_ char *image_id = NULL;
+
+    if (!creation->fresh && image_find(pool, creation->call, name, &image_id, err) < 0)
+        return -1;
+    if (!image_id) {
+        if (make_image(creation, err) < 0 ||
+            pool->ops->image_get_id(pool, creation->call, name, &image_id, err) < 0)
+            return -1;
+    } else if (!creation->entry.image_id && remove_cut(creation, err) < 0) {
+        return -1;
+    }
+    if (settle_size(creation, image_id, err) < 0)
+        return -1;
+    return commit(creation, image_id, err);
+}
+
+/* --- the whole ----------------------------------------------------------------------------------
+ */
+
+/* The image may exist: a clone whose size or metadata could not be set. */
+static int undo_image(struct creation *creation, struct strmap *queued, struct error *err)
+{
+    const char *name = creation->entry.image_name;
+
+    if (!name) /* not even recorded */
+        return 0;
+    if (source_remove_cut(&creation->source, creation->call, name, err) < 0)
+        return -1;
+    return image_discard(creation->pool, creation->call, name, NULL, queued, err);
+}
+
+/* Undoes what a call that failed for good has begun. */
+static void give_up(struct creation *creation)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_strmap_ struct strmap queued = {0};
+
+    if (undo_image(creation, &queued, &err) < 0 ||
+        journal_release_name(&creation->journal, creation->call, creation->directory,
+                             creation->request->name, creation->pool->id, &creation->entry.uuid,
+                             &queued, &err) < 0 ||
+        journal_remove(&creation->journal, creation->call, creation->pool, &creation->entry.uuid,
+                       &err) < 0) {
+        log_warn(creation->call, "the failed creation leaves something behind: %s", err.message);
+        return;
+    }
+    if (queued.count > 0)
+        purge_start(creation->controller, creation->parameters.cluster_id,
+                    &creation->request->credentials, creation->directory);
+}
+
+static void describe(const struct creation *creation, struct volume *volume)
+{
+    struct volume_id id = {.location_id = (uint64_t)creation->pool->id,
+                           .uuid = creation->entry.uuid};
+    struct strmap *context = &volume->context;
+
+    memcpy(id.cluster_id, creation->parameters.cluster_id,
+           strlen(creation->parameters.cluster_id) + 1);
+    volume_id_format(&id, volume->handle);
+    volume->size_bytes = creation->size_bytes;
+    rbd_parameters_to_context(&creation->request->parameters, context);
+    strmap_set(context, "pool", creation->pool->name);
+    strmap_set(context, "journalPool", creation->directory->name);
+    strmap_set(context, "imageName", creation->entry.image_name);
+    if (creation->pool->rados_namespace[0])
+        strmap_set(context, "radosNamespace", creation->pool->rados_namespace);
+    if (creation->parameters.image.data_pool)
+        strmap_set(context, "dataPool", creation->parameters.image.data_pool);
+}
+
+static int create_in_pool(struct creation *creation, struct volume *volume, struct error *err)
+{
+    if (reserve(creation, err) < 0 || complete(creation, err) < 0) {
+        if (creation->fresh && status_is_final(err->status))
+            give_up(creation);
+        return -1;
+    }
+    describe(creation, volume);
+    return 0;
+}
+
+static int create(struct creation *creation, struct volume *volume, struct error *err)
+{
+    _cleanup_session_ struct session session = {0};
+    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+
+    if (session_open(creation->controller->ceph, creation->controller->config, creation->call,
+                     creation->parameters.cluster_id, &creation->request->credentials, &session,
+                     err) < 0)
+        return -1;
+    if (session.cluster->ops->pool_open(session.cluster, creation->call, creation->parameters.pool,
+                                        session_rbd_namespace(&session), &pool, err) < 0) {
+        if (err->status ==
+            STATUS_NOT_FOUND) /* the class's fault: the volume could not be missing */
+            error_recode(err, STATUS_INVALID_ARGUMENT);
+        return -1;
+    }
+    creation->session = &session;
+    creation->directory = pool;
+    creation->pool = pool;
+    purge_resume(creation->controller, creation->parameters.cluster_id,
+                 &creation->request->credentials, pool);
+    int result = create_in_pool(creation, volume, err);
+    if (creation->other_pool)
+        ceph_pool_close(creation->other_pool);
+    return result;
+}
+
+static void creation_done(struct creation *creation)
+{
+    if (creation->source_is_open)
+        source_done(&creation->source);
+    journal_entry_done(&creation->entry);
+    strmap_done(&creation->metadata);
+    string_list_done(&creation->metadata_removed);
+}
+
+int controller_create_volume(const struct controller *controller, struct call *call,
+                             const struct create_request *request, struct volume *volume,
+                             struct error *err)
+{
+    _cleanup_operation_ struct operation operation = {0};
+    _cleanup_(creation_done) struct creation creation = {
+        .controller = controller,
+        .call = call,
+        .request = request,
+        .journal = {JOURNAL_VOLUME, controller->instance_id},
+    };
+
+    if (check_request(&creation, err) < 0)
+        return -1;
+    _cleanup_free_ char *key = xasprintf("name:%s", request->name);
+    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+        return -1;
+    if (create(&creation, volume, err) < 0)
+        return error_wrap(err, "create volume '%s'", request->name);
+    return 0;
+}

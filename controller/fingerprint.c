@@ -1,0 +1,96 @@
+#include "controller/fingerprint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+
+#define KEY_SIZE "cephzone.size"
+
+struct part {
+    const char *key;
+    const char *what;
+    char *(*print)(const struct create_request *request);
+};
+
+static char *print_source(const struct create_request *request)
+{
+    static const char *const kinds[] = {
+        [SOURCE_NONE] = "none", [SOURCE_SNAPSHOT] = "snapshot", [SOURCE_VOLUME] = "volume"};
+
+    if (request->source_kind == SOURCE_NONE)
+        return xstrdup(kinds[SOURCE_NONE]);
+    return xasprintf("%s:%s", kinds[request->source_kind], request->source_handle);
+}
+
+static char *print_capabilities(const struct create_request *request)
+{
+    struct text text = TEXT_INIT(4096);
+
+    for (size_t i = 0; i < request->capabilities.count; i++) {
+        const struct volume_capability *item = &request->capabilities.items[i];
+
+        text_addf(&text, "%s%s:%s", i ? "," : "",
+                  item->type == ACCESS_TYPE_BLOCK ? "block" : "mount",
+                  access_mode_name(item->mode));
+    }
+    return text_take(&text);
+}
+
+/* Parameters can be long, and only whether they are the same matters: a hash (FNV-1a, 64 bits).
+ * What the sidecars add is left out: it names the claim, not the class. */
+static char *print_parameters(const struct create_request *request)
+{
+    uint64_t hash = 14695981039346656037ULL;
+
+    for (size_t i = 0; i < request->parameters.count; i++) {
+        const struct strmap_entry *item = &request->parameters.entries[i];
+
+        if (text_has_prefix(item->key, "csi.storage.k8s.io/"))
+            continue;
+        _cleanup_free_ char *line = xasprintf("%s=%s\n", item->key, item->value);
+        for (const unsigned char *c = (const unsigned char *)line; *c; c++)
+            hash = (hash ^ *c) * 1099511628211ULL;
+    }
+    return xasprintf("%016llx", (unsigned long long)hash);
+}
+
+static const struct part PARTS[] = {
+    {"cephzone.source", "content source", print_source},
+    {"cephzone.capabilities", "capabilities", print_capabilities},
+    {"cephzone.parameters", "parameters (hash)", print_parameters},
+};
+
+void fingerprint_write(const struct create_request *request, uint64_t size_bytes,
+                       struct strmap *extra)
+{
+    _cleanup_free_ char *size = xasprintf("%llu", (unsigned long long)size_bytes);
+
+    strmap_set(extra, KEY_SIZE, size);
+    for (size_t i = 0; i < ARRAY_LENGTH(PARTS); i++) {
+        _cleanup_free_ char *value = PARTS[i].print(request);
+
+        strmap_set(extra, PARTS[i].key, value);
+    }
+}
+
+int fingerprint_check(const struct create_request *request, const struct strmap *extra,
+                      struct error *err)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(PARTS); i++) {
+        const char *recorded = strmap_get(extra, PARTS[i].key);
+        _cleanup_free_ char *asked = PARTS[i].print(request);
+
+        if (recorded && strcmp(recorded, asked) != 0)
+            return error_set(err, STATUS_ALREADY_EXISTS,
+                             "a volume of that name exists with %s %s; asked for is %s",
+                             PARTS[i].what, recorded, asked);
+    }
+    return 0;
+}
+
+uint64_t fingerprint_size(const struct strmap *extra)
+{
+    return strtoull(strmap_get_or(extra, KEY_SIZE, "0"), NULL, 10);
+}

@@ -1,0 +1,496 @@
+/*
+ * Group snapshots: one point in time for several images. Every member's exclusive lock is held
+ * while the cuts are made, so that nobody writes to any of them in between; the cuts then become
+ * snapshots of their own, as in snapshot_steps.h.
+ *
+ * The group's journal entry is in the pool of the first member. It lists the members' snapshots
+ * before anything is cut and gets csi.creationtime when all are. A retry that does not find the
+ * time drops the cuts that there are and makes all of them again: half of them would be of another
+ * moment.
+ */
+#include "controller/controller.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "controller/images.h"
+#include "controller/names.h"
+#include "controller/snapshot_steps.h"
+
+#define KEY_TIME "csi.creationtime"
+#define KEY_SOURCES "cephzone.sources" /* sorted handles of the source volumes */
+#define MEMBERS_MAX 100
+
+struct member {
+    struct operation operation;
+    struct located source;
+    struct snapshot_work work;
+    struct image_hold *hold;
+};
+
+struct group_work {
+    const struct controller *controller;
+    struct call *call;
+    const struct group_request *request;
+    struct journal journal;
+    struct journal_entry entry;
+    struct member *members;
+    size_t count;
+    bool fresh;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The handles in order, without repetition: the same set is the same request. */
+static void sort_members(const struct string_list *members, struct string_list *sorted)
+{
+    for (size_t i = 0; i < members->count; i++)
+        if (!string_list_has(sorted, members->items[i]))
+            string_list_add(sorted, members->items[i]);
+    qsort(sorted->items, sorted->count, sizeof(char *), compare_names);
+}
+
+static char *join(const struct string_list *names)
+{
+    struct text text = TEXT_INIT(MEMBERS_MAX * (VOLUME_ID_LENGTH_MAX + 1));
+
+    for (size_t i = 0; i < names->count; i++)
+        text_addf(&text, "%s%s", i ? "," : "", names->items[i]);
+    return text_take(&text);
+}
+
+/* --- the members --------------------------------------------------------------------------------
+ */
+
+static int open_member(struct group_work *group, const char *handle, struct member *member,
+                       struct error *err)
+{
+    _cleanup_free_ char *key = xasprintf("volume:%s", handle);
+
+    member->work = (struct snapshot_work){
+        .controller = group->controller,
+        .call = group->call,
+        .credentials = &group->request->credentials,
+        .source = &member->source,
+        .parameters = &group->request->parameters,
+        .journal = {JOURNAL_SNAPSHOT, group->controller->instance_id},
+    };
+    if (operation_begin_shared(group->controller->operations, key, group->call, &member->operation,
+                               err) < 0 ||
+        locate(group->controller, group->call, JOURNAL_VOLUME, handle, &group->request->credentials,
+               &member->source, err) < 0)
+        return error_wrap(err, "member '%s'", handle);
+    const char *cluster_id = member->source.id.cluster_id;
+    if (strcmp(cluster_id, group->members[0].source.id.cluster_id) != 0)
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "member '%s' is in cluster '%s', others are in '%s': there is no common "
+                         "point in time",
+                         handle, cluster_id, group->members[0].source.id.cluster_id);
+    return 0;
+}
+
+static int open_members(struct group_work *group, const struct string_list *handles,
+                        struct error *err)
+{
+    group->members = xcalloc(handles->count, sizeof(*group->members));
+    for (size_t i = 0; i < handles->count; i++) {
+        group->count++;
+        if (open_member(group, handles->items[i], &group->members[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void release_holds(struct group_work *group)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        if (group->members[i].hold)
+            ceph_hold_release(group->members[i].hold);
+        group->members[i].hold = NULL;
+    }
+}
+
+static void group_work_done(struct group_work *group)
+{
+    release_holds(group);
+    for (size_t i = 0; i < group->count; i++) {
+        snapshot_work_done(&group->members[i].work);
+        located_done(&group->members[i].source);
+        operation_end(&group->members[i].operation);
+    }
+    free(group->members);
+    journal_entry_done(&group->entry);
+}
+
+/* --- reservation --------------------------------------------------------------------------------
+ */
+
+static struct ceph_pool *group_pool(const struct group_work *group)
+{
+    return group->members[0].source.pool;
+}
+
+static void group_handle(const struct group_work *group, char *handle)
+{
+    handle_format(&group->members[0].source.id, group_pool(group), &group->entry.uuid, handle);
+}
+
+static int record(struct group_work *group, const char *sources, const struct uuid_text *uuid,
+                  struct error *err)
+{
+    const char *prefix = strmap_get_or(&group->request->parameters, "volumeGroupNamePrefix",
+                                       journal_default_prefix(JOURNAL_GROUP));
+
+    group->entry = (struct journal_entry){
+        .uuid = *uuid,
+        .request_name = xstrdup(group->request->name),
+        .image_name = xasprintf("%s%s", prefix, uuid->chars),
+        .journal_pool_id = -1,
+    };
+    strmap_set(&group->entry.extra, KEY_SOURCES, sources);
+    if (journal_write(&group->journal, group->call, group_pool(group), &group->entry, err) == 0)
+        return 0;
+    if (err->status != STATUS_ALREADY_EXISTS)
+        return -1;
+    error_clear(err); /* another process continues the same reservation */
+    return 0;
+}
+
+static int reserve(struct group_work *group, const char *sources, struct error *err)
+{
+    struct ceph_pool *pool = group_pool(group);
+    struct journal_ref ref;
+    bool found = false;
+
+    if (journal_claim(&group->journal, group->call, pool, group->request->name, pool->id, &ref,
+                      &group->fresh, err) < 0)
+        return -1;
+    group->entry.uuid = ref.uuid;
+    if (!group->fresh &&
+        journal_read(&group->journal, group->call, pool, &ref.uuid, &group->entry, &found, err) < 0)
+        return -1;
+    if (!found)
+        return record(group, sources, &ref.uuid, err);
+    const char *recorded = strmap_get_or(&group->entry.extra, KEY_SOURCES, sources);
+    if (strcmp(recorded, sources) != 0)
+        return error_set(err, STATUS_ALREADY_EXISTS,
+                         "a group snapshot of that name exists, of the volumes %s", recorded);
+    return 0;
+}
+
+/* Reserves the members' snapshots and lists them in the group's entry, so that deletion of the
+ * group finds them from now on. */
+static int reserve_members(struct group_work *group, struct error *err)
+{
+    _cleanup_strmap_ struct strmap listed = {0};
+    char handle[VOLUME_ID_LENGTH_MAX + 1];
+    char member_handle[VOLUME_ID_LENGTH_MAX + 1];
+
+    group_handle(group, handle);
+    for (size_t i = 0; i < group->count; i++) {
+        struct member *member = &group->members[i];
+        _cleanup_free_ char *name =
+            xasprintf("%s-%s", group->entry.image_name, member->source.entry.uuid.chars);
+        bool fresh = false;
+
+        if (snapshot_reserve(&member->work, name, journal_default_prefix(JOURNAL_SNAPSHOT), handle,
+                             &fresh, err) < 0)
+            return -1;
+        handle_format(&member->source.id, member->source.pool, &member->work.entry.uuid,
+                      member_handle);
+        strmap_set(&listed, member_handle, member->work.entry.image_name);
+    }
+    return journal_set(&group->journal, group->call, group_pool(group), &group->entry.uuid, &listed,
+                       err);
+}
+
+/* --- the cut ------------------------------------------------------------------------------------
+ */
+
+static int drop_old_cuts(struct group_work *group, struct error *err)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        const struct member *member = &group->members[i];
+
+        if (snapshot_ensure_gone(member->source.pool, group->call, member->source.entry.image_name,
+                                 member->work.entry.image_name, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int hold_all(struct group_work *group, struct error *err)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        struct member *member = &group->members[i];
+        struct ceph_pool *pool = member->source.pool;
+
+        if (pool->ops->image_hold(pool, group->call, member->source.entry.image_name, &member->hold,
+                                  err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int cut_all(struct group_work *group, struct error *err)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        struct member *member = &group->members[i];
+
+        if (member->hold->ops->hold_snapshot(member->hold, group->call,
+                                             member->work.entry.image_name, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static char *print_time(const struct timespec *time)
+{
+    struct tm utc;
+    char seconds[32];
+
+    gmtime_r(&time->tv_sec, &utc);
+    strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
+    return xasprintf("%s.%09ldZ", seconds, time->tv_nsec);
+}
+
+static int cut(struct group_work *group, struct error *err)
+{
+    _cleanup_strmap_ struct strmap attributes = {0};
+    struct timespec now;
+
+    if (strmap_has(&group->entry.extra, KEY_TIME))
+        return 0;
+    if (drop_old_cuts(group, err) < 0)
+        return -1;
+    call_stage(group->call, "holding the locks of %zu images for {age}", group->count);
+    int result = hold_all(group, err);
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (result == 0)
+        result = cut_all(group, err);
+    release_holds(group);
+    if (result < 0)
+        return -1;
+    _cleanup_free_ char *text = print_time(&now);
+    strmap_set(&attributes, KEY_TIME, text);
+    strmap_set(&group->entry.extra, KEY_TIME, text);
+    return journal_set(&group->journal, group->call, group_pool(group), &group->entry.uuid,
+                       &attributes, err);
+}
+
+/* --- CreateVolumeGroupSnapshot ------------------------------------------------------------------
+ */
+
+static void parse_time(const char *text, struct timespec *time)
+{
+    struct tm utc = {0};
+    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &utc);
+
+    *time = (struct timespec){0};
+    if (!rest)
+        return;
+    time->tv_sec = timegm(&utc);
+    if (*rest == '.')
+        time->tv_nsec = strtol(rest + 1, NULL, 10) % 1000000000;
+}
+
+static int build(struct group_work *group, struct group_snapshot *out, struct error *err)
+{
+    out->snapshots = xcalloc(group->count, sizeof(*out->snapshots));
+    out->ready = true;
+    for (size_t i = 0; i < group->count; i++) {
+        struct snapshot_work *work = &group->members[i].work;
+
+        if (snapshot_build(work, false, err) < 0 ||
+            snapshot_describe(work, &out->snapshots[i], err) < 0)
+            return -1;
+        out->count++;
+        out->ready = out->ready && out->snapshots[i].ready;
+    }
+    group_handle(group, out->handle);
+    parse_time(strmap_get_or(&group->entry.extra, KEY_TIME, ""), &out->created);
+    return 0;
+}
+
+static void give_up(struct group_work *group)
+{
+    struct ceph_pool *pool = group_pool(group);
+    _cleanup_error_ struct error err = {0};
+
+    for (size_t i = 0; i < group->count; i++)
+        if (group->members[i].work.entry.request_name)
+            snapshot_give_up(&group->members[i].work);
+    if (journal_release_name(&group->journal, group->call, pool, group->request->name, pool->id,
+                             &group->entry.uuid, NULL, &err) < 0 ||
+        journal_remove(&group->journal, group->call, pool, &group->entry.uuid, &err) < 0)
+        log_warn(group->call, "the failed group snapshot leaves something behind: %s", err.message);
+}
+
+static int create(struct group_work *group, const struct string_list *sorted,
+                  struct group_snapshot *out, struct error *err)
+{
+    _cleanup_free_ char *sources = join(sorted);
+
+    if (open_members(group, sorted, err) < 0)
+        return -1;
+    if (reserve(group, sources, err) == 0 && reserve_members(group, err) == 0 &&
+        cut(group, err) == 0 && build(group, out, err) == 0)
+        return 0;
+    if (group->fresh && status_is_final(err->status))
+        give_up(group);
+    return -1;
+}
+
+int controller_create_group_snapshot(const struct controller *controller, struct call *call,
+                                     const struct group_request *request,
+                                     struct group_snapshot *out, struct error *err)
+{
+    _cleanup_operation_ struct operation operation = {0};
+    _cleanup_string_list_ struct string_list sorted = {0};
+    _cleanup_(group_work_done) struct group_work group = {
+        .controller = controller,
+        .call = call,
+        .request = request,
+        .journal = {JOURNAL_GROUP, controller->instance_id},
+    };
+
+    if (request_name_check(request->name, err) < 0)
+        return -1;
+    if (request->members.count == 0 || request->members.count > MEMBERS_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "source_volume_ids has %zu elements; 1 to %d are possible",
+                         request->members.count, MEMBERS_MAX);
+    sort_members(&request->members, &sorted);
+    _cleanup_free_ char *key = xasprintf("groupname:%s", request->name);
+    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+        return -1;
+    if (create(&group, &sorted, out, err) < 0)
+        return error_wrap(err, "create group snapshot '%s'", request->name);
+    return 0;
+}
+
+/* --- DeleteVolumeGroupSnapshot, GetVolumeGroupSnapshot ------------------------------------------
+ */
+
+/* The members' snapshots: those keys of the entry that are handles. */
+static void list_snapshots(const struct located *group, struct string_list *handles)
+{
+    for (size_t i = 0; i < group->entry.extra.count; i++) {
+        _cleanup_error_ struct error err = {0};
+        struct volume_id id;
+
+        if (volume_id_parse(group->entry.extra.entries[i].key, &id, &err) == 0)
+            string_list_add(handles, group->entry.extra.entries[i].key);
+    }
+}
+
+/* The caller may say which snapshots it means; then they must be these. */
+static int check_members(const struct group_request *request, const struct string_list *handles,
+                         struct error *err)
+{
+    for (size_t i = 0; i < request->members.count; i++)
+        if (!string_list_has(handles, request->members.items[i]))
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "snapshot '%s' does not belong to the group",
+                             request->members.items[i]);
+    if (request->members.count > 0 && request->members.count != handles->count)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "the group has %zu snapshots, snapshot_ids names %zu", handles->count,
+                         request->members.count);
+    return 0;
+}
+
+static int delete_member(const struct controller *controller, struct call *call, const char *handle,
+                         const struct credentials *credentials, struct error *err)
+{
+    _cleanup_located_ struct located snapshot = {0};
+
+    if (locate(controller, call, JOURNAL_SNAPSHOT, handle, credentials, &snapshot, err) == 0)
+        return snapshot_discard(controller, call, &snapshot, credentials, err);
+    if (err->status != STATUS_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
+static int delete_group(const struct controller *controller, struct call *call,
+                        const struct group_request *request, struct error *err)
+{
+    _cleanup_located_ struct located group = {0};
+    _cleanup_string_list_ struct string_list handles = {0};
+
+    if (locate(controller, call, JOURNAL_GROUP, request->handle, &request->credentials, &group,
+               err) < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return -1;
+        error_clear(err); /* gone, or never ours: the spec asks for success */
+        return 0;
+    }
+    list_snapshots(&group, &handles);
+    if (check_members(request, &handles, err) < 0)
+        return -1;
+    for (size_t i = 0; i < handles.count; i++)
+        if (delete_member(controller, call, handles.items[i], &request->credentials, err) < 0)
+            return error_wrap(err, "member '%s'", handles.items[i]);
+    return located_release(&group, call, NULL, err);
+}
+
+int controller_delete_group_snapshot(const struct controller *controller, struct call *call,
+                                     const struct group_request *request, struct error *err)
+{
+    _cleanup_operation_ struct operation operation = {0};
+
+    if (request->handle[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "group_snapshot_id is missing");
+    _cleanup_free_ char *key = xasprintf("group:%s", request->handle);
+    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+        return -1;
+    if (delete_group(controller, call, request, err) < 0)
+        return error_wrap(err, "delete group snapshot '%s'", request->handle);
+    return 0;
+}
+
+static int get_members(const struct controller *controller, struct call *call,
+                       const struct group_request *request, const struct string_list *handles,
+                       struct group_snapshot *out, struct error *err)
+{
+    out->snapshots = xcalloc(handles->count, sizeof(*out->snapshots));
+    out->ready = true;
+    for (size_t i = 0; i < handles->count; i++) {
+        const struct handle_request one = {handles->items[i], request->credentials};
+
+        if (controller_get_snapshot(controller, call, &one, &out->snapshots[i], err) < 0)
+            return -1;
+        out->count++;
+        out->ready = out->ready && out->snapshots[i].ready;
+    }
+    return 0;
+}
+
+int controller_get_group_snapshot(const struct controller *controller, struct call *call,
+                                  const struct group_request *request, struct group_snapshot *out,
+                                  struct error *err)
+{
+    _cleanup_located_ struct located group = {0};
+    _cleanup_string_list_ struct string_list handles = {0};
+
+    if (request->handle[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "group_snapshot_id is missing");
+    if (locate(controller, call, JOURNAL_GROUP, request->handle, &request->credentials, &group,
+               err) < 0)
+        return error_wrap(err, "get group snapshot '%s'", request->handle);
+    list_snapshots(&group, &handles);
+    if (check_members(request, &handles, err) < 0 ||
+        get_members(controller, call, request, &handles, out, err) < 0)
+        return error_wrap(err, "get group snapshot '%s'", request->handle);
+    snprintf(out->handle, sizeof(out->handle), "%s", request->handle);
+    parse_time(strmap_get_or(&group.entry.extra, KEY_TIME, ""), &out->created);
+    return 0;
+}

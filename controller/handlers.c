@@ -1,0 +1,295 @@
+/*
+ * The Controller service: from the wire to the plain structs of controller.h and back. Checks of a
+ * field that need nothing but the message are in the logic, so that they hold without gRPC too.
+ */
+#include "common/base/memory.h"
+#include "common/rpc/message.h"
+#include "common/volume/wire.h"
+#include "controller/service.h"
+
+static Csi__V1__Volume *put_volume(const struct volume *volume)
+{
+    Csi__V1__Volume *message = message_new(&csi__v1__volume__descriptor);
+
+    message->volume_id = xstrdup(volume->handle);
+    message->capacity_bytes = (int64_t)volume->size_bytes;
+    message->volume_context = wire_put_map(&csi__v1__volume__volume_context_entry__descriptor,
+                                           &volume->context, &message->n_volume_context);
+    return message;
+}
+
+static void get_source(const Csi__V1__VolumeContentSource *in, struct create_request *request)
+{
+    if (in && in->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT) {
+        request->source_kind = SOURCE_SNAPSHOT;
+        request->source_handle = xstrdup(in->snapshot->snapshot_id);
+    } else if (in && in->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME) {
+        request->source_kind = SOURCE_VOLUME;
+        request->source_handle = xstrdup(in->volume->volume_id);
+    }
+}
+
+static Csi__V1__VolumeContentSource *put_source(const struct create_request *request)
+{
+    if (request->source_kind == SOURCE_NONE)
+        return NULL;
+    Csi__V1__VolumeContentSource *source = message_new(&csi__v1__volume_content_source__descriptor);
+    if (request->source_kind == SOURCE_SNAPSHOT) {
+        source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
+        source->snapshot =
+            message_new(&csi__v1__volume_content_source__snapshot_source__descriptor);
+        source->snapshot->snapshot_id = xstrdup(request->source_handle);
+    } else {
+        source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
+        source->volume = message_new(&csi__v1__volume_content_source__volume_source__descriptor);
+        source->volume->volume_id = xstrdup(request->source_handle);
+    }
+    return source;
+}
+
+static int create_volume(void *object, struct call *call, const ProtobufCMessage *message,
+                         ProtobufCMessage **reply, struct error *err)
+{
+    const Csi__V1__CreateVolumeRequest *in = (const Csi__V1__CreateVolumeRequest *)message;
+    _cleanup_(create_request_done) struct create_request request = {.name = xstrdup(in->name)};
+    _cleanup_(volume_done) struct volume volume = {0};
+
+    wire_get_range(in->capacity_range, &request.range);
+    wire_get_capabilities(in->n_volume_capabilities, in->volume_capabilities,
+                          &request.capabilities);
+    wire_get_map(in->n_parameters, in->parameters, &request.parameters);
+    wire_get_map(in->n_mutable_parameters, in->mutable_parameters, &request.mutable_parameters);
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    get_source(in->volume_content_source, &request);
+    if (controller_create_volume(object, call, &request, &volume, err) < 0)
+        return -1;
+    Csi__V1__CreateVolumeResponse *out = message_new(&csi__v1__create_volume_response__descriptor);
+    out->volume = put_volume(&volume);
+    out->volume->content_source = put_source(&request);
+    *reply = &out->base;
+    return 0;
+}
+
+static int delete_volume(void *object, struct call *call, const ProtobufCMessage *message,
+                         ProtobufCMessage **reply, struct error *err)
+{
+    const Csi__V1__DeleteVolumeRequest *in = (const Csi__V1__DeleteVolumeRequest *)message;
+    _cleanup_(handle_request_done) struct handle_request request = {xstrdup(in->volume_id), {0}};
+
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_delete_volume(object, call, &request, err) < 0)
+        return -1;
+    *reply = message_new(&csi__v1__delete_volume_response__descriptor);
+    return 0;
+}
+
+static int expand_volume(void *object, struct call *call, const ProtobufCMessage *message,
+                         ProtobufCMessage **reply, struct error *err)
+{
+    const Csi__V1__ControllerExpandVolumeRequest *in =
+        (const Csi__V1__ControllerExpandVolumeRequest *)message;
+    _cleanup_(expand_request_done) struct expand_request request = {.handle =
+                                                                        xstrdup(in->volume_id)};
+    struct expansion expansion = {0};
+
+    wire_get_range(in->capacity_range, &request.range);
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (in->volume_capability)
+        wire_get_capability(in->volume_capability, &request.capability);
+    if (controller_expand_volume(object, call, &request, &expansion, err) < 0)
+        return -1;
+    Csi__V1__ControllerExpandVolumeResponse *out =
+        message_new(&csi__v1__controller_expand_volume_response__descriptor);
+    out->capacity_bytes = (int64_t)expansion.size_bytes;
+    out->node_expansion_required = expansion.node_expansion_required;
+    *reply = &out->base;
+    return 0;
+}
+
+static int modify_volume(void *object, struct call *call, const ProtobufCMessage *message,
+                         ProtobufCMessage **reply, struct error *err)
+{
+    const Csi__V1__ControllerModifyVolumeRequest *in =
+        (const Csi__V1__ControllerModifyVolumeRequest *)message;
+    _cleanup_(modify_request_done) struct modify_request request = {.handle =
+                                                                        xstrdup(in->volume_id)};
+
+    wire_get_map(in->n_mutable_parameters, in->mutable_parameters, &request.mutable_parameters);
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_modify_volume(object, call, &request, err) < 0)
+        return -1;
+    *reply = message_new(&csi__v1__controller_modify_volume_response__descriptor);
+    return 0;
+}
+
+static Csi__V1__VolumeCondition *put_condition(const struct volume_state *state)
+{
+    Csi__V1__VolumeCondition *condition = message_new(&csi__v1__volume_condition__descriptor);
+
+    condition->abnormal = state->abnormal;
+    condition->message = xstrdup(state->message ? state->message : "");
+    return condition;
+}
+
+static int get_volume(void *object, struct call *call, const ProtobufCMessage *message,
+                      ProtobufCMessage **reply, struct error *err)
+{
+    const Csi__V1__ControllerGetVolumeRequest *in =
+        (const Csi__V1__ControllerGetVolumeRequest *)message;
+    _cleanup_(handle_request_done) struct handle_request request = {xstrdup(in->volume_id), {0}};
+    _cleanup_(volume_state_done) struct volume_state state = {0};
+
+    if (controller_get_volume(object, call, &request, &state, err) < 0)
+        return -1;
+    Csi__V1__ControllerGetVolumeResponse *out =
+        message_new(&csi__v1__controller_get_volume_response__descriptor);
+    out->volume = put_volume(&state.volume);
+    out->status = message_new(&csi__v1__controller_get_volume_response__volume_status__descriptor);
+    out->status->volume_condition = put_condition(&state);
+    *reply = &out->base;
+    return 0;
+}
+
+static Csi__V1__ListVolumesResponse__Entry *put_listed(const struct volume_state *state)
+{
+    Csi__V1__ListVolumesResponse__Entry *entry =
+        message_new(&csi__v1__list_volumes_response__entry__descriptor);
+
+    entry->volume = put_volume(&state->volume);
+    entry->status = message_new(&csi__v1__list_volumes_response__volume_status__descriptor);
+    entry->status->volume_condition = put_condition(state);
+    return entry;
+}
+
+static int list_volumes(void *object, struct call *call, const ProtobufCMessage *message,
+                        ProtobufCMessage **reply, struct error *err)
+{
+    const Csi__V1__ListVolumesRequest *in = (const Csi__V1__ListVolumesRequest *)message;
+    _cleanup_(list_request_done) struct list_request request = {
+        .max_entries = in->max_entries, .token = xstrdup(in->starting_token)};
+    _cleanup_(volume_list_done) struct volume_list list = {0};
+
+    if (controller_list_volumes(object, call, &request, &list, err) < 0)
+        return -1;
+    Csi__V1__ListVolumesResponse *out = message_new(&csi__v1__list_volumes_response__descriptor);
+    out->entries = xcalloc(list.count, sizeof(*out->entries));
+    for (; out->n_entries < list.count; out->n_entries++)
+        out->entries[out->n_entries] = put_listed(&list.items[out->n_entries]);
+    if (list.next_token)
+        out->next_token = TAKE(list.next_token);
+    *reply = &out->base;
+    return 0;
+}
+
+/* What was asked and is supported goes back word for word. */
+static Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *
+put_confirmed(const Csi__V1__ValidateVolumeCapabilitiesRequest *in,
+              const struct validate_request *request)
+{
+    Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *confirmed =
+        message_new(&csi__v1__validate_volume_capabilities_response__confirmed__descriptor);
+    _cleanup_strmap_ struct strmap context = {0};
+
+    wire_get_map(in->n_volume_context, in->volume_context, &context);
+    confirmed->volume_context = wire_put_map(
+        &csi__v1__validate_volume_capabilities_response__confirmed__volume_context_entry__descriptor,
+        &context, &confirmed->n_volume_context);
+    confirmed->parameters = wire_put_map(
+        &csi__v1__validate_volume_capabilities_response__confirmed__parameters_entry__descriptor,
+        &request->parameters, &confirmed->n_parameters);
+    confirmed->n_volume_capabilities = request->capabilities.count;
+    confirmed->volume_capabilities =
+        xcalloc(request->capabilities.count, sizeof(*confirmed->volume_capabilities));
+    for (size_t i = 0; i < request->capabilities.count; i++)
+        confirmed->volume_capabilities[i] = wire_put_capability(&request->capabilities.items[i]);
+    return confirmed;
+}
+
+static int validate_volume_capabilities(void *object, struct call *call,
+                                        const ProtobufCMessage *message, ProtobufCMessage **reply,
+                                        struct error *err)
+{
+    const Csi__V1__ValidateVolumeCapabilitiesRequest *in =
+        (const Csi__V1__ValidateVolumeCapabilitiesRequest *)message;
+    _cleanup_(validate_request_done) struct validate_request request = {.handle =
+                                                                            xstrdup(in->volume_id)};
+    char *refusal = NULL;
+
+    wire_get_capabilities(in->n_volume_capabilities, in->volume_capabilities,
+                          &request.capabilities);
+    wire_get_map(in->n_parameters, in->parameters, &request.parameters);
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_validate_volume(object, call, &request, &refusal, err) < 0)
+        return -1;
+    Csi__V1__ValidateVolumeCapabilitiesResponse *out =
+        message_new(&csi__v1__validate_volume_capabilities_response__descriptor);
+    if (refusal)
+        out->message = refusal;
+    else
+        out->confirmed = put_confirmed(in, &request);
+    *reply = &out->base;
+    return 0;
+}
+
+/* What is always there, and what needs credentials that do not come with the call. */
+static const Csi__V1__ControllerServiceCapability__RPC__Type CAPABILITIES[] = {
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_VOLUME,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_SNAPSHOT,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_SNAPSHOTS,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_SNAPSHOT,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CLONE_VOLUME,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__MODIFY_VOLUME,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__SINGLE_NODE_MULTI_WRITER,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_VOLUMES,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION,
+};
+#define CAPABILITIES_WITHOUT_CREDENTIALS (ARRAY_LENGTH(CAPABILITIES) - 3)
+
+static int get_capabilities(void *object, struct call *call, const ProtobufCMessage *message,
+                            ProtobufCMessage **reply, struct error *err)
+{
+    const struct controller *controller = object;
+    Csi__V1__ControllerGetCapabilitiesResponse *out =
+        message_new(&csi__v1__controller_get_capabilities_response__descriptor);
+
+    (void)call, (void)message, (void)err;
+    out->n_capabilities =
+        controller->standing.user ? ARRAY_LENGTH(CAPABILITIES) : CAPABILITIES_WITHOUT_CREDENTIALS;
+    out->capabilities = xcalloc(out->n_capabilities, sizeof(*out->capabilities));
+    for (size_t i = 0; i < out->n_capabilities; i++) {
+        Csi__V1__ControllerServiceCapability *capability =
+            message_new(&csi__v1__controller_service_capability__descriptor);
+
+        capability->type_case = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
+        capability->rpc = message_new(&csi__v1__controller_service_capability__rpc__descriptor);
+        capability->rpc->type = CAPABILITIES[i];
+        out->capabilities[i] = capability;
+    }
+    *reply = &out->base;
+    return 0;
+}
+
+#define METHOD(name, message, function)                                                            \
+    {                                                                                              \
+        .path = "/csi.v1.Controller/" name, .request = &csi__v1__##message##_request__descriptor,  \
+        .response = &csi__v1__##message##_response__descriptor, .handle = (function)               \
+    }
+
+static const struct rpc_method METHODS[] = {
+    METHOD("CreateVolume", create_volume, create_volume),
+    METHOD("DeleteVolume", delete_volume, delete_volume),
+    METHOD("ValidateVolumeCapabilities", validate_volume_capabilities,
+           validate_volume_capabilities),
+    METHOD("ControllerGetCapabilities", controller_get_capabilities, get_capabilities),
+    METHOD("ControllerExpandVolume", controller_expand_volume, expand_volume),
+    METHOD("ControllerModifyVolume", controller_modify_volume, modify_volume),
+    METHOD("ControllerGetVolume", controller_get_volume, get_volume),
+    METHOD("ListVolumes", list_volumes, list_volumes),
+};
+
+struct rpc_service controller_volume_service(struct controller *controller)
+{
+    return (struct rpc_service){METHODS, ARRAY_LENGTH(METHODS), controller};
+}

@@ -1,0 +1,151 @@
+#include "controller/images.h"
+
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "controller/purge.h"
+
+bool status_is_final(enum status status)
+{
+    return status != STATUS_CANCELLED && status != STATUS_DEADLINE_EXCEEDED &&
+           status != STATUS_UNAVAILABLE && status != STATUS_ABORTED;
+}
+
+int image_find(struct ceph_pool *pool, struct call *call, const char *name, char **image_id,
+               struct error *err)
+{
+    if (pool->ops->image_get_id(pool, call, name, image_id, err) == 0)
+        return 0;
+    if (err->status != STATUS_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    *image_id = NULL;
+    return 0;
+}
+
+int snapshot_ensure(struct ceph_pool *pool, struct call *call, const char *image,
+                    const char *snapshot, struct error *err)
+{
+    if (pool->ops->snapshot_create(pool, call, image, snapshot, err) == 0)
+        return 0;
+    if (err->status != STATUS_ALREADY_EXISTS)
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
+int snapshot_ensure_gone(struct ceph_pool *pool, struct call *call, const char *image,
+                         const char *snapshot, struct error *err)
+{
+    if (pool->ops->snapshot_remove(pool, call, image, snapshot, err) == 0)
+        return 0;
+    if (err->status != STATUS_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
+/* True for PREFIX-UUID and PREFIX-UUID-temp, which this driver and Ceph-CSI give to their cuts. */
+static bool is_cut(const char *name)
+{
+    size_t length = strlen(name);
+
+    if (text_has_suffix(name, "-temp"))
+        length -= strlen("-temp");
+    if (length < UUID_LENGTH)
+        return false;
+    _cleanup_free_ char *uuid = xstrndup(name + length - UUID_LENGTH, UUID_LENGTH);
+    return uuid_text_is_valid(uuid);
+}
+
+static int remove_cuts(struct ceph_pool *pool, struct call *call, const char *name,
+                       struct error *err)
+{
+    _cleanup_(image_snapshots_done) struct image_snapshots snapshots = {0};
+
+    if (pool->ops->snapshot_list(pool, call, name, &snapshots, err) < 0)
+        return -1;
+    for (size_t i = 0; i < snapshots.count; i++) {
+        const struct image_snapshot *item = &snapshots.items[i];
+
+        if (item->kind == SNAPSHOT_TRASH)
+            continue; /* goes with its last clone */
+        if (item->kind != SNAPSHOT_USER || !is_cut(item->name))
+            return error_set(err, STATUS_FAILED_PRECONDITION,
+                             "image '%s' in pool '%s' has snapshot '%s', which this driver did not "
+                             "make; remove it first",
+                             name, pool->name, item->name);
+        if (snapshot_ensure_gone(pool, call, name, item->name, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Says who uses the image, as far as Ceph knows. */
+static int refuse_in_use(struct ceph_pool *pool, const char *name,
+                         const struct string_list *watchers, struct error *err)
+{
+    _cleanup_text_ struct text clients = TEXT_INIT(512);
+
+    for (size_t i = 0; i < watchers->count; i++)
+        text_addf(&clients, "%s%s", i ? ", " : "", watchers->items[i]);
+    return error_set(err, STATUS_FAILED_PRECONDITION,
+                     "image '%s' in pool '%s' is in use by client %s; unmap it there first", name,
+                     pool->name, text_chars(&clients));
+}
+
+static int check_unused(struct ceph_pool *pool, struct call *call, const char *name,
+                        struct error *err)
+{
+    _cleanup_string_list_ struct string_list watchers = {0};
+
+    if (pool->ops->image_watchers(pool, call, name, &watchers, err) < 0)
+        return -1;
+    return watchers.count > 0 ? refuse_in_use(pool, name, &watchers, err) : 0;
+}
+
+/* A cut deletion left it there: its name leads to its id. */
+static int queue_from_trash(struct ceph_pool *pool, struct call *call, const char *name,
+                            struct strmap *queued, struct error *err)
+{
+    _cleanup_(trash_entries_done) struct trash_entries entries = {0};
+
+    if (pool->ops->trash_list(pool, call, &entries, err) < 0)
+        return -1;
+    for (size_t i = 0; i < entries.count; i++)
+        if (strcmp(entries.items[i].name, name) == 0)
+            purge_add(queued, pool, entries.items[i].id, name);
+    return 0;
+}
+
+static int move_to_trash(struct ceph_pool *pool, struct call *call, const char *name,
+                         const char *image_id, struct error *err)
+{
+    bool has_snapshots = false;
+
+    if (pool->ops->image_has_snapshots(pool, call, image_id, &has_snapshots, err) < 0)
+        return -1;
+    if (has_snapshots && remove_cuts(pool, call, name, err) < 0)
+        return -1;
+    if (check_unused(pool, call, name, err) < 0)
+        return -1;
+    return pool->ops->trash_move(pool, call, name, err);
+}
+
+int image_discard(struct ceph_pool *pool, struct call *call, const char *name, const char *known_id,
+                  struct strmap *queued, struct error *err)
+{
+    _cleanup_free_ char *image_id = known_id ? xstrdup(known_id) : NULL;
+
+    if (!image_id && image_find(pool, call, name, &image_id, err) < 0)
+        return -1;
+    if (image_id && move_to_trash(pool, call, name, image_id, err) == 0) {
+        purge_add(queued, pool, image_id, name);
+        return 0;
+    }
+    if (image_id && err->status != STATUS_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    return queue_from_trash(pool, call, name, queued, err);
+}

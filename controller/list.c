@@ -1,0 +1,343 @@
+/*
+ * ListVolumes and ListSnapshots. A listing walks the journal's directories: every configured
+ * cluster, every pool that has one, every name in it. A page ends after so many entries, and its
+ * token says where the next one starts: CLUSTER/POOLID/KEY, the last key that was looked at.
+ *
+ * A name whose creation has not come to its end is not listed. Cost: one round trip per 512 names,
+ * and two per listed entry.
+ */
+#include "controller/controller.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "controller/lookup.h"
+#include "controller/snapshot_steps.h"
+
+#define PAGE_MAX 1000 /* entries; 4 MiB is what a gRPC client takes */
+
+struct position {
+    char *cluster_id; /* NULL: at the beginning */
+    int64_t pool_id;
+    char *key;
+};
+
+struct listing {
+    const struct controller *controller;
+    struct call *call;
+    const struct list_request *request;
+    const struct credentials *credentials;
+    struct journal journal;
+    size_t limit;
+    size_t count;
+    struct position after; /* where the page before ended */
+    bool reached;          /* that place has been passed */
+    char *next_token;
+    /* Adds one entry; sets *@added if it is to be listed. */
+    int (*add)(struct listing *listing, struct located *located, bool *added, struct error *err);
+    void *out;
+};
+
+static int bad_token(const char *token, struct error *err)
+{
+    return error_set(err, STATUS_ABORTED,
+                     "starting_token '%.200s' is not one of this driver's; start over without it",
+                     token);
+}
+
+static int parse_token(const char *token, struct position *position, struct error *err)
+{
+    const char *first = strchr(token, '/');
+    const char *second = first ? strchr(first + 1, '/') : NULL;
+    char *end = NULL;
+
+    if (token[0] == '\0')
+        return 0;
+    if (!second || second == first + 1)
+        return bad_token(token, err);
+    position->pool_id = strtoll(first + 1, &end, 10);
+    if (end != second)
+        return bad_token(token, err);
+    position->cluster_id = xstrndup(token, (size_t)(first - token));
+    position->key = xstrdup(second + 1);
+    return 0;
+}
+
+/* Reads one name's entry; *@located is usable only if *@complete. */
+static int open_entry(struct listing *listing, struct session *session, struct ceph_pool *directory,
+                      const char *key, const char *value, struct located *located, bool *complete,
+                      struct error *err)
+{
+    struct journal_ref ref;
+    bool found = false;
+
+    if (journal_parse_value(directory, key, value, &ref, err) < 0)
+        return -1;
+    located->journal = listing->journal;
+    located->id.uuid = ref.uuid;
+    located->id.location_id = (uint64_t)ref.image_pool_id;
+    memcpy(located->id.cluster_id, session->cluster->cluster_id,
+           strlen(session->cluster->cluster_id) + 1);
+    if (session->cluster->ops->pool_open_by_id(session->cluster, listing->call, ref.image_pool_id,
+                                               directory->rados_namespace, &located->pool,
+                                               err) < 0 ||
+        journal_read(&located->journal, listing->call, located->pool, &ref.uuid, &located->entry,
+                     &found, err) < 0)
+        return -1;
+    *complete = found && located->entry.image_id;
+    return 0;
+}
+
+static int add_name(struct listing *listing, struct session *session, struct ceph_pool *directory,
+                    const char *key, const char *value, struct error *err)
+{
+    _cleanup_located_ struct located located = {0};
+    bool added = false;
+    bool complete = false;
+
+    if (open_entry(listing, session, directory, key, value, &located, &complete, err) == 0 &&
+        (!complete || listing->add(listing, &located, &added, err) == 0)) {
+        listing->count += added;
+        return 0;
+    }
+    if (err->status != STATUS_NOT_FOUND && err->status != STATUS_DATA_LOSS)
+        return -1;
+    log_v(2, listing->call, "not listed: %s", err->message); /* deleted meanwhile, or broken */
+    error_clear(err);
+    return 0;
+}
+
+static int list_keys(struct listing *listing, struct session *session, struct ceph_pool *directory,
+                     const struct strmap *keys, struct error *err)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        const struct strmap_entry *item = &keys->entries[i];
+
+        if (listing->count >= listing->limit) {
+            const char *last = i > 0 ? keys->entries[i - 1].key : listing->after.key;
+
+            listing->next_token = xasprintf("%s/%lld/%s", session->cluster->cluster_id,
+                                            (long long)directory->id, last);
+            return 0;
+        }
+        if (call_check(listing->call, err) < 0 ||
+            add_name(listing, session, directory, item->key, item->value, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int list_directory(struct listing *listing, struct session *session,
+                          struct ceph_pool *directory, struct error *err)
+{
+    _cleanup_free_ char *object = journal_directory(&listing->journal);
+    bool more = true;
+
+    while (more && !listing->next_token) {
+        _cleanup_strmap_ struct strmap keys = {0};
+
+        if (directory->ops->omap_list(directory, listing->call, object, listing->after.key,
+                                      journal_key_prefix(listing->journal.kind), &keys, &more,
+                                      err) < 0) {
+            if (err->status != STATUS_NOT_FOUND && err->status != STATUS_PERMISSION_DENIED)
+                return -1;
+            error_clear(err); /* a pool without volumes, or not for this user */
+            return 0;
+        }
+        if (list_keys(listing, session, directory, &keys, err) < 0)
+            return -1;
+        if (keys.count == 0)
+            return 0;
+        free(listing->after.key);
+        listing->after.key = xstrdup(keys.entries[keys.count - 1].key);
+    }
+    return 0;
+}
+
+static int list_pool(struct listing *listing, struct session *session, const char *name,
+                     struct error *err)
+{
+    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+
+    if (session->cluster->ops->pool_open(session->cluster, listing->call, name,
+                                         session_rbd_namespace(session), &pool, err) < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return -1;
+        error_clear(err); /* removed meanwhile */
+        return 0;
+    }
+    if (!listing->reached) {
+        if (pool->id != listing->after.pool_id)
+            return 0;
+        listing->reached = true;
+    } else {
+        free(listing->after.key);
+        listing->after.key = xstrdup("");
+    }
+    return list_directory(listing, session, pool, err);
+}
+
+static int list_cluster(struct listing *listing, const char *cluster_id, struct error *err)
+{
+    _cleanup_session_ struct session session = {0};
+    _cleanup_string_list_ struct string_list pools = {0};
+
+    if (session_open(listing->controller->ceph, listing->controller->config, listing->call,
+                     cluster_id, listing->credentials, &session, err) < 0 ||
+        session.cluster->ops->pool_list(session.cluster, listing->call, &pools, err) < 0)
+        return -1;
+    for (size_t i = 0; i < pools.count && !listing->next_token; i++)
+        if (list_pool(listing, &session, pools.items[i], err) < 0)
+            return error_wrap(err, "list pool '%s' of cluster '%s'", pools.items[i], cluster_id);
+    return 0;
+}
+
+static int list_all(struct listing *listing, struct error *err)
+{
+    _cleanup_config_ struct config *config = NULL;
+
+    if (parse_token(listing->request->token, &listing->after, err) < 0 ||
+        config_file_get(listing->controller->config, &config, err) < 0)
+        return -1;
+    listing->reached = listing->after.cluster_id == NULL;
+    for (size_t i = 0; i < config_cluster_count(config) && !listing->next_token; i++) {
+        const char *id = config_cluster_id(config, i);
+
+        if (strlen(id) > VOLUME_ID_CLUSTER_MAX || /* its volumes would have no handles */
+            (!listing->reached && strcmp(id, listing->after.cluster_id) != 0))
+            continue;
+        if (list_cluster(listing, id, err) < 0)
+            return -1;
+    }
+    return listing->reached ? 0 : bad_token(listing->request->token, err);
+}
+
+/* Runs @listing; the credentials of the call, if it has any, else the standing ones. */
+static int list(struct listing *listing, struct error *err)
+{
+    const struct list_request *request = listing->request;
+
+    if (request->max_entries < 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "max_entries is negative");
+    listing->limit = request->max_entries > 0 && request->max_entries < PAGE_MAX
+                         ? (size_t)request->max_entries
+                         : PAGE_MAX;
+    listing->credentials =
+        request->credentials.user ? &request->credentials : &listing->controller->standing;
+    int result = list_all(listing, err);
+    free(listing->after.cluster_id);
+    free(listing->after.key);
+    return result;
+}
+
+/* --- volumes ------------------------------------------------------------------------------------
+ */
+
+static int add_volume(struct listing *listing, struct located *located, bool *added,
+                      struct error *err)
+{
+    struct volume_list *list = listing->out;
+    struct volume_state state = {0};
+
+    if (located->pool->ops->image_get_size(located->pool, listing->call, located->entry.image_id,
+                                           &state.volume.size_bytes, err) < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return -1;
+        state.abnormal = true;
+        state.message = TAKE(err->message);
+        error_clear(err);
+    }
+    volume_id_format(&located->id, state.volume.handle);
+    list->items = xreallocarray(list->items, list->count + 1, sizeof(*list->items));
+    list->items[list->count++] = state;
+    *added = true;
+    return 0;
+}
+
+int controller_list_volumes(const struct controller *controller, struct call *call,
+                            const struct list_request *request, struct volume_list *out,
+                            struct error *err)
+{
+    struct listing listing = {
+        .controller = controller,
+        .call = call,
+        .request = request,
+        .journal = {JOURNAL_VOLUME, controller->instance_id},
+        .add = add_volume,
+        .out = out,
+    };
+
+    if (list(&listing, err) < 0)
+        return error_wrap(err, "list volumes");
+    out->next_token = listing.next_token;
+    return 0;
+}
+
+/* --- snapshots ----------------------------------------------------------------------------------
+ */
+
+static void append_snapshot(struct snapshot_list *list, const struct snapshot *snapshot)
+{
+    list->items = xreallocarray(list->items, list->count + 1, sizeof(*list->items));
+    list->items[list->count++] = *snapshot;
+}
+
+static int add_snapshot(struct listing *listing, struct located *located, bool *added,
+                        struct error *err)
+{
+    const char *wanted = listing->request->source_handle;
+    struct snapshot snapshot;
+
+    if (snapshot_read(listing->call, located, &snapshot, err) < 0)
+        return -1;
+    *added = text_is_empty(wanted) || strcmp(wanted, snapshot.source_handle) == 0;
+    if (*added)
+        append_snapshot(listing->out, &snapshot);
+    return 0;
+}
+
+/* One snapshot by its handle: a look-up, no listing. */
+static int list_one(const struct controller *controller, struct call *call,
+                    const struct list_request *request, struct snapshot_list *out,
+                    struct error *err)
+{
+    const struct credentials *credentials =
+        request->credentials.user ? &request->credentials : &controller->standing;
+    _cleanup_located_ struct located located = {0};
+    struct snapshot snapshot;
+
+    if (locate(controller, call, JOURNAL_SNAPSHOT, request->snapshot_handle, credentials, &located,
+               err) < 0 ||
+        snapshot_read(call, &located, &snapshot, err) < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return -1;
+        error_clear(err); /* an empty list is the answer */
+        return 0;
+    }
+    append_snapshot(out, &snapshot);
+    return 0;
+}
+
+int controller_list_snapshots(const struct controller *controller, struct call *call,
+                              const struct list_request *request, struct snapshot_list *out,
+                              struct error *err)
+{
+    struct listing listing = {
+        .controller = controller,
+        .call = call,
+        .request = request,
+        .journal = {JOURNAL_SNAPSHOT, controller->instance_id},
+        .add = add_snapshot,
+        .out = out,
+    };
+
+    if (!text_is_empty(request->snapshot_handle))
+        return list_one(controller, call, request, out, err);
+    if (list(&listing, err) < 0)
+        return error_wrap(err, "list snapshots");
+    out->next_token = listing.next_token;
+    return 0;
+}

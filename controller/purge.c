@@ -1,0 +1,226 @@
+#include "controller/purge.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/volume/session.h"
+
+#define KEY_PREFIX "cephzone.purge."
+#define POOL_ID_DIGITS 16
+
+/* Directories that this process has looked at. */
+struct purger {
+    pthread_mutex_t lock;
+    struct string_list visited;
+};
+
+struct purge {
+    const struct controller *controller;
+    char *cluster_id;
+    struct credentials credentials;
+    int64_t directory_id;
+    char *rados_namespace;
+};
+
+/* What one pass over the keys came to. */
+struct pass {
+    unsigned removed;
+    unsigned blocked; /* still needed by clones, or still open somewhere */
+};
+
+struct purger *purger_new(void)
+{
+    struct purger *purger = xcalloc(1, sizeof(*purger));
+
+    pthread_mutex_init(&purger->lock, NULL);
+    return purger;
+}
+
+void purger_free(struct purger *purger)
+{
+    string_list_done(&purger->visited);
+    pthread_mutex_destroy(&purger->lock);
+    free(purger);
+}
+
+void purge_add(struct strmap *queued, const struct ceph_pool *pool, const char *image_id,
+               const char *image_name)
+{
+    _cleanup_free_ char *key =
+        xasprintf(KEY_PREFIX "%016llx.%s", (unsigned long long)pool->id, image_id);
+
+    strmap_set(queued, key, image_name);
+}
+
+static bool parse_key(const char *key, int64_t *pool_id, const char **image_id)
+{
+    const char *digits = key + strlen(KEY_PREFIX);
+    char *end = NULL;
+
+    *pool_id = (int64_t)strtoull(digits, &end, 16);
+    *image_id = end + 1;
+    return end == digits + POOL_ID_DIGITS && *end == '.' && end[1] != '\0';
+}
+
+/* Removes one image's data. *@gone is false when it is not possible yet. */
+static int remove_data(struct ceph_cluster *cluster, struct call *call, int64_t pool_id,
+                       const char *rados_namespace, const char *image_id, bool *gone,
+                       struct error *err)
+{
+    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+
+    *gone = true;
+    if (cluster->ops->pool_open_by_id(cluster, call, pool_id, rados_namespace, &pool, err) == 0 &&
+        cluster->ops->trash_remove(pool, call, image_id, NULL, NULL, err) == 0)
+        return 0;
+    if (err->status == STATUS_NOT_FOUND) {
+        error_clear(err); /* an earlier try came this far */
+        return 0;
+    }
+    if (err->sys_errno != ENOTEMPTY && err->sys_errno != EBUSY)
+        return -1;
+    error_clear(err);
+    *gone = false;
+    return 0;
+}
+
+static int purge_key(struct ceph_cluster *cluster, struct call *call, struct ceph_pool *directory,
+                     const char *object, const struct strmap_entry *item, struct pass *pass,
+                     struct error *err)
+{
+    const char *image_id = NULL;
+    int64_t pool_id = 0;
+    bool gone = false;
+    bool removed = false;
+
+    if (!parse_key(item->key, &pool_id, &image_id))
+        return error_set(err, STATUS_DATA_LOSS, "'%s' is not a purge key", item->key);
+    if (remove_data(cluster, call, pool_id, directory->rados_namespace, image_id, &gone, err) < 0)
+        return error_wrap(err, "remove the data of image '%s'", item->value);
+    if (!gone) {
+        pass->blocked++;
+        return 0;
+    }
+    pass->removed++;
+    return directory->ops->omap_remove_if(directory, call, object, item->key, item->value, NULL,
+                                          &removed, err);
+}
+
+/* One pass over one directory object. */
+static int purge_directory(const struct purge *purge, struct ceph_cluster *cluster,
+                           struct call *call, struct ceph_pool *directory, enum journal_kind kind,
+                           struct pass *pass, struct error *err)
+{
+    const struct journal journal = {kind, purge->controller->instance_id};
+    _cleanup_free_ char *object = journal_directory(&journal);
+    _cleanup_free_ char *after = xstrdup("");
+    bool more = true;
+
+    while (more) {
+        _cleanup_strmap_ struct strmap keys = {0};
+
+        if (directory->ops->omap_list(directory, call, object, after, KEY_PREFIX, &keys, &more,
+                                      err) < 0) {
+            if (err->status != STATUS_NOT_FOUND)
+                return -1;
+            error_clear(err); /* no volume has ever been here */
+            return 0;
+        }
+        for (size_t i = 0; i < keys.count; i++)
+            if (call_check(call, err) < 0 ||
+                purge_key(cluster, call, directory, object, &keys.entries[i], pass, err) < 0)
+                return -1;
+        if (keys.count == 0)
+            return 0;
+        free(after);
+        after = xstrdup(keys.entries[keys.count - 1].key);
+    }
+    return 0;
+}
+
+/* Passes until nothing is left, or until only what waits for clones is: the removal of a clone
+ * frees its parent for the next pass. */
+static int purge_all(const struct purge *purge, struct ceph_cluster *cluster, struct call *call,
+                     struct ceph_pool *directory, struct error *err)
+{
+    static const enum journal_kind kinds[] = {JOURNAL_VOLUME, JOURNAL_SNAPSHOT};
+    struct pass pass;
+
+    do {
+        pass = (struct pass){0};
+        for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
+            if (purge_directory(purge, cluster, call, directory, kinds[i], &pass, err) < 0)
+                return -1;
+        log_v(4, call, "removed the data of %u image(s), %u must wait", pass.removed, pass.blocked);
+    } while (pass.removed > 0);
+    return 0;
+}
+
+static int purge_run(void *object, struct call *call, struct error *err)
+{
+    const struct purge *purge = object;
+    _cleanup_session_ struct session session = {0};
+    _cleanup_ceph_pool_ struct ceph_pool *directory = NULL;
+
+    if (session_open(purge->controller->ceph, purge->controller->config, call, purge->cluster_id,
+                     &purge->credentials, &session, err) < 0 ||
+        session.cluster->ops->pool_open_by_id(session.cluster, call, purge->directory_id,
+                                              purge->rados_namespace, &directory, err) < 0)
+        return -1;
+    return purge_all(purge, session.cluster, call, directory, err);
+}
+
+static void purge_release(void *object)
+{
+    struct purge *purge = object;
+
+    free(purge->cluster_id);
+    free(purge->rados_namespace);
+    credentials_done(&purge->credentials);
+    free(purge);
+}
+
+static const struct task_kind PURGE = {purge_run, purge_release, "purge"};
+
+static char *task_key(const char *cluster_id, const struct ceph_pool *directory)
+{
+    return xasprintf("purge:%s/%lld/%s", cluster_id, (long long)directory->id,
+                     directory->rados_namespace);
+}
+
+void purge_start(const struct controller *controller, const char *cluster_id,
+                 const struct credentials *credentials, const struct ceph_pool *directory)
+{
+    _cleanup_free_ char *key = task_key(cluster_id, directory);
+    struct purge *purge = xcalloc(1, sizeof(*purge));
+
+    *purge = (struct purge){
+        .controller = controller,
+        .cluster_id = xstrdup(cluster_id),
+        .credentials = {.user = xstrdup(credentials->user)},
+        .directory_id = directory->id,
+        .rados_namespace = xstrdup(directory->rados_namespace),
+    };
+    secret_copy(&purge->credentials.key, &credentials->key);
+    tasks_start(controller->tasks, key, &PURGE, purge);
+}
+
+void purge_resume(const struct controller *controller, const char *cluster_id,
+                  const struct credentials *credentials, const struct ceph_pool *directory)
+{
+    struct purger *purger = controller->purger;
+    _cleanup_free_ char *key = task_key(cluster_id, directory);
+
+    pthread_mutex_lock(&purger->lock);
+    bool known = string_list_has(&purger->visited, key);
+    if (!known)
+        string_list_add(&purger->visited, key);
+    pthread_mutex_unlock(&purger->lock);
+    if (!known)
+        purge_start(controller, cluster_id, credentials, directory);
+}

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "controller/controller.h"
+
+/*
+ * Removal of the data of deleted images, after the call that deleted them has been answered.
+ *
+ * A deleted image is in RBD's trash; that its data may go is said by a key in the directory object
+ * where its name was:
+ *
+ *   cephzone.purge.POOLID.IMAGEID -> image name
+ *
+ * The key is written in the same step that removes the name, so that no crash can lose it, and
+ * trash that somebody else made is never touched. A background task works the keys off. A parent
+ * whose clones still need it stays until they are gone. Nothing here needs the mgr.
+ */
+struct purger *purger_new(void);
+void purger_free(struct purger *purger);
+
+/* Adds the key for a trashed image to what is set with the removal of its name. */
+void purge_add(struct strmap *queued, const struct ceph_pool *pool, const char *image_id,
+               const char *image_name);
+
+/* Starts working off the keys in the directories of @directory's pool. */
+void purge_start(const struct controller *controller, const char *cluster_id,
+                 const struct credentials *credentials, const struct ceph_pool *directory);
+
+/* The same, but only once per directory and process: what an earlier process left. Cheap. */
+void purge_resume(const struct controller *controller, const char *cluster_id,
+                  const struct credentials *credentials, const struct ceph_pool *directory);

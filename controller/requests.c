@@ -1,0 +1,97 @@
+/* Freeing of what controller.h declares. */
+#include "controller/controller.h"
+
+#include <stdlib.h>
+
+void create_request_done(struct create_request *request)
+{
+    free(request->name);
+    free(request->source_handle);
+    capability_list_done(&request->capabilities);
+    strmap_done(&request->parameters);
+    strmap_done(&request->mutable_parameters);
+    credentials_done(&request->credentials);
+}
+
+void handle_request_done(struct handle_request *request)
+{
+    free(request->handle);
+    credentials_done(&request->credentials);
+}
+
+void validate_request_done(struct validate_request *request)
+{
+    free(request->handle);
+    capability_list_done(&request->capabilities);
+    strmap_done(&request->parameters);
+    credentials_done(&request->credentials);
+}
+
+void expand_request_done(struct expand_request *request)
+{
+    free(request->handle);
+    volume_capability_done(&request->capability);
+    credentials_done(&request->credentials);
+}
+
+void modify_request_done(struct modify_request *request)
+{
+    free(request->handle);
+    strmap_done(&request->mutable_parameters);
+    credentials_done(&request->credentials);
+}
+
+void snapshot_request_done(struct snapshot_request *request)
+{
+    free(request->name);
+    free(request->source_handle);
+    strmap_done(&request->parameters);
+    credentials_done(&request->credentials);
+}
+
+void list_request_done(struct list_request *request)
+{
+    free(request->token);
+    free(request->source_handle);
+    free(request->snapshot_handle);
+    credentials_done(&request->credentials);
+}
+
+void group_request_done(struct group_request *request)
+{
+    free(request->name);
+    free(request->handle);
+    string_list_done(&request->members);
+    strmap_done(&request->parameters);
+    credentials_done(&request->credentials);
+}
+
+void volume_done(struct volume *volume)
+{
+    strmap_done(&volume->context);
+}
+
+void volume_state_done(struct volume_state *state)
+{
+    volume_done(&state->volume);
+    free(state->message);
+}
+
+void volume_list_done(struct volume_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        volume_state_done(&list->items[i]);
+    free(list->items);
+    free(list->next_token);
+}
+
+void snapshot_list_done(struct snapshot_list *list)
+{
+    free(list->items);
+    free(list->next_token);
+}
+
+void group_snapshot_done(struct group_snapshot *group)
+{
+    free(group->snapshots);
+}

@@ -1,0 +1,1 @@
+LIBRARY_SOURCES += node/handlers.c

@@ -1,0 +1,5 @@
+#pragma once
+
+/* The subcommands of cephzone. Each gets its own arguments, argv[0] being its name, and returns the
+ * exit code: 0, 1 when what was asked failed, 2 when the command line makes no sense. */
+int command_call(int argc, char **argv);

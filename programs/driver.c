@@ -1,0 +1,174 @@
+#include "programs/driver.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/metrics.h"
+#include "common/base/process_metrics.h"
+#include "common/ceph/ceph.h"
+#include "common/rpc/server.h"
+#include "common/volume/config.h"
+#include "common/volume/identity.h"
+#include "common/volume/keyring.h"
+#include "common/volume/operations.h"
+#include "common/volume/tasks.h"
+#include "controller/purge.h"
+#include "controller/service.h"
+#include "node/node.h"
+
+/* More than the pools' own limits together, so that one slow pool leaves workers for others. */
+#define WORKERS 128
+/* Background work: enough to keep up, few enough to leave the cluster to the calls. */
+#define TASK_THREADS 2
+#define TASKS_STOP_MS 5000
+
+struct driver {
+    struct metrics *metrics;
+    struct config_file *config;
+    struct ceph *ceph;
+    struct operations *operations;
+    struct tasks *tasks;
+    struct purger *purger;
+    struct controller controller;
+    struct node node;
+    struct identity identity;
+    struct rpc_server *server;
+};
+
+static void report_cluster(void *object, const char *cluster_id, bool healthy, const char *message,
+                           time_t since)
+{
+    _cleanup_free_ char *subject = xasprintf("cluster %s", cluster_id);
+
+    health_add(object, subject, healthy, message, since);
+}
+
+static void report(void *object, struct health_sink *sink)
+{
+    struct driver *driver = object;
+    _cleanup_free_ char *message = NULL;
+    _cleanup_free_ char *subject = xasprintf("file %s", config_file_path(driver->config));
+    time_t since = 0;
+    bool healthy = config_file_is_healthy(driver->config, &message, &since);
+
+    health_add(sink, subject, healthy, message, since);
+    ceph_report(driver->ceph, report_cluster, sink);
+}
+
+/* Calls without secrets are served only if there is a user on disk for them. */
+static void read_standing_credentials(const char *path, struct credentials *credentials)
+{
+    _cleanup_error_ struct error err = {0};
+    bool found = false;
+
+    if (keyring_read(path, credentials, &found, &err) < 0)
+        log_warn(NULL, "ListVolumes and ControllerGetVolume are off: %s", err.message);
+    else if (found)
+        log_info(NULL, "client.%s of '%s' serves calls without secrets", credentials->user, path);
+}
+
+static void driver_init(struct driver *driver, const struct options *options)
+{
+    driver->metrics = metrics_new();
+    process_metrics_register(driver->metrics);
+    driver->config = config_file_new(options->config_path);
+    driver->operations = operations_new();
+    driver->tasks = tasks_new(TASK_THREADS);
+    driver->purger = purger_new();
+    driver->ceph = ceph_new(&(struct ceph_options){
+        .connect_timeout_ms = options->ceph_timeout_ms,
+        .mon_op_timeout_ms = options->ceph_timeout_ms,
+        .osd_op_timeout_ms = options->ceph_timeout_ms,
+    });
+    driver->controller = (struct controller){
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .operations = driver->operations,
+        .tasks = driver->tasks,
+        .purger = driver->purger,
+        .instance_id = options->instance_id,
+        .cluster_name = options->cluster_name,
+        .set_metadata = options->set_metadata,
+        .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
+                   (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
+    };
+    read_standing_credentials(options->keyring, &driver->controller.standing);
+    driver->node = (struct node){options->node_id};
+    driver->identity = (struct identity){
+        .driver_name = options->driver_name,
+        .version = CEPHZONE_VERSION,
+        .topology = true,
+        .group_controller = true,
+        .metrics = driver->metrics,
+        .report = report,
+        .report_object = driver,
+    };
+}
+
+static void driver_done(struct driver *driver)
+{
+    rpc_server_free(driver->server);
+    tasks_free(driver->tasks);
+    purger_free(driver->purger);
+    credentials_done(&driver->controller.standing);
+    ceph_free(driver->ceph);
+    operations_free(driver->operations);
+    config_file_free(driver->config);
+    metrics_free(driver->metrics);
+}
+
+static int serve(struct driver *driver, const struct options *options, struct error *err)
+{
+    const struct rpc_server_options server_options = {
+        .endpoint = options->endpoint,
+        .workers = WORKERS,
+        .drain_ms = options->drain_ms,
+        .slow_call_interval_ms = options->slow_call_ms,
+        .metrics = driver->metrics,
+        .metrics_prefix = "csi",
+    };
+    const struct rpc_service services[] = {
+        identity_service(&driver->identity),
+        health_service(&driver->identity),
+        controller_volume_service(&driver->controller),
+        controller_snapshot_service(&driver->controller),
+        controller_group_service(&driver->controller),
+        node_service(&driver->node),
+    };
+    const bool is_controller = options->controller_server;
+    const bool enabled[] = {true,          true,          is_controller,
+                            is_controller, is_controller, options->node_server};
+
+    if (rpc_server_new(&server_options, &driver->server, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
+        if (enabled[i])
+            rpc_server_add(driver->server, &services[i]);
+    return rpc_server_start(driver->server, err);
+}
+
+int driver_run(const struct options *options, const sigset_t *signals)
+{
+    _cleanup_error_ struct error err = {0};
+    struct driver driver = {0};
+    int signal_number = 0;
+
+    driver_init(&driver, options);
+    if (serve(&driver, options, &err) < 0) {
+        log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);
+        return 1;
+    }
+    log_info(NULL, "listening on '%s'", options->endpoint);
+    sigwait(signals, &signal_number);
+    log_info(NULL, "got %s, draining", sigabbrev_np(signal_number));
+    if (!rpc_server_drain(driver.server) || !tasks_stop(driver.tasks, TASKS_STOP_MS)) {
+        /* All state is in Ceph: the retry continues the call, the next start the task. */
+        log_warn(NULL, "something still waits for Ceph; leaving it");
+        _exit(0);
+    }
+    driver_done(&driver);
+    log_info(NULL, "ended");
+    return 0;
+}

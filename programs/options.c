@@ -1,0 +1,211 @@
+#include "programs/options.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "common/base/flags.h"
+#include "common/base/text.h"
+
+static const struct options DEFAULTS = {
+    .type = "",
+    .endpoint = "unix:///tmp/csi.sock",
+    .driver_name = "",
+    .node_id = "",
+    .cluster_name = "",
+    .instance_id = "default",
+    .config_path = "/etc/ceph-csi-config/config.json",
+    .keyring = "/etc/ceph/keyring",
+    .metrics_path = "/metrics",
+    .log_file = "",
+    .log_to_stderr = true,
+    .metrics_port = 8080,
+    .poll_ms = 60000,
+    .timeout_ms = 3000,
+    .slow_call_ms = 30000,
+    .drain_ms = 20000,
+    .ceph_timeout_ms = 30000,
+    .hard_clone_depth = 8,
+    .soft_clone_depth = 4,
+    .max_snapshots = 450,
+    .min_snapshots = 250,
+};
+
+/* Flags that do nothing here, of this or other versions of Ceph-CSI. */
+#define LEGACY_BOOL(name)                                                                          \
+    {                                                                                              \
+        (name), FLAG_IGNORED_BOOL, NULL, NULL, NULL                                                \
+    }
+#define LEGACY_VALUE(name)                                                                         \
+    {                                                                                              \
+        (name), FLAG_IGNORED_VALUE, NULL, NULL, NULL                                               \
+    }
+
+static int parse(struct options *o, int argc, char **argv)
+{
+    const struct flag table[] = {
+        {"type", FLAG_STRING, &o->type, "TYPE", "what to run: rbd or liveness"},
+        {"endpoint", FLAG_STRING, &o->endpoint, "URL", "CSI socket, unix:///path"},
+        {"drivername", FLAG_STRING, &o->driver_name, NULL, "name of the driver"},
+        {"nodeid", FLAG_STRING, &o->node_id, NULL, "name of this node"},
+        {"controllerserver", FLAG_BOOL, &o->controller_server, NULL, "serve the controller"},
+        {"nodeserver", FLAG_BOOL, &o->node_server, NULL, "serve the node"},
+        {"instanceid", FLAG_STRING, &o->instance_id, NULL,
+         "suffix of the journal's directories, to keep several drivers in one pool apart"},
+        {"clustername", FLAG_STRING, &o->cluster_name, NULL,
+         "name of the Kubernetes cluster, kept with --setmetadata"},
+        {"setmetadata", FLAG_BOOL, &o->set_metadata, NULL,
+         "write the names of PVC, PV and snapshot to the image's metadata"},
+        {"configpath", FLAG_STRING, &o->config_path, "FILE", "config.json"},
+        {"keyring", FLAG_STRING, &o->keyring, "FILE",
+         "Ceph keyring for calls that carry no secrets, such as ListVolumes"},
+        {"rbdhardmaxclonedepth", FLAG_UINT, &o->hard_clone_depth, NULL,
+         "chain of clones on which nothing more is built before it is flattened"},
+        {"rbdsoftmaxclonedepth", FLAG_UINT, &o->soft_clone_depth, NULL,
+         "chain of clones from which on images are flattened in the background"},
+        {"maxsnapshotsonimage", FLAG_UINT, &o->max_snapshots, NULL,
+         "snapshots of an image after which there is no further one"},
+        {"minsnapshotsonimage", FLAG_UINT, &o->min_snapshots, NULL,
+         "snapshots of an image from which on the oldest are detached in the background"},
+        {"cephtimeout", FLAG_DURATION, &o->ceph_timeout_ms, NULL,
+         "how long one operation may wait for Ceph before the call fails and can be repeated"},
+        {"draintimeout", FLAG_DURATION, &o->drain_ms, NULL,
+         "how long running calls may take to end after SIGTERM"},
+        {"logslowopinterval", FLAG_DURATION, &o->slow_call_ms, NULL,
+         "how often to log a slow call; 0 for never"},
+        {"metricsport", FLAG_INT, &o->metrics_port, "PORT", "liveness: HTTP port"},
+        {"metricspath", FLAG_STRING, &o->metrics_path, "PATH", "liveness: path of the metrics"},
+        {"polltime", FLAG_DURATION, &o->poll_ms, NULL, "liveness: time between two probes"},
+        {"timeout", FLAG_DURATION, &o->timeout_ms, NULL, "liveness: time for one probe"},
+        {"v", FLAG_INT, &o->verbosity, "LEVEL",
+         "verbosity: 1 default, 2 useful, 3 calls, 4 debug, 5 requests and answers"},
+        {"logtostderr", FLAG_BOOL, &o->log_to_stderr, NULL, "log to stderr"},
+        {"alsologtostderr", FLAG_BOOL, &o->also_log_to_stderr, NULL,
+         "log to stderr as well as to --log_file"},
+        {"log_file", FLAG_STRING, &o->log_file, "FILE", "log to this file"},
+        {"skip_headers", FLAG_BOOL, &o->skip_headers, NULL, "leave time and place out of the log"},
+        {"version", FLAG_BOOL, &o->version, NULL, "print the version and exit"},
+        LEGACY_BOOL("enableprofiling"),
+        LEGACY_BOOL("enablegrpcmetrics"),
+        LEGACY_BOOL("enable-fencing"),
+        LEGACY_BOOL("enable-read-affinity"),
+        LEGACY_BOOL("forcecephkernelclient"),
+        LEGACY_BOOL("skipforceflatten"),
+        LEGACY_BOOL("automaxprocs"),
+        LEGACY_BOOL("add_dir_header"),
+        LEGACY_BOOL("one_output"),
+        LEGACY_BOOL("skip_log_headers"),
+        LEGACY_VALUE("crush-location-labels"),
+        LEGACY_VALUE("csi-addons-endpoint"),
+        LEGACY_VALUE("domainlabels"),
+        LEGACY_VALUE("drivernamespace"),
+        LEGACY_VALUE("feature-gates"),
+        LEGACY_VALUE("fusemountoptions"),
+        LEGACY_VALUE("histogramoption"),
+        LEGACY_VALUE("kernelmountoptions"),
+        LEGACY_VALUE("log_backtrace_at"),
+        LEGACY_VALUE("log_dir"),
+        LEGACY_VALUE("log_file_max_size"),
+        LEGACY_VALUE("metadatastorage"),
+        LEGACY_VALUE("mountcachedir"),
+        LEGACY_VALUE("pidlimit"),
+        LEGACY_VALUE("pluginpath"),
+        LEGACY_VALUE("radosnamespacecephfs"),
+        LEGACY_VALUE("stagingpath"),
+        LEGACY_VALUE("stderrthreshold"),
+        LEGACY_VALUE("vmodule"),
+    };
+    _cleanup_error_ struct error err = {0};
+    int next = 0;
+
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        printf("Usage: %s --type=TYPE [flags]\n", argv[0]);
+        flags_print_usage(stdout, table, ARRAY_LENGTH(table));
+        return 0;
+    }
+    if (flags_parse(table, ARRAY_LENGTH(table), argc, argv, &next, &err) < 0) {
+        struct options defaults = DEFAULTS;
+
+        fprintf(stderr, "%s\nUsage of %s:\n", err.message, argv[0]);
+        *o = defaults; /* the table points into @o: show defaults, not what was read so far */
+        flags_print_usage(stderr, table, ARRAY_LENGTH(table));
+        return 2;
+    }
+    return -1;
+}
+
+static void print_version(void)
+{
+    struct utsname machine;
+
+    uname(&machine);
+    printf("Cephcsi Version: %s\nGit Commit: %s\nGo Version: none\nCompiler: %s\n"
+           "Platform: linux/%s\nKernel: %s\n",
+           CEPHZONE_VERSION, CEPHZONE_COMMIT, __VERSION__, machine.machine, machine.release);
+}
+
+/* A DNS-1123 subdomain of at most 63 characters, after lower-casing. */
+static bool driver_name_is_valid(const char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < length; i++) {
+        bool inner = (name[i] == '-' || name[i] == '.') && i > 0 && i + 1 < length;
+
+        if (!isalnum((unsigned char)name[i]) && !inner)
+            return false;
+    }
+    return length > 0 && length <= 63;
+}
+
+static const char *check_limits(const struct options *o)
+{
+    if (o->hard_clone_depth < 1 || o->hard_clone_depth > 14)
+        return "--rbdhardmaxclonedepth must be 1 to 14";
+    if (o->soft_clone_depth > o->hard_clone_depth)
+        return "--rbdsoftmaxclonedepth must not be above --rbdhardmaxclonedepth";
+    if (o->max_snapshots < 1 || o->max_snapshots > 500)
+        return "--maxsnapshotsonimage must be 1 to 500";
+    if (o->min_snapshots > o->max_snapshots)
+        return "--minsnapshotsonimage must not be above --maxsnapshotsonimage";
+    return NULL;
+}
+
+static const char *check(struct options *o)
+{
+    if (strcmp(o->type, "rbd") != 0 && strcmp(o->type, "liveness") != 0)
+        return o->type[0] ? "--type: only rbd and liveness are known" : "--type is missing";
+    if (o->driver_name[0] == '\0')
+        o->driver_name = "rbd.csi.ceph.com";
+    if (!driver_name_is_valid(o->driver_name))
+        return "--drivername must be a DNS name of at most 63 characters";
+    if (strcmp(o->type, "liveness") != 0 && o->node_id[0] == '\0')
+        return "--nodeid is missing";
+    if (o->instance_id[0] == '\0')
+        return "--instanceid is empty";
+    if (o->metrics_port < 0 || o->metrics_port > 65535)
+        return "--metricsport is not a port";
+    if (o->poll_ms <= 0 || o->timeout_ms <= 0)
+        return "--polltime and --timeout must be positive";
+    return check_limits(o);
+}
+
+int options_read(struct options *options, int argc, char **argv)
+{
+    *options = DEFAULTS;
+    int code = parse(options, argc, argv);
+
+    if (code >= 0)
+        return code;
+    if (options->version) {
+        print_version();
+        return 0;
+    }
+    const char *fault = check(options);
+    if (fault) {
+        fprintf(stderr, "%s: %s\n", argv[0], fault);
+        return 1;
+    }
+    return -1;
+}

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+/*
+ * The driver's command line. Names, kinds and defaults are those of Ceph-CSI, so that a deployment
+ * made for it works unchanged; flags of other versions are accepted and ignored.
+ */
+struct options {
+    const char *type;
+    const char *endpoint;
+    const char *driver_name;
+    const char *node_id;
+    const char *cluster_name;
+    const char *instance_id;
+    const char *config_path;
+    const char *keyring;
+    const char *metrics_path;
+    const char *log_file;
+    bool controller_server;
+    bool node_server;
+    bool set_metadata;
+    bool version;
+    bool log_to_stderr;
+    bool also_log_to_stderr;
+    bool skip_headers;
+    int64_t verbosity;
+    int64_t metrics_port;
+    int64_t poll_ms;
+    int64_t timeout_ms;
+    int64_t slow_call_ms;
+    int64_t drain_ms;
+    int64_t ceph_timeout_ms;
+    uint64_t hard_clone_depth;
+    uint64_t soft_clone_depth;
+    uint64_t max_snapshots;
+    uint64_t min_snapshots;
+};
+
+/*
+ * Reads and checks; prints usage, version or the fault by itself. Returns -1 to go on, else the
+ * code to exit with: 0 after --help and --version, 1 for a bad setting, 2 for a bad flag.
+ */
+int options_read(struct options *options, int argc, char **argv);

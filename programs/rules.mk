@@ -1,0 +1,14 @@
+PROGRAMS := $(BUILD)/cephcsi $(BUILD)/cephzone
+
+CEPHCSI_OBJECTS := $(addprefix $(BUILD)/programs/, \
+	cephcsi.o driver.o liveness_handlers.o options.o)
+CEPHZONE_OBJECTS := $(addprefix $(BUILD)/programs/, cephzone.o command_call.o)
+
+$(CEPHCSI_OBJECTS) $(CEPHZONE_OBJECTS): CPPFLAGS += \
+	-DCEPHZONE_VERSION='"$(VERSION)"' -DCEPHZONE_COMMIT='"$(COMMIT)"'
+
+$(BUILD)/cephcsi: $(CEPHCSI_OBJECTS) $(LIBRARY)
+$(BUILD)/cephzone: $(CEPHZONE_OBJECTS) $(LIBRARY)
+$(PROGRAMS):
+	@$(if $(V),,echo '  LD $@')
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)

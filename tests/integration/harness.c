@@ -1,0 +1,363 @@
+#include "tests/integration/harness.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/json.h"
+#include "common/base/memory.h"
+#include "common/base/subprocess.h"
+#include "common/base/text.h"
+#include "common/rpc/message.h"
+
+#include "cephzone.pb-c.h"
+#include "csi.pb-c.h"
+
+#define OUTPUT_LIMIT (8 * 1024 * 1024)
+
+extern char **environ;
+
+static const char *need_env(const char *name)
+{
+    const char *value = getenv(name);
+
+    if (!value) {
+        fprintf(stderr, "%s is not set: run this test with 'make integration'\n", name);
+        exit(1);
+    }
+    return value;
+}
+
+static char *read_file(const char *path)
+{
+    _cleanup_text_ struct text content = TEXT_INIT(OUTPUT_LIMIT);
+    _cleanup_fclose_ FILE *file = fopen(path, "re");
+    char chunk[4096];
+    size_t length = 0;
+
+    if (!file)
+        fail_msg("cannot open '%s'", path);
+    while ((length = fread(chunk, 1, sizeof(chunk), file)) > 0)
+        text_add_bytes(&content, chunk, length);
+    return text_take(&content);
+}
+
+const struct harness_cluster *harness_cluster(void)
+{
+    static struct harness_cluster cluster;
+
+    if (!cluster.fsid) {
+        cluster.monitors = need_env("MONITORS");
+        cluster.user = need_env("CSI_USER");
+        cluster.key = read_file(need_env("CSI_KEY_FILE"));
+        cluster.key[strcspn(cluster.key, "\n")] = '\0';
+        cluster.fsid = need_env("FSID");
+    }
+    return &cluster;
+}
+
+static void write_file(const char *path, const char *content)
+{
+    _cleanup_fclose_ FILE *file = fopen(path, "we");
+
+    if (!file || fputs(content, file) < 0)
+        fail_msg("cannot write '%s'", path);
+}
+
+/* As a ConfigMap is replaced: the new version appears at once. */
+void harness_write_config(struct driver_process *driver, const char *json)
+{
+    _cleanup_free_ char *temporary = xasprintf("%s.new", driver->config_path);
+
+    write_file(temporary, json);
+    assert_int_equal(rename(temporary, driver->config_path), 0);
+}
+
+void harness_init(struct driver_process *driver)
+{
+    const struct harness_cluster *cluster = harness_cluster();
+    char folder[] = "/tmp/cephzone-test-XXXXXX";
+
+    assert_non_null(mkdtemp(folder));
+    *driver = (struct driver_process){
+        .folder = xstrdup(folder),
+        .config_path = xasprintf("%s/config.json", folder),
+        .endpoint = xasprintf("unix://%s/csi.sock", folder),
+        .log_path = xasprintf("%s/driver.log", folder),
+    };
+    _cleanup_free_ char *config = xasprintf("[{\"clusterID\":\"%s\",\"monitors\":[\"%s\"]}]",
+                                            cluster->fsid, cluster->monitors);
+    harness_write_config(driver, config);
+}
+
+static void spawn_driver(struct driver_process *driver, char *const *argv)
+{
+    posix_spawn_file_actions_t actions;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, driver->log_path,
+                                     O_WRONLY | O_CREAT | O_APPEND, 0600);
+    assert_int_equal(posix_spawn(&driver->pid, argv[0], &actions, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+}
+
+static void wait_until_ready(struct driver_process *driver)
+{
+    _cleanup_error_ struct error err = {0};
+    Csi__V1__ProbeRequest request = CSI__V1__PROBE_REQUEST__INIT;
+    ProtobufCMessage *reply = NULL;
+    const struct rpc_request probe = {
+        .path = "/csi.v1.Identity/Probe",
+        .message = &request.base,
+        .response = &csi__v1__probe_response__descriptor,
+        .deadline = deadline_in_ms(20000),
+        .wait_for_ready = true,
+    };
+
+    if (rpc_client_new(driver->endpoint, &driver->client, &err) < 0 ||
+        rpc_client_call(driver->client, &probe, &reply, &err) < 0)
+        fail_msg("the driver does not answer: %s; its log is %s", err.message, driver->log_path);
+    message_free(reply);
+}
+
+void harness_start(struct driver_process *driver, const char *const *extra)
+{
+    _cleanup_string_list_ struct string_list argv = {0};
+    _cleanup_free_ char *endpoint = xasprintf("--endpoint=%s", driver->endpoint);
+    _cleanup_free_ char *config = xasprintf("--configpath=%s", driver->config_path);
+
+    string_list_add(&argv, need_env("CEPHCSI"));
+    string_list_add(&argv, "--type=rbd");
+    string_list_add(&argv, "--drivername=rbd.csi.ceph.com");
+    string_list_add(&argv, "--nodeid=node-1");
+    string_list_add(&argv, "--controllerserver");
+    string_list_add(&argv, "--nodeserver");
+    string_list_add(&argv, "--v=5");
+    string_list_add(&argv, endpoint);
+    string_list_add(&argv, config);
+    for (size_t i = 0; extra && extra[i]; i++)
+        string_list_add(&argv, extra[i]);
+    argv.items = xreallocarray(argv.items, argv.count + 1, sizeof(char *));
+    argv.items[argv.count] = NULL;
+    spawn_driver(driver, argv.items);
+    wait_until_ready(driver);
+}
+
+int harness_stop(struct driver_process *driver, int signal_number, int64_t timeout_ms)
+{
+    struct deadline deadline = deadline_in_ms(timeout_ms);
+    int status = 0;
+
+    kill(driver->pid, signal_number);
+    while (waitpid(driver->pid, &status, WNOHANG) == 0) {
+        if (deadline_has_passed(deadline))
+            fail_msg("the driver did not end within %lld ms; its log is %s", (long long)timeout_ms,
+                     driver->log_path);
+        usleep(5000);
+    }
+    driver->pid = 0;
+    rpc_client_free(driver->client);
+    driver->client = NULL;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void harness_done(struct driver_process *driver)
+{
+    static const char *const files[] = {"config.json", "driver.log", "csi.sock"};
+
+    if (driver->pid)
+        assert_int_equal(harness_stop(driver, SIGTERM, 60000), 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
+        _cleanup_free_ char *path = xasprintf("%s/%s", driver->folder, files[i]);
+
+        unlink(path);
+    }
+    rmdir(driver->folder);
+    free(driver->folder);
+    free(driver->config_path);
+    free(driver->endpoint);
+    free(driver->log_path);
+    *driver = (struct driver_process){0};
+}
+
+char *harness_log(const struct driver_process *driver)
+{
+    return read_file(driver->log_path);
+}
+
+static const ProtobufCServiceDescriptor *const SERVICES[] = {
+    &csi__v1__identity__descriptor,         &csi__v1__controller__descriptor,
+    &csi__v1__group_controller__descriptor, &csi__v1__node__descriptor,
+    &cephzone__v1__health__descriptor,
+};
+
+static const ProtobufCMethodDescriptor *find_method(const char *name, char **path)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(SERVICES); i++) {
+        const ProtobufCMethodDescriptor *method =
+            protobuf_c_service_descriptor_get_method_by_name(SERVICES[i], name);
+
+        if (method) {
+            *path = xasprintf("/%s/%s", SERVICES[i]->name, name);
+            return method;
+        }
+    }
+    fail_msg("no method '%s'", name);
+    return NULL;
+}
+
+static ProtobufCMessage *build_request(const struct harness_call *call,
+                                       const ProtobufCMessageDescriptor *type)
+{
+    const struct harness_cluster *cluster = harness_cluster();
+    _cleanup_error_ struct error err = {0};
+    ProtobufCMessage *message = NULL;
+    json_auto_t *json = json_loads(call->request, 0, NULL);
+
+    assert_non_null(json);
+    if (!call->without_secrets && protobuf_c_message_descriptor_get_field_by_name(type, "secrets"))
+        json_object_set_new(json, "secrets",
+                            json_pack("{s:s, s:s}", "userID", call->user ?: cluster->user,
+                                      "userKey", call->key ?: cluster->key));
+    if (message_parse_json(type, json, &message, &err) < 0)
+        fail_msg("bad request in the test: %s", err.message);
+    return message;
+}
+
+static json_t *to_json(const ProtobufCMessage *message)
+{
+    _cleanup_text_ struct text text = TEXT_INIT(OUTPUT_LIMIT);
+
+    message_print_json(message, &text);
+    return json_loads(text_chars(&text), 0, NULL);
+}
+
+int harness_call(struct driver_process *driver, const struct harness_call *call, json_t **reply,
+                 struct error *err)
+{
+    _cleanup_free_ char *path = NULL;
+    const ProtobufCMethodDescriptor *method = find_method(call->method, &path);
+    _cleanup_(message_freep) ProtobufCMessage *message = build_request(call, method->input);
+    _cleanup_(message_freep) ProtobufCMessage *answer = NULL;
+    const struct rpc_request request = {
+        .path = path,
+        .message = message,
+        .response = method->output,
+        .deadline = deadline_in_ms(call->timeout_ms ? call->timeout_ms : 60000),
+    };
+
+    if (rpc_client_call(driver->client, &request, &answer, err) < 0)
+        return -1;
+    if (reply)
+        *reply = to_json(answer);
+    return 0;
+}
+
+char *harness_create_request(const char *name, const char *pool, long long size_bytes)
+{
+    json_auto_t *request =
+        json_pack("{s:s, s:{s:I}, s:[{s:{s:s}, s:{}}], s:{s:s, s:s}}", "name", name,
+                  "capacity_range", "required_bytes", (json_int_t)size_bytes, "volume_capabilities",
+                  "access_mode", "mode", "SINGLE_NODE_WRITER", "block", "parameters", "clusterID",
+                  harness_cluster()->fsid, "pool", pool);
+
+    assert_non_null(request);
+    return json_dumps(request, 0);
+}
+
+char *harness_create_volume(struct driver_process *driver, const char *name, const char *pool,
+                            long long size_bytes, struct error *err)
+{
+    _cleanup_free_ char *request = harness_create_request(name, pool, size_bytes);
+    json_auto_t *reply = NULL;
+
+    if (harness_call(driver, &(struct harness_call){.method = "CreateVolume", .request = request},
+                     &reply, err) < 0)
+        return NULL;
+    return xstrdup(
+        json_string_value(json_object_get(json_object_get(reply, "volume"), "volume_id")));
+}
+
+int harness_delete_volume(struct driver_process *driver, const char *handle, struct error *err)
+{
+    _cleanup_free_ char *request = xasprintf("{\"volume_id\":\"%s\"}", handle);
+
+    return harness_call(
+        driver, &(struct harness_call){.method = "DeleteVolume", .request = request}, NULL, err);
+}
+
+/* Runs a program of Ceph's and returns what it prints. Caller frees. */
+static char *run_ceph_tool(const char *const *argv)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_subprocess_result_ struct subprocess_result result = {0};
+    const struct subprocess spec = {
+        .argv = argv,
+        .environment = (const char *const *)environ,
+        .deadline = deadline_in_ms(60000),
+        .output_limit = OUTPUT_LIMIT,
+    };
+
+    if (subprocess_check(&spec, &result, &err) < 0)
+        fail_msg("%s", err.message);
+    return text_take(&result.output);
+}
+
+/* Objects that stay in a pool once it was used; what they hold in their omaps is looked at. */
+static bool is_directory(const char *object)
+{
+    return strcmp(object, "rbd_directory") == 0 || strcmp(object, "rbd_trash") == 0 ||
+           strcmp(object, "rbd_children") == 0 || text_has_prefix(object, "csi.volumes.") ||
+           text_has_prefix(object, "csi.snaps.") || text_has_prefix(object, "csi.groups.");
+}
+
+static void add_lines(struct text *out, const char *prefix, char *lines)
+{
+    char *rest = NULL;
+
+    for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        text_addf(out, "%s%s\n", prefix, line);
+}
+
+static void add_object(struct text *out, const char *pool, const char *name_space,
+                       const char *object)
+{
+    if (strcmp(object, "rbd_info") == 0 || strcmp(object, "rbd_task") == 0)
+        return;
+    if (!is_directory(object)) {
+        text_addf(out, "object %s/%s/%s\n", pool, name_space, object);
+        return;
+    }
+    _cleanup_free_ char *prefix = xasprintf("key %s/%s/%s ", pool, name_space, object);
+    _cleanup_free_ char *keys = run_ceph_tool((const char *[]){
+        "rados", "-p", pool, "--namespace", name_space, "listomapkeys", object, NULL});
+    add_lines(out, prefix, keys);
+}
+
+char *harness_pool_contents(const char *pool)
+{
+    _cleanup_text_ struct text out = TEXT_INIT(OUTPUT_LIMIT);
+    _cleanup_free_ char *listing =
+        run_ceph_tool((const char *[]){"rados", "-p", pool, "ls", "--all", NULL});
+    char *rest = NULL;
+
+    /* each line is "namespace<TAB>object" */
+    for (char *line = strtok_r(listing, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char *tab = strchr(line, '\t');
+
+        assert_non_null(tab);
+        *tab = '\0';
+        add_object(&out, pool, line, tab + 1);
+    }
+    return text_take(&out);
+}

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "common/base/error.h"
+#include "common/base/string_list.h"
+#include "common/rpc/client.h"
+
+/*
+ * Runs the real driver against the throwaway cluster of tests/ceph and talks to it over its socket.
+ * The cluster comes from the environment (tests/ceph/cluster's DIR/env), the driver from CEPHCSI.
+ * Every failure of the harness itself ends the test.
+ */
+struct harness_cluster {
+    const char *fsid;
+    const char *monitors;
+    const char *user;
+    char *key;
+};
+
+/* Fails the test program when the environment does not name a cluster. */
+const struct harness_cluster *harness_cluster(void);
+
+struct driver_process {
+    pid_t pid; /* 0 while it does not run */
+    char *folder;
+    char *config_path;
+    char *endpoint;
+    char *log_path;
+    struct rpc_client *client;
+};
+
+/* Makes a folder with config.json for the cluster. */
+void harness_init(struct driver_process *driver);
+/* Replaces config.json. */
+void harness_write_config(struct driver_process *driver, const char *json);
+/* Starts the driver and waits until it answers. @extra (NULL-terminated, may be NULL) are further
+ * flags. A second start after an end takes the same socket and appends to the log. */
+void harness_start(struct driver_process *driver, const char *const *extra);
+/* Sends @signal_number and waits; returns the exit code, or 128 + signal. Fails the test if that
+ * takes longer than @timeout_ms. */
+int harness_stop(struct driver_process *driver, int signal_number, int64_t timeout_ms);
+/* Stops if it runs and removes the folder. */
+void harness_done(struct driver_process *driver);
+
+/* The whole log so far. Caller frees. */
+char *harness_log(const struct driver_process *driver);
+
+struct harness_call {
+    const char *method;
+    const char *request; /* JSON */
+    bool without_secrets;
+    const char *user;   /* NULL: the cluster's */
+    const char *key;    /* NULL: the cluster's */
+    int64_t timeout_ms; /* 0: 60 s */
+};
+
+/* Makes one call. Returns 0 with *@reply (may be NULL if nobody wants it; json_decref) or -1. Any
+ * thread. */
+int harness_call(struct driver_process *driver, const struct harness_call *call, json_t **reply,
+                 struct error *err);
+
+/* CreateVolume with @size_bytes in @pool and the cluster's secrets; the request as JSON. Caller
+ * frees. */
+char *harness_create_request(const char *name, const char *pool, long long size_bytes);
+/* Calls it and returns the handle (caller frees); NULL with @err set on failure. */
+char *harness_create_volume(struct driver_process *driver, const char *name, const char *pool,
+                            long long size_bytes, struct error *err);
+int harness_delete_volume(struct driver_process *driver, const char *handle, struct error *err);
+
+/* Everything there is in a pool, as lines of text: objects, omap keys and values of the journal,
+ * images, trash. Caller frees. "" means empty. */
+char *harness_pool_contents(const char *pool);

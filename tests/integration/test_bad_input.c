@@ -1,0 +1,312 @@
+/* What a confused or hostile caller sends: a precise status and message, in time, and no secret in
+ * the log. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/rpc/message.h"
+#include "common/rpc/rpc.h"
+#include "tests/integration/harness.h"
+
+#include "csi.pb-c.h"
+
+static struct driver_process driver;
+
+static int start_driver(void **state)
+{
+    (void)state;
+    rpc_init();
+    harness_init(&driver);
+    harness_start(&driver, NULL);
+    return 0;
+}
+
+static int stop_driver(void **state)
+{
+    (void)state;
+    harness_done(&driver);
+    rpc_shutdown();
+    return 0;
+}
+
+struct bad_call {
+    const char *title;
+    struct harness_call call;
+    enum status status;
+    const char *message; /* part of it */
+};
+
+#define CAPABILITY                                                                                 \
+    "\"volume_capabilities\":[{\"block\":{},\"access_mode\":{\"mode\":\"SINGLE_NODE_WRITER\"}}]"
+
+static void check(const struct bad_call *bad)
+{
+    _cleanup_error_ struct error err = {0};
+
+    print_message("  %s\n", bad->title);
+    assert_int_equal(harness_call(&driver, &bad->call, NULL, &err), -1);
+    if (err.status != bad->status || !strstr(err.message, bad->message))
+        fail_msg("got %s: %s", status_name(err.status), err.message);
+}
+
+static void refused_requests_say_why(void **state)
+{
+    const struct bad_call cases[] = {
+        {"no name",
+         {.method = "CreateVolume", .request = "{" CAPABILITY "}"},
+         STATUS_INVALID_ARGUMENT,
+         "name is missing"},
+        {"no capability",
+         {.method = "CreateVolume", .request = "{\"name\":\"x\"}"},
+         STATUS_INVALID_ARGUMENT,
+         "volume_capabilities is missing"},
+        {"capability without type",
+         {.method = "CreateVolume",
+          .request = "{\"name\":\"x\",\"volume_capabilities\":[{\"access_mode\":{\"mode\":1}}]}"},
+         STATUS_INVALID_ARGUMENT,
+         "volume_capabilities[0] has neither block nor mount"},
+        {"no clusterID",
+         {.method = "CreateVolume", .request = "{\"name\":\"x\"," CAPABILITY "}"},
+         STATUS_INVALID_ARGUMENT,
+         "parameter clusterID is missing"},
+        {"unknown cluster",
+         {.method = "CreateVolume",
+          .request = "{\"name\":\"x\"," CAPABILITY
+                     ",\"parameters\":{\"clusterID\":\"nowhere\",\"pool\":\"p\"}}"},
+         STATUS_INVALID_ARGUMENT,
+         "clusterID 'nowhere' is not configured; config.json has '"},
+        {"several writing nodes on a file system",
+         {.method = "CreateVolume",
+          .request = "{\"name\":\"x\",\"volume_capabilities\":[{\"mount\":{},\"access_mode\":{"
+                     "\"mode\":\"MULTI_NODE_MULTI_WRITER\"}}],\"parameters\":{\"clusterID\":\"c\","
+                     "\"pool\":\"p\"}}"},
+         STATUS_INVALID_ARGUMENT,
+         "MULTI_NODE_MULTI_WRITER is not possible for a file system"},
+        {"limit below required",
+         {.method = "CreateVolume",
+          .request = "{\"name\":\"x\"," CAPABILITY ",\"capacity_range\":{\"required_bytes\":2000,"
+                     "\"limit_bytes\":1000}}"},
+         STATUS_OUT_OF_RANGE,
+         "no multiple of 512 bytes lies between required_bytes 2000 and limit_bytes 1000"},
+        {"misspelt image feature",
+         {.method = "CreateVolume",
+          .request = "{\"name\":\"x\"," CAPABILITY ",\"parameters\":{\"clusterID\":\"c\",\"pool\":"
+                     "\"p\",\"imageFeatures\":\"layering,exclusive_lock\"}}"},
+         STATUS_INVALID_ARGUMENT,
+         "did you mean 'exclusive-lock'?"},
+        {"control character in the name",
+         {.method = "CreateVolume", .request = "{\"name\":\"a\\u0007\"," CAPABILITY "}"},
+         STATUS_INVALID_ARGUMENT,
+         "name has a control character at byte 1"},
+        {"no volume id",
+         {.method = "DeleteVolume", .request = "{}"},
+         STATUS_INVALID_ARGUMENT,
+         "volume_id is missing"},
+        {"foreign volume id",
+         {.method = "ValidateVolumeCapabilities",
+          .request = "{\"volume_id\":\"fake-vol-id\"," CAPABILITY "}"},
+         STATUS_NOT_FOUND,
+         "'fake-vol-id' is not a handle of this driver"},
+        {"a service that this process does not have",
+         {.method = "ListVolumes", .request = "{}"},
+         STATUS_UNIMPLEMENTED,
+         "ListVolumes"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
+        check(&cases[i]);
+}
+
+static void missing_secrets_name_the_key_that_is_missing(void **state)
+{
+    _cleanup_free_ char *request = harness_create_request("x", "common", 1 << 20);
+
+    (void)state;
+    check(
+        &(struct bad_call){"no secrets",
+                           {.method = "CreateVolume", .request = request, .without_secrets = true},
+                           STATUS_INVALID_ARGUMENT,
+                           "secrets: userID is missing"});
+}
+
+static void unknown_pool_names_it(void **state)
+{
+    _cleanup_free_ char *request = harness_create_request("x", "no-such-pool", 1 << 20);
+
+    (void)state;
+    check(&(struct bad_call){"unknown pool",
+                             {.method = "CreateVolume", .request = request},
+                             STATUS_INVALID_ARGUMENT,
+                             "no-such-pool"});
+}
+
+static void wrong_key_is_unauthenticated(void **state)
+{
+    _cleanup_free_ char *request = harness_create_request("x", "common", 1 << 20);
+
+    (void)state;
+    check(&(struct bad_call){"well-formed but wrong key",
+                             {.method = "CreateVolume",
+                              .request = request,
+                              .key = "AQBDsxFnAAAAABAAxKxZq0pXmQyTqk9nTz0n1g=="},
+                             STATUS_UNAUTHENTICATED,
+                             "client.csi"});
+    check(&(struct bad_call){
+        "a key that is none",
+        {.method = "CreateVolume", .request = request, .key = "this-is-not-a-ceph-key"},
+        STATUS_UNAUTHENTICATED,
+        "client.csi"});
+}
+
+static void unreachable_monitors_are_named_before_the_deadline(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    const char *request =
+        "{\"name\":\"x\"," CAPABILITY ",\"parameters\":{\"clusterID\":\"dark\",\"pool\":\"p\"}}";
+    const struct harness_call call = {
+        .method = "CreateVolume", .request = request, .timeout_ms = 3000};
+    const struct harness_cluster *cluster = harness_cluster();
+    _cleanup_free_ char *config =
+        xasprintf("[{\"clusterID\":\"dark\",\"monitors\":[\"127.0.0.1:1\"]},{\"clusterID\":\"%s\","
+                  "\"monitors\":[\"%s\"]}]",
+                  cluster->fsid, cluster->monitors);
+    struct deadline limit = deadline_in_ms(3000);
+
+    (void)state;
+    harness_write_config(&driver, config);
+    assert_int_equal(harness_call(&driver, &call, NULL, &err), -1);
+    assert_false(deadline_has_passed(limit));
+    assert_int_equal(err.status, STATUS_DEADLINE_EXCEEDED);
+    if (!strstr(err.message, "the monitors of cluster 'dark' (127.0.0.1:1)"))
+        fail_msg("%s", err.message);
+}
+
+static void broken_config_keeps_the_last_good_one_and_is_reported(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    const struct harness_call report = {.method = "GetReport", .request = "{}"};
+    json_auto_t *reply = NULL;
+
+    (void)state;
+    harness_write_config(&driver, "[{\"clusterID\": \"x\",\n  \"monitors\": [}]");
+    _cleanup_free_ char *handle =
+        harness_create_volume(&driver, "still-works", "common", 1 << 20, &err);
+    assert_non_null(handle);
+    assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+    assert_int_equal(harness_call(&driver, &report, &reply, &err), 0);
+    const json_t *condition = json_array_get(json_object_get(reply, "conditions"), 0);
+    assert_false(json_is_true(json_object_get(condition, "healthy")));
+    assert_non_null(
+        strstr(json_string_value(json_object_get(condition, "message")), "line 2, column "));
+}
+
+static void config_that_never_was_good_asks_for_a_retry(void **state)
+{
+    struct driver_process lost;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    harness_init(&lost);
+    harness_write_config(&lost, "{\"clusters\": 7}");
+    harness_start(&lost, NULL);
+    assert_null(harness_create_volume(&lost, "x", "common", 1 << 20, &err));
+    assert_int_equal(err.status, STATUS_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "config.json"));
+    harness_done(&lost);
+}
+
+/* Sends bytes that our own encoder would refuse to make. */
+static int call_with_name(const char *name, size_t padding, struct error *err)
+{
+    Csi__V1__CreateVolumeRequest request = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
+    Csi__V1__CreateVolumeRequest__ParametersEntry entry =
+        CSI__V1__CREATE_VOLUME_REQUEST__PARAMETERS_ENTRY__INIT;
+    Csi__V1__CreateVolumeRequest__ParametersEntry *entries[] = {&entry};
+    _cleanup_free_ char *name_copy = xstrdup(name);
+    _cleanup_free_ char *value = xcalloc(padding + 1, 1);
+    char key[] = "padding";
+    ProtobufCMessage *reply = NULL;
+
+    memset(value, 'x', padding);
+    entry.key = key;
+    entry.value = value;
+    request.name = name_copy;
+    request.parameters = entries;
+    request.n_parameters = 1;
+    int result = rpc_client_call(driver.client,
+                                 &(struct rpc_request){
+                                     .path = "/csi.v1.Controller/CreateVolume",
+                                     .message = &request.base,
+                                     .response = &csi__v1__create_volume_response__descriptor,
+                                     .deadline = deadline_in_ms(10000),
+                                 },
+                                 &reply, err);
+    message_free(reply);
+    return result;
+}
+
+static void oversized_message_is_refused(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    assert_int_equal(call_with_name("x", 5 * 1024 * 1024, &err), -1);
+    assert_int_equal(err.status, STATUS_RESOURCE_EXHAUSTED);
+    error_clear(&err);
+    assert_int_equal(call_with_name("x", 300 * 1024, &err), -1);
+    assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "parameters"));
+}
+
+static void invalid_utf8_is_refused_with_the_field(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    assert_int_equal(call_with_name("pvc-\xff", 1, &err), -1);
+    assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "name"));
+    assert_non_null(strstr(err.message, "UTF-8"));
+}
+
+static void no_secret_reaches_the_log(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *handle = harness_create_volume(&driver, "quiet", "common", 1 << 20, &err);
+
+    (void)state;
+    assert_non_null(handle);
+    assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+    _cleanup_free_ char *log = harness_log(&driver);
+    assert_non_null(strstr(log, "***stripped***")); /* requests are logged at this level */
+    assert_null(strstr(log, harness_cluster()->key));
+    assert_null(strstr(log, "this-is-not-a-ceph-key"));
+    assert_null(strstr(log, "AQBDsxFnAAAAABAA"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refused_requests_say_why),
+        cmocka_unit_test(missing_secrets_name_the_key_that_is_missing),
+        cmocka_unit_test(unknown_pool_names_it),
+        cmocka_unit_test(wrong_key_is_unauthenticated),
+        cmocka_unit_test(unreachable_monitors_are_named_before_the_deadline),
+        cmocka_unit_test(broken_config_keeps_the_last_good_one_and_is_reported),
+        cmocka_unit_test(config_that_never_was_good_asks_for_a_retry),
+        cmocka_unit_test(oversized_message_is_refused),
+        cmocka_unit_test(invalid_utf8_is_refused_with_the_field),
+        cmocka_unit_test(no_secret_reaches_the_log),
+    };
+
+    return cmocka_run_group_tests_name("bad input", tests, start_driver, stop_driver);
+}

@@ -1,0 +1,231 @@
+/* --type=liveness beside a real driver, and the cephzone tool against it. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/base/subprocess.h"
+#include "common/base/text.h"
+#include "common/rpc/rpc.h"
+#include "tests/integration/harness.h"
+
+extern char **environ;
+
+static struct driver_process driver;
+static pid_t liveness;
+static char *liveness_log;
+static uint16_t port;
+
+/* The port that it chose, from its log; 0 while it is not there. */
+static uint16_t find_port(void)
+{
+    static const char marker[] = "metrics on port ";
+    _cleanup_fclose_ FILE *file = fopen(liveness_log, "re");
+    char line[512];
+
+    while (file && fgets(line, sizeof(line), file)) {
+        const char *found = strstr(line, marker);
+
+        if (found)
+            return (uint16_t)strtoul(found + strlen(marker), NULL, 10);
+    }
+    return 0;
+}
+
+static void start_liveness(void)
+{
+    _cleanup_free_ char *endpoint = xasprintf("--endpoint=%s", driver.endpoint);
+    char *argv[] = {xstrdup(getenv("CEPHCSI")),
+                    xstrdup("--type=liveness"),
+                    endpoint,
+                    xstrdup("--metricsport=0"),
+                    xstrdup("--polltime=100ms"),
+                    xstrdup("--timeout=1s"),
+                    NULL};
+    posix_spawn_file_actions_t actions;
+
+    liveness_log = xasprintf("%s/liveness.log", driver.folder);
+    setenv("POD_IP", "127.0.0.1", 1);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, liveness_log,
+                                     O_WRONLY | O_CREAT | O_APPEND, 0600);
+    assert_int_equal(posix_spawn(&liveness, argv[0], &actions, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    for (size_t i = 0; argv[i]; i++)
+        if (argv[i] != endpoint)
+            free(argv[i]);
+    for (int i = 0; i < 200 && (port = find_port()) == 0; i++)
+        usleep(50000);
+    assert_int_not_equal(port, 0);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    rpc_init();
+    harness_init(&driver);
+    harness_start(&driver, NULL);
+    start_liveness();
+    return 0;
+}
+
+static int stop(void **state)
+{
+    int status = 0;
+
+    (void)state;
+    kill(liveness, SIGTERM);
+    waitpid(liveness, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    unlink(liveness_log);
+    free(liveness_log);
+    harness_done(&driver);
+    rpc_shutdown();
+    return 0;
+}
+
+/* The whole answer, headers and all. Caller frees. */
+static char *http_get(const char *path)
+{
+    _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    _cleanup_free_ char *request =
+        xasprintf("GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+    _cleanup_text_ struct text answer = TEXT_INIT(4 * 1024 * 1024);
+    char chunk[4096];
+    ssize_t length = 0;
+
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(write(fd, request, strlen(request)), strlen(request));
+    while ((length = read(fd, chunk, sizeof(chunk))) > 0)
+        text_add_bytes(&answer, chunk, (size_t)length);
+    return text_take(&answer);
+}
+
+/* Asks until the answer starts with the status, at most 10 s. */
+static void assert_answers(const char *path, const char *status, const char *part)
+{
+    _cleanup_free_ char *wanted = xasprintf("HTTP/1.1 %s", status);
+    char *answer = NULL;
+
+    for (int i = 0; i < 100; i++) {
+        free(answer);
+        answer = http_get(path);
+        if (text_has_prefix(answer, wanted) && strstr(answer, part)) {
+            free(answer);
+            return;
+        }
+        usleep(100000);
+    }
+    fail_msg("%s: wanted %s with '%s', got %s", path, status, part, answer);
+}
+
+static void healthy_driver_is_alive_and_ready(void **state)
+{
+    (void)state;
+    assert_answers("/healthz", "200", "ok");
+    assert_answers("/readyz", "200", "ok      file ");
+    assert_answers("/metrics", "200", "csi_liveness 1");
+    assert_answers("/metrics", "200", "csi_rpc_total{method=\"Probe\",status=\"OK\"}");
+    assert_answers("/nothing", "404", "");
+}
+
+static void broken_config_shows_in_readyz_but_probe_stays_ok(void **state)
+{
+    _cleanup_free_ char *good = xasprintf("[{\"clusterID\":\"%s\",\"monitors\":[\"%s\"]}]",
+                                          harness_cluster()->fsid, harness_cluster()->monitors);
+
+    (void)state;
+    harness_write_config(&driver, "[{\"clusterID\": 7}]");
+    assert_answers("/readyz", "503", "clusterID: expected a string, found a number");
+    assert_answers("/healthz", "200", "ok");
+    harness_write_config(&driver, good);
+    assert_answers("/readyz", "200", "ok      file ");
+}
+
+static void unreachable_cluster_shows_in_readyz(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *request = harness_create_request("x", "common", 1 << 20);
+    _cleanup_free_ char *config = xasprintf(
+        "[{\"clusterID\":\"%s\",\"monitors\":[\"127.0.0.1:1\"]}]", harness_cluster()->fsid);
+
+    (void)state;
+    harness_write_config(&driver, config);
+    assert_int_equal(harness_call(&driver,
+                                  &(struct harness_call){.method = "CreateVolume",
+                                                         .request = request,
+                                                         .timeout_ms = 2000},
+                                  NULL, &err),
+                     -1);
+    assert_answers("/readyz", "503", "trouble cluster ");
+    assert_answers("/healthz", "200", "ok");
+}
+
+static void dead_driver_is_not_alive(void **state)
+{
+    (void)state;
+    assert_int_equal(harness_stop(&driver, SIGKILL, 5000), 128 + SIGKILL);
+    assert_answers("/healthz", "503", "does not answer");
+    assert_answers("/readyz", "503", "trouble driver");
+    assert_answers("/metrics", "200", "csi_liveness 0");
+    harness_start(&driver, NULL); /* over the stale socket */
+    assert_answers("/healthz", "200", "ok");
+}
+
+static void run_tool(const char *const *arguments, int code, const char *part)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_subprocess_result_ struct subprocess_result result = {0};
+    _cleanup_free_ char *endpoint = xasprintf("--endpoint=%s", driver.endpoint);
+    const char *argv[8] = {getenv("CEPHZONE"), "call", endpoint};
+
+    for (size_t i = 0; arguments[i]; i++)
+        argv[3 + i] = arguments[i];
+    const struct subprocess spec = {.argv = argv, .deadline = deadline_in_ms(30000)};
+    assert_int_equal(subprocess_run(&spec, &result, &err), 0);
+    assert_int_equal(result.exit_code, code);
+    const char *text = code ? text_chars(&result.errors) : text_chars(&result.output);
+    if (!strstr(text, part))
+        fail_msg("wanted '%s', got %s", part, text);
+}
+
+static void tool_calls_the_driver_and_explains_mistakes(void **state)
+{
+    (void)state;
+    run_tool((const char *[]){"--field=name", "GetPluginInfo", NULL}, 0, "rbd.csi.ceph.com\n");
+    run_tool((const char *[]){"GetPluginInfos", NULL}, 2, "did you mean 'GetPluginInfo'?");
+    run_tool((const char *[]){"--fields=x", "Probe", NULL}, 2, "did you mean");
+    run_tool((const char *[]){NULL}, 2, "one METHOD");
+    run_tool((const char *[]){"CreateVolume", "{\"nam\": 1}", NULL}, 1, "nam");
+    run_tool((const char *[]){"CreateVolume", "{", NULL}, 1, "line 1");
+    run_tool((const char *[]){"CreateVolume", NULL}, 1,
+             "CreateVolume: INVALID_ARGUMENT: name is missing");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(healthy_driver_is_alive_and_ready),
+        cmocka_unit_test(broken_config_shows_in_readyz_but_probe_stays_ok),
+        cmocka_unit_test(tool_calls_the_driver_and_explains_mistakes),
+        cmocka_unit_test(dead_driver_is_not_alive),
+        cmocka_unit_test(unreachable_cluster_shows_in_readyz),
+    };
+
+    return cmocka_run_group_tests_name("liveness", tests, start, stop);
+}

@@ -1,0 +1,251 @@
+/* CreateVolume, DeleteVolume and ValidateVolumeCapabilities of the real driver on a real Ceph. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/rpc/rpc.h"
+#include "tests/integration/harness.h"
+
+#define MIB (1024LL * 1024)
+
+static struct driver_process driver;
+
+static int start_driver(void **state)
+{
+    (void)state;
+    rpc_init();
+    harness_init(&driver);
+    harness_start(&driver, NULL);
+    return 0;
+}
+
+static int stop_driver(void **state)
+{
+    (void)state;
+    harness_done(&driver);
+    rpc_shutdown();
+    return 0;
+}
+
+static void assert_pool_is_empty(const char *pool)
+{
+    _cleanup_free_ char *contents = harness_pool_contents(pool);
+
+    assert_string_equal(contents, "");
+}
+
+static void created_volume_is_an_image_in_its_pool(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *handle = harness_create_volume(&driver, "pvc-1", "zone-b", 5 * MIB, &err);
+
+    (void)state;
+    assert_non_null(handle);
+    const char *uuid = handle + strlen(handle) - 36;
+    _cleanup_free_ char *contents = harness_pool_contents("zone-b");
+    _cleanup_free_ char *image = xasprintf("key zone-b//rbd_directory name_csi-vol-%s\n", uuid);
+    _cleanup_free_ char *object = xasprintf("object zone-b//csi.volume.%s\n", uuid);
+    assert_non_null(strstr(contents, image));
+    assert_non_null(strstr(contents, object));
+    assert_non_null(strstr(contents, "key zone-b//csi.volumes.default csi.volume.pvc-1\n"));
+    assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+    assert_pool_is_empty("zone-b");
+}
+
+static void same_request_twice_is_one_volume(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *first = harness_create_volume(&driver, "twice", "common", MIB, &err);
+    _cleanup_free_ char *second = harness_create_volume(&driver, "twice", "common", MIB, &err);
+
+    (void)state;
+    assert_string_equal(first, second);
+    assert_int_equal(harness_delete_volume(&driver, first, &err), 0);
+    assert_int_equal(harness_delete_volume(&driver, first, &err), 0);
+    assert_pool_is_empty("common");
+}
+
+static void same_name_with_another_size_already_exists(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *handle = harness_create_volume(&driver, "grown", "common", MIB, &err);
+
+    (void)state;
+    assert_null(harness_create_volume(&driver, "grown", "common", 2 * MIB, &err));
+    assert_int_equal(err.status, STATUS_ALREADY_EXISTS);
+    assert_non_null(strstr(err.message, "1048576"));
+    error_clear(&err);
+    assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+}
+
+static void response_has_exact_size_and_context(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *request = harness_create_request("sized", "zone-a", 1234567 * 512LL);
+    json_auto_t *reply = NULL;
+
+    (void)state;
+    assert_int_equal(
+        harness_call(&driver, &(struct harness_call){.method = "CreateVolume", .request = request},
+                     &reply, &err),
+        0);
+    const json_t *volume = json_object_get(reply, "volume");
+    const json_t *context = json_object_get(volume, "volume_context");
+    assert_int_equal(json_integer_value(json_object_get(volume, "capacity_bytes")),
+                     1234567 * 512LL);
+    assert_string_equal(json_string_value(json_object_get(context, "pool")), "zone-a");
+    assert_string_equal(json_string_value(json_object_get(context, "journalPool")), "zone-a");
+    assert_string_equal(json_string_value(json_object_get(context, "clusterID")),
+                        harness_cluster()->fsid);
+    assert_true(
+        text_has_prefix(json_string_value(json_object_get(context, "imageName")), "csi-vol-"));
+    assert_int_equal(harness_delete_volume(
+                         &driver, json_string_value(json_object_get(volume, "volume_id")), &err),
+                     0);
+}
+
+static void existing_volume_is_confirmed_and_missing_one_not_found(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *handle = harness_create_volume(&driver, "checked", "common", MIB, &err);
+    _cleanup_free_ char *request =
+        xasprintf("{\"volume_id\":\"%s\",\"volume_capabilities\":[{\"mount\":{},\"access_mode\":{"
+                  "\"mode\":\"SINGLE_NODE_WRITER\"}}]}",
+                  handle);
+    json_auto_t *reply = NULL;
+    const struct harness_call call = {.method = "ValidateVolumeCapabilities", .request = request};
+
+    (void)state;
+    assert_int_equal(harness_call(&driver, &call, &reply, &err), 0);
+    assert_non_null(json_object_get(json_object_get(reply, "confirmed"), "volume_capabilities"));
+    assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+    assert_int_equal(harness_call(&driver, &call, NULL, &err), -1);
+    assert_int_equal(err.status, STATUS_NOT_FOUND);
+}
+
+/* --- many at once, and a driver that is told to end meanwhile ----------------------------------
+ */
+
+#define CALLERS 50
+
+struct caller {
+    pthread_t thread;
+    char name[32];
+    char *handle;
+    struct error err;
+};
+
+static void *create_one(void *object)
+{
+    struct caller *caller = object;
+
+    caller->handle = harness_create_volume(&driver, caller->name, "zone-c", 4 * MIB, &caller->err);
+    return NULL;
+}
+
+static void start_callers(struct caller *callers)
+{
+    for (size_t i = 0; i < CALLERS; i++) {
+        snprintf(callers[i].name, sizeof(callers[i].name), "cut-%zu", i);
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, create_one, &callers[i]), 0);
+    }
+}
+
+static bool status_asks_for_a_retry(enum status status)
+{
+    return status == STATUS_UNAVAILABLE || status == STATUS_CANCELLED ||
+           status == STATUS_DEADLINE_EXCEEDED || status == STATUS_ABORTED;
+}
+
+static size_t join_callers(struct caller *callers)
+{
+    size_t answered = 0;
+
+    for (size_t i = 0; i < CALLERS; i++) {
+        pthread_join(callers[i].thread, NULL);
+        if (callers[i].handle)
+            answered++;
+        else
+            assert_true(status_asks_for_a_retry(callers[i].err.status));
+    }
+    return answered;
+}
+
+static void sigterm_amid_creates_loses_nothing(void **state)
+{
+    struct caller callers[CALLERS] = {0};
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    start_callers(callers);
+    usleep(60000); /* some are done, some run, some wait for a worker */
+    assert_int_equal(harness_stop(&driver, SIGTERM, 30000), 0);
+    size_t answered = join_callers(callers);
+    print_message("%zu of %d calls were answered before the end\n", answered, CALLERS);
+    harness_start(&driver, NULL);
+    for (size_t i = 0; i < CALLERS; i++) {
+        _cleanup_free_ char *handle =
+            harness_create_volume(&driver, callers[i].name, "zone-c", 4 * MIB, &err);
+
+        assert_non_null(handle);
+        if (callers[i].handle)
+            assert_string_equal(handle, callers[i].handle);
+        assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+        free(callers[i].handle);
+        error_clear(&callers[i].err);
+    }
+    assert_pool_is_empty("zone-c");
+}
+
+static void two_calls_for_one_name_at_once_make_one_volume(void **state)
+{
+    struct caller callers[8] = {0};
+    const char *handle = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(callers); i++) {
+        snprintf(callers[i].name, sizeof(callers[i].name), "same-name");
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, create_one, &callers[i]), 0);
+    }
+    for (size_t i = 0; i < ARRAY_LENGTH(callers); i++) {
+        pthread_join(callers[i].thread, NULL);
+        if (!callers[i].handle) {
+            assert_int_equal(callers[i].err.status, STATUS_ABORTED);
+            assert_non_null(strstr(callers[i].err.message, "CreateVolume 'same-name' has been "));
+            error_clear(&callers[i].err);
+            continue;
+        }
+        if (!handle)
+            handle = callers[i].handle;
+        assert_string_equal(callers[i].handle, handle);
+    }
+    assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(callers); i++)
+        free(callers[i].handle);
+    assert_pool_is_empty("zone-c");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(created_volume_is_an_image_in_its_pool),
+        cmocka_unit_test(same_request_twice_is_one_volume),
+        cmocka_unit_test(same_name_with_another_size_already_exists),
+        cmocka_unit_test(response_has_exact_size_and_context),
+        cmocka_unit_test(existing_volume_is_confirmed_and_missing_one_not_found),
+        cmocka_unit_test(two_calls_for_one_name_at_once_make_one_volume),
+        cmocka_unit_test(sigterm_amid_creates_loses_nothing),
+    };
+
+    return cmocka_run_group_tests_name("volumes", tests, start_driver, stop_driver);
+}

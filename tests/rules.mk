@@ -1,0 +1,129 @@
+# Tests. 'make check' needs nothing but the libraries; the rest runs on a throwaway Ceph.
+
+UNIT_NAMES := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+UNIT_TESTS := $(UNIT_NAMES:%=$(BUILD)/tests/unit/%)
+FAKE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fakes/*.c))
+
+INTEGRATION_NAMES := $(patsubst tests/integration/%.c,%,$(wildcard tests/integration/test_*.c))
+INTEGRATION_TESTS := $(INTEGRATION_NAMES:%=$(BUILD)/tests/integration/%)
+HARNESS_OBJECTS := $(BUILD)/tests/integration/harness.o
+
+$(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPTOR_SET)"'
+$(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_SET)
+
+$(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(FAKE_OBJECTS) $(LIBRARY)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
+
+$(INTEGRATION_TESTS): $(BUILD)/%: $(BUILD)/%.o $(HARNESS_OBJECTS) $(LIBRARY)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
+
+.PHONY: check
+check: $(UNIT_TESTS) ## run the unit tests
+	@tests/run unit $(UNIT_TESTS)
+
+.PHONY: integration
+integration: $(PROGRAMS) $(INTEGRATION_TESTS) ## run the real driver against a throwaway Ceph
+	@CEPHCSI=$(BUILD)/cephcsi CEPHZONE=$(BUILD)/cephzone \
+		tests/run integration $(INTEGRATION_TESTS)
+
+.PHONY: sanity
+sanity: $(PROGRAMS) ## run csi-sanity against the driver on a throwaway Ceph
+	@CEPHCSI=$(BUILD)/cephcsi tests/run sanity tests/sanity/run
+
+ASAN := BUILD=build/asan OPTIMIZE='-O1 -fno-omit-frame-pointer' \
+	SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined'
+TSAN := BUILD=build/tsan OPTIMIZE=-O1 SANITIZE=-fsanitize=thread
+
+.PHONY: asan
+asan: ## unit and integration tests under ASan, UBSan and LSan
+	@$(MAKE) --no-print-directory $(ASAN) asan-build
+	@CEPHCSI=build/asan/cephcsi CEPHZONE=build/asan/cephzone tests/run asan \
+		$(UNIT_NAMES:%=build/asan/tests/unit/%) \
+		$(INTEGRATION_NAMES:%=build/asan/tests/integration/%)
+
+.PHONY: asan-build
+asan-build: $(PROGRAMS) $(UNIT_TESTS) $(INTEGRATION_TESTS)
+
+.PHONY: tsan
+tsan: ## unit tests under ThreadSanitizer
+	@$(MAKE) --no-print-directory $(TSAN) tsan-build
+	@tests/run tsan $(UNIT_NAMES:%=build/tsan/tests/unit/%)
+
+.PHONY: tsan-build
+tsan-build: $(UNIT_TESTS)
+
+.PHONY: bench-idle
+bench-idle: $(PROGRAMS) ## memory, threads and size of an idle driver
+	@CEPHCSI=$(BUILD)/cephcsi CEPHZONE=$(BUILD)/cephzone tests/bench/idle
+
+.PHONY: demo
+demo: ## create and delete real volumes on a throwaway Ceph
+	@tests/deps
+	@$(MAKE) --no-print-directory -j2 all >/dev/null
+	@CEPHCSI=$(BUILD)/cephcsi CEPHZONE=$(BUILD)/cephzone tests/demo/run
+
+.PHONY: test
+test: ## everything: build, guards, unit, integration, csi-sanity, sanitizers
+	@tests/deps
+	@tests/all
+
+# --- guards -------------------------------------------------------------------------------------
+
+C_FILES := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
+LINT_SOURCES := $(filter %.c,$(C_FILES))
+
+.PHONY: format
+format: ## format all C files
+	clang-format -i $(C_FILES)
+
+.PHONY: lint
+lint: lint-format lint-layers lint-shell lint-cppcheck lint-tidy lint-clang ## all guards
+
+.PHONY: lint-format
+lint-format:
+	clang-format --dry-run -Werror $(C_FILES)
+
+.PHONY: lint-layers
+lint-layers:
+	tests/lint/layers
+
+.PHONY: lint-shell
+lint-shell:
+	shellcheck -x $(shell grep -lE '^#!/bin/(ba)?sh' -r tests .ci programs deploy 2>/dev/null)
+
+.PHONY: lint-cppcheck
+lint-cppcheck: $(PROTO_HEADERS)
+	cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --language=c -j2 \
+		--enable=warning,portability,performance --suppressions-list=tests/lint/cppcheck.txt \
+		$(CPPFLAGS) -i $(BUILD) $(LINT_SOURCES)
+
+# One stamp per source, so that only what changed is analysed again.
+.PHONY: lint-tidy
+lint-tidy: $(LINT_SOURCES:%.c=$(BUILD)/tidy/%.ok)
+
+$(BUILD)/tidy/%.ok: %.c .clang-tidy | $(PROTO_HEADERS)
+	@mkdir -p $(@D)
+	@$(if $(V),,echo '  TIDY $<')
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- -std=gnu17 $(CPPFLAGS) \
+		-DCEPHZONE_VERSION='""' -DCEPHZONE_COMMIT='""' 2>$(@).log || { cat $(@).log; exit 1; }
+	@touch $@
+
+.PHONY: lint-clang
+lint-clang: ## everything compiles with clang without a warning
+	@$(MAKE) --no-print-directory BUILD=build/clang CC=clang clang-build
+
+.PHONY: clang-build
+clang-build: $(PROGRAMS) $(UNIT_TESTS) $(INTEGRATION_TESTS)
+
+# --- benchmarks ---------------------------------------------------------------------------------
+
+BENCH_PROGRAMS := $(BUILD)/tests/bench/csi-bench $(BUILD)/tests/bench/bare-rbd
+
+$(BUILD)/tests/bench/csi-bench: $(BUILD)/tests/bench/csi_bench.o
+$(BUILD)/tests/bench/bare-rbd: $(BUILD)/tests/bench/bare_rbd.o
+$(BENCH_PROGRAMS): $(BUILD)/tests/bench/timing.o $(LIBRARY)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
+
+.PHONY: bench
+bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd on a throwaway Ceph
+	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run

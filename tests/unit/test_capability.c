@@ -1,0 +1,220 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/volume/capability.h"
+
+/* What the CSI specification says about each mode, by its number there. */
+static const struct {
+    const char *name;
+    int number;
+    bool read_only;
+    bool multi_node_writer;
+} MODES[] = {
+    {"SINGLE_NODE_WRITER", 1, false, false},       {"SINGLE_NODE_READER_ONLY", 2, true, false},
+    {"MULTI_NODE_READER_ONLY", 3, true, false},    {"MULTI_NODE_SINGLE_WRITER", 4, false, true},
+    {"MULTI_NODE_MULTI_WRITER", 5, false, true},   {"SINGLE_NODE_SINGLE_WRITER", 6, false, false},
+    {"SINGLE_NODE_MULTI_WRITER", 7, false, false},
+};
+
+static void modes_have_the_numbers_and_names_of_csi(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(MODES); i++)
+        assert_string_equal(access_mode_name((enum access_mode)MODES[i].number), MODES[i].name);
+}
+
+static void mode_that_nobody_knows_has_a_name(void **state)
+{
+    static const int numbers[] = {0, 8, 99, INT32_MAX, -1, INT32_MIN};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++)
+        assert_string_equal(access_mode_name((enum access_mode)numbers[i]), "UNKNOWN");
+}
+
+static void modes_are_told_by_what_they_may_do(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(MODES); i++) {
+        enum access_mode mode = (enum access_mode)MODES[i].number;
+
+        assert_int_equal(access_mode_is_read_only(mode), MODES[i].read_only);
+        assert_int_equal(access_mode_is_multi_node_writer(mode), MODES[i].multi_node_writer);
+    }
+    assert_false(access_mode_is_read_only(ACCESS_UNKNOWN));
+    assert_false(access_mode_is_multi_node_writer(ACCESS_UNKNOWN));
+}
+
+static void assert_refused(int (*check)(const struct capability_list *, struct error *),
+                           struct volume_capability *items, size_t count, const char *message)
+{
+    const struct capability_list list = {items, count};
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(check(&list, &err), -1);
+    assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+    assert_string_equal(err.message, message);
+}
+
+static void assert_accepted(int (*check)(const struct capability_list *, struct error *),
+                            struct volume_capability *items, size_t count)
+{
+    const struct capability_list list = {items, count};
+    _cleanup_error_ struct error err = {0};
+
+    if (check(&list, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_null(err.message);
+}
+
+static void every_known_mode_passes_with_either_type(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(MODES); i++) {
+        struct volume_capability items[] = {
+            {.type = ACCESS_TYPE_BLOCK, .mode = (enum access_mode)MODES[i].number},
+            {.type = ACCESS_TYPE_MOUNT, .mode = (enum access_mode)MODES[i].number},
+        };
+
+        assert_accepted(capability_list_check, items, ARRAY_LENGTH(items));
+    }
+}
+
+static void at_least_one_capability_is_needed(void **state)
+{
+    (void)state;
+    assert_refused(capability_list_check, NULL, 0, "volume_capabilities is missing");
+}
+
+static void capability_without_type_is_refused_by_position(void **state)
+{
+    struct volume_capability items[] = {
+        {.type = ACCESS_TYPE_MOUNT, .mode = ACCESS_SINGLE_NODE_WRITER},
+        {.type = ACCESS_TYPE_BLOCK, .mode = ACCESS_SINGLE_NODE_WRITER},
+        {.type = ACCESS_TYPE_NONE, .mode = ACCESS_SINGLE_NODE_WRITER},
+    };
+
+    (void)state;
+    assert_accepted(capability_list_check, items, 2);
+    assert_refused(capability_list_check, items, 3,
+                   "volume_capabilities[2] has neither block nor mount");
+    assert_refused(capability_list_check, &items[2], 1,
+                   "volume_capabilities[0] has neither block nor mount");
+}
+
+static void capability_without_known_mode_is_refused_by_position(void **state)
+{
+    static const int numbers[] = {0, 8, 99, INT32_MAX, -1, INT32_MIN};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++) {
+        struct volume_capability items[] = {
+            {.type = ACCESS_TYPE_MOUNT, .mode = ACCESS_SINGLE_NODE_WRITER},
+            {.type = ACCESS_TYPE_MOUNT, .mode = (enum access_mode)numbers[i]},
+        };
+
+        assert_refused(capability_list_check, items, ARRAY_LENGTH(items),
+                       "volume_capabilities[1] has no known access_mode");
+    }
+}
+
+static void rbd_image_has_any_mode_as_a_block_device(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(MODES); i++) {
+        struct volume_capability block = {.type = ACCESS_TYPE_BLOCK,
+                                          .mode = (enum access_mode)MODES[i].number};
+
+        assert_accepted(capability_list_check_rbd, &block, 1);
+    }
+}
+
+static void file_system_on_an_rbd_image_is_written_on_one_node_only(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(MODES); i++) {
+        struct volume_capability mount = {.type = ACCESS_TYPE_MOUNT,
+                                          .mode = (enum access_mode)MODES[i].number};
+        _cleanup_free_ char *message =
+            xasprintf("volume_capabilities[0]: %s is not possible for a file system on an RBD "
+                      "image, only for volumeMode Block; use CephFS to share files between nodes",
+                      MODES[i].name);
+
+        if (MODES[i].multi_node_writer)
+            assert_refused(capability_list_check_rbd, &mount, 1, message);
+        else
+            assert_accepted(capability_list_check_rbd, &mount, 1);
+    }
+}
+
+static void impossible_mode_for_rbd_is_found_at_any_position(void **state)
+{
+    struct volume_capability items[] = {
+        {.type = ACCESS_TYPE_BLOCK, .mode = ACCESS_MULTI_NODE_MULTI_WRITER},
+        {.type = ACCESS_TYPE_MOUNT, .mode = ACCESS_SINGLE_NODE_WRITER},
+        {.type = ACCESS_TYPE_MOUNT, .mode = ACCESS_MULTI_NODE_MULTI_WRITER},
+    };
+    const struct capability_list list = {items, ARRAY_LENGTH(items)};
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    assert_accepted(capability_list_check_rbd, items, 2);
+    assert_int_equal(capability_list_check_rbd(&list, &err), -1);
+    assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "volume_capabilities[2]: MULTI_NODE_MULTI_WRITER "));
+}
+
+static void released_list_is_empty(void **state)
+{
+    struct capability_list list = {.items = xcalloc(3, sizeof(*list.items)), .count = 3};
+
+    (void)state;
+    list.items[0] = (struct volume_capability){
+        .type = ACCESS_TYPE_MOUNT, .fs_type = xstrdup("ext4"), .mount_group = xstrdup("1000")};
+    string_list_add(&list.items[0].mount_flags, "noatime");
+    string_list_add(&list.items[0].mount_flags, "discard");
+    list.items[1] = (struct volume_capability){.type = ACCESS_TYPE_BLOCK};
+    capability_list_done(&list);
+    assert_null(list.items);
+    assert_int_equal(list.count, 0);
+    capability_list_done(&list);
+}
+
+static void released_capability_is_zero(void **state)
+{
+    struct volume_capability capability = {
+        .type = ACCESS_TYPE_MOUNT, .mode = ACCESS_SINGLE_NODE_WRITER, .fs_type = xstrdup("xfs")};
+
+    (void)state;
+    volume_capability_done(&capability);
+    assert_int_equal(capability.type, ACCESS_TYPE_NONE);
+    assert_int_equal(capability.mode, ACCESS_UNKNOWN);
+    assert_null(capability.fs_type);
+    volume_capability_done(&capability);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(modes_have_the_numbers_and_names_of_csi),
+        cmocka_unit_test(mode_that_nobody_knows_has_a_name),
+        cmocka_unit_test(modes_are_told_by_what_they_may_do),
+        cmocka_unit_test(every_known_mode_passes_with_either_type),
+        cmocka_unit_test(at_least_one_capability_is_needed),
+        cmocka_unit_test(capability_without_type_is_refused_by_position),
+        cmocka_unit_test(capability_without_known_mode_is_refused_by_position),
+        cmocka_unit_test(rbd_image_has_any_mode_as_a_block_device),
+        cmocka_unit_test(file_system_on_an_rbd_image_is_written_on_one_node_only),
+        cmocka_unit_test(impossible_mode_for_rbd_is_found_at_any_position),
+        cmocka_unit_test(released_list_is_empty),
+        cmocka_unit_test(released_capability_is_zero),
+    };
+
+    return cmocka_run_group_tests_name("capability", tests, NULL, NULL);
+}

@@ -1,0 +1,379 @@
+#include "tests/unit/test_config_fixture.h"
+
+#include "common/base/text.h"
+
+#define DATA "tests/data/config/"
+#define MIB ((size_t)1024 * 1024)
+
+/* --- forms ------------------------------------------------------------------------------------ */
+
+static void file_of_the_manual_is_understood(void **state)
+{
+    _cleanup_config_ struct config *config = load(DATA "manual.json");
+    const struct cluster_config *cluster = find(config, "01616094-9d93-4178-bf45-c7eac19e8b15");
+
+    (void)state;
+    assert_string_equal(cluster->cluster_id, "01616094-9d93-4178-bf45-c7eac19e8b15");
+    assert_int_equal(cluster->monitor_list.count, 3);
+    assert_string_equal(cluster->monitors, "192.168.39.82:6789,192.168.39.83:6789,"
+                                           "[v2:192.168.39.84:3300,v1:192.168.39.84:6789]");
+    assert_string_equal(cluster->rbd.rados_namespace, "kubernetes");
+    assert_int_equal(cluster->rbd.mirror_daemon_count, 2);
+    assert_string_equal(cluster->rbd.net_namespace_path,
+                        "/var/lib/kubelet/plugins/rbd.csi.ceph.com/net");
+    assert_string_equal(cluster->cephfs.subvolume_group, "k8s");
+    assert_string_equal(cluster->cephfs.rados_namespace, "csi-journal");
+    assert_string_equal(cluster->cephfs.net_namespace_path,
+                        "/var/lib/kubelet/plugins/cephfs.csi.ceph.com/net");
+    assert_string_equal(cluster->cephfs.kernel_mount_options,
+                        "ms_mode=secure,recover_session=clean");
+    assert_string_equal(cluster->cephfs.fuse_mount_options, "debug");
+    assert_true(cluster->read_affinity.enabled);
+    assert_int_equal(cluster->read_affinity.crush_location_labels.count, 2);
+    assert_string_equal(cluster->read_affinity.crush_location_labels.items[1],
+                        "topology.kubernetes.io/zone");
+    assert_string_equal(find(config, "archive")->monitors, "mon.archive.example:6789");
+}
+
+static void what_the_file_leaves_out_is_unset(void **state)
+{
+    _cleanup_config_ struct config *config = load(DATA "manual.json");
+    const struct cluster_config *cluster = find(config, "archive");
+
+    (void)state;
+    assert_null(cluster->rbd.rados_namespace);
+    assert_null(cluster->rbd.net_namespace_path);
+    assert_null(cluster->rbd.controller_secret.name);
+    assert_int_equal(cluster->rbd.mirror_daemon_count, 0);
+    assert_null(cluster->cephfs.subvolume_group);
+    assert_null(cluster->cephfs.kernel_mount_options);
+    assert_false(cluster->read_affinity.enabled);
+    assert_int_equal(cluster->read_affinity.crush_location_labels.count, 0);
+}
+
+static void file_that_rook_writes_is_understood(void **state)
+{
+    _cleanup_config_ struct config *config = load(DATA "rook.json");
+    const struct cluster_config *cluster = find(config, "rook-ceph");
+
+    (void)state;
+    assert_string_equal(cluster->monitors,
+                        "10.101.67.5:6789,10.101.208.34:6789,10.107.16.201:6789");
+    assert_string_equal(cluster->rbd.rados_namespace, "");
+    assert_string_equal(cluster->cephfs.subvolume_group, "");
+    assert_false(cluster->read_affinity.enabled);
+    assert_int_equal(cluster->read_affinity.crush_location_labels.count, 0);
+    cluster =
+        find(config, "80fc4f4bacc064be641633e6ed25ba7e"); /* of a CephBlockPoolRadosNamespace */
+    assert_string_equal(cluster->rbd.rados_namespace, "tenant-a");
+}
+
+static void file_that_the_operator_writes_is_understood(void **state)
+{
+    _cleanup_config_ struct config *config = load(DATA "operator.json");
+    const struct cluster_config *cluster = find(config, "storage");
+
+    (void)state;
+    assert_int_equal(cluster->rbd.mirror_daemon_count, 3);
+    assert_string_equal(cluster->rbd.rados_namespace, "tenant-b");
+    assert_string_equal(cluster->rbd.controller_secret.name, "rbd-provisioner");
+    assert_string_equal(cluster->rbd.controller_secret.namespace_name, "ceph-csi");
+    assert_string_equal(cluster->cephfs.controller_secret.name, "cephfs-provisioner");
+    assert_string_equal(cluster->cephfs.controller_secret.namespace_name, "ceph-csi");
+    assert_string_equal(cluster->cephfs.kernel_mount_options, "ms_mode=prefer-crc");
+    assert_true(cluster->read_affinity.enabled);
+    assert_string_equal(cluster->read_affinity.crush_location_labels.items[0],
+                        "kubernetes.io/hostname");
+    assert_not_found(config, "storage-dr", "cluster 'storage-dr' has no monitors in config.json");
+}
+
+static void version_2_has_the_same_array_inside(void **state)
+{
+    _cleanup_config_ struct config *config = load(DATA "version-2.json");
+
+    (void)state;
+    assert_string_equal(find(config, "zone-a")->monitors,
+                        "10.1.0.11:3300,10.1.0.12:3300,10.1.0.13:3300");
+    assert_string_equal(find(config, "zone-a")->rbd.rados_namespace, "prod");
+    assert_string_equal(find(config, "zone-b")->cephfs.subvolume_group, "prod");
+}
+
+static void keys_are_matched_without_case(void **state)
+{
+    static const char *const forms[] = {
+        "[{\"ClusterId\": \"c1\", \"MONITORS\": [\"a\"], \"RBD\": {\"radosnamespace\": \"ns\"},"
+        " \"cephfs\": {\"SubVolumeGroup\": \"g\"}, \"readaffinity\": {\"Enabled\": true}}]",
+        "{\"Version\": 2, \"CLUSTERS\": [{\"clusterid\": \"c1\", \"Monitors\": [\"a\"],"
+        " \"Rbd\": {\"RADOSNAMESPACE\": \"ns\"}, \"CephFs\": {\"subvolumegroup\": \"g\"},"
+        " \"ReadAffinity\": {\"ENABLED\": true}}]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(forms); i++) {
+        _cleanup_config_ struct config *config = load_text(forms[i]);
+        const struct cluster_config *cluster = find(config, "c1");
+
+        assert_string_equal(cluster->monitors, "a");
+        assert_string_equal(cluster->rbd.rados_namespace, "ns");
+        assert_string_equal(cluster->cephfs.subvolume_group, "g");
+        assert_true(cluster->read_affinity.enabled);
+    }
+}
+
+static void unknown_keys_are_ignored(void **state)
+{
+    _cleanup_config_ struct config *config = load_text(
+        "[{\"clusterID\": \"c1\", \"monitors\": [\"a\"], \"future\": {\"deep\": [1, {}, null]},"
+        " \"rbd\": {\"x\": 1.5, \"nodePublishSecretRef\": {\"name\": 7}}, \"nfs\": false}]");
+
+    (void)state;
+    assert_string_equal(find(config, "c1")->monitors, "a");
+}
+
+static void mirror_daemons_have_two_names(void **state)
+{
+    static const struct {
+        const char *rbd;
+        int64_t count;
+    } cases[] = {
+        {"{}", 0},
+        {"{\"mirrorDaemonCount\": 2}", 2},
+        {"{\"mirrorCount\": 3}", 3},
+        {"{\"mirrorcount\": 4}", 4},
+        {"{\"mirrorCount\": 3, \"mirrorDaemonCount\": 2}", 2}, /* Ceph-CSI's own name wins */
+        {"{\"mirrorDaemonCount\": 2, \"mirrorCount\": 3}", 2},
+        {"{\"mirrorCount\": null}", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_free_ char *text = xasprintf(
+            "[{\"clusterID\": \"c1\", \"monitors\": [\"a\"], \"rbd\": %s}]", cases[i].rbd);
+        _cleanup_config_ struct config *config = load_text(text);
+
+        assert_int_equal(find(config, "c1")->rbd.mirror_daemon_count, cases[i].count);
+    }
+}
+
+static void monitors_are_joined_with_commas(void **state)
+{
+    static const struct {
+        const char *list;
+        const char *joined;
+    } cases[] = {
+        {"[\"a\"]", "a"},
+        {"[\"a\", \"b\"]", "a,b"},
+        {"[\"10.0.0.1:6789\", \"[fd00::1]:3300\", \"mon-c\"]",
+         "10.0.0.1:6789,[fd00::1]:3300,mon-c"},
+        {"[\"a,b\", \"c\"]", "a,b,c"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_free_ char *text =
+            xasprintf("[{\"clusterID\": \"c1\", \"monitors\": %s}]", cases[i].list);
+        _cleanup_config_ struct config *config = load_text(text);
+
+        assert_string_equal(find(config, "c1")->monitors, cases[i].joined);
+    }
+}
+
+/* --- look-ups ----------------------------------------------------------------------------------
+ */
+
+static void first_of_several_clusters_with_an_id_counts(void **state)
+{
+    _cleanup_config_ struct config *config =
+        load_text("[{\"clusterID\": \"other\", \"monitors\": [\"x\"]},"
+                  " {\"clusterID\": \"c1\", \"monitors\": [\"first\"]},"
+                  " {\"clusterID\": \"c1\", \"monitors\": [\"second\"]}]");
+
+    (void)state;
+    assert_string_equal(find(config, "c1")->monitors, "first");
+}
+
+static void cluster_without_monitors_is_refused(void **state)
+{
+    static const char *const entries[] = {
+        "{\"clusterID\": \"c1\"}",
+        "{\"clusterID\": \"c1\", \"monitors\": []}",
+        "{\"clusterID\": \"c1\", \"monitors\": null}",
+        "{\"clusterID\": \"c1\"}, {\"clusterID\": \"c1\", \"monitors\": [\"a\"]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(entries); i++) {
+        _cleanup_free_ char *text = xasprintf("[%s]", entries[i]);
+        _cleanup_config_ struct config *config = load_text(text);
+
+        assert_not_found(config, "c1", "cluster 'c1' has no monitors in config.json");
+    }
+}
+
+static void unknown_cluster_is_told_with_those_that_exist(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {GOOD_A, "clusterID 'c9' is not configured; config.json has 'a'"},
+        {"[{\"clusterID\": \"a\"}, {\"clusterID\": \"b\"}, {\"clusterID\": \"C9\"}]",
+         "clusterID 'c9' is not configured; config.json has 'a', 'b', 'C9'"},
+        {"[{\"monitors\": [\"x\"]}, {\"clusterID\": null}, null]",
+         "clusterID 'c9' is not configured; config.json has '', '', ''"},
+        {"[]", "clusterID 'c9' is not configured; config.json has no cluster at all"},
+        {"{\"clusters\": []}",
+         "clusterID 'c9' is not configured; config.json has no cluster at all"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_config_ struct config *config = load_text(cases[i].text);
+
+        assert_not_found(config, "c9", cases[i].message);
+    }
+}
+
+static void clusters_are_walked_over_in_their_order(void **state)
+{
+    _cleanup_config_ struct config *config =
+        load_text("[{\"clusterID\": \"b\"}, {\"monitors\": [\"x\"]}, {\"clusterID\": \"a\"}]");
+
+    (void)state;
+    assert_int_equal(config_cluster_count(config), 3);
+    assert_string_equal(config_cluster_id(config, 0), "b");
+    assert_string_equal(config_cluster_id(config, 1), "");
+    assert_string_equal(config_cluster_id(config, 2), "a");
+}
+
+static void thousand_clusters_do_not_make_the_message_endless(void **state)
+{
+    _cleanup_text_ struct text text = TEXT_INIT(1 << 20);
+    const struct cluster_config *cluster = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        text_addf(&text, "%s{\"clusterID\": \"cluster-%d\", \"monitors\": [\"mon-%d\"]}",
+                  i ? "," : "[", i, i);
+    text_add(&text, "]");
+    _cleanup_config_ struct config *config = load_text(text_chars(&text));
+    assert_string_equal(find(config, "cluster-999")->monitors, "mon-999");
+    assert_int_equal(config_find_cluster(config, "none", &cluster, &err), -1);
+    assert_true(strlen(err.message) < 1200);
+}
+
+/* --- mistakes --------------------------------------------------------------------------------- */
+
+static void mistake_is_told_with_its_place(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *fault; /* behind the path */
+    } cases[] = {
+        {"[\n  {\"clusterID\": \"c1\",\n   \"monitors\": [\"a\" \"b\"]}\n]",
+         "line 3, column 23: ']' expected"},
+        {"", "line 1, column 0: '[' or '{' expected near end of file"},
+        {"clusters: []", "line 1, column 8: '[' or '{' expected"},
+        {"[{\"clusterID\": \"c1\"},]", "line 1, column 22: unexpected token"},
+        {"[{\"clusterID\": \"a\", \"clusterID\": \"b\"}]",
+         "line 1, column 31: duplicate object key near '\"clusterID\"'"},
+        {"[] []", "line 1, column 4: end of file expected"},
+        {"[7]", "[0]: expected an object, found a number"},
+        {"[{\"clusterID\": 7}]", "[0].clusterID: expected a string, found a number"},
+        {"[{}, {\"monitors\": \"a,b\"}]", "[1].monitors: expected an array, found a string"},
+        {"[{}, {}, {\"monitors\": [\"a\", 1]}]",
+         "[2].monitors[1]: expected a string, found a number"},
+        {"[{\"rbd\": {\"radosNamespace\": [\"ns\"]}}]",
+         "[0].rbd.radosNamespace: expected a string, found an array"},
+        {"[{\"rbd\": \"ns\"}]", "[0].rbd: expected an object, found a string"},
+        {"[{\"rbd\": {\"mirrorDaemonCount\": \"2\"}}]",
+         "[0].rbd.mirrorDaemonCount: expected a whole number, found a string"},
+        {"[{\"rbd\": {\"mirrorCount\": 1.5}}]",
+         "[0].rbd.mirrorCount: expected a whole number, found one with a fraction or an exponent"},
+        {"[{\"rbd\": {\"controllerPublishSecretRef\": {\"name\": true}}}]",
+         "[0].rbd.controllerPublishSecretRef.name: expected a string, found a boolean"},
+        {"[{\"readAffinity\": {\"enabled\": 1}}]",
+         "[0].readAffinity.enabled: expected true or false, found a number"},
+        {"[{\"readAffinity\": {\"crushLocationLabels\": \"zone\"}}]",
+         "[0].readAffinity.crushLocationLabels: expected an array, found a string"},
+        {"{}", "expected an array of clusters, or an object that has one under 'clusters'"},
+        {"{\"version\": 2}",
+         "expected an array of clusters, or an object that has one under 'clusters'"},
+        {"{\"clusters\": null}",
+         "expected an array of clusters, or an object that has one under 'clusters'"},
+        {"{\"clusterID\": \"c1\", \"monitors\": [\"a\"]}",
+         "expected an array of clusters, or an object that has one under 'clusters'"},
+        {"{\"clusters\": {}}", "clusters: expected an array, found an object"},
+        {"{\"clusters\": [{}, {\"clusterID\": []}]}",
+         "clusters[1].clusterID: expected a string, found an array"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_free_ char *path = make_file(cases[i].text);
+        _cleanup_config_file_ struct config_file *file = config_file_new(path);
+        _cleanup_free_ char *fault = xasprintf("%s: %s", path, cases[i].fault);
+        _cleanup_free_ char *refusal =
+            xasprintf("the driver has no cluster configuration: %s", fault);
+
+        assert_unavailable(file, refusal);
+        assert_unhealthy(file, fault, now);
+    }
+}
+
+static void file_of_two_mebibytes_is_refused(void **state)
+{
+    const size_t length = 2 * MIB;
+    _cleanup_free_ char *content = xmalloc(length + 1);
+    _cleanup_free_ char *path = path_of("config.json");
+    _cleanup_config_file_ struct config_file *file = config_file_new(path);
+    _cleanup_free_ char *fault = xasprintf("'%s' is larger than 1048576 bytes", path);
+    _cleanup_free_ char *refusal = xasprintf("the driver has no cluster configuration: %s", fault);
+
+    (void)state;
+    memset(content, ' ', length);
+    memcpy(content, GOOD_A, sizeof(GOOD_A) - 1);
+    write_bytes(path, content, length);
+    assert_unavailable(file, refusal);
+    assert_unhealthy(file, fault, now);
+    write_bytes(path, content, MIB); /* as large as a ConfigMap may be */
+    assert_in_force(file, "a");
+    write_bytes(path, content, MIB + 1);
+    assert_in_force(file, "a");
+    assert_unhealthy(file, fault, now);
+}
+
+static void folder_is_no_configuration(void **state)
+{
+    _cleanup_config_file_ struct config_file *file = config_file_new(folder);
+    _cleanup_free_ char *fault = xasprintf("'%s': read: Is a directory", folder);
+
+    (void)state;
+    assert_unhealthy(file, fault, now);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(file_of_the_manual_is_understood),
+        cmocka_unit_test(what_the_file_leaves_out_is_unset),
+        cmocka_unit_test(file_that_rook_writes_is_understood),
+        cmocka_unit_test(file_that_the_operator_writes_is_understood),
+        cmocka_unit_test(version_2_has_the_same_array_inside),
+        WITH_FOLDER(keys_are_matched_without_case),
+        WITH_FOLDER(unknown_keys_are_ignored),
+        WITH_FOLDER(mirror_daemons_have_two_names),
+        WITH_FOLDER(monitors_are_joined_with_commas),
+        WITH_FOLDER(first_of_several_clusters_with_an_id_counts),
+        WITH_FOLDER(cluster_without_monitors_is_refused),
+        WITH_FOLDER(unknown_cluster_is_told_with_those_that_exist),
+        WITH_FOLDER(clusters_are_walked_over_in_their_order),
+        WITH_FOLDER(thousand_clusters_do_not_make_the_message_endless),
+        WITH_FOLDER(mistake_is_told_with_its_place),
+        WITH_FOLDER(file_of_two_mebibytes_is_refused),
+        WITH_FOLDER(folder_is_no_configuration),
+    };
+
+    return cmocka_run_group_tests_name("config", tests, NULL, NULL);
+}

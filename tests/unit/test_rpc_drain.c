@@ -1,0 +1,304 @@
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "test_rpc_fixture.h"
+
+extern char **environ;
+
+/* How a driver whose handlers never end leaves: see stuck_main(). */
+#define EXIT_STUCK 42
+
+/* Starts this program again, with another main. */
+static pid_t start_again(const char *role, const char *argument)
+{
+    char *argv[] = {(char[]){"test_rpc_drain"}, (char *)(uintptr_t)role,
+                    (char *)(uintptr_t)argument, NULL};
+    char program[4096] = "";
+    pid_t child = 0;
+
+    /* not executed under this name, which valgrind would not understand */
+    assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
+    assert_int_equal(posix_spawn(&child, program, NULL, NULL, argv, environ), 0);
+    return child;
+}
+
+static int exit_code_of(pid_t child)
+{
+    int status = 0;
+
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void idle_server_drains_at_once(void **state)
+{
+    const struct rpc_server_options options = {.drain_ms = 10000};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_error_ struct error err = {0};
+    int64_t start = clock_monotonic_ms();
+
+    (void)state;
+    assert_int_equal(access(fixture->socket, F_OK), 0);
+    assert_true(rpc_server_drain(fixture->server));
+    assert_true(clock_monotonic_ms() - start < 5000);
+    assert_int_equal(access(fixture->socket, F_OK), -1);
+    assert_int_equal(fixture_send_probe(fixture->client, false, &err), -1);
+    assert_int_equal(err.status, STATUS_UNAVAILABLE);
+}
+
+static void running_call_may_end_while_draining(void **state)
+{
+    const struct rpc_server_options options = {.drain_ms = 10000};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    struct background_call calls[3];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
+        background_start(&calls[i], fixture, "sleep", deadline_never());
+    fixture_wait_for_running(fixture, ARRAY_LENGTH(calls));
+    assert_true(rpc_server_drain(fixture->server));
+    assert_int_equal(fixture->served, ARRAY_LENGTH(calls));
+    for (size_t i = 0; i < ARRAY_LENGTH(calls); i++) {
+        background_join(&calls[i]);
+        assert_int_equal(calls[i].result, 0);
+    }
+}
+
+static void long_call_is_cancelled_after_the_drain_time(void **state)
+{
+    const struct rpc_server_options options = {.drain_ms = 100, .cancel_ms = 10000};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    struct background_call call;
+
+    (void)state;
+    background_start(&call, fixture, "wait", deadline_never());
+    fixture_wait_for_running(fixture, 1);
+    assert_true(rpc_server_drain(fixture->server));
+    assert_int_equal(fixture->cancelled, 1);
+    background_join(&call);
+    assert_int_equal(call.result, -1);
+    assert_int_equal(call.err.status, STATUS_UNAVAILABLE);
+    error_clear(&call.err);
+}
+
+static void *drain(void *argument)
+{
+    struct fixture *fixture = argument;
+
+    return rpc_server_drain(fixture->server) ? fixture : NULL;
+}
+
+static void new_call_is_refused_while_draining(void **state)
+{
+    const struct rpc_server_options options = {.drain_ms = 10000};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_error_ struct error err = {0};
+    struct background_call held;
+    void *drained = NULL;
+    pthread_t drainer;
+
+    (void)state;
+    background_start(&held, fixture, "hold", deadline_never());
+    fixture_wait_for_running(fixture, 1);
+    pthread_create(&drainer, NULL, drain, fixture);
+    while (fixture_send_probe(fixture->client, false, &err) == 0)
+        usleep(1000); /* it has not begun yet */
+    assert_int_equal(err.status, STATUS_UNAVAILABLE);
+    assert_string_equal(err.message, "this process is ending; repeat the call");
+    fixture_let_go(fixture);
+    background_join(&held);
+    assert_int_equal(held.result, 0);
+    pthread_join(drainer, &drained);
+    assert_ptr_equal(drained, fixture);
+}
+
+static void waiting_calls_are_answered_while_draining(void **state)
+{
+    const struct rpc_server_options options = {.workers = 1, .drain_ms = 10000};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    struct background_call calls[4];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
+        background_start(&calls[i], fixture, i == 0 ? "hold" : "x", deadline_never());
+    fixture_wait_for_running(fixture, 1);
+    fixture_let_go(fixture);
+    assert_true(rpc_server_drain(fixture->server));
+    for (size_t i = 0; i < ARRAY_LENGTH(calls); i++) {
+        background_join(&calls[i]);
+        /* what comes while core shuts down is refused by core itself */
+        assert_true(calls[i].result == 0 || calls[i].err.status == STATUS_UNAVAILABLE ||
+                    calls[i].err.status == STATUS_CANCELLED);
+        error_clear(&calls[i].err);
+    }
+}
+
+/* A program whose handler never ends. */
+static int stuck_main(void)
+{
+    const struct rpc_server_options options = {.drain_ms = 50, .cancel_ms = 50};
+    struct fixture *fixture = fixture_new(&options);
+    struct background_call call;
+
+    background_start(&call, fixture, "hold", deadline_never());
+    fixture_wait_for_running(fixture, 1);
+    bool has_ended = rpc_server_drain(fixture->server);
+    background_join(&call);
+    rmdir(fixture->folder);
+    _exit(has_ended ? 0 : EXIT_STUCK);
+}
+
+static void stuck_handler_is_told_to_the_caller(void **state)
+{
+    (void)state;
+    assert_int_equal(exit_code_of(start_again("stuck", NULL)), EXIT_STUCK);
+}
+
+/* A program that makes one call and waits. */
+static int client_main(const char *socket)
+{
+    _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    if (rpc_client_new(socket, &client, &err) == 0 &&
+        fixture_create(client, "wait", NULL, deadline_never(), NULL, &err) == 0)
+        return 0;
+    return 1;
+}
+
+static void handler_sees_that_its_client_has_died(void **state)
+{
+    const struct rpc_server_options options = {0};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    pid_t client = start_again("client", fixture->socket);
+
+    (void)state;
+    fixture_wait_for_running(fixture, 1);
+    kill(client, SIGKILL);
+    assert_int_equal(exit_code_of(client), -SIGKILL);
+    fixture_wait_for_cancelled(fixture, 1);
+}
+
+static void successor_keeps_the_socket(void **state)
+{
+    const struct rpc_server_options options = {.drain_ms = 1000};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
+    struct rpc_server *successor = fixture_serve(fixture, &options);
+    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
+    rpc_server_free(TAKE(fixture->server));
+    assert_int_equal(rpc_client_new(fixture->socket, &client, &err), 0);
+    assert_int_equal(fixture_send_probe(client, false, &err), 0);
+    /* the old connection comes back too */
+    assert_int_equal(fixture_send_probe(fixture->client, true, &err), 0);
+    rpc_server_free(successor);
+    assert_int_equal(access(fixture->socket, F_OK), -1);
+}
+
+static void client_can_wait_for_the_server(void **state)
+{
+    const struct rpc_server_options options = {0};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    rpc_server_free(TAKE(fixture->server));
+    assert_int_equal(fixture_send_probe(fixture->client, false, &err), -1);
+    error_clear(&err);
+    fixture->server = fixture_serve(fixture, &options);
+    assert_int_equal(fixture_send_probe(fixture->client, true, &err), 0);
+}
+
+static void start_fails_without_a_folder(void **state)
+{
+    const struct rpc_server_options options = {.endpoint = "unix:///tmp/no/such/folder/csi.sock",
+                                               .workers = 2};
+    _cleanup_(rpc_server_freep) struct rpc_server *server = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    assert_int_equal(rpc_server_new(&options, &server, &err), 0);
+    assert_int_equal(rpc_server_start(server, &err), -1);
+    assert_int_equal(err.status, STATUS_NOT_FOUND);
+}
+
+static void start_fails_where_a_file_is_in_the_way(void **state)
+{
+    char path[] = "/tmp/test-rpc-file-XXXXXX";
+    int fd = mkstemp(path);
+    const struct rpc_server_options options = {.endpoint = path, .workers = 2};
+    _cleanup_(rpc_server_freep) struct rpc_server *server = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    assert_int_equal(rpc_server_new(&options, &server, &err), 0);
+    assert_int_equal(rpc_server_start(server, &err), -1);
+    assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
+    assert_int_equal(unlink(path), 0);
+    close(fd);
+}
+
+static void server_that_was_not_started_can_be_freed(void **state)
+{
+    const struct rpc_server_options options = {.endpoint = "/tmp/x.sock"};
+    struct rpc_server *server = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    assert_int_equal(rpc_server_new(&options, &server, &err), 0);
+    rpc_server_free(server);
+    rpc_server_free(NULL);
+}
+
+static void socket_has_the_mode_asked_for(void **state)
+{
+    const struct rpc_server_options options = {.socket_mode = 0660};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    struct stat status;
+
+    (void)state;
+    assert_int_equal(stat(fixture->socket, &status), 0);
+    assert_true(S_ISSOCK(status.st_mode));
+    assert_int_equal(status.st_mode & 0777, 0660);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(idle_server_drains_at_once),
+        cmocka_unit_test(running_call_may_end_while_draining),
+        cmocka_unit_test(long_call_is_cancelled_after_the_drain_time),
+        cmocka_unit_test(new_call_is_refused_while_draining),
+        cmocka_unit_test(waiting_calls_are_answered_while_draining),
+        cmocka_unit_test(stuck_handler_is_told_to_the_caller),
+        cmocka_unit_test(handler_sees_that_its_client_has_died),
+        cmocka_unit_test(successor_keeps_the_socket),
+        cmocka_unit_test(client_can_wait_for_the_server),
+        cmocka_unit_test(start_fails_without_a_folder),
+        cmocka_unit_test(start_fails_where_a_file_is_in_the_way),
+        cmocka_unit_test(server_that_was_not_started_can_be_freed),
+        cmocka_unit_test(socket_has_the_mode_asked_for),
+    };
+
+    rpc_init();
+    if (argc > 1 && strcmp(argv[1], "stuck") == 0)
+        return stuck_main();
+    if (argc > 2 && strcmp(argv[1], "client") == 0)
+        return client_main(argv[2]);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    rpc_shutdown();
+    return failed;
+}

@@ -1,0 +1,403 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/metrics.h"
+#include "google/protobuf/wrappers.pb-c.h"
+#include "test_rpc_fixture.h"
+
+static char log_path[] = "/tmp/test-rpc-log-XXXXXX";
+
+/* What was logged since @from; moves it to the end. Caller frees. */
+static char *log_since(long *from)
+{
+    _cleanup_fclose_ FILE *file = fopen(log_path, "r");
+    _cleanup_text_ struct text text = TEXT_INIT(1 << 20);
+    char piece[4096];
+    size_t length = 0;
+
+    fseek(file, *from, SEEK_SET);
+    while ((length = fread(piece, 1, sizeof(piece), file)) > 0)
+        text_add_bytes(&text, piece, length);
+    *from = ftell(file);
+    return text_take(&text);
+}
+
+static size_t occurrences(const char *text, const char *part)
+{
+    size_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+        count++;
+    return count;
+}
+
+static void assert_fails(int result, const struct error *err, enum status status,
+                         const char *message)
+{
+    assert_int_equal(result, -1);
+    assert_string_equal(status_name(err->status), status_name(status));
+    if (message)
+        assert_string_equal(err->message, message);
+}
+
+static void call_is_answered(void **state)
+{
+    struct fixture *fixture = *state;
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *id = NULL;
+
+    if (fixture_create(fixture->client, "pvc-1", NULL, deadline_never(), &id, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_string_equal(id, "pvc-1");
+    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
+}
+
+static void status_and_message_come_as_they_were_set(void **state)
+{
+    static const char text[] = "pool 'zone-ä' is 100% full:\n\ttry \"other\" pools";
+    struct fixture *fixture = *state;
+    _cleanup_error_ struct error err = {0};
+
+    assert_fails(fixture_create(fixture->client, "fail", text, deadline_never(), NULL, &err), &err,
+                 STATUS_ALREADY_EXISTS, text);
+}
+
+static void long_message_is_cut_between_characters(void **state)
+{
+    struct fixture *fixture = *state;
+    _cleanup_free_ char *text = xcalloc(1, 20001);
+    _cleanup_error_ struct error err = {0};
+
+    for (size_t i = 0; i + 1 < 20000; i += 2)
+        memcpy(text + i, "ä", 2);
+    assert_fails(fixture_create(fixture->client, "fail", text, deadline_never(), NULL, &err), &err,
+                 STATUS_ALREADY_EXISTS, NULL);
+    assert_int_equal(strlen(err.message), 1364); /* of 4096 bytes, three for each of these */
+    assert_memory_equal(err.message, text, 1364);
+    error_clear(&err);
+    memset(text, 'x', 20000);
+    assert_fails(fixture_create(fixture->client, "fail", text, deadline_never(), NULL, &err), &err,
+                 STATUS_ALREADY_EXISTS, NULL);
+    assert_int_equal(strlen(err.message), 4096);
+}
+
+static int call_path(struct fixture *fixture, const char *path, const ProtobufCMessage *message,
+                     struct error *err)
+{
+    _cleanup_(message_freep) ProtobufCMessage *reply = NULL;
+    const struct rpc_request request = {
+        .path = path,
+        .message = message,
+        .response = &csi__v1__create_volume_response__descriptor,
+        .deadline = deadline_in_ms(10000),
+    };
+
+    return rpc_client_call(fixture->client, &request, &reply, err);
+}
+
+static void unknown_method_is_unimplemented(void **state)
+{
+    struct fixture *fixture = *state;
+    _cleanup_error_ struct error err = {0};
+    Csi__V1__ProbeRequest message;
+
+    csi__v1__probe_request__init(&message);
+    assert_fails(call_path(fixture, "/csi.v1.Node/NodeGetInfo", &message.base, &err), &err,
+                 STATUS_UNIMPLEMENTED, "this process does not serve /csi.v1.Node/NodeGetInfo");
+}
+
+/* BytesValue has its bytes in field 1, where CreateVolumeRequest has its name. */
+static void bad_string_is_invalid(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t length;
+        const char *error;
+    } cases[] = {
+        {"pvc\0x", 5, "name: contains a NUL byte"},
+        {"pvc\xff", 4, "name: is not valid UTF-8"},
+    };
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        Google__Protobuf__BytesValue message;
+        _cleanup_error_ struct error err = {0};
+
+        google__protobuf__bytes_value__init(&message);
+        message.value.data = (uint8_t *)(uintptr_t)cases[i].bytes;
+        message.value.len = cases[i].length;
+        assert_fails(call_path(fixture, "/csi.v1.Controller/CreateVolume", &message.base, &err),
+                     &err, STATUS_INVALID_ARGUMENT, cases[i].error);
+    }
+}
+
+static void malformed_message_is_invalid(void **state)
+{
+    struct fixture *fixture = *state;
+    Google__Protobuf__UInt64Value message;
+    _cleanup_error_ struct error err = {0};
+
+    google__protobuf__uint64_value__init(&message);
+    message.value = 5;
+    assert_fails(call_path(fixture, "/csi.v1.Controller/CreateVolume", &message.base, &err), &err,
+                 STATUS_INVALID_ARGUMENT,
+                 "request is not a valid csi.v1.CreateVolumeRequest: field 1: has the wrong wire "
+                 "type");
+}
+
+static void oversize_message_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    _cleanup_free_ char *name = xcalloc(1, 5000001);
+    _cleanup_error_ struct error err = {0};
+
+    memset(name, 'x', 5000000);
+    assert_fails(fixture_create(fixture->client, name, NULL, deadline_never(), NULL, &err), &err,
+                 STATUS_RESOURCE_EXHAUSTED, NULL);
+    assert_non_null(strstr(err.message, "larger than max"));
+    error_clear(&err);
+    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
+}
+
+static void handler_sees_the_deadline(void **state)
+{
+    struct fixture *fixture = *state;
+    _cleanup_error_ struct error err = {0};
+    int64_t start = clock_monotonic_ms();
+
+    assert_fails(fixture_create(fixture->client, "wait", NULL, deadline_in_ms(150), NULL, &err),
+                 &err, STATUS_DEADLINE_EXCEEDED, NULL);
+    fixture_wait_for_cancelled(fixture, 1);
+    assert_in_range(clock_monotonic_ms() - start, 140, 5000);
+}
+
+static void call_that_nobody_waits_for_is_not_run(void **state)
+{
+    const struct rpc_server_options options = {.workers = 1};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    struct background_call held;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    background_start(&held, fixture, "hold", deadline_never());
+    fixture_wait_for_running(fixture, 1);
+    assert_fails(fixture_create(fixture->client, "late", NULL, deadline_in_ms(50), NULL, &err),
+                 &err, STATUS_DEADLINE_EXCEEDED, NULL);
+    usleep(500000); /* the server's clock for it started later, when the call arrived */
+    fixture_let_go(fixture);
+    background_join(&held);
+    assert_int_equal(held.result, 0);
+    assert_true(rpc_server_drain(fixture->server));
+    assert_int_equal(fixture->served, 1);
+}
+
+static void quick_method_answers_while_workers_hang(void **state)
+{
+    const struct rpc_server_options options = {.workers = 1};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    struct background_call held;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    background_start(&held, fixture, "hold", deadline_never());
+    fixture_wait_for_running(fixture, 1);
+    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
+    fixture_let_go(fixture);
+    background_join(&held);
+    assert_int_equal(held.result, 0);
+}
+
+/* One runs and one waits; which of the others that is does not matter. */
+static void full_queue_is_unavailable(void **state)
+{
+    const struct rpc_server_options options = {.workers = 1, .queue_limit = 1};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_error_ struct error err = {0};
+    struct background_call held;
+
+    (void)state;
+    background_start(&held, fixture, "hold", deadline_never());
+    fixture_wait_for_running(fixture, 1);
+    for (int i = 0; i < 2; i++) {
+        struct deadline soon = deadline_in_ms(200);
+
+        error_clear(&err);
+        assert_int_equal(fixture_create(fixture->client, "x", NULL, soon, NULL, &err), -1);
+    }
+    fixture_let_go(fixture);
+    background_join(&held);
+    assert_int_equal(held.result, 0);
+    assert_fails(-1, &err, STATUS_UNAVAILABLE,
+                 "all 1 workers are busy and 1 calls wait for one already");
+}
+
+static void failed_call_is_logged_once(void **state)
+{
+    struct fixture *fixture = *state;
+    _cleanup_error_ struct error err = {0};
+    long from = 0;
+
+    free(log_since(&from));
+    assert_fails(fixture_create(fixture->client, "fail", "this one", deadline_never(), NULL, &err),
+                 &err, STATUS_ALREADY_EXISTS, "this one");
+    _cleanup_free_ char *lines = log_since(&from);
+    assert_int_equal(occurrences(lines, "failed with ALREADY_EXISTS after"), 1);
+    assert_int_equal(occurrences(lines, "GRPC call: /csi.v1.Controller/CreateVolume"), 1);
+    assert_int_equal(occurrences(lines, "Req-ID: fail GRPC error: CreateVolume"), 1);
+    assert_int_equal(occurrences(lines, "GRPC request: {\"name\":\"fail\""), 1);
+}
+
+static void slow_call_is_logged_until_it_ends(void **state)
+{
+    const struct rpc_server_options options = {.slow_call_interval_ms = 500};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_free_ char *lines = NULL;
+    struct background_call held;
+    long from = 0;
+
+    (void)state;
+    free(log_since(&from));
+    background_start(&held, fixture, "hold", deadline_in_ms(100));
+    background_join(&held);
+    error_clear(&held.err);
+    for (int i = 0; i < 100 && (!lines || occurrences(lines, "Slow GRPC call") < 2); i++) {
+        long start = from;
+
+        free(lines);
+        lines = log_since(&start);
+        usleep(100000);
+    }
+    fixture_let_go(fixture);
+    assert_true(occurrences(lines, "Slow GRPC call CreateVolume 'hold' has been acting for") >= 2);
+    assert_non_null(strstr(lines, "nobody waits for it any more"));
+}
+
+static void calls_are_counted(void **state)
+{
+    _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
+    const struct rpc_server_options options = {.metrics = metrics, .metrics_prefix = "test"};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_text_ struct text text = TEXT_INIT(1 << 20);
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
+    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
+    assert_int_equal(fixture_create(fixture->client, "fail", NULL, deadline_never(), NULL, &err),
+                     -1);
+    error_clear(&err);
+    Csi__V1__ProbeRequest message;
+    csi__v1__probe_request__init(&message);
+    assert_int_equal(call_path(fixture, "/no/such", &message.base, &err), -1);
+    metrics_print(metrics, &text);
+    static const char *const expected[] = {
+        "test_rpc_total{method=\"Probe\",status=\"OK\"} 2\n",
+        "test_rpc_total{method=\"CreateVolume\",status=\"ALREADY_EXISTS\"} 1\n",
+        "test_rpc_total{method=\"unknown\",status=\"UNIMPLEMENTED\"} 1\n",
+        "test_rpc_duration_seconds_count{method=\"Probe\"} 2\n",
+        "test_rpc_in_flight{method=\"Probe\"} 0\n",
+    };
+    for (size_t i = 0; i < ARRAY_LENGTH(expected); i++)
+        if (!strstr(text_chars(&text), expected[i]))
+            fail_msg("missing: %s in %s", expected[i], text_chars(&text));
+}
+
+#define LOAD_THREADS 32
+#define LOAD_CALLS 200
+
+static void *load(void *argument)
+{
+    struct fixture *fixture = argument;
+    uintptr_t answered = 0;
+
+    for (int i = 0; i < LOAD_CALLS; i++) {
+        _cleanup_free_ char *name = xasprintf("pvc-%d", i);
+        _cleanup_error_ struct error err = {0};
+        _cleanup_free_ char *id = NULL;
+
+        if (fixture_create(fixture->client, name, NULL, deadline_in_ms(60000), &id, &err) == 0)
+            answered += strcmp(id, name) == 0;
+    }
+    return (void *)answered;
+}
+
+static void many_threads_call_at_once(void **state)
+{
+    const struct rpc_server_options options = {0};
+    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    pthread_t threads[LOAD_THREADS];
+    int64_t start = clock_monotonic_ms();
+
+    (void)state;
+    for (size_t i = 0; i < LOAD_THREADS; i++)
+        pthread_create(&threads[i], NULL, load, fixture);
+    for (size_t i = 0; i < LOAD_THREADS; i++) {
+        void *answered = NULL;
+
+        pthread_join(threads[i], &answered);
+        assert_int_equal((uintptr_t)answered, LOAD_CALLS);
+    }
+    int64_t ms = clock_monotonic_ms() - start;
+    print_message("%d calls in %lld ms, %lld/s\n", LOAD_THREADS * LOAD_CALLS, (long long)ms,
+                  LOAD_THREADS * LOAD_CALLS * 1000LL / (long long)(ms + 1));
+}
+
+static void client_without_server_is_unavailable(void **state)
+{
+    _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    assert_int_equal(rpc_client_new("unix:///tmp/no such socket", &client, &err), 0);
+    assert_fails(fixture_send_probe(client, false, &err), &err, STATUS_UNAVAILABLE, NULL);
+}
+
+static int start_fixture(void **state)
+{
+    const struct rpc_server_options options = {.slow_call_interval_ms = 30000};
+
+    *state = fixture_new(&options);
+    return 0;
+}
+
+static int stop_fixture(void **state)
+{
+    fixture_free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(call_is_answered),
+        cmocka_unit_test(status_and_message_come_as_they_were_set),
+        cmocka_unit_test(long_message_is_cut_between_characters),
+        cmocka_unit_test(unknown_method_is_unimplemented),
+        cmocka_unit_test(bad_string_is_invalid),
+        cmocka_unit_test(malformed_message_is_invalid),
+        cmocka_unit_test(oversize_message_is_refused),
+        cmocka_unit_test(handler_sees_the_deadline),
+        cmocka_unit_test(call_that_nobody_waits_for_is_not_run),
+        cmocka_unit_test(quick_method_answers_while_workers_hang),
+        cmocka_unit_test(full_queue_is_unavailable),
+        cmocka_unit_test(failed_call_is_logged_once),
+        cmocka_unit_test(slow_call_is_logged_until_it_ends),
+        cmocka_unit_test(calls_are_counted),
+        cmocka_unit_test(many_threads_call_at_once),
+        cmocka_unit_test(client_without_server_is_unavailable),
+    };
+    int fd = mkstemp(log_path);
+    const struct log_options log = {.verbosity = 5, .file = log_path};
+
+    log_start(&log);
+    rpc_init();
+    int failed = cmocka_run_group_tests(tests, start_fixture, stop_fixture);
+    rpc_shutdown();
+    close(fd);
+    unlink(log_path);
+    return failed;
+}

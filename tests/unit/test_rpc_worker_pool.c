@@ -1,0 +1,130 @@
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/rpc/worker_pool.h"
+
+static sem_t gate;
+static sem_t arrived;
+
+static void wait_at_gate(struct worker_job *job)
+{
+    (void)job;
+    sem_post(&arrived);
+    sem_wait(&gate);
+}
+
+struct numbered_job {
+    struct worker_job job;
+    int number;
+    int *order; /* where the number goes; one thread only */
+    int *count;
+};
+
+static void note_number(struct worker_job *job)
+{
+    struct numbered_job *numbered = (struct numbered_job *)job;
+
+    numbered->order[(*numbered->count)++] = numbered->number;
+}
+
+static struct worker_pool *start(unsigned threads, unsigned queue_limit)
+{
+    const struct worker_pool_options options = {"test-name-that-is-long", threads, queue_limit};
+    struct worker_pool *pool = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    if (worker_pool_new(&options, &pool, &err) < 0)
+        fail_msg("%s", err.message);
+    sem_init(&gate, 0, 0);
+    sem_init(&arrived, 0, 0);
+    return pool;
+}
+
+static void jobs_run_in_order(void **state)
+{
+    struct worker_pool *pool = start(1, 10);
+    struct worker_job first = {.run = wait_at_gate};
+    struct numbered_job jobs[10];
+    _cleanup_error_ struct error err = {0};
+    int order[10];
+    int count = 0;
+
+    (void)state;
+    assert_int_equal(worker_pool_submit(pool, &first, &err), 0);
+    sem_wait(&arrived);
+    for (int i = 0; i < 10; i++) {
+        jobs[i] = (struct numbered_job){{.run = note_number}, i, order, &count};
+        assert_int_equal(worker_pool_submit(pool, &jobs[i].job, &err), 0);
+    }
+    sem_post(&gate);
+    worker_pool_free(pool); /* works off what is queued */
+    assert_int_equal(count, 10);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(order[i], i);
+}
+
+static void full_queue_refuses(void **state)
+{
+    struct worker_pool *pool = start(2, 1);
+    struct worker_job jobs[4];
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        jobs[i] = (struct worker_job){.run = wait_at_gate};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(worker_pool_submit(pool, &jobs[i], &err), 0);
+        sem_wait(&arrived);
+    }
+    assert_int_equal(worker_pool_submit(pool, &jobs[2], &err), 0);
+    assert_int_equal(worker_pool_submit(pool, &jobs[3], &err), -1);
+    assert_int_equal(err.status, STATUS_UNAVAILABLE);
+    for (int i = 0; i < 3; i++)
+        sem_post(&gate);
+    worker_pool_free(pool);
+}
+
+static void all_threads_work_at_once(void **state)
+{
+    struct worker_pool *pool = start(8, 8);
+    struct worker_job jobs[8];
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        jobs[i] = (struct worker_job){.run = wait_at_gate};
+        assert_int_equal(worker_pool_submit(pool, &jobs[i], &err), 0);
+    }
+    for (int i = 0; i < 8; i++)
+        sem_wait(&arrived); /* none has passed the gate yet */
+    for (int i = 0; i < 8; i++)
+        sem_post(&gate);
+    worker_pool_free(pool);
+}
+
+static void idle_pool_can_be_freed(void **state)
+{
+    (void)state;
+    worker_pool_free(start(3, 1));
+    worker_pool_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_run_in_order),
+        cmocka_unit_test(full_queue_refuses),
+        cmocka_unit_test(all_threads_work_at_once),
+        cmocka_unit_test(idle_pool_can_be_freed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

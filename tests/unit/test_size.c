@@ -1,0 +1,165 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/volume/size.h"
+
+#define MIB (1024LL * 1024)
+#define GIB (1024 * MIB)
+#define TIB (1024 * GIB)
+
+static void size_is_the_smallest_that_fits(void **state)
+{
+    static const struct {
+        int64_t required;
+        int64_t limit;
+        uint64_t size;
+    } cases[] = {
+        /* nothing required: the default, or what the limit leaves of it */
+        {0, 0, 1 * GIB},
+        {0, 2 * GIB, 1 * GIB},
+        {0, 1 * GIB, 1 * GIB},
+        {0, 1 * GIB - 1, 1 * GIB - 512},
+        {0, 100 * MIB, 100 * MIB},
+        {0, 100 * MIB + 300, 100 * MIB},
+        {0, 512, 512},
+        {0, 1023, 512},
+        {0, INT64_MAX, 1 * GIB},
+        /* required */
+        {1, 0, 512},
+        {511, 0, 512},
+        {512, 0, 512},
+        {513, 0, 1024},
+        {1 * MIB, 0, 1 * MIB},
+        {1 * GIB, 0, 1 * GIB},
+        {1 * GIB + 1, 0, 1 * GIB + 512},
+        {3 * GIB / 2, 0, 3 * GIB / 2}, /* no rounding to whole GiB */
+        {10 * TIB, 0, 10 * TIB},
+        {INT64_MAX - 511, 0, INT64_MAX - 511},
+        /* both */
+        {1 * GIB, 1 * GIB, 1 * GIB},
+        {1 * GIB, 2 * GIB, 1 * GIB},
+        {1, 512, 512},
+        {1 * GIB + 1, 1 * GIB + 512, 1 * GIB + 512},
+        {INT64_MAX - 511, INT64_MAX, INT64_MAX - 511},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        const struct capacity_range range = {cases[i].required, cases[i].limit};
+        _cleanup_error_ struct error err = {0};
+        uint64_t size = 0;
+
+        if (capacity_range_choose(&range, &size, &err) < 0)
+            fail_msg("case %zu: %s", i, err.message);
+        if (size != cases[i].size)
+            fail_msg("case %zu: got %llu", i, (unsigned long long)size);
+        assert_true(capacity_range_has(&range, size));
+    }
+}
+
+static void assert_refused(int64_t required, int64_t limit, enum status status, const char *message)
+{
+    const struct capacity_range range = {required, limit};
+    _cleanup_error_ struct error err = {0};
+    uint64_t size = 42;
+
+    assert_int_equal(capacity_range_choose(&range, &size, &err), -1);
+    assert_int_equal(err.status, status);
+    if (message)
+        assert_string_equal(err.message, message);
+    assert_true(size == 42);
+}
+
+static void negative_size_is_an_invalid_argument(void **state)
+{
+    (void)state;
+    assert_refused(-1, 0, STATUS_INVALID_ARGUMENT,
+                   "capacity_range: required_bytes -1 and limit_bytes 0 must not be negative");
+    assert_refused(0, -1, STATUS_INVALID_ARGUMENT,
+                   "capacity_range: required_bytes 0 and limit_bytes -1 must not be negative");
+    assert_refused(-5, -6, STATUS_INVALID_ARGUMENT, NULL);
+    assert_refused(INT64_MIN, 1 * GIB, STATUS_INVALID_ARGUMENT, NULL);
+    assert_refused(1 * GIB, INT64_MIN, STATUS_INVALID_ARGUMENT, NULL);
+}
+
+static void range_without_a_possible_size_is_out_of_range(void **state)
+{
+    static const struct {
+        int64_t required;
+        int64_t limit;
+    } cases[] = {
+        {2 * GIB, 1 * GIB},             /* the limit is below */
+        {1 * GIB + 1, 1 * GIB + 511},   /* nothing between that a block device can have */
+        {1 * GIB + 1, 1 * GIB + 1},     /* as exact as it is impossible */
+        {1, 511},                       /* below the unit */
+        {0, 511},                       /* so is the limit alone */
+        {0, 1},                         /* and this */
+        {INT64_MAX, 0},                 /* rounded up it does not fit into the answer */
+        {INT64_MAX - 510, 0},           /* the first of those */
+        {INT64_MAX, INT64_MAX},         /* with a limit */
+        {INT64_MAX - 100, 100 * GIB},   /* both faults */
+        {INT64_MAX - 100, INT64_MAX},   /* no wrap to 0 */
+        {4611686018427387904, 2 * GIB}, /* 2^62 */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
+        assert_refused(cases[i].required, cases[i].limit, STATUS_OUT_OF_RANGE, NULL);
+    assert_refused(2048, 1024, STATUS_OUT_OF_RANGE,
+                   "capacity_range: no multiple of 512 bytes lies between required_bytes 2048 and "
+                   "limit_bytes 1024");
+}
+
+static void existing_size_is_compared_with_the_range(void **state)
+{
+    static const struct {
+        int64_t required;
+        int64_t limit;
+        uint64_t size;
+        bool fits;
+    } cases[] = {
+        {0, 0, 0, true},
+        {0, 0, 1, true},
+        {0, 0, UINT64_MAX, true},
+        {1 * GIB, 0, 1 * GIB, true},
+        {1 * GIB, 0, 1 * GIB - 1, false},
+        {1 * GIB, 0, 2 * GIB, true}, /* Ceph-CSI made it larger than asked for */
+        {3 * GIB / 2, 0, 2 * GIB, true},
+        {3 * GIB / 2, 3 * GIB / 2, 2 * GIB, false},
+        {0, 1 * GIB, 1 * GIB, true},
+        {0, 1 * GIB, 1 * GIB + 1, false},
+        {1 * GIB, 2 * GIB, 1 * GIB, true},
+        {1 * GIB, 2 * GIB, 2 * GIB, true},
+        {1 * GIB, 2 * GIB, 1 * GIB - 512, false},
+        {1 * GIB, 2 * GIB, 2 * GIB + 512, false},
+        {2 * GIB, 1 * GIB, 1 * GIB, false},
+        {2 * GIB, 1 * GIB, 2 * GIB, false},
+        {INT64_MAX, 0, INT64_MAX, true},
+        {INT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        const struct capacity_range range = {cases[i].required, cases[i].limit};
+
+        if (capacity_range_has(&range, cases[i].size) != cases[i].fits)
+            fail_msg("case %zu: expected that it %s", i, cases[i].fits ? "fits" : "does not fit");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(size_is_the_smallest_that_fits),
+        cmocka_unit_test(negative_size_is_an_invalid_argument),
+        cmocka_unit_test(range_without_a_possible_size_is_out_of_range),
+        cmocka_unit_test(existing_size_is_compared_with_the_range),
+    };
+
+    return cmocka_run_group_tests_name("size", tests, NULL, NULL);
+}
