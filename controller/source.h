@@ -30,6 +30,7 @@ _must_check_ int source_clone(struct source *source, struct call *call, struct c
                               const char *name, const struct image_options *options,
                               struct error *err);
 
-/* Removes the cut that an interrupted source_clone() left on the volume. Safe on a zeroed source. */
+/* Removes the cut that an interrupted source_clone() left on the volume. Safe on a zeroed source.
+ */
 _must_check_ int source_remove_cut(struct source *source, struct call *call, const char *name,
                                    struct error *err);

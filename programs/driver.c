@@ -107,16 +107,17 @@ static void driver_init(struct driver *driver, const struct options *options)
     };
 }
 
-static void driver_done(struct driver *driver)
+/* False if something hangs in Ceph and the process can only end by _exit(). */
+static bool driver_done(struct driver *driver)
 {
     rpc_server_free(driver->server);
     tasks_free(driver->tasks);
     purger_free(driver->purger);
     credentials_done(&driver->controller.standing);
-    ceph_free(driver->ceph);
     operations_free(driver->operations);
     config_file_free(driver->config);
     metrics_free(driver->metrics);
+    return ceph_free(driver->ceph);
 }
 
 static int serve(struct driver *driver, const struct options *options, struct error *err)
@@ -163,12 +164,12 @@ int driver_run(const struct options *options, const sigset_t *signals)
     log_info(NULL, "listening on '%s'", options->endpoint);
     sigwait(signals, &signal_number);
     log_info(NULL, "got %s, draining", sigabbrev_np(signal_number));
-    if (!rpc_server_drain(driver.server) || !tasks_stop(driver.tasks, TASKS_STOP_MS)) {
+    if (!rpc_server_drain(driver.server) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
+        !driver_done(&driver)) {
         /* All state is in Ceph: the retry continues the call, the next start the task. */
         log_warn(NULL, "something still waits for Ceph; leaving it");
         _exit(0);
     }
-    driver_done(&driver);
     log_info(NULL, "ended");
     return 0;
 }

@@ -58,6 +58,28 @@ static int pool_missing(const struct ceph_cluster *cluster, const char *what, st
                      what);
 }
 
+void shared_io_ref(struct shared_io *shared)
+{
+    atomic_fetch_add(&shared->refs, 1);
+}
+
+void shared_io_unref(struct shared_io *shared)
+{
+    if (atomic_fetch_sub(&shared->refs, 1) != 1)
+        return;
+    rados_ioctx_destroy(shared->io);
+    free(shared);
+}
+
+static struct shared_io *shared_io_new(rados_ioctx_t io)
+{
+    struct shared_io *shared = xcalloc(1, sizeof(*shared));
+
+    atomic_init(&shared->refs, 1);
+    shared->io = io;
+    return shared;
+}
+
 /* Opens a pool that exists: @io is taken over. */
 static int pool_finish(struct ceph_cluster *cluster, struct call *call, rados_ioctx_t io,
                        const char *rados_namespace, struct ceph_pool **out, struct error *err)
@@ -74,6 +96,7 @@ static int pool_finish(struct ceph_cluster *cluster, struct call *call, rados_io
         free(pool);
         return -1;
     }
+    pool->shared = shared_io_new(io);
     pool->base = (struct ceph_pool){cluster->ops, cluster, rados_ioctx_get_id(io), xstrdup(name),
                                     xstrdup(rados_namespace)};
     rados_ioctx_set_namespace(io, rados_namespace);
@@ -123,7 +146,7 @@ static void pool_close(struct ceph_pool *pool)
 {
     struct real_pool *real = real_pool(pool);
 
-    rados_ioctx_destroy(real->io);
+    shared_io_unref(real->shared);
     admission_leave(real_cluster(pool->cluster)->ceph->admission, &real->place);
     free(real->base.name);
     free(real->base.rados_namespace);
@@ -235,13 +258,15 @@ struct ceph *ceph_new(const struct ceph_options *options)
     return &ceph->base;
 }
 
-void ceph_free(struct ceph *ceph)
+bool ceph_free(struct ceph *ceph)
 {
     struct real_ceph *real = (struct real_ceph *)ceph;
 
-    connections_free(real->connections);
+    if (!connections_free(real->connections))
+        return false;
     admission_free(real->admission);
     free(real);
+    return true;
 }
 
 void ceph_report(struct ceph *ceph,

@@ -1,50 +1,35 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
 #include "common/ceph/ceph_ops.h"
 
 /*
- * The real `struct ceph_ops`, on librados and librbd. Any thread.
+ * Ceph through librados and librbd: the real implementation of ceph_ops.h. Any thread.
  *
- * Ceph's own timeouts count whole seconds; the figures below are rounded up.
+ * Zero fields of the options stand for the defaults.
  */
 struct ceph_options {
-    int64_t connect_timeout_ms; /* one attempt to reach the monitors of a cluster */
-    int64_t mon_op_timeout_ms;  /* one command, one allocation of a snapshot id */
-    int64_t osd_op_timeout_ms;  /* one round trip to an OSD, also inside librbd */
-    int64_t idle_expiry_ms;     /* a connection that nobody uses is closed after this */
-    unsigned pool_workers;      /* calls at work in one pool at once */
-    unsigned pool_waiting;      /* calls that may wait for a place in one pool */
-    size_t max_connections;     /* in use at once, over all clusters and users */
-    const char *ceph_conf;      /* NULL: /etc/ceph/ceph.conf if it can be read. Borrowed */
+    int64_t connect_timeout_ms; /* one attempt to reach the monitors; 30 s */
+    int64_t mon_op_timeout_ms;  /* 30 s */
+    int64_t osd_op_timeout_ms;  /* 30 s */
+    int64_t idle_expiry_ms;     /* of a connection that nobody uses; 10 min */
+    unsigned pool_workers;      /* calls at once in one pool; 40 */
+    unsigned pool_waiting;      /* further calls that may wait for a place; 64 */
+    size_t max_connections;     /* 64 */
+    const char *ceph_conf;      /* NULL: /etc/ceph/ceph.conf, if it is there */
 };
 
-#define CEPH_OPTIONS_DEFAULT                                                                       \
-    {                                                                                              \
-        .connect_timeout_ms = 15000, .mon_op_timeout_ms = 15000, .osd_op_timeout_ms = 30000,       \
-        .idle_expiry_ms = 600000, .pool_workers = 32, .pool_waiting = 64, .max_connections = 64,   \
-    }
-
 struct ceph *ceph_new(const struct ceph_options *options);
+/* Everything opened through it must have been closed. Returns false if an attempt to reach a
+ * cluster is still under way, which librados does not let us end: nothing is freed then, and the
+ * process can only end by _exit(). */
+_must_check_ bool ceph_free(struct ceph *ceph);
 
-/*
- * Closes all connections. Every cluster has been disconnected before. Waits a few seconds for
- * attempts to connect and for operations that their callers have left; what Ceph still has not
- * answered then is left to the end of the process. @ceph may be NULL.
- */
-void ceph_free(struct ceph *ceph);
-
-/* One connection: @message says who is connected whereto, or why not. */
-typedef void (*ceph_report_each)(void *object, const char *cluster_id, bool healthy,
-                                 const char *message, time_t since);
-
-/* For the health report: calls @each for every connection that is in use or was lately. */
-void ceph_report(struct ceph *ceph, ceph_report_each each, void *object);
-
-DEFINE_CLEANUP(struct ceph, ceph_free)
-
-#define _cleanup_ceph_ _cleanup_(ceph_freep)
+/* Tells of each connection whether it is up and, if not, why and since when. */
+void ceph_report(struct ceph *ceph,
+                 void (*each)(void *object, const char *cluster_id, bool healthy,
+                              const char *message, time_t since),
+                 void *object);

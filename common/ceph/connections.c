@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/base64.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
@@ -23,6 +24,7 @@
 #define POLL_MS 100
 #define FIRST_TRY_MS 5000
 #define SWEEP_MS 15000
+#define STOP_MS 1000
 #define DEFAULT_CONF "/etc/ceph/ceph.conf"
 
 enum connection_state { CONNECTION_CONNECTING, CONNECTION_READY, CONNECTION_FAILED };
@@ -313,10 +315,9 @@ struct connections *connections_new(const struct ceph_options *options)
     return connections;
 }
 
-void connections_free(struct connections *connections)
+bool connections_free(struct connections *connections)
 {
-    struct deadline limit =
-        deadline_in_ms(connections->options.connect_timeout_ms + FIRST_TRY_MS + 1000);
+    struct deadline limit = deadline_in_ms(STOP_MS);
     const struct timespec wake = deadline_timespec(limit);
 
     pthread_mutex_lock(&connections->lock);
@@ -327,11 +328,28 @@ void connections_free(struct connections *connections)
     bool ended = connections->threads == 0;
     pthread_mutex_unlock(&connections->lock);
     if (!ended)
-        return; /* an attempt hangs beyond its time-out: the process is about to end anyway */
+        return false;
     free_all(connections->first);
     pthread_cond_destroy(&connections->changed);
     pthread_mutex_destroy(&connections->lock);
     free(connections);
+    return true;
+}
+
+/* True if @key has the form of a Ceph key: base64 of type (1), time of creation, length and that
+ * many bytes. librados prints a key that it cannot read to stderr, so it must not see one. */
+static bool key_is_well_formed(const struct secret *key)
+{
+    enum { TYPE_AES = 1, HEADER = 12 };
+    unsigned char bytes[128];
+    size_t length = 0;
+
+    if (!base64_decode(secret_reveal(key), bytes, sizeof(bytes), &length) || length < HEADER)
+        return false;
+    unsigned type = bytes[0] | bytes[1] << 8;
+    unsigned key_length = bytes[HEADER - 2] | bytes[HEADER - 1] << 8;
+    explicit_bzero(bytes, sizeof(bytes));
+    return type == TYPE_AES && key_length > 0 && length == HEADER + key_length;
 }
 
 /* --- joining ------------------------------------------------------------------------------------
@@ -408,6 +426,12 @@ int connections_join(struct connections *connections, struct call *call,
 {
     struct connection *connection = NULL;
 
+    if (!key_is_well_formed(target->key))
+        return error_set(
+            err, STATUS_UNAUTHENTICATED,
+            "the key of user 'client.%s' for cluster '%s' is not a Ceph key; userKey in "
+            "the Secret must be what 'ceph auth get-key client.%s' prints",
+            target->user, target->cluster_id, target->user);
     pthread_mutex_lock(&connections->lock);
     int result = find_or_start(connections, target, &connection, err);
     if (result == 0) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <rados/librados.h>
+#include <stdatomic.h>
 
 #include "common/ceph/admission.h"
 #include "common/ceph/ceph.h"
@@ -26,14 +27,26 @@ struct real_cluster {
     rados_t rados; /* borrowed from the connection */
 };
 
+/* librados forgets that a read under way needs its ioctx: it is destroyed only when the pool has
+ * been closed and every operation in it has been answered. */
+struct shared_io {
+    atomic_int refs;
+    rados_ioctx_t io;
+};
+
+void shared_io_ref(struct shared_io *shared);
+void shared_io_unref(struct shared_io *shared);
+
 struct real_pool {
     struct ceph_pool base;
-    rados_ioctx_t io;
+    rados_ioctx_t io; /* borrowed from shared */
+    struct shared_io *shared;
     struct place place;
 };
 
 struct connections *connections_new(const struct ceph_options *options);
-void connections_free(struct connections *connections);
+/* False, and nothing is freed, if an attempt is still under way. */
+_must_check_ bool connections_free(struct connections *connections);
 
 /*
  * Joins the connection for @target, making it if need be. One attempt is under way at a time; it

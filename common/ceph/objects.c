@@ -20,6 +20,7 @@
 
 struct operation_in_flight {
     atomic_int refs;
+    struct shared_io *shared;
     pthread_mutex_t lock;
     pthread_cond_t ended;
     bool done;
@@ -33,11 +34,13 @@ struct operation_in_flight {
     rados_completion_t completion;
 };
 
-static struct operation_in_flight *operation_new(void)
+static struct operation_in_flight *operation_new(struct ceph_pool *pool)
 {
     struct operation_in_flight *operation = xcalloc(1, sizeof(*operation));
 
     atomic_init(&operation->refs, 2);
+    operation->shared = real_pool(pool)->shared;
+    shared_io_ref(operation->shared);
     pthread_mutex_init(&operation->lock, NULL);
     pthread_cond_init(&operation->ended, NULL);
     return operation;
@@ -54,6 +57,7 @@ static void operation_unref(struct operation_in_flight *operation)
     if (operation->read)
         rados_release_read_op(operation->read);
     rados_aio_release(operation->completion);
+    shared_io_unref(operation->shared);
     pthread_cond_destroy(&operation->ended);
     pthread_mutex_destroy(&operation->lock);
     free(operation);
@@ -114,7 +118,7 @@ int object_exec(struct ceph_pool *pool, struct call *call, const char *object, c
                 const void *input, size_t input_length, char *output, size_t limit, size_t *length,
                 struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
 
     assert(limit <= EXEC_LIMIT);
     rados_aio_create_completion2(operation, on_complete, &operation->completion);
@@ -165,7 +169,7 @@ static int take_entries(struct operation_in_flight *operation, const struct ceph
 static int omap_get(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
                     char **value, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
     _cleanup_strmap_ struct strmap entries = {0};
     const size_t key_length = strlen(key);
 
@@ -190,7 +194,7 @@ static int omap_list(struct ceph_pool *pool, struct call *call, const char *obje
                      const char *after, const char *prefix, struct strmap *entries, bool *more,
                      struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
 
     operation->read = rados_create_read_op();
     rados_read_op_omap_get_vals2(operation->read, after, prefix, LIST_MAX, &operation->iterator,
@@ -232,7 +236,7 @@ static void add_compare(struct operation_in_flight *operation, const char *key, 
 static int omap_add(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
                     const char *value, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
     const struct strmap_entry entry = {(char *)(uintptr_t)key, (char *)(uintptr_t)value};
     const struct strmap entries = {(struct strmap_entry *)(uintptr_t)&entry, 1};
 
@@ -254,7 +258,7 @@ static int omap_add(struct ceph_pool *pool, struct call *call, const char *objec
 static int omap_set(struct ceph_pool *pool, struct call *call, const char *object,
                     const struct strmap *entries, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
 
     operation->write = rados_create_write_op();
     rados_write_op_assert_exists(operation->write);
@@ -269,7 +273,7 @@ static int omap_remove_if(struct ceph_pool *pool, struct call *call, const char 
                           const char *key, const char *expected, const struct strmap *added,
                           bool *removed, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
     const size_t key_length = strlen(key);
 
     operation->write = rados_create_write_op();
@@ -289,7 +293,7 @@ static int omap_remove_if(struct ceph_pool *pool, struct call *call, const char 
 static int object_create(struct ceph_pool *pool, struct call *call, const char *object,
                          const struct strmap *entries, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
 
     operation->write = rados_create_write_op();
     rados_write_op_create(operation->write, LIBRADOS_CREATE_EXCLUSIVE, NULL);
@@ -303,7 +307,7 @@ static int object_create(struct ceph_pool *pool, struct call *call, const char *
 static int object_remove(struct ceph_pool *pool, struct call *call, const char *object,
                          struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new();
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
 
     operation->write = rados_create_write_op();
     rados_write_op_remove(operation->write);

@@ -134,6 +134,8 @@ static bool read_content(struct span *in, struct wire_field *field)
         if (!read_varint(in, 5, &length))
             return false;
         break;
+    default:
+        return false;
     }
     if (length > span_length(*in))
         return false;
@@ -310,7 +312,7 @@ static int check_message(struct walk *walk, const struct level *level, struct sp
     if (level->depth > walk->limits->depth)
         return reject_size(walk, NULL, level->depth, walk->limits->depth, "levels of nesting");
     while (in.at < in.end) {
-        struct wire_field wire = {0};
+        struct wire_field wire = {.content = in};
 
         if (read_field(walk, level, &in, &wire) < 0)
             return -1;
@@ -329,8 +331,10 @@ int message_check(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, 
         .root = type, .limits = limits ? limits : &MESSAGE_LIMITS_DEFAULT, .err = err};
     const struct level level = {.type = type, .depth = 1};
 
-    if (length == 0)
-        bytes = (const uint8_t *)""; /* NULL is fine then, but not for arithmetic */
+    if (!bytes || length == 0) { /* no arithmetic on NULL, which an empty message may have */
+        bytes = (const uint8_t *)"";
+        length = 0;
+    }
     if (length > walk.limits->total_bytes)
         return reject_size(&walk, NULL, length, walk.limits->total_bytes, "bytes");
     return check_message(&walk, &level, (struct span){bytes, bytes + length});

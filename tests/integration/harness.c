@@ -361,3 +361,18 @@ char *harness_pool_contents(const char *pool)
     }
     return text_take(&out);
 }
+
+void harness_assert_pool_empties(const char *pool)
+{
+    struct deadline deadline = deadline_in_ms(20000);
+    char *contents = harness_pool_contents(pool);
+
+    while (contents[0] && !deadline_has_passed(deadline)) {
+        usleep(100000);
+        free(contents);
+        contents = harness_pool_contents(pool);
+    }
+    if (contents[0])
+        fail_msg("left in the pool:\n%s", contents);
+    free(contents);
+}

@@ -73,3 +73,6 @@ int harness_delete_volume(struct driver_process *driver, const char *handle, str
 /* Everything there is in a pool, as lines of text: objects, omap keys and values of the journal,
  * images, trash. Caller frees. "" means empty. */
 char *harness_pool_contents(const char *pool);
+
+/* Fails unless the pool is empty within 20 s: data of deleted volumes goes in the background. */
+void harness_assert_pool_empties(const char *pool);

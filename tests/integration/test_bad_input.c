@@ -115,10 +115,10 @@ static void refused_requests_say_why(void **state)
           .request = "{\"volume_id\":\"fake-vol-id\"," CAPABILITY "}"},
          STATUS_NOT_FOUND,
          "'fake-vol-id' is not a handle of this driver"},
-        {"a service that this process does not have",
-         {.method = "ListVolumes", .request = "{}"},
+        {"a method that the driver does not have",
+         {.method = "GetCapacity", .request = "{}"},
          STATUS_UNIMPLEMENTED,
-         "ListVolumes"},
+         "GetCapacity"},
     };
 
     (void)state;
@@ -224,33 +224,50 @@ static void config_that_never_was_good_asks_for_a_retry(void **state)
     harness_done(&lost);
 }
 
-/* Sends bytes that our own encoder would refuse to make. */
-static int call_with_name(const char *name, size_t padding, struct error *err)
+static int create_with(const ProtobufCMessage *request, struct error *err)
 {
-    Csi__V1__CreateVolumeRequest request = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
-    Csi__V1__CreateVolumeRequest__ParametersEntry entry =
-        CSI__V1__CREATE_VOLUME_REQUEST__PARAMETERS_ENTRY__INIT;
-    Csi__V1__CreateVolumeRequest__ParametersEntry *entries[] = {&entry};
-    _cleanup_free_ char *name_copy = xstrdup(name);
-    _cleanup_free_ char *value = xcalloc(padding + 1, 1);
-    char key[] = "padding";
-    ProtobufCMessage *reply = NULL;
+    _cleanup_(message_freep) ProtobufCMessage *reply = NULL;
 
-    memset(value, 'x', padding);
-    entry.key = key;
-    entry.value = value;
-    request.name = name_copy;
-    request.parameters = entries;
-    request.n_parameters = 1;
-    int result = rpc_client_call(driver.client,
-                                 &(struct rpc_request){
-                                     .path = "/csi.v1.Controller/CreateVolume",
-                                     .message = &request.base,
-                                     .response = &csi__v1__create_volume_response__descriptor,
-                                     .deadline = deadline_in_ms(10000),
-                                 },
-                                 &reply, err);
-    message_free(reply);
+    return rpc_client_call(driver.client,
+                           &(struct rpc_request){
+                               .path = "/csi.v1.Controller/CreateVolume",
+                               .message = request,
+                               .response = &csi__v1__create_volume_response__descriptor,
+                               .deadline = deadline_in_ms(10000),
+                           },
+                           &reply, err);
+}
+
+/* A request with one parameter of @length bytes. */
+static int create_padded(size_t length, struct error *err)
+{
+    Csi__V1__CreateVolumeRequest *request =
+        message_new(&csi__v1__create_volume_request__descriptor);
+    Csi__V1__CreateVolumeRequest__ParametersEntry *entry =
+        message_new(&csi__v1__create_volume_request__parameters_entry__descriptor);
+
+    entry->key = xstrdup("padding");
+    entry->value = xcalloc(length + 1, 1);
+    memset(entry->value, 'x', length);
+    request->name = xstrdup("x");
+    request->parameters = xcalloc(1, sizeof(*request->parameters));
+    request->parameters[request->n_parameters++] = entry;
+    int result = create_with(&request->base, err);
+    message_free(&request->base);
+    return result;
+}
+
+/* A request whose name is these bytes. On the wire a string is the same as bytes, so a message that
+ * has bytes as its field 1 can say what a string could not. */
+static int create_named(const char *bytes, size_t length, struct error *err)
+{
+    Google__Protobuf__BytesValue *request = message_new(&google__protobuf__bytes_value__descriptor);
+
+    request->value.data = xmalloc(length);
+    request->value.len = length;
+    memcpy(request->value.data, bytes, length);
+    int result = create_with(&request->base, err);
+    message_free(&request->base);
     return result;
 }
 
@@ -259,23 +276,35 @@ static void oversized_message_is_refused(void **state)
     _cleanup_error_ struct error err = {0};
 
     (void)state;
-    assert_int_equal(call_with_name("x", 5 * 1024 * 1024, &err), -1);
+    assert_int_equal(create_padded(5 * 1024 * 1024, &err), -1);
     assert_int_equal(err.status, STATUS_RESOURCE_EXHAUSTED);
     error_clear(&err);
-    assert_int_equal(call_with_name("x", 300 * 1024, &err), -1);
+    assert_int_equal(create_padded(300 * 1024, &err), -1);
     assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "parameters"));
 }
 
-static void invalid_utf8_is_refused_with_the_field(void **state)
+static void invalid_text_is_refused_with_the_field(void **state)
 {
-    _cleanup_error_ struct error err = {0};
+    static const struct {
+        const char *bytes;
+        size_t length;
+        const char *message;
+    } cases[] = {
+        {"pvc-\xff", 5, "name: is not valid UTF-8"},
+        {"pvc-\0hidden", 11, "name: contains a NUL byte"},
+        {"\xed\xa0\x80", 3, "name: is not valid UTF-8"},
+    };
 
     (void)state;
-    assert_int_equal(call_with_name("pvc-\xff", 1, &err), -1);
-    assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
-    assert_non_null(strstr(err.message, "name"));
-    assert_non_null(strstr(err.message, "UTF-8"));
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_error_ struct error err = {0};
+
+        assert_int_equal(create_named(cases[i].bytes, cases[i].length, &err), -1);
+        assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+        if (!strstr(err.message, cases[i].message))
+            fail_msg("%s", err.message);
+    }
 }
 
 static void no_secret_reaches_the_log(void **state)
@@ -304,7 +333,7 @@ int main(void)
         cmocka_unit_test(broken_config_keeps_the_last_good_one_and_is_reported),
         cmocka_unit_test(config_that_never_was_good_asks_for_a_retry),
         cmocka_unit_test(oversized_message_is_refused),
-        cmocka_unit_test(invalid_utf8_is_refused_with_the_field),
+        cmocka_unit_test(invalid_text_is_refused_with_the_field),
         cmocka_unit_test(no_secret_reaches_the_log),
     };
 

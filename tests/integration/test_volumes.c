@@ -36,13 +36,6 @@ static int stop_driver(void **state)
     return 0;
 }
 
-static void assert_pool_is_empty(const char *pool)
-{
-    _cleanup_free_ char *contents = harness_pool_contents(pool);
-
-    assert_string_equal(contents, "");
-}
-
 static void created_volume_is_an_image_in_its_pool(void **state)
 {
     _cleanup_error_ struct error err = {0};
@@ -58,7 +51,7 @@ static void created_volume_is_an_image_in_its_pool(void **state)
     assert_non_null(strstr(contents, object));
     assert_non_null(strstr(contents, "key zone-b//csi.volumes.default csi.volume.pvc-1\n"));
     assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
-    assert_pool_is_empty("zone-b");
+    harness_assert_pool_empties("zone-b");
 }
 
 static void same_request_twice_is_one_volume(void **state)
@@ -71,7 +64,7 @@ static void same_request_twice_is_one_volume(void **state)
     assert_string_equal(first, second);
     assert_int_equal(harness_delete_volume(&driver, first, &err), 0);
     assert_int_equal(harness_delete_volume(&driver, first, &err), 0);
-    assert_pool_is_empty("common");
+    harness_assert_pool_empties("common");
 }
 
 static void same_name_with_another_size_already_exists(void **state)
@@ -180,17 +173,17 @@ static size_t join_callers(struct caller *callers)
     return answered;
 }
 
-static void sigterm_amid_creates_loses_nothing(void **state)
+/* Ends the driver amid 50 creations, starts it again and repeats them. */
+static void check_sigterm(void)
 {
     struct caller callers[CALLERS] = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     start_callers(callers);
-    usleep(60000); /* some are done, some run, some wait for a worker */
+    usleep(40000); /* some are done, some run, some wait for a worker */
     assert_int_equal(harness_stop(&driver, SIGTERM, 30000), 0);
     size_t answered = join_callers(callers);
-    print_message("%zu of %d calls were answered before the end\n", answered, CALLERS);
+    print_message("note: %zu of %d calls were answered before the end\n", answered, CALLERS);
     harness_start(&driver, NULL);
     for (size_t i = 0; i < CALLERS; i++) {
         _cleanup_free_ char *handle =
@@ -203,7 +196,21 @@ static void sigterm_amid_creates_loses_nothing(void **state)
         free(callers[i].handle);
         error_clear(&callers[i].err);
     }
-    assert_pool_is_empty("zone-c");
+    harness_assert_pool_empties("zone-c");
+}
+
+static void sigterm_amid_creates_lets_them_end(void **state)
+{
+    (void)state;
+    check_sigterm();
+}
+
+static void creates_cut_by_a_short_drain_are_continued(void **state)
+{
+    (void)state;
+    assert_int_equal(harness_stop(&driver, SIGTERM, 30000), 0);
+    harness_start(&driver, (const char *[]){"--draintimeout=1ms", NULL});
+    check_sigterm();
 }
 
 static void two_calls_for_one_name_at_once_make_one_volume(void **state)
@@ -232,7 +239,7 @@ static void two_calls_for_one_name_at_once_make_one_volume(void **state)
     assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(callers); i++)
         free(callers[i].handle);
-    assert_pool_is_empty("zone-c");
+    harness_assert_pool_empties("zone-c");
 }
 
 int main(void)
@@ -244,7 +251,8 @@ int main(void)
         cmocka_unit_test(response_has_exact_size_and_context),
         cmocka_unit_test(existing_volume_is_confirmed_and_missing_one_not_found),
         cmocka_unit_test(two_calls_for_one_name_at_once_make_one_volume),
-        cmocka_unit_test(sigterm_amid_creates_loses_nothing),
+        cmocka_unit_test(sigterm_amid_creates_lets_them_end),
+        cmocka_unit_test(creates_cut_by_a_short_drain_are_continued),
     };
 
     return cmocka_run_group_tests_name("volumes", tests, start_driver, stop_driver);

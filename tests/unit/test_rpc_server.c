@@ -72,8 +72,8 @@ static void long_message_is_cut_between_characters(void **state)
     _cleanup_free_ char *text = xcalloc(1, 20001);
     _cleanup_error_ struct error err = {0};
 
-    for (size_t i = 0; i + 1 < 20000; i += 2)
-        memcpy(text + i, "ä", 2);
+    for (size_t i = 0; i < 20000; i++)
+        text[i] = "ä"[i % 2];
     assert_fails(fixture_create(fixture->client, "fail", text, deadline_never(), NULL, &err), &err,
                  STATUS_ALREADY_EXISTS, NULL);
     assert_int_equal(strlen(err.message), 1364); /* of 4096 bytes, three for each of these */
@@ -343,7 +343,7 @@ static void many_threads_call_at_once(void **state)
     }
     int64_t ms = clock_monotonic_ms() - start;
     print_message("%d calls in %lld ms, %lld/s\n", LOAD_THREADS * LOAD_CALLS, (long long)ms,
-                  LOAD_THREADS * LOAD_CALLS * 1000LL / (long long)(ms + 1));
+                  1000LL * LOAD_THREADS * LOAD_CALLS / (long long)(ms + 1));
 }
 
 static void client_without_server_is_unavailable(void **state)

@@ -54,7 +54,7 @@ static void jobs_run_in_order(void **state)
     struct worker_job first = {.run = wait_at_gate};
     struct numbered_job jobs[10];
     _cleanup_error_ struct error err = {0};
-    int order[10];
+    int order[10] = {0};
     int count = 0;
 
     (void)state;
