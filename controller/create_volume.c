@@ -38,9 +38,9 @@ struct creation {
     struct string_list metadata_removed;
     uint64_t size_bytes;
     struct journal journal;
-    struct session *session;
-    struct ceph_pool *directory; /* where the request name is */
-    struct ceph_pool *pool;      /* where the image is: the directory's or other_pool */
+    struct session session;
+    struct ceph_pool *directory; /* where the request name is: the class's pool */
+    struct ceph_pool *pool;      /* where the image is: the directory's or other_pool; borrowed */
     struct ceph_pool *other_pool;
     struct journal_entry entry;
     struct source source;
@@ -118,7 +118,7 @@ static int open_source(struct creation *creation, struct error *err)
 /* The name leads to a volume that an earlier class put into another pool: continue there. */
 static int follow_to_pool(struct creation *creation, int64_t pool_id, struct error *err)
 {
-    struct ceph_cluster *cluster = creation->session->cluster;
+    struct ceph_cluster *cluster = creation->session.cluster;
 
     if (pool_id == creation->pool->id)
         return 0;
@@ -378,35 +378,35 @@ static int create_in_pool(struct creation *creation, struct volume *volume, stru
 
 static int create(struct creation *creation, struct volume *volume, struct error *err)
 {
-    _cleanup_session_ struct session session = {0};
-    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+    const struct rbd_parameters *parameters = &creation->parameters;
+    struct session *session = &creation->session;
 
     if (session_open(creation->controller->ceph, creation->controller->config, creation->call,
-                     creation->parameters.cluster_id, &creation->request->credentials, &session,
-                     err) < 0)
+                     parameters->cluster_id, &creation->request->credentials, session, err) < 0)
         return -1;
-    if (session.cluster->ops->pool_open(session.cluster, creation->call, creation->parameters.pool,
-                                        session_rbd_namespace(&session), &pool, err) < 0) {
+    const struct ceph_ops *ops = session->cluster->ops;
+    if (ops->pool_open(session->cluster, creation->call, parameters->pool,
+                       session_rbd_namespace(session), &creation->directory, err) < 0) {
         if (err->status ==
             STATUS_NOT_FOUND) /* the class's fault: the volume could not be missing */
             error_recode(err, STATUS_INVALID_ARGUMENT);
         return -1;
     }
-    creation->session = &session;
-    creation->directory = pool;
-    creation->pool = pool;
-    purge_resume(creation->controller, creation->parameters.cluster_id,
-                 &creation->request->credentials, pool);
-    int result = create_in_pool(creation, volume, err);
-    if (creation->other_pool)
-        ceph_pool_close(creation->other_pool);
-    return result;
+    creation->pool = creation->directory;
+    purge_resume(creation->controller, parameters->cluster_id, &creation->request->credentials,
+                 creation->directory);
+    return create_in_pool(creation, volume, err);
 }
 
 static void creation_done(struct creation *creation)
 {
     if (creation->source_is_open)
         source_done(&creation->source);
+    if (creation->other_pool)
+        ceph_pool_close(creation->other_pool);
+    if (creation->directory)
+        ceph_pool_close(creation->directory);
+    session_close(&creation->session);
     journal_entry_done(&creation->entry);
     strmap_done(&creation->metadata);
     string_list_done(&creation->metadata_removed);

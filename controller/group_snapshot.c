@@ -54,7 +54,8 @@ static void sort_members(const struct string_list *members, struct string_list *
     for (size_t i = 0; i < members->count; i++)
         if (!string_list_has(sorted, members->items[i]))
             string_list_add(sorted, members->items[i]);
-    qsort(sorted->items, sorted->count, sizeof(char *), compare_names);
+    if (sorted->count > 1)
+        qsort(sorted->items, sorted->count, sizeof(char *), compare_names);
 }
 
 static char *join(const struct string_list *names)

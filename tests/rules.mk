@@ -81,7 +81,7 @@ lint: lint-format lint-layers lint-shell lint-cppcheck lint-tidy lint-clang ## a
 
 .PHONY: lint-format
 lint-format:
-	clang-format --dry-run -Werror $(C_FILES)
+	$(Q)clang-format --dry-run -Werror $(C_FILES)
 
 .PHONY: lint-layers
 lint-layers:
@@ -93,7 +93,7 @@ lint-shell:
 
 .PHONY: lint-cppcheck
 lint-cppcheck: $(PROTO_HEADERS)
-	cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --language=c -j2 \
+	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --std=c11 --language=c -j2 \
 		--enable=warning,portability,performance --suppressions-list=tests/lint/cppcheck.txt \
 		$(CPPFLAGS) -i $(BUILD) $(LINT_SOURCES)
 

@@ -398,33 +398,32 @@ static int wait_for(struct connection *connection, struct call *call, struct err
     return connection->state == CONNECTION_READY ? 0 : refuse(connection, err);
 }
 
-/* Finds or makes the connection. Lock held. */
-static int find_or_start(struct connections *connections, const struct ceph_target *target,
-                         struct connection **found, struct error *err)
+/* Finds or makes the connection; NULL if there are too many. Lock held. */
+static struct connection *find_or_start(struct connections *connections,
+                                        const struct ceph_target *target, struct error *err)
 {
     struct connection *connection = connections->first;
 
     while (connection && !matches(connection, target))
         connection = connection->next;
     if (!connection && connections->count >= connections->options.max_connections)
-        return error_set(err, STATUS_UNAVAILABLE,
-                         "there are %zu connections, and no more are made; are there so many "
-                         "clusters and users? Retry later",
-                         connections->count);
-    if (!connection)
+        error_set(err, STATUS_UNAVAILABLE,
+                  "there are %zu connections, and no more are made; are there so many clusters and "
+                  "users? Retry later",
+                  connections->count);
+    else if (!connection)
         connection = connection_new(connections, target);
     else if (connection->state == CONNECTION_FAILED &&
              clock_monotonic_ms() - connection->changed_ms > FAILURE_KEPT_MS)
         start_attempt(connection);
-    *found = connection;
-    return 0;
+    return connection;
 }
 
 int connections_join(struct connections *connections, struct call *call,
                      const struct ceph_target *target, struct connection **joined, rados_t *rados,
                      struct error *err)
 {
-    struct connection *connection = NULL;
+    int result = -1;
 
     if (!key_is_well_formed(target->key))
         return error_set(
@@ -433,11 +432,10 @@ int connections_join(struct connections *connections, struct call *call,
             "the Secret must be what 'ceph auth get-key client.%s' prints",
             target->user, target->cluster_id, target->user);
     pthread_mutex_lock(&connections->lock);
-    int result = find_or_start(connections, target, &connection, err);
-    if (result == 0) {
+    struct connection *connection = find_or_start(connections, target, err);
+    if (connection) {
         connection->refs++; /* also while waiting, so that the sweeper leaves it alone */
-        if (connection->state != CONNECTION_READY)
-            result = wait_for(connection, call, err);
+        result = connection->state == CONNECTION_READY ? 0 : wait_for(connection, call, err);
         if (result < 0)
             connection->refs--;
         connection->used_ms = clock_monotonic_ms();
