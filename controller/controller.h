@@ -33,9 +33,11 @@ struct controller {
     struct operations *operations;
     struct tasks *tasks;
     struct purger *purger;
-    const char *instance_id;  /* --instanceid */
-    const char *cluster_name; /* --clustername; "" if not given */
-    bool set_metadata;        /* --setmetadata */
+    struct uuid_text process_id; /* of this life of the driver */
+    const char *mapping_path;    /* --clustermapping; NULL: none */
+    const char *instance_id;     /* --instanceid */
+    const char *cluster_name;    /* --clustername; "" if not given */
+    bool set_metadata;           /* --setmetadata */
     struct clone_limits limits;
     struct credentials standing; /* for calls that carry no secrets; unset if none is configured */
 };

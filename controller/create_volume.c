@@ -13,6 +13,7 @@
  */
 #include "controller/controller.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
@@ -42,6 +43,8 @@ struct creation {
     struct ceph_pool *directory; /* where the request name is: the class's pool */
     struct ceph_pool *pool;      /* where the image is: the directory's or other_pool; borrowed */
     struct ceph_pool *other_pool;
+    struct ceph_pool *attributes; /* where the uuid's attributes are: the image's pool, or the
+                                     directory's for Ceph-CSI 3.0 to 3.10; borrowed */
     struct journal_entry entry;
     struct source source;
     bool source_is_open;
@@ -156,6 +159,8 @@ static int read_entry(struct creation *creation, const struct uuid_text *uuid, b
                       struct error *err)
 {
     struct journal_entry *entry = &creation->entry;
+    struct journal_entry split = {0};
+    bool is_split = false;
 
     if (journal_read(&creation->journal, creation->call, creation->pool, uuid, entry, found, err) <
         0)
@@ -163,17 +168,26 @@ static int read_entry(struct creation *creation, const struct uuid_text *uuid, b
     if (!*found || entry->request_name || creation->pool == creation->directory)
         return 0;
     /* Ceph-CSI 3.0 to 3.10 wrote the attributes beside the directory */
-    journal_entry_done(entry);
-    return journal_read(&creation->journal, creation->call, creation->directory, uuid, entry, found,
-                        err);
+    if (journal_read(&creation->journal, creation->call, creation->directory, uuid, &split,
+                     &is_split, err) < 0)
+        return -1;
+    if (is_split) {
+        journal_entry_done(entry);
+        *entry = split;
+        creation->attributes = creation->directory;
+    }
+    return 0;
 }
 
-static int record(struct creation *creation, const struct uuid_text *uuid, struct error *err)
+/* Writes the entry; @is_empty says that its object is there without attributes. */
+static int record(struct creation *creation, const struct uuid_text *uuid, bool is_empty,
+                  struct error *err)
 {
     struct journal_entry *entry = &creation->entry;
 
     if (open_source(creation, err) < 0)
         return -1;
+    journal_entry_done(entry);
     *entry = (struct journal_entry){
         .uuid = *uuid,
         .request_name = xstrdup(creation->request->name),
@@ -182,6 +196,9 @@ static int record(struct creation *creation, const struct uuid_text *uuid, struc
         .journal_pool_id = creation->directory->id,
     };
     fingerprint_write(creation->request, creation->size_bytes, &entry->extra);
+    image_mark_begun(creation->controller, &entry->extra);
+    if (is_empty)
+        return journal_fill(&creation->journal, creation->call, creation->attributes, entry, err);
     if (journal_write(&creation->journal, creation->call, creation->pool, entry, err) == 0)
         return 0;
     if (err->status != STATUS_ALREADY_EXISTS)
@@ -199,11 +216,13 @@ static int reserve(struct creation *creation, struct error *err)
     if (claim(creation, &ref, err) < 0)
         return -1;
     creation->entry.uuid = ref.uuid;
+    creation->attributes = creation->pool;
     if (!creation->fresh && read_entry(creation, &ref.uuid, &found, err) < 0)
         return -1;
-    if (!found)
-        return record(creation, &ref.uuid, err);
-    if (fingerprint_check(creation->request, &creation->entry.extra, err) < 0)
+    if (!found || !creation->entry.request_name)
+        return record(creation, &ref.uuid, found, err);
+    if (journal_check_name(&creation->entry, creation->request->name, err) < 0 ||
+        fingerprint_check(creation->request, &creation->entry.extra, err) < 0)
         return -1;
     uint64_t recorded = fingerprint_size(&creation->entry.extra);
     if (recorded)
@@ -214,6 +233,27 @@ static int reserve(struct creation *creation, struct error *err)
 /* --- the image ----------------------------------------------------------------------------------
  */
 
+/* The image is the one that the journal knows as complete. */
+static bool is_committed(const struct creation *creation, const char *image_id)
+{
+    const char *recorded = creation->entry.image_id;
+
+    return recorded && strcmp(recorded, image_id) == 0;
+}
+
+/* A deletion, or an undoing, that was cut left an image of this name in the trash. Its data are
+ * queued before the name is used again, because nothing would lead to them afterwards. */
+static int forget_trashed(struct creation *creation, struct error *err)
+{
+    _cleanup_strmap_ struct strmap queued = {0};
+
+    if (image_queue_trashed(creation->pool, creation->call, creation->entry.image_name, &queued,
+                            err) < 0)
+        return -1;
+    return purge_queue(creation->controller, creation->call, creation->parameters.cluster_id,
+                       &creation->request->credentials, creation->directory, &queued, err);
+}
+
 static int make_image(struct creation *creation, struct error *err)
 {
     struct ceph_pool *pool = creation->pool;
@@ -221,6 +261,8 @@ static int make_image(struct creation *creation, struct error *err)
     const struct image_options *options = &creation->parameters.image;
 
     if (open_source(creation, err) < 0)
+        return -1;
+    if (!creation->fresh && forget_trashed(creation, err) < 0)
         return -1;
     if (creation->request->source_kind != SOURCE_NONE)
         return source_clone(&creation->source, creation->call, pool, name, options, err);
@@ -239,7 +281,9 @@ static int settle_size(struct creation *creation, const char *image_id, struct e
     struct ceph_pool *pool = creation->pool;
     const struct capacity_range *range = &creation->request->range;
     bool is_clone = creation->request->source_kind != SOURCE_NONE;
-    bool is_done = creation->entry.image_id != NULL;
+    /* Ceph-CSI notes the id of a clone before it grows it */
+    bool is_done =
+        is_committed(creation, image_id) && fingerprint_is_present(&creation->entry.extra);
     uint64_t size = 0;
 
     if (creation->fresh && !is_clone)
@@ -263,16 +307,42 @@ static int settle_size(struct creation *creation, const char *image_id, struct e
     return 0;
 }
 
-/* An earlier try made the clone but may not have come to removing its cut from the source. */
-static int remove_cut(struct creation *creation, struct error *err)
+/* The image is there, but an earlier try did not come to its end: is it whole? If not, it is made
+ * again. If it is, its cut may still be on the source. */
+static int settle_begun(struct creation *creation, bool *usable, struct error *err)
 {
-    if (open_source(creation, err) == 0)
-        return source_remove_cut(&creation->source, creation->call, creation->entry.image_name,
-                                 err);
-    if (err->status != STATUS_NOT_FOUND)
+    struct begun_image image = {
+        creation->pool, creation->entry.image_name, &creation->entry.extra, NULL, NULL, NULL};
+    bool is_clone = creation->request->source_kind != SOURCE_NONE;
+    bool source_is_gone = false;
+
+    if (open_source(creation, err) < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return -1;
+        error_clear(err); /* and the cut with it */
+        source_is_gone = true;
+    }
+    if (is_clone && !source_is_gone) {
+        image.parent_pool = creation->source.located.pool;
+        image.parent = creation->source.image;
+        image.snapshot = creation->source.kind == SOURCE_SNAPSHOT ? creation->source.image
+                                                                  : creation->entry.image_name;
+    }
+    if (image_settle(creation->controller, creation->call, &image, usable, err) < 0)
         return -1;
-    error_clear(err); /* the source is gone, and the cut with it */
-    return 0;
+    if (!*usable || !is_clone || source_is_gone)
+        return 0;
+    return source_remove_cut(&creation->source, creation->call, creation->entry.image_name, err);
+}
+
+/* Ceph-CSI clones a volume through an intermediate image, for which it cuts the source as well. */
+static int remove_foreign_cut(struct creation *creation, struct error *err)
+{
+    _cleanup_free_ char *cut = xasprintf("%s-temp", creation->entry.image_name);
+
+    if (creation->fresh || fingerprint_is_present(&creation->entry.extra))
+        return 0;
+    return source_remove_cut(&creation->source, creation->call, cut, err);
 }
 
 static int commit(struct creation *creation, const char *image_id, struct error *err)
@@ -280,13 +350,14 @@ static int commit(struct creation *creation, const char *image_id, struct error 
     struct journal_entry *entry = &creation->entry;
     bool is_clone = creation->request->source_kind != SOURCE_NONE;
 
-    if (entry->image_id && strcmp(entry->image_id, image_id) == 0)
+    if (is_committed(creation, image_id))
         return 0;
-    if (metadata_apply(creation->pool, creation->call, entry->image_name, is_clone,
+    if (remove_foreign_cut(creation, err) < 0 ||
+        metadata_apply(creation->pool, creation->call, entry->image_name, is_clone,
                        &creation->metadata, NULL, err) < 0)
         return -1;
-    return journal_set_image_id(&creation->journal, creation->call, creation->pool, &entry->uuid,
-                                image_id, err);
+    return journal_set_image_id(&creation->journal, creation->call, creation->attributes,
+                                &entry->uuid, image_id, err);
 }
 
 /* Sees to it that the image exists, is what was asked for, and that the journal says so. */
@@ -296,15 +367,19 @@ static int complete(struct creation *creation, struct error *err)
     const char *name = creation->entry.image_name;
     _cleanup_free_ char *image_id = NULL;
 
+    bool usable = true;
+
     if (!creation->fresh && image_find(pool, creation->call, name, &image_id, err) < 0)
         return -1;
-    if (!image_id) {
-        if (make_image(creation, err) < 0 ||
-            pool->ops->image_get_id(pool, creation->call, name, &image_id, err) < 0)
-            return -1;
-    } else if (!creation->entry.image_id && remove_cut(creation, err) < 0) {
+    if (image_id && !is_committed(creation, image_id) && settle_begun(creation, &usable, err) < 0)
         return -1;
+    if (!usable) {
+        free(image_id);
+        image_id = NULL;
     }
+    if (!image_id && (make_image(creation, err) < 0 ||
+                      pool->ops->image_get_id(pool, creation->call, name, &image_id, err) < 0))
+        return -1;
     if (settle_size(creation, image_id, err) < 0)
         return -1;
     return commit(creation, image_id, err);

@@ -6,8 +6,10 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "controller/controller.h"
+#include "controller/fingerprint.h"
 #include "controller/images.h"
 #include "controller/lookup.h"
+#include "controller/migrated.h"
 #include "controller/purge.h"
 
 static int discard(const struct controller *controller, struct call *call, struct located *located,
@@ -18,12 +20,14 @@ static int discard(const struct controller *controller, struct call *call, struc
     /* Ceph-CSI clones a volume through an image of this name, which lives as long as the clone */
     _cleanup_free_ char *intermediate = xasprintf("%s-temp", entry->image_name);
 
-    if (image_discard(located->pool, call, entry->image_name, entry->image_id, &queued, err) < 0)
+    if (image_discard(located->pool, call, entry->image_name, NULL, &queued, err) < 0)
         return -1;
     _cleanup_free_ char *intermediate_id = NULL;
     if (image_find(located->pool, call, intermediate, &intermediate_id, err) < 0)
         return -1;
-    if (intermediate_id &&
+    /* it went first, so that a deletion cut there left it in the trash */
+    bool may_be_trashed = !fingerprint_is_present(&entry->extra);
+    if ((intermediate_id || may_be_trashed) &&
         image_discard(located->pool, call, intermediate, intermediate_id, &queued, err) < 0)
         return -1;
     int result = located_release(located, call, &queued, err);
@@ -46,6 +50,28 @@ static int delete_located(const struct controller *controller, struct call *call
     return discard(controller, call, located, credentials, err);
 }
 
+/* What cannot be found is gone, or was never ours: the spec asks for success. */
+static int settle_missing(struct call *call, const char *handle, struct error *err)
+{
+    if (err->status != STATUS_NOT_FOUND)
+        return error_wrap(err, "delete volume '%s'", handle);
+    log_v(2, call, "nothing to delete: %s", err->message);
+    error_clear(err);
+    return 0;
+}
+
+static int delete_migrated(const struct controller *controller, struct call *call,
+                           const struct handle_request *request, struct error *err)
+{
+    _cleanup_migrated_ struct migrated migrated = {0};
+
+    if (migrated_open(controller, call, request->handle, &request->credentials, &migrated, err) < 0)
+        return settle_missing(call, request->handle, err);
+    if (migrated_delete(controller, call, &migrated, &request->credentials, err) < 0)
+        return error_wrap(err, "delete volume '%s'", request->handle);
+    return 0;
+}
+
 int controller_delete_volume(const struct controller *controller, struct call *call,
                              const struct handle_request *request, struct error *err)
 {
@@ -57,14 +83,11 @@ int controller_delete_volume(const struct controller *controller, struct call *c
     _cleanup_free_ char *key = xasprintf("volume:%s", request->handle);
     if (operation_begin(controller->operations, key, call, &operation, err) < 0)
         return -1;
+    if (migrated_id_is(request->handle))
+        return delete_migrated(controller, call, request, err);
     if (locate(controller, call, JOURNAL_VOLUME, request->handle, &request->credentials, &located,
-               err) < 0) {
-        if (err->status != STATUS_NOT_FOUND)
-            return error_wrap(err, "delete volume '%s'", request->handle);
-        log_v(2, call, "nothing to delete: %s", err->message);
-        error_clear(err); /* gone, or never ours: the spec asks for success */
-        return 0;
-    }
+               err) < 0)
+        return settle_missing(call, request->handle, err);
     if (delete_located(controller, call, &located, &request->credentials, err) < 0)
         return error_wrap(err, "delete volume '%s'", request->handle);
     return 0;

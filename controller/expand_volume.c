@@ -1,25 +1,39 @@
 #include "common/base/memory.h"
 #include "controller/controller.h"
 #include "controller/lookup.h"
+#include "controller/migrated.h"
+
+static int grow_image(struct ceph_pool *pool, struct call *call, const char *name, uint64_t wanted,
+                      uint64_t *size, struct error *err)
+{
+    _cleanup_free_ char *image_id = NULL;
+
+    if (pool->ops->image_get_id(pool, call, name, &image_id, err) < 0 ||
+        pool->ops->image_get_size(pool, call, image_id, size, err) < 0)
+        return -1;
+    if (*size >= wanted) /* a repeated call, or a volume that is larger than asked */
+        return 0;
+    *size = wanted;
+    return pool->ops->image_resize(pool, call, name, wanted, err);
+}
 
 static int grow(const struct controller *controller, struct call *call,
                 const struct expand_request *request, uint64_t wanted, uint64_t *size,
                 struct error *err)
 {
     _cleanup_located_ struct located located = {0};
-    _cleanup_free_ char *image_id = NULL;
+    _cleanup_migrated_ struct migrated migrated = {0};
 
+    if (migrated_id_is(request->handle)) {
+        if (migrated_open(controller, call, request->handle, &request->credentials, &migrated,
+                          err) < 0)
+            return -1;
+        return grow_image(migrated.pool, call, migrated.id.image_name, wanted, size, err);
+    }
     if (locate(controller, call, JOURNAL_VOLUME, request->handle, &request->credentials, &located,
                err) < 0)
         return -1;
-    struct ceph_pool *pool = located.pool;
-    if (pool->ops->image_get_id(pool, call, located.entry.image_name, &image_id, err) < 0 ||
-        pool->ops->image_get_size(pool, call, image_id, size, err) < 0)
-        return -1;
-    if (*size >= wanted) /* a repeated call, or a volume that is larger than asked */
-        return 0;
-    *size = wanted;
-    return pool->ops->image_resize(pool, call, located.entry.image_name, wanted, err);
+    return grow_image(located.pool, call, located.entry.image_name, wanted, size, err);
 }
 
 int controller_expand_volume(const struct controller *controller, struct call *call,

@@ -90,6 +90,11 @@ int fingerprint_check(const struct create_request *request, const struct strmap 
     return 0;
 }
 
+bool fingerprint_is_present(const struct strmap *extra)
+{
+    return strmap_has(extra, KEY_SIZE);
+}
+
 uint64_t fingerprint_size(const struct strmap *extra)
 {
     return strtoull(strmap_get_or(extra, KEY_SIZE, "0"), NULL, 10);

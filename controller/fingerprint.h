@@ -16,5 +16,8 @@ void fingerprint_write(const struct create_request *request, uint64_t size_bytes
 _must_check_ int fingerprint_check(const struct create_request *request, const struct strmap *extra,
                                    struct error *err);
 
+/* True if @extra was written by this driver, not by Ceph-CSI. */
+bool fingerprint_is_present(const struct strmap *extra);
+
 /* The size that was chosen; 0 if it is not recorded. */
 uint64_t fingerprint_size(const struct strmap *extra);

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "common/base/memory.h"
 #include "common/volume/session.h"
 #include "controller/controller.h"
@@ -32,7 +34,7 @@ int controller_get_volume(const struct controller *controller, struct call *call
                err) < 0 ||
         examine(&located, call, state, err) < 0)
         return error_wrap(err, "get volume '%s'", request->handle);
-    volume_id_format(&located.id, state->volume.handle);
+    memcpy(state->volume.handle, located.handle, sizeof(located.handle));
     strmap_set(&state->volume.context, "pool", located.pool->name);
     strmap_set(&state->volume.context, "imageName", located.entry.image_name);
     if (!state->message)

@@ -1,6 +1,8 @@
 #include "controller/images.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
@@ -45,6 +47,96 @@ int snapshot_ensure_gone(struct ceph_pool *pool, struct call *call, const char *
     error_clear(err);
     return 0;
 }
+
+/* --- images that were begun ----------------------------------------------------------------------
+ */
+
+#define KEY_BEGUN "cephzone.begun"     /* seconds since 1970 */
+#define KEY_PROCESS "cephzone.process" /* of the driver's process that began */
+#define OTHERS_MAX_S 60                /* a process that is at it longer is taken for dead */
+
+void image_mark_begun(const struct controller *controller, struct strmap *extra)
+{
+    _cleanup_free_ char *now = xasprintf("%lld", (long long)time(NULL));
+
+    strmap_set(extra, KEY_BEGUN, now);
+    strmap_set(extra, KEY_PROCESS, controller->process_id.chars);
+}
+
+/* Fails while another process may still be making the image. */
+static int check_abandoned(const struct controller *controller, const struct begun_image *image,
+                           struct error *err)
+{
+    const char *process = strmap_get_or(image->extra, KEY_PROCESS, "");
+    long long begun = strtoll(strmap_get_or(image->extra, KEY_BEGUN, "0"), NULL, 10);
+    long long age = (long long)time(NULL) - begun;
+
+    if (begun == 0 || age >= OTHERS_MAX_S || strcmp(process, controller->process_id.chars) == 0)
+        return 0;
+    return error_set(err, STATUS_ABORTED,
+                     "another process of the driver began to make image '%s' in pool '%s' %lld s "
+                     "ago; if it has died, a retry in %lld s takes over",
+                     image->name, image->pool->name, age, OTHERS_MAX_S - age);
+}
+
+/* A clone is whole when it has its parent and the parent's snapshot knows it. A snapshot that is
+ * not there any more has been moved to the trash, which is done only after the clone. */
+static int clone_is_whole(struct call *call, const struct begun_image *image,
+                          const struct image_facts *facts, bool *whole, struct error *err)
+{
+    _cleanup_string_list_ struct string_list children = {0};
+
+    *whole = facts->has_parent;
+    if (!*whole)
+        return 0;
+    if (image->parent_pool->ops->snapshot_children(image->parent_pool, call, image->parent,
+                                                   image->snapshot, &children, err) == 0) {
+        *whole = string_list_has(&children, facts->id);
+        return 0;
+    }
+    if (err->status != STATUS_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
+static int image_is_whole(struct call *call, const struct begun_image *image, bool *whole,
+                          struct error *err)
+{
+    _cleanup_image_facts_ struct image_facts facts = {0};
+
+    if (image->pool->ops->image_get_facts(image->pool, call, image->name, &facts, err) < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return -1;
+        error_clear(err); /* no header */
+        *whole = false;
+        return 0;
+    }
+    *whole = true;
+    if (!image->parent_pool || !strmap_has(image->extra, KEY_BEGUN))
+        return 0;
+    return clone_is_whole(call, image, &facts, whole, err);
+}
+
+int image_settle(const struct controller *controller, struct call *call,
+                 const struct begun_image *image, bool *usable, struct error *err)
+{
+    if (image_is_whole(call, image, usable, err) < 0)
+        return -1;
+    if (*usable)
+        return 0;
+    if (check_abandoned(controller, image, err) < 0)
+        return -1;
+    if (image->pool->ops->image_remove(image->pool, call, image->name, err) == 0)
+        return 0;
+    if (err->status != STATUS_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
+/* --- discarding ----------------------------------------------------------------------------------
+ */
 
 /* True for PREFIX-UUID and PREFIX-UUID-temp, which this driver and Ceph-CSI give to their cuts. */
 static bool is_cut(const char *name)
@@ -105,9 +197,8 @@ static int check_unused(struct ceph_pool *pool, struct call *call, const char *n
     return watchers.count > 0 ? refuse_in_use(pool, name, &watchers, err) : 0;
 }
 
-/* A cut deletion left it there: its name leads to its id. */
-static int queue_from_trash(struct ceph_pool *pool, struct call *call, const char *name,
-                            struct strmap *queued, struct error *err)
+int image_queue_trashed(struct ceph_pool *pool, struct call *call, const char *name,
+                        struct strmap *queued, struct error *err)
 {
     _cleanup_(trash_entries_done) struct trash_entries entries = {0};
 
@@ -147,5 +238,5 @@ int image_discard(struct ceph_pool *pool, struct call *call, const char *name, c
     if (image_id && err->status != STATUS_NOT_FOUND)
         return -1;
     error_clear(err);
-    return queue_from_trash(pool, call, name, queued, err);
+    return image_queue_trashed(pool, call, name, queued, err);
 }

@@ -11,11 +11,42 @@ _must_check_ int image_find(struct ceph_pool *pool, struct call *call, const cha
 /*
  * Moves the image to the trash and queues its data (see purge.h); one that is in the trash already,
  * or that is not there at all, is success. Cuts that interrupted clones and snapshots left on it go
- * first. @known_id may be NULL. FAILED_PRECONDITION when the image is in use, naming by whom, or
- * when it has snapshots that are not this driver's.
+ * first. @known_id is what image_find() has just said, or NULL; not what the journal says, which
+ * may be the id of an earlier image of that name. FAILED_PRECONDITION when the image is in use,
+ * naming by whom, or when it has snapshots that are not this driver's.
  */
 _must_check_ int image_discard(struct ceph_pool *pool, struct call *call, const char *name,
                                const char *known_id, struct strmap *queued, struct error *err);
+
+/*
+ * An image that the journal knows but whose id is not committed: an earlier call was cut while it
+ * made it, or is still at it in another process.
+ */
+struct begun_image {
+    struct ceph_pool *pool;
+    const char *name;
+    const struct strmap *extra;    /* of its journal entry */
+    struct ceph_pool *parent_pool; /* for clones; NULL otherwise */
+    const char *parent;
+    const char *snapshot;
+};
+
+/*
+ * Finds out what it is worth. librbd's own steps may have been cut: an image without a header, a
+ * clone without its parent or that the parent does not know. Such a one holds nobody's data,
+ * because nobody was told of it, and is removed: *@usable is false and it has to be made again.
+ * ABORTED while another process may be at it. What Ceph-CSI began is taken as it is as long as it
+ * can be opened.
+ */
+_must_check_ int image_settle(const struct controller *controller, struct call *call,
+                              const struct begun_image *image, bool *usable, struct error *err);
+
+/* Adds what image_settle() needs to know: who began, and when. */
+void image_mark_begun(const struct controller *controller, struct strmap *extra);
+
+/* Queues what is in the trash under that name: a cut deletion left it there. */
+_must_check_ int image_queue_trashed(struct ceph_pool *pool, struct call *call, const char *name,
+                                     struct strmap *queued, struct error *err);
 
 /* As the table's functions, but EEXIST (create) and ENOENT (remove) are success. */
 _must_check_ int snapshot_ensure(struct ceph_pool *pool, struct call *call, const char *image,

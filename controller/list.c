@@ -87,6 +87,12 @@ static int open_entry(struct listing *listing, struct session *session, struct c
         journal_read(&located->journal, listing->call, located->pool, &ref.uuid, &located->entry,
                      &found, err) < 0)
         return -1;
+    if (found && !located->entry.request_name && ref.image_pool_id != directory->id) {
+        journal_entry_done(&located->entry); /* Ceph-CSI 3.0 to 3.10: beside the directory */
+        if (journal_read(&located->journal, listing->call, directory, &ref.uuid, &located->entry,
+                         &found, err) < 0)
+            return -1;
+    }
     *complete = found && located->entry.image_id;
     return 0;
 }

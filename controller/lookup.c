@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/volume/cluster_mapping.h"
+#include "common/volume/migration.h"
 #include "controller/purge.h"
 
 static int not_in_journal(const struct located *located, struct error *err)
@@ -93,14 +95,14 @@ static int read_entry(struct located *located, struct call *call, struct error *
     return open_directory(located, call, err);
 }
 
-int locate(const struct controller *controller, struct call *call, enum journal_kind kind,
-           const char *handle, const struct credentials *credentials, struct located *out,
-           struct error *err)
+static int locate_at(const struct controller *controller, struct call *call, enum journal_kind kind,
+                     const struct volume_id *id, const struct credentials *credentials,
+                     struct located *out, struct error *err)
 {
-    _cleanup_located_ struct located located = {.journal = {kind, controller->instance_id}};
+    _cleanup_located_ struct located located = {.id = *id,
+                                                .journal = {kind, controller->instance_id}};
 
-    if (volume_id_parse(handle, &located.id, err) < 0 ||
-        session_open(controller->ceph, controller->config, call, located.id.cluster_id, credentials,
+    if (session_open(controller->ceph, controller->config, call, id->cluster_id, credentials,
                      &located.session, err) < 0)
         return -1;
     const struct ceph_ops *ops = located.session.cluster->ops;
@@ -112,6 +114,66 @@ int locate(const struct controller *controller, struct call *call, enum journal_
         return -1;
     *out = located;
     located = (struct located){0};
+    return 0;
+}
+
+/* Whether a failed look-up may be one of a volume that is in another cluster now: its cluster, pool
+ * or entry is unknown, or the user is. */
+static bool may_be_elsewhere(enum status status)
+{
+    return status == STATUS_NOT_FOUND || status == STATUS_PERMISSION_DENIED ||
+           status == STATUS_UNAUTHENTICATED || status == STATUS_INVALID_ARGUMENT;
+}
+
+/* Tries the places to which the mapping leads. @err holds the failure at the handle's own, which
+ * stands if the volume is at none of them. */
+static int locate_mapped(const struct controller *controller, struct call *call,
+                         enum journal_kind kind, const struct volume_id *id,
+                         const struct credentials *credentials, struct located *located,
+                         struct error *err)
+{
+    _cleanup_error_ struct error failure = {0};
+    _cleanup_free_ struct volume_id *places = NULL;
+    size_t count = 0;
+    int result = cluster_mapping_find(controller->mapping_path, id, &places, &count, &failure);
+
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        if (locate_at(controller, call, kind, &places[i], credentials, located, &failure) == 0) {
+            error_clear(err);
+            return 0;
+        }
+        if (may_be_elsewhere(failure.status))
+            error_clear(&failure);
+        else
+            result = -1;
+    }
+    if (result == 0)
+        return -1;
+    error_clear(err);
+    return error_move(err, &failure);
+}
+
+int locate(const struct controller *controller, struct call *call, enum journal_kind kind,
+           const char *handle, const struct credentials *credentials, struct located *located,
+           struct error *err)
+{
+    struct volume_id id;
+
+    if (migrated_id_is(handle))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "'%.128s' was migrated from Kubernetes' own rbd driver: such a volume can "
+                         "only be expanded and deleted",
+                         handle);
+    if (volume_id_parse(handle, &id, err) < 0)
+        return -1;
+    if (locate_at(controller, call, kind, &id, credentials, located, err) < 0) {
+        bool is_mapped = kind == JOURNAL_VOLUME && controller->mapping_path; /* as in Ceph-CSI */
+
+        if (!is_mapped || !may_be_elsewhere(err->status) ||
+            locate_mapped(controller, call, kind, &id, credentials, located, err) < 0)
+            return -1;
+    }
+    memcpy(located->handle, handle, strlen(handle) + 1); /* it was parsed, so it fits */
     return 0;
 }
 

@@ -6,7 +6,8 @@
 /* A volume, snapshot or group that was found by its handle, with all that is needed to work on it.
  */
 struct located {
-    struct volume_id id;
+    char handle[VOLUME_ID_LENGTH_MAX + 1]; /* as asked; "" if it was not found by its handle */
+    struct volume_id id; /* where it is: elsewhere than the handle says after a failover */
     struct journal journal;
     struct session session;
     struct ceph_pool *pool;      /* where the image is */
@@ -18,8 +19,9 @@ struct located {
 };
 
 /*
- * NOT_FOUND when the handle is not ours, its pool is gone or it is not in the journal. 1 RT, more
- * only for the split form. Caller calls located_done() after success.
+ * NOT_FOUND when the handle is not ours, its pool is gone or it is not in the journal, nor where
+ * cluster-mapping.json leads. INVALID_ARGUMENT for migrated volumes, which have no journal. 1 RT,
+ * more only for the split form. Caller calls located_done() after success.
  */
 _must_check_ int locate(const struct controller *controller, struct call *call,
                         enum journal_kind kind, const char *handle,

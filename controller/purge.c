@@ -13,18 +13,21 @@
 #define KEY_PREFIX "cephzone.purge."
 #define POOL_ID_DIGITS 16
 
-/* Directories that this process has looked at. */
-struct purger {
-    pthread_mutex_t lock;
-    struct string_list visited;
-};
-
 struct purge {
     const struct controller *controller;
+    char *key; /* of the task */
     char *cluster_id;
     struct credentials credentials;
     int64_t directory_id;
     char *rados_namespace;
+};
+
+struct purger {
+    pthread_mutex_t lock;
+    struct string_list visited; /* directories that this process has looked at, by key */
+    struct purge **waiting;     /* those with images whose clones are not gone yet, which may be
+                                   queued in other directories */
+    size_t waiting_count;
 };
 
 /* What one pass over the keys came to. */
@@ -41,8 +44,22 @@ struct purger *purger_new(void)
     return purger;
 }
 
+static void purge_release(void *object)
+{
+    struct purge *purge = object;
+
+    free(purge->key);
+    free(purge->cluster_id);
+    free(purge->rados_namespace);
+    credentials_done(&purge->credentials);
+    free(purge);
+}
+
 void purger_free(struct purger *purger)
 {
+    for (size_t i = 0; i < purger->waiting_count; i++)
+        purge_release(purger->waiting[i]);
+    free(purger->waiting);
     string_list_done(&purger->visited);
     pthread_mutex_destroy(&purger->lock);
     free(purger);
@@ -144,21 +161,77 @@ static int purge_directory(const struct purge *purge, struct ceph_cluster *clust
 }
 
 /* Passes until nothing is left, or until only what waits for clones is: the removal of a clone
- * frees its parent for the next pass. */
+ * frees its parent for the next pass. @total is right after a failure too. */
 static int purge_all(const struct purge *purge, struct ceph_cluster *cluster, struct call *call,
-                     struct ceph_pool *directory, struct error *err)
+                     struct ceph_pool *directory, struct pass *total, struct error *err)
 {
     static const enum journal_kind kinds[] = {JOURNAL_VOLUME, JOURNAL_SNAPSHOT};
     struct pass pass;
 
     do {
         pass = (struct pass){0};
-        for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
-            if (purge_directory(purge, cluster, call, directory, kinds[i], &pass, err) < 0)
-                return -1;
+        int result = 0;
+        for (size_t i = 0; i < ARRAY_LENGTH(kinds) && result == 0; i++)
+            result = purge_directory(purge, cluster, call, directory, kinds[i], &pass, err);
+        total->removed += pass.removed;
+        total->blocked = pass.blocked;
+        if (result < 0)
+            return -1;
         log_v(4, call, "removed the data of %u image(s), %u must wait", pass.removed, pass.blocked);
     } while (pass.removed > 0);
     return 0;
+}
+
+static struct purge *purge_copy(const struct purge *purge)
+{
+    struct purge *copy = xcalloc(1, sizeof(*copy));
+
+    *copy = (struct purge){
+        .controller = purge->controller,
+        .key = xstrdup(purge->key),
+        .cluster_id = xstrdup(purge->cluster_id),
+        .credentials = {.user = xstrdup(purge->credentials.user)},
+        .directory_id = purge->directory_id,
+        .rados_namespace = xstrdup(purge->rados_namespace),
+    };
+    secret_copy(&copy->credentials.key, &purge->credentials.key);
+    return copy;
+}
+
+static void set_waiting(const struct purge *purge, bool waits)
+{
+    struct purger *purger = purge->controller->purger;
+    size_t i = 0;
+
+    pthread_mutex_lock(&purger->lock);
+    while (i < purger->waiting_count && strcmp(purger->waiting[i]->key, purge->key) != 0)
+        i++;
+    bool known = i < purger->waiting_count;
+    if (waits && !known) {
+        purger->waiting = xreallocarray(purger->waiting, i + 1, sizeof(struct purge *));
+        purger->waiting[purger->waiting_count++] = purge_copy(purge);
+    } else if (!waits && known) {
+        purge_release(purger->waiting[i]);
+        purger->waiting[i] = purger->waiting[--purger->waiting_count];
+    }
+    pthread_mutex_unlock(&purger->lock);
+}
+
+static int purge_run(void *object, struct call *call, struct error *err);
+
+static const struct task_kind PURGE = {purge_run, purge_release, "purge"};
+
+/* Images in other directories may have waited for what was removed here. */
+static void wake_others(const struct purge *purge)
+{
+    struct purger *purger = purge->controller->purger;
+
+    pthread_mutex_lock(&purger->lock);
+    for (size_t i = 0; i < purger->waiting_count; i++)
+        if (strcmp(purger->waiting[i]->key, purge->key) != 0)
+            tasks_start(purge->controller->tasks, purger->waiting[i]->key, &PURGE,
+                        purge_copy(purger->waiting[i]));
+    pthread_mutex_unlock(&purger->lock);
 }
 
 static int purge_run(void *object, struct call *call, struct error *err)
@@ -172,20 +245,15 @@ static int purge_run(void *object, struct call *call, struct error *err)
         session.cluster->ops->pool_open_by_id(session.cluster, call, purge->directory_id,
                                               purge->rados_namespace, &directory, err) < 0)
         return -1;
-    return purge_all(purge, session.cluster, call, directory, err);
+    set_waiting(purge, true); /* at once: a clone may go while this looks at its parent */
+    struct pass total = {0};
+    int result = purge_all(purge, session.cluster, call, directory, &total, err);
+    if (result == 0 && total.blocked == 0)
+        set_waiting(purge, false);
+    if (total.removed > 0)
+        wake_others(purge);
+    return result;
 }
-
-static void purge_release(void *object)
-{
-    struct purge *purge = object;
-
-    free(purge->cluster_id);
-    free(purge->rados_namespace);
-    credentials_done(&purge->credentials);
-    free(purge);
-}
-
-static const struct task_kind PURGE = {purge_run, purge_release, "purge"};
 
 static char *task_key(const char *cluster_id, const struct ceph_pool *directory)
 {
@@ -196,18 +264,34 @@ static char *task_key(const char *cluster_id, const struct ceph_pool *directory)
 void purge_start(const struct controller *controller, const char *cluster_id,
                  const struct credentials *credentials, const struct ceph_pool *directory)
 {
-    _cleanup_free_ char *key = task_key(cluster_id, directory);
     struct purge *purge = xcalloc(1, sizeof(*purge));
 
     *purge = (struct purge){
         .controller = controller,
+        .key = task_key(cluster_id, directory),
         .cluster_id = xstrdup(cluster_id),
         .credentials = {.user = xstrdup(credentials->user)},
         .directory_id = directory->id,
         .rados_namespace = xstrdup(directory->rados_namespace),
     };
     secret_copy(&purge->credentials.key, &credentials->key);
-    tasks_start(controller->tasks, key, &PURGE, purge);
+    tasks_start(controller->tasks, purge->key, &PURGE, purge);
+}
+
+int purge_queue(const struct controller *controller, struct call *call, const char *cluster_id,
+                const struct credentials *credentials, struct ceph_pool *directory,
+                const struct strmap *queued, struct error *err)
+{
+    const struct journal journal = {JOURNAL_VOLUME, controller->instance_id};
+    const struct uuid_text none = {0};
+
+    if (queued->count == 0)
+        return 0;
+    if (journal_release_name(&journal, call, directory, NULL, directory->id, &none, queued, err) <
+        0)
+        return -1;
+    purge_start(controller, cluster_id, credentials, directory);
+    return 0;
 }
 
 void purge_resume(const struct controller *controller, const char *cluster_id,

@@ -21,6 +21,12 @@ void purger_free(struct purger *purger);
 void purge_add(struct strmap *queued, const struct ceph_pool *pool, const char *image_id,
                const char *image_name);
 
+/* Queues what was trashed where no name is given back with it, and starts working it off. */
+_must_check_ int purge_queue(const struct controller *controller, struct call *call,
+                             const char *cluster_id, const struct credentials *credentials,
+                             struct ceph_pool *directory, const struct strmap *queued,
+                             struct error *err);
+
 /* Starts working off the keys in the directories of @directory's pool. */
 void purge_start(const struct controller *controller, const char *cluster_id,
                  const struct credentials *credentials, const struct ceph_pool *directory);

@@ -39,23 +39,27 @@ static int check_source(const struct snapshot_work *work, struct error *err)
     return 0;
 }
 
+/* Writes the entry; @is_empty says that its object is there without attributes. */
 static int record(struct snapshot_work *work, const char *name, const char *name_prefix,
-                  const char *group_handle, const struct uuid_text *uuid, struct error *err)
+                  const char *group_handle, bool is_empty, struct error *err)
 {
     struct located *source = work->source;
-    char source_handle[VOLUME_ID_LENGTH_MAX + 1];
+    const struct uuid_text uuid = work->entry.uuid;
 
+    journal_entry_done(&work->entry);
     work->entry = (struct journal_entry){
-        .uuid = *uuid,
+        .uuid = uuid,
         .request_name = xstrdup(name),
-        .image_name = xasprintf("%s%s", name_prefix, uuid->chars),
+        .image_name = xasprintf("%s%s", name_prefix, uuid.chars),
         .source = xstrdup(source->entry.image_name),
         .owner = source->entry.owner ? xstrdup(source->entry.owner) : NULL,
         .group_id = group_handle ? xstrdup(group_handle) : NULL,
         .journal_pool_id = -1,
     };
-    handle_format(&source->id, source->pool, &source->entry.uuid, source_handle);
-    strmap_set(&work->entry.extra, KEY_SOURCE_HANDLE, source_handle);
+    strmap_set(&work->entry.extra, KEY_SOURCE_HANDLE, source->handle);
+    image_mark_begun(work->controller, &work->entry.extra);
+    if (is_empty)
+        return journal_fill(&work->journal, work->call, source->pool, &work->entry, err);
     if (journal_write(&work->journal, work->call, source->pool, &work->entry, err) == 0)
         return 0;
     if (err->status != STATUS_ALREADY_EXISTS)
@@ -77,8 +81,10 @@ int snapshot_reserve(struct snapshot_work *work, const char *name, const char *n
     if (!*fresh &&
         journal_read(&work->journal, work->call, pool, &ref.uuid, &work->entry, &found, err) < 0)
         return -1;
-    if (!found)
-        return record(work, name, name_prefix, group_handle, &ref.uuid, err);
+    if (!found || !work->entry.request_name)
+        return record(work, name, name_prefix, group_handle, found, err);
+    if (journal_check_name(&work->entry, name, err) < 0)
+        return -1;
     return check_source(work, err);
 }
 
@@ -113,19 +119,34 @@ static int finish(struct snapshot_work *work, struct error *err)
     return journal_set_image_id(&work->journal, work->call, pool, &work->entry.uuid, image_id, err);
 }
 
+/* N is there or not; one that was cut half-way is removed. */
+static int find_whole(struct snapshot_work *work, bool *found, struct error *err)
+{
+    struct ceph_pool *pool = work->source->pool;
+    const char *name = work->entry.image_name;
+    const struct begun_image image = {
+        pool, name, &work->entry.extra, pool, work->source->entry.image_name, name};
+    _cleanup_free_ char *image_id = NULL;
+
+    if (image_find(pool, work->call, name, &image_id, err) < 0)
+        return -1;
+    *found = image_id != NULL;
+    return *found ? image_settle(work->controller, work->call, &image, found, err) : 0;
+}
+
 int snapshot_build(struct snapshot_work *work, bool cut, struct error *err)
 {
     struct ceph_pool *pool = work->source->pool;
     const char *name = work->entry.image_name;
-    _cleanup_free_ char *image_id = NULL;
+    bool found = false;
 
     if (work->entry.image_id) /* committed: all was done before */
         return 0;
-    if (image_find(pool, work->call, name, &image_id, err) < 0)
+    if (find_whole(work, &found, err) < 0)
         return -1;
-    if (!image_id && ((cut && snapshot_ensure(pool, work->call, work->source->entry.image_name,
-                                              name, err) < 0) ||
-                      clone_image(work, err) < 0))
+    if (!found && ((cut && snapshot_ensure(pool, work->call, work->source->entry.image_name, name,
+                                           err) < 0) ||
+                   clone_image(work, err) < 0))
         return -1;
     return finish(work, err);
 }
@@ -159,7 +180,7 @@ int snapshot_describe(struct snapshot_work *work, struct snapshot *snapshot, str
         check_ready(work, &snapshot->ready, err) < 0)
         return -1;
     handle_format(&source->id, source->pool, &work->entry.uuid, snapshot->handle);
-    handle_format(&source->id, source->pool, &source->entry.uuid, snapshot->source_handle);
+    memcpy(snapshot->source_handle, source->handle, sizeof(source->handle));
     if (work->entry.group_id)
         snprintf(snapshot->group_handle, sizeof(snapshot->group_handle), "%s",
                  work->entry.group_id);
@@ -200,7 +221,7 @@ int snapshot_discard(const struct controller *controller, struct call *call,
     _cleanup_strmap_ struct strmap queued = {0};
 
     if (snapshot_ensure_gone(snapshot->pool, call, entry->image_name, entry->image_name, err) < 0 ||
-        image_discard(snapshot->pool, call, entry->image_name, entry->image_id, &queued, err) < 0)
+        image_discard(snapshot->pool, call, entry->image_name, NULL, &queued, err) < 0)
         return -1;
     if (entry->source && /* what a cut creation left on the source */
         snapshot_ensure_gone(snapshot->pool, call, entry->source, entry->image_name, err) < 0)

@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     log_info(NULL, "cephcsi %s (%s) starts as %s, driver '%s'", CEPHZONE_VERSION, CEPHZONE_COMMIT,
              options.type, options.driver_name);
     code = strcmp(options.type, "liveness") == 0 ? liveness_run(&options, &signals)
-                                                 : driver_run(&options, &signals);
+                                                 : driver_run(&options, &signals, ceph_new);
     rpc_shutdown();
     return code;
 }

@@ -7,7 +7,6 @@
 #include "common/base/memory.h"
 #include "common/base/metrics.h"
 #include "common/base/process_metrics.h"
-#include "common/ceph/ceph.h"
 #include "common/rpc/server.h"
 #include "common/volume/config.h"
 #include "common/volume/identity.h"
@@ -69,7 +68,8 @@ static void read_standing_credentials(const char *path, struct credentials *cred
         log_info(NULL, "client.%s of '%s' serves calls without secrets", credentials->user, path);
 }
 
-static void driver_init(struct driver *driver, const struct options *options)
+static void driver_init(struct driver *driver, const struct options *options,
+                        struct ceph *(*make_ceph)(const struct ceph_options *options))
 {
     driver->metrics = metrics_new();
     process_metrics_register(driver->metrics);
@@ -77,7 +77,7 @@ static void driver_init(struct driver *driver, const struct options *options)
     driver->operations = operations_new();
     driver->tasks = tasks_new(TASK_THREADS);
     driver->purger = purger_new();
-    driver->ceph = ceph_new(&(struct ceph_options){
+    driver->ceph = make_ceph(&(struct ceph_options){
         .connect_timeout_ms = options->ceph_timeout_ms,
         .mon_op_timeout_ms = options->ceph_timeout_ms,
         .osd_op_timeout_ms = options->ceph_timeout_ms,
@@ -88,6 +88,8 @@ static void driver_init(struct driver *driver, const struct options *options)
         .operations = driver->operations,
         .tasks = driver->tasks,
         .purger = driver->purger,
+        .process_id = uuid_text_generate(),
+        .mapping_path = options->mapping_path,
         .instance_id = options->instance_id,
         .cluster_name = options->cluster_name,
         .set_metadata = options->set_metadata,
@@ -150,13 +152,14 @@ static int serve(struct driver *driver, const struct options *options, struct er
     return rpc_server_start(driver->server, err);
 }
 
-int driver_run(const struct options *options, const sigset_t *signals)
+int driver_run(const struct options *options, const sigset_t *signals,
+               struct ceph *(*make_ceph)(const struct ceph_options *options))
 {
     _cleanup_error_ struct error err = {0};
     struct driver driver = {0};
     int signal_number = 0;
 
-    driver_init(&driver, options);
+    driver_init(&driver, options, make_ceph);
     if (serve(&driver, options, &err) < 0) {
         log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);
         return 1;

@@ -2,7 +2,10 @@
 
 #include <signal.h>
 
+#include "common/ceph/ceph.h"
 #include "programs/options.h"
 
-/* Serves --type=rbd until one of @signals arrives, then drains. Returns the exit code. */
-int driver_run(const struct options *options, const sigset_t *signals);
+/* Serves --type=rbd until one of @signals arrives, then drains. Returns the exit code. @make_ceph
+ * is ceph_new(), or what a test puts around it. */
+int driver_run(const struct options *options, const sigset_t *signals,
+               struct ceph *(*make_ceph)(const struct ceph_options *options));

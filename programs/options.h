@@ -17,6 +17,7 @@ struct options {
     const char *cluster_name;
     const char *instance_id;
     const char *config_path;
+    const char *mapping_path;
     const char *keyring;
     const char *metrics_path;
     const char *log_file;

@@ -7,6 +7,7 @@ FAKE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fakes/*.c))
 INTEGRATION_NAMES := $(patsubst tests/integration/%.c,%,$(wildcard tests/integration/test_*.c))
 INTEGRATION_TESTS := $(INTEGRATION_NAMES:%=$(BUILD)/tests/integration/%)
 HARNESS_OBJECTS := $(BUILD)/tests/integration/harness.o
+FIXTURE_TESTS := $(filter $(BUILD)/tests/integration/test_ceph_csi_%,$(INTEGRATION_TESTS))
 
 $(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPTOR_SET)"'
 $(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_SET)
@@ -14,21 +15,28 @@ $(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_
 $(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(FAKE_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
 
+$(FIXTURE_TESTS): $(BUILD)/tests/integration/fixtures.o $(BUILD)/tests/integration/calls.o
+
 $(INTEGRATION_TESTS): $(BUILD)/%: $(BUILD)/%.o $(HARNESS_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
 
+# the driver that can be made to kill itself at a Ceph call
+CUT_DRIVER := $(BUILD)/tests/cut/cephcsi-cut
+CUT_OBJECTS := $(BUILD)/tests/cut/cephcsi_cut.o $(filter-out %/cephcsi.o,$(CEPHCSI_OBJECTS))
+$(CUT_DRIVER): $(CUT_OBJECTS) $(LIBRARY)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
+
 .PHONY: check
 check: $(UNIT_TESTS) ## run the unit tests
-	@tests/run unit $(UNIT_TESTS)
+	@BUILD=$(BUILD) tests/run unit $(UNIT_TESTS)
 
 .PHONY: integration
-integration: $(PROGRAMS) $(INTEGRATION_TESTS) ## run the real driver against a throwaway Ceph
-	@CEPHCSI=$(BUILD)/cephcsi CEPHZONE=$(BUILD)/cephzone \
-		tests/run integration $(INTEGRATION_TESTS)
+integration: $(PROGRAMS) $(CUT_DRIVER) $(INTEGRATION_TESTS) ## run the real driver against a throwaway Ceph
+	@BUILD=$(BUILD) tests/run integration $(INTEGRATION_TESTS)
 
 .PHONY: sanity
 sanity: $(PROGRAMS) ## run csi-sanity against the driver on a throwaway Ceph
-	@CEPHCSI=$(BUILD)/cephcsi tests/run sanity tests/sanity/run
+	@BUILD=$(BUILD) tests/run sanity tests/sanity/run
 
 ASAN := BUILD=build/asan OPTIMIZE='-O1 -fno-omit-frame-pointer' \
 	SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined'
@@ -37,17 +45,17 @@ TSAN := BUILD=build/tsan OPTIMIZE=-O1 SANITIZE=-fsanitize=thread
 .PHONY: asan
 asan: ## unit and integration tests under ASan, UBSan and LSan
 	@$(MAKE) --no-print-directory $(ASAN) asan-build
-	@CEPHCSI=build/asan/cephcsi CEPHZONE=build/asan/cephzone tests/run asan \
+	@BUILD=build/asan tests/run asan \
 		$(UNIT_NAMES:%=build/asan/tests/unit/%) \
 		$(INTEGRATION_NAMES:%=build/asan/tests/integration/%)
 
 .PHONY: asan-build
-asan-build: $(PROGRAMS) $(UNIT_TESTS) $(INTEGRATION_TESTS)
+asan-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(INTEGRATION_TESTS)
 
 .PHONY: tsan
 tsan: ## unit tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory $(TSAN) tsan-build
-	@tests/run tsan $(UNIT_NAMES:%=build/tsan/tests/unit/%)
+	@BUILD=build/tsan tests/run tsan $(UNIT_NAMES:%=build/tsan/tests/unit/%)
 
 .PHONY: tsan-build
 tsan-build: $(UNIT_TESTS)
@@ -113,7 +121,7 @@ lint-clang: ## everything compiles with clang without a warning
 	@$(MAKE) --no-print-directory BUILD=build/clang CC=clang clang-build
 
 .PHONY: clang-build
-clang-build: $(PROGRAMS) $(UNIT_TESTS) $(INTEGRATION_TESTS)
+clang-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(INTEGRATION_TESTS)
 
 # --- benchmarks ---------------------------------------------------------------------------------
 

@@ -94,14 +94,10 @@ static int refuse_malformed(json_error_t *reason, const char *what, struct error
                      reason->column, reason->text);
 }
 
-int json_load_text(const char *text, size_t length, const char *what, json_t **out,
-                   struct error *err)
+static int parse(const char *text, size_t length, const char *what, json_t **out, struct error *err)
 {
     json_error_t reason;
 
-    if (length > JSON_TEXT_LIMIT)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "%s: larger than %zu bytes", what,
-                         JSON_TEXT_LIMIT);
     if (check_depth(text, length, what, err) < 0)
         return -1;
     json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &reason);
@@ -109,6 +105,15 @@ int json_load_text(const char *text, size_t length, const char *what, json_t **o
         return refuse_malformed(&reason, what, err);
     *out = value;
     return 0;
+}
+
+int json_load_text(const char *text, size_t length, const char *what, json_t **out,
+                   struct error *err)
+{
+    if (length > JSON_TEXT_LIMIT)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "%s: larger than %zu bytes", what,
+                         JSON_TEXT_LIMIT);
+    return parse(text, length, what, out, err);
 }
 
 /* Stops when @content is full. */
@@ -137,7 +142,7 @@ int json_load_path(const char *path, size_t limit, json_t **out, struct error *e
     if (content.truncated)
         return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is larger than %zu bytes", path,
                          limit);
-    return json_load_text(text_chars(&content), content.length, path, out, err);
+    return parse(text_chars(&content), content.length, path, out, err);
 }
 
 static const char *found_name(const json_t *value)

@@ -171,9 +171,19 @@ struct ceph_ops {
     /* Absent is success. */
     int (*object_remove)(struct ceph_pool *pool, struct call *call, const char *object,
                          struct error *err);
+    /* When the object or its omap was last written, to the second. Absent: NOT_FOUND. */
+    int (*object_modified)(struct ceph_pool *pool, struct call *call, const char *object,
+                           time_t *modified, struct error *err);
+    /* Names of all objects that start with @prefix, in no order. Goes over every object of the
+     * pool, data included: for the operator's tool only. */
+    int (*object_list)(struct ceph_pool *pool, struct call *call, const char *prefix,
+                       struct string_list *names, struct error *err);
 
     /* --- images ------------------------------------------------------------------------------ */
 
+    /* All images outside the trash, name to id. */
+    int (*image_list)(struct ceph_pool *pool, struct call *call, struct strmap *ids,
+                      struct error *err);
     int (*image_create)(struct ceph_pool *pool, struct call *call, const char *name,
                         uint64_t size_bytes, const struct image_options *options,
                         struct error *err);
@@ -199,6 +209,10 @@ struct ceph_ops {
     int (*image_clone)(struct ceph_pool *parent_pool, struct call *call, const char *parent,
                        const char *snapshot, struct ceph_pool *pool, const char *name,
                        const struct image_options *options, struct error *err);
+    /* Removes an image at once, data and all; also one whose creation was cut half-way. Absent:
+     * NOT_FOUND. */
+    int (*image_remove)(struct ceph_pool *pool, struct call *call, const char *name,
+                        struct error *err);
     int (*image_metadata_get)(struct ceph_pool *pool, struct call *call, const char *name,
                               struct strmap *entries, struct error *err);
     /* Opens the image once; sets all of @entries, then removes @removed (may be NULL; keys that are
@@ -214,6 +228,10 @@ struct ceph_ops {
     /* With children (clone format 2) it moves to the image's snapshot trash. Absent: NOT_FOUND. */
     int (*snapshot_remove)(struct ceph_pool *pool, struct call *call, const char *image,
                            const char *snapshot, struct error *err);
+    /* Ids of the clones that the snapshot knows. Absent snapshot: NOT_FOUND. */
+    int (*snapshot_children)(struct ceph_pool *pool, struct call *call, const char *image,
+                             const char *snapshot, struct string_list *image_ids,
+                             struct error *err);
     int (*snapshot_list)(struct ceph_pool *pool, struct call *call, const char *image,
                          struct image_snapshots *snapshots, struct error *err);
 

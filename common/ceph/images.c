@@ -12,6 +12,7 @@
 #define ID_LIMIT 1024       /* bytes of an encoded image id */
 #define METADATA_STEP 65536 /* bytes, to begin with */
 #define WATCHERS_MAX 64
+#define LIST_FIRST 1024 /* room for names; librbd says when it takes more */
 
 static int fail(struct error *err, int result, const char *what, const struct ceph_pool *pool,
                 const char *name)
@@ -236,13 +237,16 @@ static int image_get_facts(struct ceph_pool *pool, struct call *call, const char
     return 0;
 }
 
-/* A read-only open does not watch, so all watchers are others. */
+/* Our own read-only open does not watch; but the removal of a clone opens its parent for writing
+ * for a moment, and what this process removes in the background is nobody else's use. */
 static int image_watchers(struct ceph_pool *pool, struct call *call, const char *name,
                           struct string_list *watchers, struct error *err)
 {
     _cleanup_image_ struct open_image image = {0};
     rbd_image_watcher_t found[WATCHERS_MAX];
     size_t count = WATCHERS_MAX;
+    int64_t ourselves =
+        (int64_t)rados_get_instance_id(rados_ioctx_get_cluster(real_pool(pool)->io));
 
     if (image_open(pool, call, name, true, &image, err) < 0)
         return -1;
@@ -250,9 +254,20 @@ static int image_watchers(struct ceph_pool *pool, struct call *call, const char 
     if (result < 0)
         return fail(err, result, "list the watchers of", pool, name);
     for (size_t i = 0; i < count; i++)
-        string_list_add(watchers, found[i].addr);
+        if (found[i].id != ourselves)
+            string_list_add(watchers, found[i].addr);
     rbd_watchers_list_cleanup(found, count);
     return 0;
+}
+
+static int image_remove(struct ceph_pool *pool, struct call *call, const char *name,
+                        struct error *err)
+{
+    call_stage(call, "removing image '%s' in pool '%s' for {age}", name, pool->name);
+    if (call_check(call, err) < 0)
+        return -1;
+    int result = rbd_remove(real_pool(pool)->io, name);
+    return result < 0 ? fail(err, result, "remove", pool, name) : 0;
 }
 
 /* --- changing -----------------------------------------------------------------------------------
@@ -292,6 +307,31 @@ static int image_flatten(struct ceph_pool *pool, struct call *call, const char *
     if (result == -EINVAL) /* has no parent: done before */
         return 0;
     return result < 0 ? fail(err, result, "flatten", pool, name) : 0;
+}
+
+static int image_list(struct ceph_pool *pool, struct call *call, struct strmap *ids,
+                      struct error *err)
+{
+    _cleanup_free_ rbd_image_spec_t *found = NULL;
+    size_t count = LIST_FIRST;
+    int result = -ERANGE;
+
+    call_stage(call, "listing the images of pool '%s' for {age}", pool->name);
+    if (call_check(call, err) < 0)
+        return -1;
+    for (int tries = 0; result == -ERANGE && tries < 5;
+         tries++) { /* @count becomes what it takes */
+        found = xreallocarray(found, count, sizeof(*found));
+        result = rbd_list2(real_pool(pool)->io, found, &count);
+    }
+    if (result == -ENOENT) /* no image has ever been here */
+        return 0;
+    if (result < 0)
+        return error_set_errno(err, result, "list the images of pool '%s'", pool->name);
+    for (size_t i = 0; i < count; i++)
+        strmap_set(ids, found[i].name, found[i].id);
+    rbd_image_spec_list_cleanup(found, count);
+    return 0;
 }
 
 static int read_metadata(rbd_image_t image, struct strmap *entries)
@@ -349,6 +389,7 @@ static int image_metadata_change(struct ceph_pool *pool, struct call *call, cons
 
 void images_register(struct ceph_ops *ops)
 {
+    ops->image_list = image_list;
     ops->image_create = image_create;
     ops->image_get_id = image_get_id;
     ops->image_get_size = image_get_size;
@@ -358,6 +399,7 @@ void images_register(struct ceph_ops *ops)
     ops->image_resize = image_resize;
     ops->image_flatten = image_flatten;
     ops->image_clone = image_clone;
+    ops->image_remove = image_remove;
     ops->image_metadata_get = image_metadata_get;
     ops->image_metadata_change = image_metadata_change;
 }

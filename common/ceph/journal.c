@@ -37,7 +37,7 @@ static char *key_of(const struct journal *journal, const char *request_name)
     return xasprintf("%s%s", NAMES[journal->kind].key, request_name);
 }
 
-static char *object_of(const struct journal *journal, const struct uuid_text *uuid)
+char *journal_object(const struct journal *journal, const struct uuid_text *uuid)
 {
     return xasprintf("%s%s", NAMES[journal->kind].object, uuid->chars);
 }
@@ -154,27 +154,53 @@ static char **attribute_of(const struct journal_entry *entry, size_t index)
     return (char **)((uintptr_t)entry + ATTRIBUTES[index].offset);
 }
 
-int journal_write(const struct journal *journal, struct call *call, struct ceph_pool *pool,
-                  const struct journal_entry *entry, struct error *err)
+static void attributes_of(const struct journal *journal, const struct ceph_pool *pool,
+                          const struct journal_entry *entry, struct strmap *attributes)
 {
     const struct journal_names *names = &NAMES[journal->kind];
-    _cleanup_free_ char *object = object_of(journal, &entry->uuid);
-    _cleanup_strmap_ struct strmap attributes = {0};
 
-    strmap_merge(&attributes, &entry->extra);
-    strmap_set(&attributes, names->name_key, entry->request_name);
-    strmap_set(&attributes, names->image_key, entry->image_name);
+    strmap_merge(attributes, &entry->extra);
+    strmap_set(attributes, names->name_key, entry->request_name);
+    strmap_set(attributes, names->image_key, entry->image_name);
     for (size_t i = 0; i < ARRAY_LENGTH(ATTRIBUTES); i++)
         if (*attribute_of(entry, i))
-            strmap_set(&attributes, ATTRIBUTES[i].key, *attribute_of(entry, i));
+            strmap_set(attributes, ATTRIBUTES[i].key, *attribute_of(entry, i));
     if (entry->journal_pool_id >= 0 && entry->journal_pool_id != pool->id) {
         _cleanup_free_ char *id = xasprintf("%016llx", (unsigned long long)entry->journal_pool_id);
 
-        strmap_set(&attributes, "csi.journalpool", id);
+        strmap_set(attributes, "csi.journalpool", id);
     }
+}
+
+int journal_write(const struct journal *journal, struct call *call, struct ceph_pool *pool,
+                  const struct journal_entry *entry, struct error *err)
+{
+    _cleanup_free_ char *object = journal_object(journal, &entry->uuid);
+    _cleanup_strmap_ struct strmap attributes = {0};
+
+    attributes_of(journal, pool, entry, &attributes);
     if (pool->ops->object_create(pool, call, object, &attributes, err) < 0)
         return error_wrap(err, "write the journal entry of '%s'", entry->request_name);
     return 0;
+}
+
+int journal_fill(const struct journal *journal, struct call *call, struct ceph_pool *pool,
+                 const struct journal_entry *entry, struct error *err)
+{
+    _cleanup_strmap_ struct strmap attributes = {0};
+
+    attributes_of(journal, pool, entry, &attributes);
+    return journal_set(journal, call, pool, &entry->uuid, &attributes, err);
+}
+
+int journal_check_name(const struct journal_entry *entry, const char *request_name,
+                       struct error *err)
+{
+    if (strcmp(entry->request_name, request_name) == 0)
+        return 0;
+    return error_set(err, STATUS_DATA_LOSS,
+                     "the journal leads from name '%s' to entry '%s', which is that of '%s'",
+                     request_name, entry->uuid.chars, entry->request_name);
 }
 
 /* Takes the value of @key out of @attributes; NULL if it is not there. */
@@ -211,7 +237,7 @@ int journal_read(const struct journal *journal, struct call *call, struct ceph_p
                  const struct uuid_text *uuid, struct journal_entry *entry, bool *found,
                  struct error *err)
 {
-    _cleanup_free_ char *object = object_of(journal, uuid);
+    _cleanup_free_ char *object = journal_object(journal, uuid);
     _cleanup_strmap_ struct strmap attributes = {0};
     bool more = false;
 
@@ -230,7 +256,7 @@ int journal_read(const struct journal *journal, struct call *call, struct ceph_p
 int journal_set(const struct journal *journal, struct call *call, struct ceph_pool *pool,
                 const struct uuid_text *uuid, const struct strmap *attributes, struct error *err)
 {
-    _cleanup_free_ char *object = object_of(journal, uuid);
+    _cleanup_free_ char *object = journal_object(journal, uuid);
 
     if (pool->ops->omap_set(pool, call, object, attributes, err) < 0)
         return error_wrap(err, "change journal entry '%s'", uuid->chars);
@@ -278,7 +304,7 @@ int journal_release_name(const struct journal *journal, struct call *call,
 int journal_remove(const struct journal *journal, struct call *call, struct ceph_pool *pool,
                    const struct uuid_text *uuid, struct error *err)
 {
-    _cleanup_free_ char *object = object_of(journal, uuid);
+    _cleanup_free_ char *object = journal_object(journal, uuid);
 
     if (pool->ops->object_remove(pool, call, object, err) < 0)
         return error_wrap(err, "remove journal entry '%s'", uuid->chars);

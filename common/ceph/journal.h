@@ -78,6 +78,16 @@ _must_check_ int journal_write(const struct journal *journal, struct call *call,
                                struct ceph_pool *pool, const struct journal_entry *entry,
                                struct error *err);
 
+/* The same for an object that is there without attributes: Ceph-CSI makes it first and fills it
+ * later, and can be cut between. 1 RT. */
+_must_check_ int journal_fill(const struct journal *journal, struct call *call,
+                              struct ceph_pool *pool, const struct journal_entry *entry,
+                              struct error *err);
+
+/* DATA_LOSS if @entry, to which the directory led from @request_name, was written for another. */
+_must_check_ int journal_check_name(const struct journal_entry *entry, const char *request_name,
+                                    struct error *err);
+
 /* Sets attributes of an object that exists; NOT_FOUND if it does not. 1 RT. */
 _must_check_ int journal_set(const struct journal *journal, struct call *call,
                              struct ceph_pool *pool, const struct uuid_text *uuid,
@@ -104,9 +114,10 @@ _must_check_ int journal_remove(const struct journal *journal, struct call *call
                                 struct ceph_pool *pool, const struct uuid_text *uuid,
                                 struct error *err);
 
-/* Object names, for listings: the directory's, and the key of a request name in it. Caller frees.
- */
+/* Object names, for listings: the directory's, that of a uuid, and what stands before a request
+ * name in the directory, which also stands before the uuid of an object. Caller frees. */
 char *journal_directory(const struct journal *journal);
+char *journal_object(const struct journal *journal, const struct uuid_text *uuid);
 const char *journal_key_prefix(enum journal_kind kind);
 
 /* Reads a directory value; DATA_LOSS if it is neither form. */

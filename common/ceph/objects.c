@@ -17,6 +17,7 @@
 #define LIST_MAX 512 /* keys per call */
 #define POLL_MS 100
 #define EXEC_LIMIT 4096
+#define LIST_CHECK 1024 /* names between two looks at the deadline */
 
 struct operation_in_flight {
     atomic_int refs;
@@ -30,6 +31,7 @@ struct operation_in_flight {
     rados_omap_iter_t iterator;
     int step_result; /* of the one step whose own result matters */
     unsigned char more;
+    time_t modified;
     char output[EXEC_LIMIT]; /* of a class call */
     rados_completion_t completion;
 };
@@ -207,6 +209,63 @@ static int omap_list(struct ceph_pool *pool, struct call *call, const char *obje
     return take_entries(operation, pool, object, entries, err);
 }
 
+static int object_modified(struct ceph_pool *pool, struct call *call, const char *object,
+                           time_t *modified, struct error *err)
+{
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+
+    operation->read = rados_create_read_op();
+    rados_read_op_stat(operation->read, NULL, &operation->modified, &operation->step_result);
+    int result = run(operation, pool, call, object);
+    if (result < 0)
+        return error_set_errno(err, result, "ask for the age of '%s' in pool '%s'", object,
+                               pool->name);
+    *modified = operation->modified;
+    return 0;
+}
+
+/* Takes the names that @list goes over; ends with librados' result, -ENOENT behind the last one. */
+static int take_names(rados_list_ctx_t list, const struct call *call, const char *prefix,
+                      struct string_list *names)
+{
+    const size_t prefix_length = strlen(prefix);
+
+    for (size_t seen = 1;; seen++) {
+        const char *name = NULL;
+        size_t length = 0;
+        int result = rados_nobjects_list_next2(list, &name, NULL, NULL, &length, NULL, NULL);
+
+        if (result < 0)
+            return result;
+        if (seen % LIST_CHECK == 0 && call_is_cancelled(call))
+            return -ETIMEDOUT;
+        if (length < prefix_length || memcmp(name, prefix, prefix_length) != 0 ||
+            memchr(name, '\0', length))
+            continue;
+        _cleanup_free_ char *text = xstrndup(name, length);
+        string_list_add(names, text);
+    }
+}
+
+static int object_list(struct ceph_pool *pool, struct call *call, const char *prefix,
+                       struct string_list *names, struct error *err)
+{
+    _cleanup_string_list_ struct string_list found = {0};
+    rados_list_ctx_t list = NULL;
+
+    call_stage(call, "listing the objects of pool '%s' for {age}", pool->name);
+    int result = rados_nobjects_list_open(real_pool(pool)->io, &list);
+    if (result == 0) {
+        result = take_names(list, call, prefix, &found);
+        rados_nobjects_list_close(list);
+    }
+    if (result < 0 && result != -ENOENT)
+        return error_set_errno(err, result, "list the objects of pool '%s'", pool->name);
+    *names = found;
+    found = (struct string_list){0};
+    return 0;
+}
+
 /* --- writing ------------------------------------------------------------------------------------
  */
 
@@ -326,4 +385,6 @@ void objects_register(struct ceph_ops *ops)
     ops->omap_remove_if = omap_remove_if;
     ops->object_create = object_create;
     ops->object_remove = object_remove;
+    ops->object_modified = object_modified;
+    ops->object_list = object_list;
 }

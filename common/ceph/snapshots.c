@@ -108,6 +108,38 @@ static int snapshot_list(struct ceph_pool *pool, struct call *call, const char *
     return 0;
 }
 
+static int read_children(rbd_image_t image, struct string_list *image_ids)
+{
+    _cleanup_free_ rbd_linked_image_spec_t *children = NULL;
+    size_t count = SNAPSHOTS_FIRST;
+    int result = -ERANGE;
+
+    for (int tries = 0; result == -ERANGE && tries < 5;
+         tries++) { /* @count becomes what it takes */
+        children = xreallocarray(children, count, sizeof(*children));
+        result = rbd_list_children3(image, children, &count);
+    }
+    if (result < 0)
+        return result;
+    for (size_t i = 0; i < count; i++)
+        string_list_add(image_ids, children[i].image_id);
+    rbd_linked_image_spec_list_cleanup(children, count);
+    return 0;
+}
+
+static int snapshot_children(struct ceph_pool *pool, struct call *call, const char *image,
+                             const char *snapshot, struct string_list *image_ids, struct error *err)
+{
+    _cleanup_image_ struct open_image opened = {0};
+
+    if (image_open(pool, call, image, true, &opened, err) < 0)
+        return -1;
+    int result = rbd_snap_set(opened.handle, snapshot);
+    if (result == 0)
+        result = read_children(opened.handle, image_ids);
+    return result < 0 ? fail(err, result, "list the clones of", pool, image, snapshot) : 0;
+}
+
 /* --- trash --------------------------------------------------------------------------------------
  */
 
@@ -234,6 +266,7 @@ void snapshots_register(struct ceph_ops *ops)
     ops->snapshot_create = snapshot_create;
     ops->snapshot_remove = snapshot_remove;
     ops->snapshot_list = snapshot_list;
+    ops->snapshot_children = snapshot_children;
     ops->trash_move = trash_move;
     ops->trash_list = trash_list;
     ops->trash_remove = trash_remove;

@@ -270,8 +270,29 @@ static int trash_remove(struct ceph_pool *pool, struct call *call, const char *i
     return fake_step_end(&step, result, err);
 }
 
+static int image_remove(struct ceph_pool *pool, struct call *call, const char *name,
+                        struct error *err)
+{
+    struct fake_step step;
+    const struct fake_image *image = fake_image_begin(&step, pool, call, "image_remove", name, err);
+    size_t at = 0;
+    int result = 0;
+
+    if (!image)
+        return -1;
+    while (step.fake->images[at] != image)
+        at++;
+    int refused = check_removal(step.fake, at);
+    if (refused < 0)
+        result = fake_refuse(err, refused, pool, "image", name);
+    else
+        remove_image(step.fake, at);
+    return fake_step_end(&step, result, err);
+}
+
 void fake_clone_ops(struct ceph_ops *ops)
 {
+    ops->image_remove = image_remove;
     ops->image_clone = image_clone;
     ops->image_flatten = image_flatten;
     ops->trash_move = trash_move;

@@ -244,6 +244,27 @@ static struct image_parent describe_parent(const struct fake_ceph *fake,
     };
 }
 
+static int image_list(struct ceph_pool *pool, struct call *call, struct strmap *ids,
+                      struct error *err)
+{
+    _cleanup_strmap_ struct strmap found = {0};
+    struct fake_step step;
+
+    if (fake_step_begin_in_pool(&step, pool, call, "image_list", err) < 0)
+        return -1;
+    for (size_t i = 0; i < step.fake->image_count; i++) {
+        const struct fake_image *image = step.fake->images[i];
+
+        if (!image->in_trash && image->pool_id == pool->id &&
+            strcmp(image->rados_namespace, pool->rados_namespace) == 0)
+            strmap_set(&found, image->name, image->id);
+    }
+    if (fake_step_end(&step, 0, err) < 0)
+        return -1;
+    strmap_merge(ids, &found);
+    return 0;
+}
+
 static int image_get_facts(struct ceph_pool *pool, struct call *call, const char *name,
                            struct image_facts *facts, struct error *err)
 {
@@ -421,6 +442,7 @@ static int hold_snapshot(struct image_hold *hold, struct call *call, const char 
 
 void fake_image_ops(struct ceph_ops *ops)
 {
+    ops->image_list = image_list;
     ops->image_create = image_create;
     ops->image_get_id = image_get_id;
     ops->image_get_size = image_get_size;

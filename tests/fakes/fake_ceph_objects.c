@@ -39,6 +39,7 @@ static struct fake_object *object_add(struct fake_ceph *fake, const struct ceph_
         .pool_id = pool->id,
         .rados_namespace = xstrdup(pool->rados_namespace),
         .name = xstrdup(name),
+        .modified = time(NULL),
     };
     return object;
 }
@@ -116,6 +117,7 @@ static int omap_add(struct ceph_pool *pool, struct call *call, const char *objec
     if (!found)
         found = object_add(step.fake, pool, object);
     strmap_set(&found->omap, key, value);
+    found->modified = time(NULL);
     return fake_step_end(&step, 0, err);
 }
 
@@ -128,10 +130,12 @@ static int omap_set(struct ceph_pool *pool, struct call *call, const char *objec
     if (fake_step_begin_in_pool(&step, pool, call, "omap_set", err) < 0)
         return -1;
     struct fake_object *found = object_find(step.fake, pool, object);
-    if (found)
+    if (found) {
         strmap_merge(&found->omap, entries);
-    else
+        found->modified = time(NULL);
+    } else {
         result = fake_refuse(err, -ENOENT, pool, "object", object);
+    }
     return fake_step_end(&step, result, err);
 }
 
@@ -148,6 +152,7 @@ static int omap_remove_if(struct ceph_pool *pool, struct call *call, const char 
     bool matches = present && strcmp(present, expected) == 0;
     if (matches) {
         strmap_remove(&found->omap, key);
+        found->modified = time(NULL);
         if (added)
             strmap_merge(&found->omap, added);
     }
@@ -187,6 +192,49 @@ static int object_remove(struct ceph_pool *pool, struct call *call, const char *
     return fake_step_end(&step, 0, err);
 }
 
+static int object_modified(struct ceph_pool *pool, struct call *call, const char *object,
+                           time_t *modified, struct error *err)
+{
+    struct fake_step step;
+    time_t time = 0;
+    int result = 0;
+
+    if (fake_step_begin_in_pool(&step, pool, call, "object_modified", err) < 0)
+        return -1;
+    const struct fake_object *found = object_find(step.fake, pool, object);
+    if (found)
+        time = found->modified;
+    else
+        result = fake_refuse(err, -ENOENT, pool, "object", object);
+    if (fake_step_end(&step, result, err) < 0)
+        return -1;
+    *modified = time;
+    return 0;
+}
+
+static int object_list(struct ceph_pool *pool, struct call *call, const char *prefix,
+                       struct string_list *names, struct error *err)
+{
+    _cleanup_string_list_ struct string_list found = {0};
+    struct fake_step step;
+
+    if (fake_step_begin_in_pool(&step, pool, call, "object_list", err) < 0)
+        return -1;
+    for (size_t i = 0; i < step.fake->object_count; i++) {
+        const struct fake_object *object = &step.fake->objects[i];
+
+        if (object->pool_id == pool->id &&
+            strcmp(object->rados_namespace, pool->rados_namespace) == 0 &&
+            text_has_prefix(object->name, prefix))
+            string_list_add(&found, object->name);
+    }
+    if (fake_step_end(&step, 0, err) < 0)
+        return -1;
+    *names = found;
+    found = (struct string_list){0};
+    return 0;
+}
+
 void fake_object_ops(struct ceph_ops *ops)
 {
     ops->omap_get = omap_get;
@@ -196,4 +244,6 @@ void fake_object_ops(struct ceph_ops *ops)
     ops->omap_remove_if = omap_remove_if;
     ops->object_create = object_create;
     ops->object_remove = object_remove;
+    ops->object_modified = object_modified;
+    ops->object_list = object_list;
 }

@@ -137,8 +137,31 @@ static int snapshot_list(struct ceph_pool *pool, struct call *call, const char *
     return 0;
 }
 
+static int snapshot_children(struct ceph_pool *pool, struct call *call, const char *image,
+                             const char *snapshot, struct string_list *image_ids, struct error *err)
+{
+    struct fake_step step;
+    const struct fake_image *found =
+        fake_image_begin(&step, pool, call, "snapshot_children", image, err);
+    int result = 0;
+
+    if (!found)
+        return -1;
+    const struct fake_snapshot *parent = fake_snapshot_find(found, snapshot);
+    if (!parent)
+        result = fake_refuse(err, -ENOENT, pool, "snapshot", snapshot);
+    for (size_t i = 0; parent && i < step.fake->image_count; i++) {
+        const struct fake_image *child = step.fake->images[i];
+
+        if (child->parent == found && child->parent_snapshot_id == parent->id)
+            string_list_add(image_ids, child->id);
+    }
+    return fake_step_end(&step, result, err);
+}
+
 void fake_snapshot_ops(struct ceph_ops *ops)
 {
+    ops->snapshot_children = snapshot_children;
     ops->snapshot_create = snapshot_create;
     ops->snapshot_remove = snapshot_remove;
     ops->snapshot_list = snapshot_list;

@@ -64,6 +64,7 @@ struct fake_object {
     char *rados_namespace;
     char *name;
     struct strmap omap;
+    time_t modified;
 };
 
 struct fake_snapshot {

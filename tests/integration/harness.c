@@ -332,7 +332,8 @@ static void add_lines(struct text *out, const char *prefix, char *lines)
 static void add_object(struct text *out, const char *pool, const char *name_space,
                        const char *object)
 {
-    if (strcmp(object, "rbd_info") == 0 || strcmp(object, "rbd_task") == 0)
+    if (strcmp(object, "rbd_info") == 0 || strcmp(object, "rbd_task") == 0 ||
+        strcmp(object, "rbd_namespace") == 0)
         return;
     if (!is_directory(object)) {
         text_addf(out, "object %s/%s/%s\n", pool, name_space, object);
@@ -341,6 +342,8 @@ static void add_object(struct text *out, const char *pool, const char *name_spac
     _cleanup_free_ char *prefix = xasprintf("key %s/%s/%s ", pool, name_space, object);
     _cleanup_free_ char *keys = run_ceph_tool((const char *[]){
         "rados", "-p", pool, "--namespace", name_space, "listomapkeys", object, NULL});
+    if (strcmp(object, "rbd_directory") == 0 && strcmp(keys, "state\n") == 0)
+        return; /* what making a namespace leaves */
     add_lines(out, prefix, keys);
 }
 

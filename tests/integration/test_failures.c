@@ -1,0 +1,195 @@
+/* Parts of the cluster are down: what does not need them goes on, what does fails in time and with
+ * a status that asks for a retry, and afterwards all is well. */
+#include <libgen.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/base/subprocess.h"
+#include "common/base/text.h"
+#include "common/rpc/rpc.h"
+#include "tests/integration/harness.h"
+
+#define DEAD_POOL "zone-a" /* on OSD 0 alone */
+#define LIVE_POOL "zone-b"
+#define DEAD_CALLS 100
+#define LIVE_CALLS 40
+#define DEADLINE_MS 8000
+#define MIB (1024LL * 1024)
+
+static struct driver_process driver;
+
+static int start(void **state)
+{
+    (void)state;
+    rpc_init();
+    harness_init(&driver);
+    harness_start(&driver, (const char *[]){"--cephtimeout=5s", "--draintimeout=2s", NULL});
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    harness_done(&driver);
+    rpc_shutdown();
+    return 0;
+}
+
+/* tests/ceph/cluster COMMAND DIR [NUMBER] */
+static void cluster(const char *command, const char *number)
+{
+    _cleanup_free_ char *conf = xstrdup(getenv("CEPH_CONF"));
+    const char *argv[] = {"tests/ceph/cluster", command, dirname(conf), number, NULL};
+    const struct subprocess spec = {.argv = argv, .deadline = deadline_in_ms(60000)};
+    _cleanup_error_ struct error err = {0};
+
+    if (subprocess_check(&spec, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+struct caller {
+    pthread_t thread;
+    char name[32];
+    char *handle;
+    int64_t took_ms;
+    struct error err;
+};
+
+static void *create_in_dead_pool(void *object)
+{
+    struct caller *caller = object;
+    _cleanup_free_ char *request = harness_create_request(caller->name, DEAD_POOL, 4 * MIB);
+    int64_t began = clock_monotonic_ms();
+
+    harness_call(&driver,
+                 &(struct harness_call){
+                     .method = "CreateVolume", .request = request, .timeout_ms = DEADLINE_MS},
+                 NULL, &caller->err);
+    caller->took_ms = clock_monotonic_ms() - began;
+    return NULL;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    return (int)(*(const int64_t *)a - *(const int64_t *)b);
+}
+
+/* Creates and deletes volumes in the live pool, one after the other; the median time of a create in
+ * microseconds. */
+static int64_t measure_live_pool(const char *prefix)
+{
+    int64_t times[LIVE_CALLS];
+
+    for (int i = 0; i < LIVE_CALLS; i++) {
+        _cleanup_error_ struct error err = {0};
+        _cleanup_free_ char *name = xasprintf("%s-%d", prefix, i);
+        struct timespec begin;
+        struct timespec end;
+
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        _cleanup_free_ char *handle =
+            harness_create_volume(&driver, name, LIVE_POOL, 4 * MIB, &err);
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        if (!handle)
+            fail_msg("a create in the live pool failed: %s", err.message);
+        times[i] = (end.tv_sec - begin.tv_sec) * 1000000 + (end.tv_nsec - begin.tv_nsec) / 1000;
+        assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+    }
+    qsort(times, LIVE_CALLS, sizeof(times[0]), compare_times);
+    return times[LIVE_CALLS / 2];
+}
+
+static bool asks_for_a_retry(enum status status)
+{
+    return status == STATUS_DEADLINE_EXCEEDED || status == STATUS_UNAVAILABLE ||
+           status == STATUS_ABORTED || status == STATUS_CANCELLED;
+}
+
+static void dead_pool_does_not_hold_up_others(void **state)
+{
+    struct caller *callers = xcalloc(DEAD_CALLS, sizeof(*callers));
+
+    (void)state;
+    int64_t before_us = measure_live_pool("before");
+    cluster("stop-osd", "0");
+    for (size_t i = 0; i < DEAD_CALLS; i++) {
+        snprintf(callers[i].name, sizeof(callers[i].name), "dead-%zu", i);
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, create_in_dead_pool, &callers[i]),
+                         0);
+    }
+    int64_t during_us = measure_live_pool("during");
+    for (size_t i = 0; i < DEAD_CALLS; i++) {
+        pthread_join(callers[i].thread, NULL);
+        assert_non_null(callers[i].err.message);
+        if (!asks_for_a_retry(callers[i].err.status))
+            fail_msg("%s: %s", status_name(callers[i].err.status), callers[i].err.message);
+        assert_true(callers[i].took_ms <= DEADLINE_MS + 1000);
+        error_clear(&callers[i].err);
+    }
+    print_message(
+        "figure: creates in a live pool: p50 %.1f ms, %.1f ms (%.2f times) while %d calls "
+        "wait for a dead one\n",
+        (double)before_us / 1000, (double)during_us / 1000, (double)during_us / (double)before_us,
+        DEAD_CALLS);
+    cluster("start-osd", "0");
+    free(callers);
+}
+
+static void calls_that_failed_are_continued_when_the_pool_is_back(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < DEAD_CALLS; i++) {
+        _cleanup_error_ struct error err = {0};
+        _cleanup_free_ char *name = xasprintf("dead-%zu", i);
+        char *handle = NULL;
+
+        for (int tries = 0; !handle && tries < 400; tries++) { /* OSD and driver settle */
+            error_clear(&err);
+            handle = harness_create_volume(&driver, name, DEAD_POOL, 4 * MIB, &err);
+            if (!handle)
+                usleep(200000);
+        }
+        if (!handle)
+            fail_msg("%s", err.message);
+        assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+        free(handle);
+    }
+    harness_assert_pool_empties(DEAD_POOL);
+    harness_assert_pool_empties(LIVE_POOL);
+}
+
+static void deletion_does_not_need_the_mgr(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *handle =
+        harness_create_volume(&driver, "without-mgr", LIVE_POOL, 4 * MIB, &err);
+
+    (void)state;
+    cluster("stop-mgr", NULL);
+    int result = harness_delete_volume(&driver, handle, &err);
+    harness_assert_pool_empties(LIVE_POOL);
+    cluster("start-mgr", NULL);
+    if (result < 0)
+        fail_msg("%s", err.message);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(deletion_does_not_need_the_mgr),
+        cmocka_unit_test(dead_pool_does_not_hold_up_others),
+        cmocka_unit_test(calls_that_failed_are_continued_when_the_pool_is_back),
+    };
+
+    return cmocka_run_group_tests_name("failures", tests, start, stop);
+}

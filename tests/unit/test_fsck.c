@@ -1,0 +1,387 @@
+/* Names and objects of the journal: every kind of leftover, made by hand on the fake, is found;
+ * what is safe is repaired. */
+#include "tests/unit/test_fsck_fixture.h"
+
+/* --- clean clusters -----------------------------------------------------------------------------
+ */
+
+static void clean_cluster_gives_nothing(void **state)
+{
+    struct world *world = *state;
+
+    assert_clean(world);
+    create_volume(world);
+    create_snapshot(world);
+    assert_clean(world);
+    assert_int_equal(world->report.volumes, 1);
+    assert_int_equal(world->report.snapshots, 1);
+    assert_int_equal(world->report.images, 2);
+    give_pvs(world, world->volume);
+    assert_clean(world);
+    assert_int_equal(world->report.pvs, 1);
+    world->options.scan = false;
+    assert_clean(world);
+}
+
+static void looking_writes_nothing(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
+    put_object(world, world->rbd, "csi.volume." UUID_B, NULL);
+    _cleanup_free_ char *before = dump(world);
+    look(world);
+    _cleanup_free_ char *after = dump(world);
+    assert_string_equal(after, before);
+    assert_int_equal(world->report.count, 2);
+}
+
+static void other_instances_are_left_alone(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_name(world, world->rbd, "csi.volumes.other", "csi.volume.pvc-1", UUID_A);
+    put_object(world, world->rbd, "csi.volume." UUID_A,
+               (const char *[]){"csi.volname", "pvc-1", NULL});
+    assert_clean(world);
+}
+
+static void unknown_pool_and_dead_cluster_are_refused(void **state)
+{
+    struct world *world = *state;
+    _cleanup_error_ struct error err = {0};
+
+    string_list_add(&world->pools, "nope");
+    assert_int_equal(fsck_look(&world->options, &world->call, &world->report, &err), -1);
+    assert_non_null(strstr(err.message, "has no pool 'nope'"));
+    error_clear(&err);
+    fake_ceph_refuse_connect(world->fake, STATUS_DEADLINE_EXCEEDED);
+    assert_int_equal(fsck_look(&world->options, &world->call, &world->report, &err), -1);
+    assert_int_equal(err.status, STATUS_DEADLINE_EXCEEDED);
+    fake_ceph_refuse_connect(world->fake, STATUS_OK);
+}
+
+/* --- names --------------------------------------------------------------------------------------
+ */
+
+static void name_without_object(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
+    assert_string_equal(assert_finds(world, FSCK_NAME_WITHOUT_OBJECT)->object, "pvc-1");
+    assert_repair_cleans(world, FSCK_FORGET_NAME);
+}
+
+static void young_name_may_be_under_way(void **state)
+{
+    struct world *world = *state;
+
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
+    world->options.min_age_s = 300;
+    assert_true(assert_finds(world, FSCK_NAME_WITHOUT_OBJECT)->under_way);
+    assert_untouched(world);
+}
+
+static void name_that_came_to_life_is_left_alone(void **state)
+{
+    struct world *world = *state;
+    _cleanup_error_ struct error err = {0};
+    bool repaired = true;
+
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
+    assert_finds(world, FSCK_NAME_WITHOUT_OBJECT);
+    put_object(world, world->rbd, "csi.volume." UUID_A,
+               (const char *[]){"csi.volname", "pvc-1", NULL});
+    _cleanup_free_ char *before = dump(world);
+    must(fsck_repair(&world->options, &world->call, &world->report.findings[0], &repaired, &err),
+         &err);
+    assert_false(repaired);
+    _cleanup_free_ char *after = dump(world);
+    assert_string_equal(after, before);
+}
+
+static void name_without_pool(void **state)
+{
+    struct world *world = *state;
+
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1",
+             "0000000000000063/" UUID_A);
+    assert_finds(world, FSCK_NAME_WITHOUT_POOL);
+    assert_repair_cleans(world, FSCK_FORGET_NAME);
+}
+
+static void broken_name(void **state)
+{
+    struct world *world = *state;
+
+    put_name(world, world->rbd, "csi.snaps.default", "csi.snap.snapshot-1", "rubbish");
+    assert_finds(world, FSCK_NAME_BROKEN);
+    assert_untouched(world);
+}
+
+static void name_that_leads_to_another(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-else",
+             uuid_of_volume(world));
+    assert_int_equal(assert_finds(world, FSCK_NAME_MISMATCH)->severity, FSCK_ERROR);
+    assert_untouched(world);
+}
+
+static void name_in_two_pools(void **state)
+{
+    struct world *world = *state;
+
+    put_volume(world, world->rbd, "pvc-1", UUID_A);
+    put_volume(world, world->ssd, "pvc-1", UUID_B);
+    assert_finds(world, FSCK_NAME_IN_TWO_POOLS);
+    assert_untouched(world);
+}
+
+/* --- objects ------------------------------------------------------------------------------------
+ */
+
+static void empty_object_without_name(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_object(world, world->rbd, "csi.volume." UUID_A, NULL);
+    assert_finds(world, FSCK_OBJECT_WITHOUT_NAME);
+    assert_repair_cleans(world, FSCK_FORGET_ENTRY);
+}
+
+static void young_object_may_be_under_way(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_object(world, world->rbd, "csi.volume." UUID_A, NULL);
+    world->options.min_age_s = 300;
+    assert_true(assert_finds(world, FSCK_OBJECT_WITHOUT_NAME)->under_way);
+    assert_untouched(world);
+}
+
+static void object_of_cut_deletion(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_object(world, world->rbd, "csi.snap." UUID_A,
+               (const char *[]){"csi.snapname", "snapshot-1", "csi.imageid", "gone", NULL});
+    assert_finds(world, FSCK_OBJECT_WITHOUT_NAME);
+    assert_repair_cleans(world, FSCK_FORGET_ENTRY);
+}
+
+static void object_without_name_but_with_image_stays(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_object(world, world->rbd, "csi.volume." UUID_A,
+               (const char *[]){"csi.volname", "pvc-1", NULL});
+    put_image(world, world->rbd, "csi-vol-" UUID_A);
+    assert_int_equal(assert_finds(world, FSCK_OBJECT_WITHOUT_NAME)->severity, FSCK_ERROR);
+    assert_untouched(world);
+}
+
+static void empty_object_with_an_image_of_any_prefix_stays(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_object(world, world->rbd, "csi.volume." UUID_A, NULL);
+    put_image(world, world->rbd, "mine-" UUID_A);
+    assert_finds(world, FSCK_OBJECT_WITHOUT_NAME);
+    assert_untouched(world);
+}
+
+static void empty_entry(void **state)
+{
+    struct world *world = *state;
+
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
+    put_object(world, world->rbd, "csi.volume." UUID_A, NULL);
+    assert_finds(world, FSCK_ENTRY_EMPTY);
+    assert_repair_cleans(world, FSCK_FORGET_ENTRY);
+}
+
+static void cut_creation_without_image(void **state)
+{
+    struct world *world = *state;
+
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
+    put_object(world, world->rbd, "csi.volume." UUID_A,
+               (const char *[]){"csi.volname", "pvc-1", NULL});
+    assert_int_equal(assert_finds(world, FSCK_OBJECT_WITHOUT_IMAGE)->severity, FSCK_WARNING);
+    assert_repair_cleans(world, FSCK_FORGET_ENTRY);
+}
+
+static void finished_volume_without_image_needs_the_pvs(void **state)
+{
+    struct world *world = *state;
+
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
+    put_object(world, world->rbd, "csi.volume." UUID_A,
+               (const char *[]){"csi.volname", "pvc-1", "csi.imageid", "gone", NULL});
+    assert_int_equal(assert_finds(world, FSCK_OBJECT_WITHOUT_IMAGE)->severity, FSCK_ERROR);
+    assert_untouched(world);
+    give_pvs(world, NULL);
+    assert_finds(world, FSCK_OBJECT_WITHOUT_IMAGE);
+    assert_repair_cleans(world, FSCK_FORGET_ENTRY);
+}
+
+static void image_moved_to_the_trash_by_somebody_keeps_its_entry(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    _cleanup_free_ char *image = image_of_volume(world);
+    trash_image(world, world->rbd, image);
+    give_pvs(world, NULL);
+    look(world);
+    assert_int_equal(world->report.count, 2);
+    assert_int_equal(world->report.findings[0].kind, FSCK_OBJECT_WITHOUT_IMAGE);
+    assert_int_equal(world->report.findings[1].kind, FSCK_TRASH_WITHOUT_KEY);
+    assert_untouched(world);
+}
+
+static void unfinished_volume(void **state)
+{
+    struct world *world = *state;
+
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
+    put_object(world, world->rbd, "csi.volume." UUID_A,
+               (const char *[]){"csi.volname", "pvc-1", NULL});
+    put_image(world, world->rbd, "csi-vol-" UUID_A);
+    assert_string_equal(assert_finds(world, FSCK_ENTRY_UNFINISHED)->handle, HANDLE(UUID_A));
+    assert_untouched(world);
+}
+
+static void image_id_differs(void **state)
+{
+    struct world *world = *state;
+    _cleanup_free_ char *object = NULL;
+
+    create_volume(world);
+    object = xasprintf("csi.volume.%s", uuid_of_volume(world));
+    set_attribute(world, object, "csi.imageid", "other");
+    assert_finds(world, FSCK_IMAGE_ID_DIFFERS);
+    assert_untouched(world);
+}
+
+static void snapshot_without_source_is_a_note(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    create_snapshot(world);
+    delete_volume(world);
+    tasks_run_here(world->controller.tasks);
+    look(world);
+    assert_int_equal(fsck_report_faults(&world->report), 0);
+    bool found = false;
+    for (size_t i = 0; i < world->report.count; i++)
+        found = found || world->report.findings[i].kind == FSCK_SNAPSHOT_WITHOUT_SOURCE;
+    assert_true(found);
+    assert_untouched(world);
+}
+
+static void group_with_missing_member(void **state)
+{
+    struct world *world = *state;
+
+    put_name(world, world->rbd, "csi.groups.default", "csi.volume.group.g-1", UUID_A);
+    put_object(world, world->rbd, "csi.volume.group." UUID_A,
+               (const char *[]){"csi.volname", "g-1", "csi.groupname", "csi-vol-group-" UUID_A,
+                                HANDLE(UUID_B), "csi-snap-" UUID_B, NULL});
+    assert_finds(world, FSCK_GROUP_INCOMPLETE);
+    assert_untouched(world);
+    assert_int_equal(world->report.groups, 1);
+}
+
+/* --- entries split over two pools ---------------------------------------------------------------
+ */
+
+static void put_split(struct world *world)
+{
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1",
+             "0000000000000002/" UUID_A);
+    put_object(world, world->rbd, "csi.volume." UUID_A,
+               (const char *[]){"csi.volname", "pvc-1", "csi.imagename", ("mine-" UUID_A),
+                                "csi.imageid", "fa4e00000001", NULL});
+    put_object(world, world->ssd, "csi.volume." UUID_A, NULL);
+    put_image(world, world->ssd, "mine-" UUID_A);
+}
+
+static void split_entry_is_a_note(void **state)
+{
+    struct world *world = *state;
+
+    put_split(world);
+    assert_int_equal(assert_finds(world, FSCK_SPLIT_ENTRY)->severity, FSCK_NOTE);
+    assert_untouched(world);
+    give_pvs(world, "0001-0002-c1-0000000000000002-" UUID_A);
+    assert_finds(world, FSCK_SPLIT_ENTRY);
+}
+
+static void half_entry(void **state)
+{
+    struct world *world = *state;
+
+    put_split(world);
+    remove_object(world, world->ssd, "csi.volume." UUID_A);
+    look(world); /* the image is still there: nothing to repair */
+    assert_untouched(world);
+    trash_image(world, world->ssd, "mine-" UUID_A);
+    look(world); /* and may come back from the trash */
+    assert_untouched(world);
+    _cleanup_error_ struct error err = {0};
+    must(world->ssd->ops->trash_remove(world->ssd, &world->call, "fa4e00000001", NULL, NULL, &err),
+         &err);
+    assert_finds(world, FSCK_HALF_ENTRY);
+    assert_repair_cleans(world, FSCK_FORGET_ENTRY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(clean_cluster_gives_nothing),
+        TEST(looking_writes_nothing),
+        TEST(other_instances_are_left_alone),
+        TEST(unknown_pool_and_dead_cluster_are_refused),
+        TEST(name_without_object),
+        TEST(young_name_may_be_under_way),
+        TEST(name_that_came_to_life_is_left_alone),
+        TEST(name_without_pool),
+        TEST(broken_name),
+        TEST(name_that_leads_to_another),
+        TEST(name_in_two_pools),
+        TEST(empty_object_without_name),
+        TEST(young_object_may_be_under_way),
+        TEST(object_of_cut_deletion),
+        TEST(object_without_name_but_with_image_stays),
+        TEST(empty_object_with_an_image_of_any_prefix_stays),
+        TEST(empty_entry),
+        TEST(cut_creation_without_image),
+        TEST(finished_volume_without_image_needs_the_pvs),
+        TEST(image_moved_to_the_trash_by_somebody_keeps_its_entry),
+        TEST(unfinished_volume),
+        TEST(image_id_differs),
+        TEST(snapshot_without_source_is_a_note),
+        TEST(group_with_missing_member),
+        TEST(split_entry_is_a_note),
+        TEST(half_entry),
+    };
+
+    write_config();
+    int failed = cmocka_run_group_tests_name("fsck", tests, NULL, NULL);
+    unlink(config_path);
+    return failed;
+}

@@ -1,0 +1,289 @@
+/* Images, trash and Kubernetes' volumes: what the journal does not know is found; what may hold
+ * data is left alone. */
+#include "tests/unit/test_fsck_fixture.h"
+
+/* --- images -------------------------------------------------------------------------------------
+ */
+
+static void image_without_journal(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_image(world, world->rbd, "mine-" UUID_A);
+    put_image(world, world->rbd, "an-image-of-somebody");
+    assert_string_equal(assert_finds(world, FSCK_IMAGE_WITHOUT_JOURNAL)->object, "mine-" UUID_A);
+    assert_untouched(world);
+    give_pvs(world, world->volume);
+    world->pv.handle = (char *)(uintptr_t) "mine-" UUID_A; /* a static PV */
+    look(world);
+    for (size_t i = 0; i < world->report.count; i++)
+        assert_int_not_equal(world->report.findings[i].kind, FSCK_IMAGE_WITHOUT_JOURNAL);
+}
+
+static void temp_image_without_volume(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
+    put_snapshot(world, "csi-vol-" UUID_A "-temp", "csi-vol-" UUID_A);
+    assert_finds(world, FSCK_TEMP_WITHOUT_VOLUME);
+    assert_int_equal(world->report.findings[0].repair.action, FSCK_DISCARD_IMAGE);
+    repair(world);
+    assert_finds(world, FSCK_PURGE_PENDING);
+}
+
+static void temp_image_of_a_volume_stays(void **state)
+{
+    struct world *world = *state;
+
+    put_volume(world, world->rbd, "pvc-1", UUID_A);
+    put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
+    put_snapshot(world, "csi-vol-" UUID_A "-temp", "csi-vol-" UUID_A);
+    assert_clean(world);
+}
+
+static void used_temp_image_is_not_discarded(void **state)
+{
+    struct world *world = *state;
+    _cleanup_error_ struct error err = {0};
+    bool repaired = false;
+
+    create_volume(world);
+    put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
+    fake_ceph_set_watcher(world->fake, "rbd", "csi-vol-" UUID_A "-temp", "10.0.0.1:0/1");
+    assert_finds(world, FSCK_TEMP_WITHOUT_VOLUME);
+    assert_int_equal(
+        fsck_repair(&world->options, &world->call, &world->report.findings[0], &repaired, &err),
+        -1);
+    assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
+    assert_false(repaired);
+}
+
+static void leftover_cut(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    _cleanup_free_ char *image = image_of_volume(world);
+    put_snapshot(world, image, "csi-snap-" UUID_A);
+    assert_finds(world, FSCK_LEFTOVER_CUT);
+    assert_repair_cleans(world, FSCK_REMOVE_CUT);
+}
+
+static void cut_of_a_creation_under_way_stays(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    _cleanup_free_ char *image = image_of_volume(world);
+    put_snapshot(world, image, "csi-snap-" UUID_A);
+    put_name(world, world->rbd, "csi.snaps.default", "csi.snap.snapshot-1", UUID_A);
+    put_object(world, world->rbd, "csi.snap." UUID_A,
+               (const char *[]){"csi.snapname", "snapshot-1", "csi.source", image, NULL});
+    world->options.min_age_s = 300;
+    look(world);
+    assert_int_equal(world->report.count, 2);
+    assert_int_equal(world->report.findings[0].kind, FSCK_OBJECT_WITHOUT_IMAGE);
+    assert_int_equal(world->report.findings[1].kind, FSCK_LEFTOVER_CUT);
+    assert_untouched(world);
+}
+
+static void cut_of_a_clone_that_is_made_in_another_pool_stays(void **state)
+{
+    struct world *world = *state;
+    _cleanup_error_ struct error err = {0};
+    bool repaired = true;
+
+    create_volume(world);
+    _cleanup_free_ char *image = image_of_volume(world);
+    put_snapshot(world, image, "csi-vol-" UUID_A);
+    assert_finds(world, FSCK_LEFTOVER_CUT);
+    put_name(world, world->ssd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
+    put_object(world, world->ssd, "csi.volume." UUID_A,
+               (const char *[]){"csi.volname", "pvc-1", NULL});
+    must(fsck_repair(&world->options, &world->call, &world->report.findings[0], &repaired, &err),
+         &err);
+    assert_false(repaired);
+    world->options.min_age_s = 300;
+    look(world);
+    assert_int_equal(world->report.count, 2);
+    assert_untouched(world);
+    string_list_add(&world->pools, "rbd"); /* its object is not read, its name is */
+    assert_true(assert_finds(world, FSCK_LEFTOVER_CUT)->under_way);
+    assert_untouched(world);
+}
+
+static void snapshots_of_others_stay(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    _cleanup_free_ char *image = image_of_volume(world);
+    put_snapshot(world, image, "before-upgrade");
+    assert_clean(world);
+    put_snapshot(world, image, "backup-" UUID_A);
+    assert_finds(world, FSCK_LEFTOVER_CUT);
+    assert_untouched(world);
+}
+
+/* --- trash --------------------------------------------------------------------------------------
+ */
+
+static void trash_without_key_is_never_touched(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_image(world, world->rbd, "csi-vol-" UUID_A);
+    trash_image(world, world->rbd, "csi-vol-" UUID_A);
+    put_image(world, world->rbd, "somebody's");
+    trash_image(world, world->rbd, "somebody's");
+    assert_finds(world, FSCK_TRASH_WITHOUT_KEY);
+    assert_untouched(world);
+}
+
+static void purge_keys(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    delete_volume(world);
+    assert_int_equal(assert_finds(world, FSCK_PURGE_PENDING)->severity, FSCK_NOTE);
+    assert_untouched(world);
+    tasks_run_here(world->controller.tasks);
+    assert_clean(world);
+    put_name(world, world->rbd, "csi.volumes.default",
+             "cephzone.purge.0000000000000001.fa4e0000dead", "csi-vol-" UUID_A);
+    assert_finds(world, FSCK_PURGE_WITHOUT_TRASH);
+    assert_repair_cleans(world, FSCK_FORGET_PURGE);
+    put_name(world, world->rbd, "csi.volumes.default", "cephzone.purge.rubbish", "x");
+    assert_finds(world, FSCK_NAME_BROKEN);
+    assert_untouched(world);
+}
+
+/* --- Kubernetes ---------------------------------------------------------------------------------
+ */
+
+static void pv_without_volume_comes_first(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_B);
+    give_pvs(world, HANDLE(UUID_A));
+    look(world);
+    assert_int_equal(world->report.count, 3);
+    assert_int_equal(world->report.findings[0].kind, FSCK_PV_WITHOUT_VOLUME);
+    assert_int_equal(world->report.findings[0].severity, FSCK_DATA_LOSS);
+    assert_string_equal(world->report.findings[0].object, "pv-1");
+    assert_int_equal(world->report.findings[1].kind, FSCK_NAME_WITHOUT_OBJECT);
+    assert_int_equal(world->report.findings[2].kind, FSCK_VOLUME_WITHOUT_PV);
+}
+
+static void pv_whose_image_is_gone(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    _cleanup_free_ char *image = image_of_volume(world);
+    trash_image(world, world->rbd, image);
+    give_pvs(world, world->volume);
+    look(world);
+    assert_int_equal(world->report.findings[0].kind, FSCK_PV_WITHOUT_VOLUME);
+    assert_non_null(strstr(world->report.findings[0].explanation, "rbd trash restore"));
+    assert_untouched(world);
+}
+
+static void volume_without_pv(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    give_pvs(world, NULL);
+    assert_string_equal(assert_finds(world, FSCK_VOLUME_WITHOUT_PV)->handle, world->volume);
+    assert_untouched(world);
+    world->options.pvs_taken = time(NULL) - 60; /* the volume is younger than the dump */
+    assert_clean(world);
+}
+
+static void retained_pv_is_a_note(void **state)
+{
+    static char policy[] = "Retain";
+    static char phase[] = "Released";
+    struct world *world = *state;
+
+    create_volume(world);
+    give_pvs(world, world->volume);
+    world->pv.reclaim_policy = policy;
+    world->pv.phase = phase;
+    assert_int_equal(assert_finds(world, FSCK_PV_RETAINED)->severity, FSCK_NOTE);
+}
+
+static void pvs_of_other_clusters_are_not_looked_at(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    give_pvs(world, "0001-0002-c2-0000000000000001-" UUID_A);
+    assert_finds(world, FSCK_VOLUME_WITHOUT_PV);
+    assert_int_equal(world->report.pvs_unchecked, 1);
+}
+
+/* --- what happens meanwhile ---------------------------------------------------------------------
+ */
+
+/* Whichever call fails: no crash, no leak, an error that says why or a report. */
+static void every_failing_call_is_survived(void **state)
+{
+    struct world *world = *state;
+
+    create_volume(world);
+    create_snapshot(world);
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
+    put_object(world, world->rbd, "csi.volume." UUID_B, NULL);
+    put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
+    for (unsigned n = 1;; n++) {
+        _cleanup_error_ struct error err = {0};
+
+        fsck_report_done(&world->report);
+        fake_ceph_fail_call(world->fake, n, FAKE_FAIL_BEFORE);
+        int result = fsck_look(&world->options, &world->call, &world->report, &err);
+        if (fake_ceph_fault_is_pending(world->fake)) {
+            fake_ceph_recover(world->fake);
+            assert_int_equal(result, 0);
+            break;
+        }
+        assert_int_equal(result, -1);
+        assert_non_null(err.message);
+    }
+    assert_true(world->report.count >= 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(image_without_journal),
+        TEST(temp_image_without_volume),
+        TEST(temp_image_of_a_volume_stays),
+        TEST(used_temp_image_is_not_discarded),
+        TEST(leftover_cut),
+        TEST(cut_of_a_creation_under_way_stays),
+        TEST(cut_of_a_clone_that_is_made_in_another_pool_stays),
+        TEST(snapshots_of_others_stay),
+        TEST(trash_without_key_is_never_touched),
+        TEST(purge_keys),
+        TEST(pv_without_volume_comes_first),
+        TEST(pv_whose_image_is_gone),
+        TEST(volume_without_pv),
+        TEST(retained_pv_is_a_note),
+        TEST(pvs_of_other_clusters_are_not_looked_at),
+        TEST(every_failing_call_is_survived),
+    };
+
+    write_config();
+    int failed = cmocka_run_group_tests_name("fsck_images", tests, NULL, NULL);
+    unlink(config_path);
+    return failed;
+}
