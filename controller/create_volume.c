@@ -269,10 +269,7 @@ static int make_image(struct creation *creation, struct error *err)
     if (pool->ops->image_create(pool, creation->call, name, creation->size_bytes, options, err) ==
         0)
         return 0;
-    if (creation->fresh || err->status != STATUS_ALREADY_EXISTS)
-        return -1;
-    error_clear(err); /* another process continues the same reservation */
-    return 0;
+    return another_is_faster(err);
 }
 
 /* Checks the size of an image that was there, and grows a clone to what was asked for. */

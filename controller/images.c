@@ -1,9 +1,11 @@
 #include "controller/images.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "controller/purge.h"
@@ -46,6 +48,38 @@ int snapshot_ensure_gone(struct ceph_pool *pool, struct call *call, const char *
         return -1;
     error_clear(err);
     return 0;
+}
+
+int another_is_faster(struct error *err)
+{
+    if (err->status != STATUS_ALREADY_EXISTS)
+        return -1;
+    error_wrap(err, "another process of the driver is at the same");
+    return error_recode(err, STATUS_ABORTED);
+}
+
+int image_cut_and_clone(struct ceph_pool *parent_pool, struct call *call, const char *parent,
+                        struct ceph_pool *pool, const char *name,
+                        const struct image_options *options, struct error *err)
+{
+    const struct ceph_ops *ops = parent_pool->ops;
+    _cleanup_error_ struct error undo = {0};
+    bool made = ops->snapshot_create(parent_pool, call, parent, name, err) == 0;
+
+    if (!made && err->status != STATUS_ALREADY_EXISTS)
+        return -1;
+    error_clear(err);
+    if (ops->image_clone(parent_pool, call, parent, name, pool, name, options, err) == 0)
+        return 0;
+    if (err->status == STATUS_NOT_FOUND) { /* the cut has gone: another one's clone is whole */
+        error_wrap(err, "another process of the driver is at the same");
+        return error_recode(err, STATUS_ABORTED);
+    }
+    /* The clone is there and was not made from our cut, which nobody needs then. */
+    if (made && err->status == STATUS_ALREADY_EXISTS &&
+        snapshot_ensure_gone(parent_pool, call, parent, name, &undo) < 0)
+        log_warn(call, "a cut stays until the image is deleted: %s", undo.message);
+    return another_is_faster(err);
 }
 
 /* --- images that were begun ----------------------------------------------------------------------
@@ -210,6 +244,15 @@ int image_queue_trashed(struct ceph_pool *pool, struct call *call, const char *n
     return 0;
 }
 
+/* Busy although nobody watched a moment ago: somebody has just come, perhaps another process of the
+ * driver with the same in mind. The next try can say who. */
+static int explain_busy(struct error *err)
+{
+    if (err->sys_errno == EBUSY || err->sys_errno == ESTALE)
+        error_recode(err, STATUS_ABORTED);
+    return -1;
+}
+
 static int move_to_trash(struct ceph_pool *pool, struct call *call, const char *name,
                          const char *image_id, struct error *err)
 {
@@ -221,7 +264,9 @@ static int move_to_trash(struct ceph_pool *pool, struct call *call, const char *
         return -1;
     if (check_unused(pool, call, name, err) < 0)
         return -1;
-    return pool->ops->trash_move(pool, call, name, err);
+    if (pool->ops->trash_move(pool, call, name, err) < 0)
+        return explain_busy(err);
+    return 0;
 }
 
 int image_discard(struct ceph_pool *pool, struct call *call, const char *name, const char *known_id,

@@ -48,6 +48,18 @@ void image_mark_begun(const struct controller *controller, struct strmap *extra)
 _must_check_ int image_queue_trashed(struct ceph_pool *pool, struct call *call, const char *name,
                                      struct strmap *queued, struct error *err);
 
+/* After a failure to make an image that was not there a moment ago: if it is there now, another
+ * process makes it, and may not have ended. ABORTED then; other failures stay. Returns -1. */
+int another_is_faster(struct error *err);
+
+/*
+ * Makes clone @name of @parent: cuts the parent if @snapshot is not there, clones, and fails with
+ * ABORTED if another process turns out to do the same. Does not remove the cut.
+ */
+_must_check_ int image_cut_and_clone(struct ceph_pool *parent_pool, struct call *call,
+                                     const char *parent, struct ceph_pool *pool, const char *name,
+                                     const struct image_options *options, struct error *err);
+
 /* As the table's functions, but EEXIST (create) and ENOENT (remove) are success. */
 _must_check_ int snapshot_ensure(struct ceph_pool *pool, struct call *call, const char *image,
                                  const char *snapshot, struct error *err);

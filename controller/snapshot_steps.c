@@ -88,21 +88,6 @@ int snapshot_reserve(struct snapshot_work *work, const char *name, const char *n
     return check_source(work, err);
 }
 
-static int clone_image(struct snapshot_work *work, struct error *err)
-{
-    const struct image_options options = {.features = SNAPSHOT_FEATURES};
-    struct ceph_pool *pool = work->source->pool;
-    const char *name = work->entry.image_name;
-
-    if (pool->ops->image_clone(pool, work->call, work->source->entry.image_name, name, pool, name,
-                               &options, err) == 0)
-        return 0;
-    if (err->status != STATUS_ALREADY_EXISTS)
-        return -1;
-    error_clear(err);
-    return 0;
-}
-
 static int finish(struct snapshot_work *work, struct error *err)
 {
     struct ceph_pool *pool = work->source->pool;
@@ -134,21 +119,36 @@ static int find_whole(struct snapshot_work *work, bool *found, struct error *err
     return *found ? image_settle(work->controller, work->call, &image, found, err) : 0;
 }
 
-int snapshot_build(struct snapshot_work *work, bool cut, struct error *err)
+/* Makes N from S@N, which a group has cut. */
+static int clone_cut(struct snapshot_work *work, const struct image_options *options,
+                     struct error *err)
 {
     struct ceph_pool *pool = work->source->pool;
     const char *name = work->entry.image_name;
+
+    if (pool->ops->image_clone(pool, work->call, work->source->entry.image_name, name, pool, name,
+                               options, err) == 0)
+        return 0;
+    return another_is_faster(err);
+}
+
+int snapshot_build(struct snapshot_work *work, bool cut, struct error *err)
+{
+    const struct image_options options = {.features = SNAPSHOT_FEATURES};
+    struct ceph_pool *pool = work->source->pool;
+    const char *name = work->entry.image_name;
     bool found = false;
+    int result = 0;
 
     if (work->entry.image_id) /* committed: all was done before */
         return 0;
     if (find_whole(work, &found, err) < 0)
         return -1;
-    if (!found && ((cut && snapshot_ensure(pool, work->call, work->source->entry.image_name, name,
-                                           err) < 0) ||
-                   clone_image(work, err) < 0))
-        return -1;
-    return finish(work, err);
+    if (!found)
+        result = cut ? image_cut_and_clone(pool, work->call, work->source->entry.image_name, pool,
+                                           name, &options, err)
+                     : clone_cut(work, &options, err);
+    return result < 0 ? -1 : finish(work, err);
 }
 
 /* A snapshot at the hard limit can be restored from only when it is detached. */

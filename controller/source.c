@@ -72,28 +72,18 @@ void source_done(struct source *source)
     operation_end(&source->operation);
 }
 
-static int clone_from(struct source *source, struct call *call, const char *snapshot,
-                      struct ceph_pool *pool, const char *name, const struct image_options *options,
-                      struct error *err)
-{
-    struct ceph_pool *parent = source->located.pool;
-
-    if (parent->ops->image_clone(parent, call, source->image, snapshot, pool, name, options, err) ==
-        0)
-        return 0;
-    if (err->status != STATUS_ALREADY_EXISTS)
-        return -1;
-    error_clear(err); /* another process continues the same creation */
-    return 0;
-}
-
 int source_clone(struct source *source, struct call *call, struct ceph_pool *pool, const char *name,
                  const struct image_options *options, struct error *err)
 {
-    if (source->kind == SOURCE_SNAPSHOT)
-        return clone_from(source, call, source->image, pool, name, options, err);
-    if (snapshot_ensure(source->located.pool, call, source->image, name, err) < 0 ||
-        clone_from(source, call, name, pool, name, options, err) < 0)
+    struct ceph_pool *parent = source->located.pool;
+
+    if (source->kind == SOURCE_SNAPSHOT) {
+        if (parent->ops->image_clone(parent, call, source->image, source->image, pool, name,
+                                     options, err) == 0)
+            return 0;
+        return another_is_faster(err);
+    }
+    if (image_cut_and_clone(parent, call, source->image, pool, name, options, err) < 0)
         return -1;
     return source_remove_cut(source, call, name, err);
 }

@@ -100,57 +100,11 @@ static int pool_finish(struct ceph_cluster *cluster, struct call *call, rados_io
     pool->base = (struct ceph_pool){cluster->ops, cluster, rados_ioctx_get_id(io), xstrdup(name),
                                     xstrdup(rados_namespace)};
     rados_ioctx_set_namespace(io, rados_namespace);
+    /* Otherwise librados keeps every write to a full pool, even removals, until its time-out; so
+     * the OSD decides, and answers ENOSPC or EDQUOT at once. */
+    rados_set_pool_full_try(io);
     *out = &pool->base;
     return 0;
-}
-
-static int pool_open(struct ceph_cluster *cluster, struct call *call, const char *name,
-                     const char *rados_namespace, struct ceph_pool **pool, struct error *err)
-{
-    rados_t rados = real_cluster(cluster)->rados;
-    rados_ioctx_t io = NULL;
-    int result = rados_ioctx_create(rados, name, &io);
-
-    if (result == -ENOENT && rados_wait_for_latest_osdmap(rados) == 0) /* a pool just made */
-        result = rados_ioctx_create(rados, name, &io);
-    if (result == -ENOENT) {
-        _cleanup_free_ char *what = xasprintf("'%s'", name);
-
-        return pool_missing(cluster, what, err);
-    }
-    if (result < 0)
-        return error_set_errno(err, result, "open pool '%s'", name);
-    return pool_finish(cluster, call, io, rados_namespace, pool, err);
-}
-
-static int pool_open_by_id(struct ceph_cluster *cluster, struct call *call, int64_t id,
-                           const char *rados_namespace, struct ceph_pool **pool, struct error *err)
-{
-    rados_t rados = real_cluster(cluster)->rados;
-    rados_ioctx_t io = NULL;
-    int result = rados_ioctx_create2(rados, id, &io);
-
-    if (result == -ENOENT && rados_wait_for_latest_osdmap(rados) == 0)
-        result = rados_ioctx_create2(rados, id, &io);
-    if (result == -ENOENT) {
-        _cleanup_free_ char *what = xasprintf("with id %lld", (long long)id);
-
-        return pool_missing(cluster, what, err);
-    }
-    if (result < 0)
-        return error_set_errno(err, result, "open the pool with id %lld", (long long)id);
-    return pool_finish(cluster, call, io, rados_namespace, pool, err);
-}
-
-static void pool_close(struct ceph_pool *pool)
-{
-    struct real_pool *real = real_pool(pool);
-
-    shared_io_unref(real->shared);
-    admission_leave(real_cluster(pool->cluster)->ceph->admission, &real->place);
-    free(real->base.name);
-    free(real->base.rados_namespace);
-    free(real);
 }
 
 static int pool_list(struct ceph_cluster *cluster, struct call *call, struct string_list *names,
@@ -172,46 +126,89 @@ static int pool_list(struct ceph_cluster *cluster, struct call *call, struct str
     return 0;
 }
 
-/* --- commands -----------------------------------------------------------------------------------
+/*
+ * librados asks the monitors for a newer osdmap when it does not know a pool, however long that
+ * takes (16.2). So the map that is there is looked at first, and a command, which does end, finds
+ * out whether the monitors answer.
  */
-
-typedef int rados_command_fn(rados_t cluster, const char **commands, size_t count,
-                             const char *input, size_t input_length, char **output,
-                             size_t *output_length, char **status, size_t *status_length);
-
-static int run_command(struct ceph_cluster *cluster, rados_command_fn *send, const char *whom,
-                       const char *command, char **reply, struct error *err)
+static int refresh_map(struct ceph_cluster *cluster, struct call *call, struct error *err)
 {
-    char *output = NULL;
-    char *status = NULL;
-    size_t output_length = 0;
-    size_t status_length = 0;
-    int result = send(real_cluster(cluster)->rados, &command, 1, NULL, 0, &output, &output_length,
-                      &status, &status_length);
+    _cleanup_free_ char *reply = NULL;
+    _cleanup_error_ struct error refusal = {0};
 
+    if (cluster->ops->mon_command(cluster, call, "{\"prefix\":\"version\"}", &reply, &refusal) <
+            0 &&
+        (refusal.status == STATUS_DEADLINE_EXCEEDED || refusal.status == STATUS_CANCELLED ||
+         refusal.status == STATUS_UNAVAILABLE))
+        return error_move(err, &refusal);
+    int result = rados_wait_for_latest_osdmap(real_cluster(cluster)->rados);
     if (result < 0)
-        error_set_errno(err, result, "the %s of cluster '%s' refused %s: %.*s", whom,
-                        cluster->cluster_id, command, (int)status_length, status ? status : "");
-    else
-        *reply = xstrndup(output ? output : "", output_length);
-    rados_buffer_free(output);
-    rados_buffer_free(status);
-    return result < 0 ? -1 : 0;
+        return error_set_errno(err, result, "read the osdmap of cluster '%s'", cluster->cluster_id);
+    return 0;
 }
 
-static int mon_command(struct ceph_cluster *cluster, struct call *call, const char *command,
-                       char **reply, struct error *err)
+static int has_pool(struct ceph_cluster *cluster, struct call *call, const char *name, bool *has,
+                    struct error *err)
 {
-    call_stage(call, "waiting {age} for a command to the monitors of cluster '%s'",
-               cluster->cluster_id);
-    return run_command(cluster, rados_mon_command, "monitors", command, reply, err);
+    _cleanup_string_list_ struct string_list names = {0};
+
+    if (pool_list(cluster, call, &names, err) < 0)
+        return -1;
+    *has = string_list_has(&names, name);
+    return 0;
 }
 
-static int mgr_command(struct ceph_cluster *cluster, struct call *call, const char *command,
-                       char **reply, struct error *err)
+static int pool_open(struct ceph_cluster *cluster, struct call *call, const char *name,
+                     const char *rados_namespace, struct ceph_pool **pool, struct error *err)
 {
-    call_stage(call, "waiting {age} for a command to the mgr of cluster '%s'", cluster->cluster_id);
-    return run_command(cluster, rados_mgr_command, "mgr", command, reply, err);
+    rados_ioctx_t io = NULL;
+    bool known = false;
+
+    if (has_pool(cluster, call, name, &known, err) < 0)
+        return -1;
+    if (!known && refresh_map(cluster, call, err) < 0) /* a pool just made */
+        return error_wrap(err, "open pool '%s'", name);
+    int result = rados_ioctx_create(real_cluster(cluster)->rados, name, &io);
+    if (result == -ENOENT) {
+        _cleanup_free_ char *what = xasprintf("'%s'", name);
+
+        return pool_missing(cluster, what, err);
+    }
+    if (result < 0)
+        return error_set_errno(err, result, "open pool '%s'", name);
+    return pool_finish(cluster, call, io, rados_namespace, pool, err);
+}
+
+static int pool_open_by_id(struct ceph_cluster *cluster, struct call *call, int64_t id,
+                           const char *rados_namespace, struct ceph_pool **pool, struct error *err)
+{
+    rados_t rados = real_cluster(cluster)->rados;
+    rados_ioctx_t io = NULL;
+    char name[NAME_LIMIT];
+
+    if (rados_pool_reverse_lookup(rados, id, name, sizeof(name)) == -ENOENT &&
+        refresh_map(cluster, call, err) < 0)
+        return error_wrap(err, "open the pool with id %lld", (long long)id);
+    int result = rados_ioctx_create2(rados, id, &io);
+    if (result == -ENOENT) {
+        _cleanup_free_ char *what = xasprintf("with id %lld", (long long)id);
+
+        return pool_missing(cluster, what, err);
+    }
+    if (result < 0)
+        return error_set_errno(err, result, "open the pool with id %lld", (long long)id);
+    return pool_finish(cluster, call, io, rados_namespace, pool, err);
+}
+
+static void pool_close(struct ceph_pool *pool)
+{
+    struct real_pool *real = real_pool(pool);
+
+    shared_io_unref(real->shared);
+    admission_leave(real_cluster(pool->cluster)->ceph->admission, &real->place);
+    free(real->base.name);
+    free(real->base.rados_namespace);
+    free(real);
 }
 
 /* --- the whole ----------------------------------------------------------------------------------
@@ -226,8 +223,7 @@ static void fill_table(struct ceph_ops *ops)
     ops->pool_open_by_id = pool_open_by_id;
     ops->pool_close = pool_close;
     ops->pool_list = pool_list;
-    ops->mon_command = mon_command;
-    ops->mgr_command = mgr_command;
+    commands_register(ops);
     objects_register(ops);
     images_register(ops);
     snapshots_register(ops);

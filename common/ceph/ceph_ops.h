@@ -237,7 +237,10 @@ struct ceph_ops {
 
     /* --- trash -------------------------------------------------------------------------------- */
 
-    /* Moves the image to the trash without delay. In use: FAILED_PRECONDITION (EBUSY). */
+    /* Moves the image to the trash without delay. FAILED_PRECONDITION (EBUSY) only when another
+     * client has locked it by rbd_lock_acquire(): one that merely has it open, even one that
+     * writes, does not keep Ceph from moving it. Ask image_watchers() before. trash_remove() does
+     * refuse. */
     int (*trash_move)(struct ceph_pool *pool, struct call *call, const char *name,
                       struct error *err);
     int (*trash_list)(struct ceph_pool *pool, struct call *call, struct trash_entries *entries,

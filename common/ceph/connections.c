@@ -26,6 +26,7 @@
 #define SWEEP_MS 15000
 #define STOP_MS 1000
 #define DEFAULT_CONF "/etc/ceph/ceph.conf"
+#define BLOCKED_MAX 32 /* threads of one connection that wait for an answer */
 
 enum connection_state { CONNECTION_CONNECTING, CONNECTION_READY, CONNECTION_FAILED };
 
@@ -36,8 +37,10 @@ struct connection {
     char *monitors;
     char *user;
     struct secret key;
+    bool manager; /* for manager commands: without rados_mon_op_timeout */
     enum connection_state state;
     unsigned refs;
+    unsigned blocked; /* threads of connections_run() */
     rados_t rados;
     int failure; /* negative errno */
     int64_t changed_ms;
@@ -51,7 +54,7 @@ struct connections {
     pthread_cond_t changed;
     struct connection *first;
     size_t count;
-    unsigned threads; /* attempts under way, and the sweeper */
+    unsigned threads; /* attempts under way, those of connections_run(), and the sweeper */
     bool stopping;
 };
 
@@ -66,7 +69,8 @@ static void set_seconds(rados_t rados, const char *option, int64_t ms)
     rados_conf_set(rados, option, text);
 }
 
-static void set_options(rados_t rados, const struct ceph_options *options, int64_t mount_ms)
+static void set_options(rados_t rados, const struct ceph_options *options, int64_t mount_ms,
+                        bool manager)
 {
     static const char *const settings[][2] = {
         {"keyring", "/dev/null"}, /* the key comes with the call, from nowhere else */
@@ -82,7 +86,8 @@ static void set_options(rados_t rados, const struct ceph_options *options, int64
     for (size_t i = 0; i < ARRAY_LENGTH(settings); i++)
         rados_conf_set(rados, settings[i][0], settings[i][1]);
     set_seconds(rados, "client_mount_timeout", mount_ms);
-    set_seconds(rados, "rados_mon_op_timeout", options->mon_op_timeout_ms);
+    if (!manager)
+        set_seconds(rados, "rados_mon_op_timeout", options->mon_op_timeout_ms);
     set_seconds(rados, "rados_osd_op_timeout", options->osd_op_timeout_ms);
 }
 
@@ -95,9 +100,10 @@ static int connect_once(const struct connection *connection, const struct ceph_o
 
     if (result < 0)
         return result;
-    if (access(conf, R_OK) == 0)
-        rados_conf_read_file(handle, conf);
-    set_options(handle, options, mount_ms);
+    /* Reading any file, even an empty one, puts librados' log settings into effect; until then it
+     * writes errors to stderr whatever they say. */
+    rados_conf_read_file(handle, access(conf, R_OK) == 0 ? conf : "/dev/null");
+    set_options(handle, options, mount_ms, connection->manager);
     result = rados_conf_set(handle, "mon_host", monitors);
     if (result == 0)
         result = rados_conf_set(handle, "key", secret_reveal(&connection->key));
@@ -185,13 +191,14 @@ static void *attempt(void *object)
 }
 
 /* Lock held. */
-static void start_thread(struct connections *connections, void *(*run)(void *), void *object)
+static void start_thread(struct connections *connections, const char *name, void *(*run)(void *),
+                         void *object)
 {
     pthread_t thread;
 
     if (pthread_create(&thread, NULL, run, object) != 0)
         abort();
-    pthread_setname_np(thread, "ceph-connect");
+    pthread_setname_np(thread, name);
     pthread_detach(thread);
     connections->threads++;
 }
@@ -203,22 +210,24 @@ static void start_attempt(struct connection *connection)
         connection->since = time(NULL); /* else it has been in trouble since the first failure */
     connection->state = CONNECTION_CONNECTING;
     connection->changed_ms = clock_monotonic_ms();
-    start_thread(connection->owner, attempt, connection);
+    start_thread(connection->owner, "ceph-connect", attempt, connection);
 }
 
 /* --- the list -----------------------------------------------------------------------------------
  */
 
-static bool matches(const struct connection *connection, const struct ceph_target *target)
+static bool matches(const struct connection *connection, const struct ceph_target *target,
+                    bool manager)
 {
-    return strcmp(connection->cluster_id, target->cluster_id) == 0 &&
+    return connection->manager == manager &&
+           strcmp(connection->cluster_id, target->cluster_id) == 0 &&
            strcmp(connection->monitors, target->monitors) == 0 &&
            strcmp(connection->user, target->user) == 0 &&
            secret_is_equal(&connection->key, target->key);
 }
 
 static struct connection *connection_new(struct connections *connections,
-                                         const struct ceph_target *target)
+                                         const struct ceph_target *target, bool manager)
 {
     struct connection *connection = xcalloc(1, sizeof(*connection));
 
@@ -227,6 +236,7 @@ static struct connection *connection_new(struct connections *connections,
     connection->monitors = xstrdup(target->monitors);
     connection->user = xstrdup(target->user);
     secret_copy(&connection->key, target->key);
+    connection->manager = manager;
     connection->next = connections->first;
     connections->first = connection;
     connections->count++;
@@ -310,7 +320,7 @@ struct connections *connections_new(const struct ceph_options *options)
     pthread_mutex_init(&connections->lock, NULL);
     pthread_cond_init(&connections->changed, NULL);
     pthread_mutex_lock(&connections->lock);
-    start_thread(connections, sweep, connections);
+    start_thread(connections, "ceph-sweep", sweep, connections);
     pthread_mutex_unlock(&connections->lock);
     return connections;
 }
@@ -359,7 +369,13 @@ static int refuse(const struct connection *connection, struct error *err)
 {
     int failure = connection->failure;
 
-    if (failure == -EACCES || failure == -EPERM || failure == -EINVAL || failure == -EKEYREJECTED)
+    if (failure == -EINVAL || failure == -ENOENT) /* the key has been looked at before */
+        return error_set(
+            err, STATUS_UNAVAILABLE,
+            "the monitors of cluster '%s' (%s) are not addresses, or are names that do "
+            "not resolve; check 'monitors' in config.json",
+            connection->cluster_id, connection->monitors);
+    if (failure == -EACCES || failure == -EPERM || failure == -EKEYREJECTED)
         return error_set(
             err, STATUS_UNAUTHENTICATED,
             "cluster '%s' does not accept the key of user 'client.%s'; check userID and "
@@ -400,11 +416,12 @@ static int wait_for(struct connection *connection, struct call *call, struct err
 
 /* Finds or makes the connection; NULL if there are too many. Lock held. */
 static struct connection *find_or_start(struct connections *connections,
-                                        const struct ceph_target *target, struct error *err)
+                                        const struct ceph_target *target, bool manager,
+                                        struct error *err)
 {
     struct connection *connection = connections->first;
 
-    while (connection && !matches(connection, target))
+    while (connection && !matches(connection, target, manager))
         connection = connection->next;
     if (!connection && connections->count >= connections->options.max_connections)
         error_set(err, STATUS_UNAVAILABLE,
@@ -412,16 +429,16 @@ static struct connection *find_or_start(struct connections *connections,
                   "users? Retry later",
                   connections->count);
     else if (!connection)
-        connection = connection_new(connections, target);
+        connection = connection_new(connections, target, manager);
     else if (connection->state == CONNECTION_FAILED &&
              clock_monotonic_ms() - connection->changed_ms > FAILURE_KEPT_MS)
         start_attempt(connection);
     return connection;
 }
 
-int connections_join(struct connections *connections, struct call *call,
-                     const struct ceph_target *target, struct connection **joined, rados_t *rados,
-                     struct error *err)
+static int join(struct connections *connections, struct call *call,
+                const struct ceph_target *target, bool manager, struct connection **joined,
+                rados_t *rados, struct error *err)
 {
     int result = -1;
 
@@ -432,7 +449,7 @@ int connections_join(struct connections *connections, struct call *call,
             "the Secret must be what 'ceph auth get-key client.%s' prints",
             target->user, target->cluster_id, target->user);
     pthread_mutex_lock(&connections->lock);
-    struct connection *connection = find_or_start(connections, target, err);
+    struct connection *connection = find_or_start(connections, target, manager, err);
     if (connection) {
         connection->refs++; /* also while waiting, so that the sweeper leaves it alone */
         result = connection->state == CONNECTION_READY ? 0 : wait_for(connection, call, err);
@@ -446,6 +463,24 @@ int connections_join(struct connections *connections, struct call *call,
     }
     pthread_mutex_unlock(&connections->lock);
     return result;
+}
+
+int connections_join(struct connections *connections, struct call *call,
+                     const struct ceph_target *target, struct connection **joined, rados_t *rados,
+                     struct error *err)
+{
+    return join(connections, call, target, false, joined, rados, err);
+}
+
+int connections_join_manager(struct connections *connections, struct call *call,
+                             const struct connection *connection, struct connection **manager,
+                             struct error *err)
+{
+    const struct ceph_target target = {connection->cluster_id, connection->monitors,
+                                       connection->user, &connection->key};
+    rados_t rados = NULL;
+
+    return join(connections, call, &target, true, manager, &rados, err);
 }
 
 void connections_leave(struct connections *connections, struct connection *connection)
@@ -476,4 +511,55 @@ void connections_report(struct connections *connections,
         each(object, c->cluster_id, healthy, healthy ? "" : err.message, c->since);
     }
     pthread_mutex_unlock(&connections->lock);
+}
+
+/* --- threads that may block ---------------------------------------------------------------------
+ */
+
+struct errand {
+    struct connection *connection;
+    void (*run)(rados_t rados, void *object);
+    void *object;
+};
+
+static void *run_errand(void *object)
+{
+    struct errand *errand = object;
+    struct connection *connection = errand->connection;
+    struct connections *owner = connection->owner;
+
+    errand->run(connection->rados, errand->object);
+    free(errand);
+    pthread_mutex_lock(&owner->lock);
+    connection->blocked--;
+    connection->refs--;
+    connection->used_ms = clock_monotonic_ms();
+    owner->threads--;
+    pthread_cond_broadcast(&owner->changed);
+    pthread_mutex_unlock(&owner->lock);
+    return NULL;
+}
+
+int connections_run(struct connections *connections, struct connection *connection,
+                    void (*run)(rados_t rados, void *object), void *object, struct error *err)
+{
+    int result = 0;
+
+    pthread_mutex_lock(&connections->lock);
+    if (connection->blocked >= BLOCKED_MAX) {
+        result = error_set(err, STATUS_UNAVAILABLE,
+                           "cluster '%s' has %u commands under way that are not answered; is a "
+                           "%s up? Retry later",
+                           connection->cluster_id, connection->blocked,
+                           connection->manager ? "ceph-mgr" : "monitor");
+    } else {
+        struct errand *errand = xcalloc(1, sizeof(*errand));
+
+        *errand = (struct errand){connection, run, object};
+        connection->blocked++;
+        connection->refs++;
+        start_thread(connections, "ceph-command", run_errand, errand);
+    }
+    pthread_mutex_unlock(&connections->lock);
+    return result;
 }

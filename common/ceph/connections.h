@@ -55,7 +55,19 @@ _must_check_ bool connections_free(struct connections *connections);
 _must_check_ int connections_join(struct connections *connections, struct call *call,
                                   const struct ceph_target *target, struct connection **connection,
                                   rados_t *rados, struct error *err);
+/* Joins the connection for manager commands of the same cluster and user: see command.c. */
+_must_check_ int connections_join_manager(struct connections *connections, struct call *call,
+                                          const struct connection *connection,
+                                          struct connection **manager, struct error *err);
 void connections_leave(struct connections *connections, struct connection *connection);
+
+/*
+ * Calls @run in a thread of its own, which keeps the connection until it returns: for what librados
+ * may block in. UNAVAILABLE when too many such threads of this connection are blocked already.
+ */
+_must_check_ int connections_run(struct connections *connections, struct connection *connection,
+                                 void (*run)(rados_t rados, void *object), void *object,
+                                 struct error *err);
 
 void connections_report(struct connections *connections,
                         void (*each)(void *object, const char *cluster_id, bool healthy,
@@ -63,6 +75,7 @@ void connections_report(struct connections *connections,
                         void *object);
 
 /* Each file adds its functions to the table. */
+void commands_register(struct ceph_ops *ops);
 void objects_register(struct ceph_ops *ops);
 void images_register(struct ceph_ops *ops);
 void snapshots_register(struct ceph_ops *ops);

@@ -281,7 +281,8 @@ static int image_resize(struct ceph_pool *pool, struct call *call, const char *n
     if (image_open(pool, call, name, false, &image, err) < 0)
         return -1;
     call_stage(call, "growing image '%s' in pool '%s' for {age}", name, pool->name);
-    int result = rbd_resize2(image.handle, size_bytes, false, NULL, NULL);
+    struct progress_sink nobody = {0}; /* librbd calls the function without asking for NULL */
+    int result = rbd_resize2(image.handle, size_bytes, false, image_progress, &nobody);
     return result < 0 ? fail(err, result, "grow", pool, name) : 0;
 }
 

@@ -143,6 +143,19 @@ static int snapshot_children(struct ceph_pool *pool, struct call *call, const ch
 /* --- trash --------------------------------------------------------------------------------------
  */
 
+/*
+ * librbd (16.2) hides why the trash did not take an image: in a full pool that has had no trash so
+ * far it answers ENOENT, and the image is where it was. Callers must not believe that it is gone.
+ */
+static bool image_is_there(struct ceph_pool *pool, struct call *call, const char *name)
+{
+    _cleanup_free_ char *id = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    return pool->ops->image_get_id(pool, call, name, &id, &err) == 0 ||
+           err.status != STATUS_NOT_FOUND;
+}
+
 static int trash_move(struct ceph_pool *pool, struct call *call, const char *name,
                       struct error *err)
 {
@@ -150,6 +163,12 @@ static int trash_move(struct ceph_pool *pool, struct call *call, const char *nam
     if (call_check(call, err) < 0)
         return -1;
     int result = rbd_trash_move(real_pool(pool)->io, name, 0);
+    if (result == -ENOENT && image_is_there(pool, call, name))
+        return error_set(
+            err, STATUS_RESOURCE_EXHAUSTED,
+            "move image '%s' in pool '%s' to the trash: the trash does not take it; is "
+            "the pool full?",
+            name, pool->name);
     if (result < 0)
         return error_set_errno(err, result, "move image '%s' in pool '%s' to the trash", name,
                                pool->name);
@@ -255,7 +274,10 @@ static int hold_snapshot(struct image_hold *hold, struct call *call, const char 
 
     if (call_check(call, err) < 0)
         return -1;
-    int result = rbd_snap_create(real->image.handle, snapshot);
+    /* Without quiescing: the writers cannot get the lock to empty their caches, we hold it. */
+    struct progress_sink nobody = {0};
+    int result = rbd_snap_create2(real->image.handle, snapshot, RBD_SNAP_CREATE_SKIP_QUIESCE,
+                                  image_progress, &nobody);
     if (result < 0)
         return error_set_errno(err, result, "make snapshot '%s@%s'", hold->image_name, snapshot);
     return 0;

@@ -1,0 +1,161 @@
+/*
+ * Commands to the monitors and the manager. librados blocks until they answer, so each command has
+ * a thread of its own that the caller leaves when its time is up.
+ *
+ * Manager commands need a connection without rados_mon_op_timeout: with it rados_mgr_command (16.2)
+ * returns after that time, with a positive errno, while the manager's answer, if it comes later, is
+ * written to where the caller's stack was. The process dies of it.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/base/memory.h"
+#include "common/ceph/connections.h"
+
+#define POLL_MS 100
+#define REPLY_LIMIT ((size_t)64 << 20)
+
+typedef int send_fn(rados_t cluster, const char **commands, size_t count, const char *input,
+                    size_t input_length, char **output, size_t *output_length, char **status,
+                    size_t *status_length);
+
+struct command {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool done;
+    bool left; /* by the caller: the thread frees it */
+    send_fn *send;
+    char *text;
+    int result;
+    char *output;
+    char *status;
+    size_t output_length;
+    size_t status_length;
+};
+
+static struct command *command_new(send_fn *send, const char *text)
+{
+    struct command *command = xcalloc(1, sizeof(*command));
+
+    command->send = send;
+    command->text = xstrdup(text);
+    pthread_mutex_init(&command->lock, NULL);
+    pthread_cond_init(&command->ended, NULL);
+    return command;
+}
+
+static void command_free(struct command *command)
+{
+    rados_buffer_free(command->output);
+    rados_buffer_free(command->status);
+    free(command->text);
+    pthread_cond_destroy(&command->ended);
+    pthread_mutex_destroy(&command->lock);
+    free(command);
+}
+
+/* The command's thread. */
+static void run(rados_t rados, void *object)
+{
+    struct command *command = object;
+    const char *text = command->text;
+    int result = command->send(rados, &text, 1, NULL, 0, &command->output, &command->output_length,
+                               &command->status, &command->status_length);
+
+    pthread_mutex_lock(&command->lock);
+    command->result = result > 0 ? -result : result;
+    command->done = true;
+    bool left = command->left;
+    pthread_cond_signal(&command->ended);
+    pthread_mutex_unlock(&command->lock);
+    if (left)
+        command_free(command);
+}
+
+/* True when it has been answered; otherwise it is the thread's from now on. */
+static bool wait_for(struct command *command, const struct call *call, struct deadline give_up)
+{
+    pthread_mutex_lock(&command->lock);
+    while (!command->done && !command->left) {
+        const struct timespec wake =
+            deadline_timespec(deadline_earlier(give_up, deadline_in_ms(POLL_MS)));
+
+        command->left = deadline_has_passed(give_up) || call_is_cancelled(call);
+        if (!command->left)
+            pthread_cond_clockwait(&command->ended, &command->lock, CLOCK_MONOTONIC, &wake);
+    }
+    bool done = command->done;
+    pthread_mutex_unlock(&command->lock);
+    return done;
+}
+
+static int take_reply(const struct command *command, const struct ceph_cluster *cluster,
+                      const char *whom, char **reply, struct error *err)
+{
+    if (command->result < 0)
+        return error_set_errno(err, command->result, "the %s of cluster '%s' refused %s: %.*s",
+                               whom, cluster->cluster_id, command->text,
+                               (int)command->status_length, command->status ? command->status : "");
+    if (command->output_length > REPLY_LIMIT)
+        return error_set(err, STATUS_INTERNAL, "the %s of cluster '%s' answered %s with %zu bytes",
+                         whom, cluster->cluster_id, command->text, command->output_length);
+    *reply = xstrndup(command->output ? command->output : "", command->output_length);
+    return 0;
+}
+
+static int send_command(struct ceph_cluster *cluster, struct call *call,
+                        struct connection *connection, send_fn *send, const char *whom,
+                        const char *text, char **reply, struct error *err)
+{
+    struct real_ceph *ceph = real_cluster(cluster)->ceph;
+    int64_t start_ms = clock_monotonic_ms();
+    struct deadline give_up =
+        deadline_earlier(admission_deadline(call), deadline_in_ms(ceph->options.mon_op_timeout_ms));
+    struct command *command = command_new(send, text);
+
+    call_stage(call, "waiting {age} for a command to the %s of cluster '%s'", whom,
+               cluster->cluster_id);
+    if (connections_run(ceph->connections, connection, run, command, err) < 0) {
+        command_free(command);
+        return -1;
+    }
+    if (!wait_for(command, call, give_up)) {
+        if (call_check(call, err) < 0)
+            return -1;
+        return error_set(err, STATUS_DEADLINE_EXCEEDED,
+                         "the %s of cluster '%s' have not answered %s for %lld ms", whom,
+                         cluster->cluster_id, text, (long long)(clock_monotonic_ms() - start_ms));
+    }
+    int result = take_reply(command, cluster, whom, reply, err);
+    command_free(command);
+    return result;
+}
+
+static int mon_command(struct ceph_cluster *cluster, struct call *call, const char *command,
+                       char **reply, struct error *err)
+{
+    return send_command(cluster, call, real_cluster(cluster)->connection, rados_mon_command,
+                        "monitors", command, reply, err);
+}
+
+static int mgr_command(struct ceph_cluster *cluster, struct call *call, const char *command,
+                       char **reply, struct error *err)
+{
+    struct real_cluster *real = real_cluster(cluster);
+    struct connection *manager = NULL;
+
+    if (connections_join_manager(real->ceph->connections, call, real->connection, &manager, err) <
+        0)
+        return -1;
+    int result =
+        send_command(cluster, call, manager, rados_mgr_command, "managers", command, reply, err);
+    connections_leave(real->ceph->connections, manager);
+    return result;
+}
+
+void commands_register(struct ceph_ops *ops)
+{
+    ops->mon_command = mon_command;
+    ops->mgr_command = mgr_command;
+}

@@ -1,0 +1,217 @@
+/*
+ * The real struct ceph_ops while a daemon of the cluster does not answer. Daemons are halted for a
+ * few seconds by signal and always go on: a halt of more than about 15 s would leave placement
+ * groups of a single copy laggy.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "common/base/memory.h"
+#include "common/ceph/ceph.h"
+#include "tests/integration/harness.h"
+
+#define POOL "zone-a"
+
+struct fixture {
+    struct ceph *ceph;
+    struct ceph_cluster *cluster;
+    struct call call;
+    pid_t halted;
+};
+
+static int connect_as(struct fixture *f, const char *monitors, const char *key,
+                      struct ceph_cluster **cluster, struct error *err)
+{
+    _cleanup_secret_ struct secret secret = {0};
+
+    secret_set(&secret, key);
+    const struct ceph_target target = {"c1", monitors, harness_cluster()->user, &secret};
+    return f->ceph->ops->connect(f->ceph, &f->call, &target, cluster, err);
+}
+
+/* An attempt to connect, which nobody can end, may be under way for a while. */
+static void end_ceph(struct ceph *ceph)
+{
+    for (int tries = 0; !ceph_free(ceph); tries++)
+        assert_true(tries < 30);
+}
+
+static int fixture_open(void **state)
+{
+    struct fixture *f = xcalloc(1, sizeof(*f));
+    _cleanup_error_ struct error err = {0};
+
+    f->ceph = ceph_new(&(struct ceph_options){
+        .connect_timeout_ms = 3000,
+        .mon_op_timeout_ms = 2000,
+        .osd_op_timeout_ms = 2000,
+        .ceph_conf = "/nonexistent", /* librados' own settings, as in a bare container */
+    });
+    call_init(&f->call, 1, "Test", deadline_in_ms(60000));
+    *state = f;
+    if (connect_as(f, harness_cluster()->monitors, harness_cluster()->key, &f->cluster, &err) == 0)
+        return 0;
+    print_error("%s\n", err.message);
+    return -1;
+}
+
+static int fixture_close(void **state)
+{
+    struct fixture *f = *state;
+
+    if (f->halted)
+        kill(f->halted, SIGCONT);
+    ceph_disconnect(f->cluster);
+    end_ceph(f->ceph);
+    call_done(&f->call);
+    free(f);
+    return 0;
+}
+
+/* The throwaway cluster keeps its pid files beside ceph.conf. */
+static void halt(struct fixture *f, const char *daemon)
+{
+    _cleanup_free_ char *conf = xstrdup(getenv("CEPH_CONF"));
+    _cleanup_free_ char *path = xasprintf("%s/run/%s.pid", dirname(conf), daemon);
+    _cleanup_fclose_ FILE *file = fopen(path, "re");
+    char line[32] = "";
+
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof(line), file));
+    f->halted = (pid_t)strtol(line, NULL, 10);
+    assert_true(f->halted > 1);
+    assert_int_equal(kill(f->halted, SIGSTOP), 0);
+}
+
+static void go_on(struct fixture *f)
+{
+    assert_int_equal(kill(f->halted, SIGCONT), 0);
+    f->halted = 0;
+}
+
+static void late_answer_of_the_manager_does_no_harm(void **state)
+{
+    static const char list[] = "{\"prefix\":\"rbd task list\",\"format\":\"json\"}";
+    struct fixture *f = *state;
+    _cleanup_free_ char *reply = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    halt(f, "mgr.a");
+    assert_int_equal(f->ceph->ops->mgr_command(f->cluster, &f->call, list, &reply, &err), -1);
+    assert_int_equal(err.status, STATUS_DEADLINE_EXCEEDED);
+    error_clear(&err);
+    go_on(f);
+    assert_int_equal(f->ceph->ops->mgr_command(f->cluster, &f->call, list, &reply, &err), 0);
+    assert_int_equal(reply[0], '[');
+}
+
+static void read_given_up_does_not_outlive_its_pool(void **state)
+{
+    struct fixture *f = *state;
+    struct ceph_pool *pool = NULL;
+    _cleanup_free_ char *value = NULL;
+    _cleanup_error_ struct error err = {0};
+    struct call hurried;
+
+    assert_int_equal(f->ceph->ops->pool_open(f->cluster, &f->call, POOL, "", &pool, &err), 0);
+    halt(f, "osd.0");
+    call_init(&hurried, 2, "Test", deadline_in_ms(500));
+    assert_int_equal(pool->ops->omap_get(pool, &hurried, "none", "k", &value, &err), -1);
+    assert_int_equal(err.status, STATUS_DEADLINE_EXCEEDED);
+    assert_false(deadline_has_passed(hurried.deadline));
+    ceph_pool_close(pool);
+    usleep(2500000); /* beyond osd_op_timeout, when librados ends what is left of it */
+    go_on(f);
+    call_done(&hurried);
+}
+
+static void missing_pool_does_not_wait_for_dead_monitors(void **state)
+{
+    struct fixture *f = *state;
+    struct ceph_pool *pool = NULL;
+    _cleanup_error_ struct error err = {0};
+    struct call hurried;
+
+    /* the first osdmap has to be there: for that one librados does wait, if not for ever */
+    assert_int_equal(f->ceph->ops->pool_open(f->cluster, &f->call, POOL, "", &pool, &err), 0);
+    ceph_pool_close(TAKE(pool));
+    halt(f, "mon.a");
+    alarm(20); /* without a limit the call ends with the halt: never */
+    call_init(&hurried, 2, "Test", deadline_in_ms(1000));
+    assert_int_equal(f->ceph->ops->pool_open(f->cluster, &hurried, "none", "", &pool, &err), -1);
+    assert_int_equal(err.status, STATUS_DEADLINE_EXCEEDED);
+    assert_false(deadline_has_passed(hurried.deadline));
+    alarm(0);
+    go_on(f);
+    call_done(&hurried);
+}
+
+/* What was written to standard error while @run was at work. Caller frees. */
+static char *stderr_of(void (*run)(struct fixture *), struct fixture *f)
+{
+    _cleanup_fclose_ FILE *file = tmpfile();
+    _cleanup_close_ int saved = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    char *text = xcalloc(65536, 1);
+
+    dup2(fileno(file), STDERR_FILENO);
+    run(f);
+    usleep(300000); /* librados has a thread for its log */
+    dup2(saved, STDERR_FILENO);
+    rewind(file);
+    text[fread(text, 1, 65535, file)] = '\0';
+    return text;
+}
+
+static void connect_with_a_broken_key(struct fixture *f)
+{
+    struct ceph_cluster *none = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(connect_as(f, harness_cluster()->monitors, "SECRET-not-base64", &none, &err),
+                     -1);
+    assert_int_equal(err.status, STATUS_UNAUTHENTICATED);
+    assert_null(strstr(err.message, "SECRET"));
+}
+
+static void broken_key_is_never_printed(void **state)
+{
+    _cleanup_free_ char *printed = stderr_of(connect_with_a_broken_key, *state);
+
+    assert_null(strstr(printed, "SECRET"));
+}
+
+static void unknown_monitors_are_not_blamed_on_the_key(void **state)
+{
+    struct ceph_cluster *none = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(connect_as(*state, "nosuch.invalid", harness_cluster()->key, &none, &err), -1);
+    assert_int_equal(err.status, STATUS_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "nosuch.invalid"));
+}
+
+#define fault_test(f) cmocka_unit_test_setup_teardown(f, fixture_open, fixture_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fault_test(broken_key_is_never_printed),
+        fault_test(unknown_monitors_are_not_blamed_on_the_key),
+        fault_test(missing_pool_does_not_wait_for_dead_monitors),
+        fault_test(read_given_up_does_not_outlive_its_pool),
+        fault_test(late_answer_of_the_manager_does_no_harm),
+    };
+
+    return cmocka_run_group_tests_name("ceph faults", tests, NULL, NULL);
+}

@@ -1,0 +1,177 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "common/ceph/admission.h"
+
+struct visitor {
+    struct admission *admission;
+    struct call call;
+    struct place place;
+    struct error err;
+    int result;
+    pthread_t thread;
+};
+
+static void visitor_init(struct visitor *v, struct admission *admission, int64_t patience_ms)
+{
+    *v = (struct visitor){.admission = admission};
+    call_init(&v->call, 1, "Test", deadline_in_ms(patience_ms));
+}
+
+static void visitor_done(struct visitor *v)
+{
+    call_done(&v->call);
+    error_clear(&v->err);
+}
+
+static int enter(struct visitor *v, int64_t pool, struct place *place)
+{
+    return admission_enter(v->admission, &v->call, "c1", pool, "zone-a", place, &v->err);
+}
+
+static void *enter_thread(void *object)
+{
+    struct visitor *v = object;
+
+    v->result = enter(v, 1, &v->place);
+    return NULL;
+}
+
+static void full_pool_lets_wait_until_one_leaves(void **state)
+{
+    struct admission *admission = admission_new(&(struct admission_options){1, 4});
+    struct visitor first;
+    struct visitor second;
+
+    (void)state;
+    visitor_init(&first, admission, 10000);
+    visitor_init(&second, admission, 10000);
+    assert_int_equal(enter(&first, 1, &first.place), 0);
+    assert_int_equal(pthread_create(&second.thread, NULL, enter_thread, &second), 0);
+    usleep(200000);
+    admission_leave(admission, &first.place);
+    pthread_join(second.thread, NULL);
+    assert_int_equal(second.result, 0);
+    admission_leave(admission, &second.place);
+    visitor_done(&first);
+    visitor_done(&second);
+    admission_free(admission);
+}
+
+static void waiter_gives_up_before_its_deadline(void **state)
+{
+    struct admission *admission = admission_new(&(struct admission_options){1, 4});
+    struct visitor first;
+    struct visitor second;
+
+    (void)state;
+    visitor_init(&first, admission, 10000);
+    visitor_init(&second, admission, 500);
+    assert_int_equal(enter(&first, 1, &first.place), 0);
+    assert_int_equal(enter(&second, 1, &second.place), -1);
+    assert_int_equal(second.err.status, STATUS_DEADLINE_EXCEEDED);
+    assert_false(deadline_has_passed(second.call.deadline));
+    admission_leave(admission, &first.place);
+    visitor_done(&first);
+    visitor_done(&second);
+    admission_free(admission);
+}
+
+static void cancelled_waiter_leaves(void **state)
+{
+    struct admission *admission = admission_new(&(struct admission_options){1, 4});
+    const atomic_bool cancelled = true;
+    struct visitor first;
+    struct visitor second;
+
+    (void)state;
+    visitor_init(&first, admission, 10000);
+    visitor_init(&second, admission, 10000);
+    second.call.cancelled = &cancelled;
+    assert_int_equal(enter(&first, 1, &first.place), 0);
+    assert_int_equal(enter(&second, 1, &second.place), -1);
+    assert_int_equal(second.err.status, STATUS_CANCELLED);
+    admission_leave(admission, &first.place);
+    visitor_done(&first);
+    visitor_done(&second);
+    admission_free(admission);
+}
+
+static void full_pool_without_progress_refuses(void **state)
+{
+    struct admission *admission = admission_new(&(struct admission_options){1, 4});
+    struct visitor first;
+    struct visitor waiting;
+    struct visitor late;
+
+    (void)state;
+    visitor_init(&first, admission, 60000);
+    visitor_init(&waiting, admission, 60000);
+    visitor_init(&late, admission, 60000);
+    assert_int_equal(enter(&first, 1, &first.place), 0);
+    int64_t start_ms = clock_monotonic_ms();
+    assert_int_equal(enter(&waiting, 1, &waiting.place), -1);
+    assert_in_range(clock_monotonic_ms() - start_ms, 2900, 4000);
+    assert_int_equal(waiting.err.status, STATUS_UNAVAILABLE);
+    assert_non_null(strstr(waiting.err.message, "zone-a"));
+    start_ms = clock_monotonic_ms();
+    assert_int_equal(enter(&late, 1, &late.place), -1);
+    assert_true(clock_monotonic_ms() - start_ms < 100);
+    error_clear(&late.err);
+    assert_int_equal(enter(&late, 2, &late.place), 0); /* another pool goes on */
+    admission_leave(admission, &late.place);
+    admission_leave(admission, &first.place);
+    visitor_done(&first);
+    visitor_done(&waiting);
+    visitor_done(&late);
+    admission_free(admission);
+}
+
+static void call_with_a_place_never_waits_for_another(void **state)
+{
+    struct admission *admission = admission_new(&(struct admission_options){1, 4});
+    struct visitor a;
+    struct visitor b;
+    struct place again = {0};
+    struct place crossed_a = {0};
+    struct place crossed_b = {0};
+
+    (void)state;
+    visitor_init(&a, admission, 2000);
+    visitor_init(&b, admission, 2000);
+    assert_int_equal(enter(&a, 1, &a.place), 0);
+    assert_int_equal(enter(&b, 2, &b.place), 0);
+    assert_int_equal(enter(&a, 1, &again), 0);
+    assert_int_equal(enter(&a, 2, &crossed_a), 0);
+    assert_int_equal(enter(&b, 1, &crossed_b), 0);
+    admission_leave(admission, &crossed_b);
+    admission_leave(admission, &crossed_a);
+    admission_leave(admission, &again);
+    admission_leave(admission, &b.place);
+    admission_leave(admission, &a.place);
+    visitor_done(&a);
+    visitor_done(&b);
+    admission_free(admission);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(full_pool_lets_wait_until_one_leaves),
+        cmocka_unit_test(waiter_gives_up_before_its_deadline),
+        cmocka_unit_test(cancelled_waiter_leaves),
+        cmocka_unit_test(full_pool_without_progress_refuses),
+        cmocka_unit_test(call_with_a_place_never_waits_for_another),
+    };
+
+    return cmocka_run_group_tests_name("admission", tests, NULL, NULL);
+}
