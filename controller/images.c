@@ -58,6 +58,14 @@ int another_is_faster(struct error *err)
     return error_recode(err, STATUS_ABORTED);
 }
 
+int something_interfered(struct error *err)
+{
+    if (err->status != STATUS_NOT_FOUND)
+        return another_is_faster(err);
+    error_wrap(err, "a flatten under way, or another process of the driver, interfered; retry");
+    return error_recode(err, STATUS_ABORTED);
+}
+
 int image_cut_and_clone(struct ceph_pool *parent_pool, struct call *call, const char *parent,
                         struct ceph_pool *pool, const char *name,
                         const struct image_options *options, struct error *err)
@@ -71,15 +79,11 @@ int image_cut_and_clone(struct ceph_pool *parent_pool, struct call *call, const 
     error_clear(err);
     if (ops->image_clone(parent_pool, call, parent, name, pool, name, options, err) == 0)
         return 0;
-    if (err->status == STATUS_NOT_FOUND) { /* the cut has gone: another one's clone is whole */
-        error_wrap(err, "another process of the driver is at the same");
-        return error_recode(err, STATUS_ABORTED);
-    }
     /* The clone is there and was not made from our cut, which nobody needs then. */
     if (made && err->status == STATUS_ALREADY_EXISTS &&
         snapshot_ensure_gone(parent_pool, call, parent, name, &undo) < 0)
         log_warn(call, "a cut stays until the image is deleted: %s", undo.message);
-    return another_is_faster(err);
+    return something_interfered(err);
 }
 
 /* --- images that were begun ----------------------------------------------------------------------

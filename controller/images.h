@@ -52,6 +52,10 @@ _must_check_ int image_queue_trashed(struct ceph_pool *pool, struct call *call, 
  * process makes it, and may not have ended. ABORTED then; other failures stay. Returns -1. */
 int another_is_faster(struct error *err);
 
+/* The same after a failure to clone an image that was there a moment ago. It may also be that the
+ * image is being flattened, or that its cut has served another process and is gone. */
+int something_interfered(struct error *err);
+
 /*
  * Makes clone @name of @parent: cuts the parent if @snapshot is not there, clones, and fails with
  * ABORTED if another process turns out to do the same. Does not remove the cut.

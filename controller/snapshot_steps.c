@@ -129,7 +129,7 @@ static int clone_cut(struct snapshot_work *work, const struct image_options *opt
     if (pool->ops->image_clone(pool, work->call, work->source->entry.image_name, name, pool, name,
                                options, err) == 0)
         return 0;
-    return another_is_faster(err);
+    return something_interfered(err);
 }
 
 int snapshot_build(struct snapshot_work *work, bool cut, struct error *err)

@@ -81,7 +81,7 @@ int source_clone(struct source *source, struct call *call, struct ceph_pool *poo
         if (parent->ops->image_clone(parent, call, source->image, source->image, pool, name,
                                      options, err) == 0)
             return 0;
-        return another_is_faster(err);
+        return something_interfered(err);
     }
     if (image_cut_and_clone(parent, call, source->image, pool, name, options, err) < 0)
         return -1;

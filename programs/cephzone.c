@@ -13,6 +13,7 @@ static const struct {
     const char *help;
 } COMMANDS[] = {
     {"call", command_call, "call one CSI method of a driver and print its answer"},
+    {"capacity", command_capacity, "print how much room each StorageClass has in each place"},
     {"fsck", command_fsck, "compare journal, images, trash and PVs; report and repair leftovers"},
 };
 

@@ -9,29 +9,20 @@
 #include <unistd.h>
 
 #include "common/base/flags.h"
-#include "common/base/json.h"
 #include "common/base/memory.h"
-#include "common/base/text.h"
 #include "common/ceph/ceph.h"
-#include "common/volume/keyring.h"
 #include "controller/fsck.h"
 #include "programs/cephzone.h"
 #include "programs/fsck_print.h"
-
-#define EXIT_FOUND 1
-#define EXIT_USAGE 2
-#define EXIT_BLIND 3
+#include "programs/tool.h"
 
 struct fsck_flags {
-    const char *config;
-    const char *secrets;
-    const char *keyring;
+    struct tool_flags tool;
     const char *cluster;
     struct string_list pools;
     const char *instance;
     const char *pvs;
     const char *driver;
-    const char *output;
     int64_t min_age_ms;
     int64_t timeout_ms;
     bool scan;
@@ -52,49 +43,6 @@ struct fsck_run {
 /* --- files --------------------------------------------------------------------------------------
  */
 
-struct secrets_file {
-    char *user;
-    char *key;
-};
-
-static const struct json_field SECRETS_FIELDS[] = {
-    JSON_FIELD_STRING("userID", struct secrets_file, user),
-    JSON_FIELD_STRING("userKey", struct secrets_file, key),
-};
-static const struct json_table SECRETS_TABLE = JSON_TABLE(struct secrets_file, SECRETS_FIELDS);
-
-static int read_secrets(const char *path, struct credentials *credentials, struct error *err)
-{
-    struct secrets_file file = {0};
-    json_auto_t *json = NULL;
-
-    if (json_load_path(path, JSON_TEXT_LIMIT, &json, err) < 0)
-        return -1;
-    int result = json_decode(json, &SECRETS_TABLE, &file, err);
-    if (result == 0) {
-        const struct secret_entry entries[] = {{"userID", file.user ? file.user : ""},
-                                               {"userKey", file.key ? file.key : ""}};
-
-        credentials_from_secrets(entries, ARRAY_LENGTH(entries), credentials);
-        result = credentials_check(credentials, err);
-    }
-    if (file.key)
-        explicit_bzero(file.key, strlen(file.key));
-    json_free_fields(&SECRETS_TABLE, &file);
-    return result < 0 ? error_wrap(err, "'%s'", path) : 0;
-}
-
-static int read_keyring(const char *path, struct credentials *credentials, struct error *err)
-{
-    bool found = false;
-
-    if (keyring_read(path, credentials, &found, err) < 0)
-        return -1;
-    if (!found)
-        return error_set(err, STATUS_NOT_FOUND, "there is no keyring '%s', or no user in it", path);
-    return 0;
-}
-
 static int read_pvs(struct fsck_run *run, struct error *err)
 {
     const char *path = run->flags->pvs;
@@ -113,11 +61,9 @@ static int read_pvs(struct fsck_run *run, struct error *err)
 
 static int read_files(struct fsck_run *run, struct error *err)
 {
-    const struct fsck_flags *flags = run->flags;
-    int result = flags->secrets[0] ? read_secrets(flags->secrets, &run->credentials, err)
-                                   : read_keyring(flags->keyring, &run->credentials, err);
-
-    return result < 0 ? -1 : read_pvs(run, err);
+    if (tool_read_credentials(&run->flags->tool, &run->credentials, err) < 0)
+        return -1;
+    return read_pvs(run, err);
 }
 
 /* --- looking and repairing ----------------------------------------------------------------------
@@ -177,18 +123,18 @@ static int exit_code(const struct fsck_run *run)
 {
     for (size_t i = 0; i < run->report.count; i++)
         if (run->report.findings[i].severity > FSCK_NOTE && !run->repaired[i])
-            return EXIT_FOUND;
+            return TOOL_FOUND;
     return 0;
 }
 
 static int run_all(struct fsck_run *run)
 {
     _cleanup_error_ struct error err = {0};
-    bool as_json = strcmp(run->flags->output, "json") == 0;
+    bool as_json = tool_prints_json(&run->flags->tool);
 
     if (read_files(run, &err) < 0 || look(run, &err) < 0) {
         fprintf(stderr, "cephzone fsck: %s\n", err.message);
-        return EXIT_BLIND;
+        return TOOL_BLIND;
     }
     run->repaired = xcalloc(run->report.count + 1, sizeof(bool));
     if (!as_json)
@@ -207,7 +153,7 @@ static int run_with_ceph(const struct fsck_flags *flags)
         .options =
             {
                 .ceph = ceph_new(&(struct ceph_options){0}),
-                .config = config_file_new(flags->config),
+                .config = config_file_new(flags->tool.config),
                 .instance_id = flags->instance,
                 .cluster_id = flags->cluster[0] ? flags->cluster : NULL,
                 .pools = &flags->pools,
@@ -223,11 +169,7 @@ static int run_with_ceph(const struct fsck_flags *flags)
     pv_dump_done(&run.pvs);
     credentials_done(&run.credentials);
     config_file_free(run.options.config);
-    if (!ceph_free(run.options.ceph)) {
-        fflush(NULL);
-        _exit(code); /* an attempt to reach a cluster hangs */
-    }
-    return code;
+    return tool_leave_ceph(run.options.ceph, code);
 }
 
 /* --- command line -------------------------------------------------------------------------------
@@ -235,13 +177,8 @@ static int run_with_ceph(const struct fsck_flags *flags)
 
 static int check_flags(const struct fsck_flags *flags, struct error *err)
 {
-    if (flags->config[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT, "--config is missing");
-    if ((flags->secrets[0] == '\0') == (flags->keyring[0] == '\0'))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "one of --secrets and --keyring is needed");
-    if (strcmp(flags->output, "table") != 0 && strcmp(flags->output, "json") != 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "-o takes 'table' or 'json', not '%s'",
-                         flags->output);
+    if (tool_check_flags(&flags->tool, err) < 0)
+        return -1;
     if (flags->min_age_ms < 0 || flags->timeout_ms <= 0)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "--min-age must not be negative and --timeout must be positive");
@@ -269,9 +206,11 @@ static void print_help(const struct flag *flags, size_t count)
 static int run_command(struct fsck_flags *values, int argc, char **argv)
 {
     const struct flag flags[] = {
-        {"config", FLAG_STRING, &values->config, "FILE", "the driver's config.json"},
-        {"secrets", FLAG_STRING, &values->secrets, "FILE", "JSON file with userID and userKey"},
-        {"keyring", FLAG_STRING, &values->keyring, "FILE", "Ceph keyring, instead of --secrets"},
+        {"config", FLAG_STRING, &values->tool.config, "FILE", "the driver's config.json"},
+        {"secrets", FLAG_STRING, &values->tool.secrets, "FILE",
+         "JSON file with userID and userKey"},
+        {"keyring", FLAG_STRING, &values->tool.keyring, "FILE",
+         "Ceph keyring, instead of --secrets"},
         {"cluster", FLAG_STRING, &values->cluster, "ID", "look at this cluster only"},
         {"pool", FLAG_STRING_LIST, &values->pools, "NAME",
          "look at this pool and those that its names lead to; default: all pools with "
@@ -279,7 +218,7 @@ static int run_command(struct fsck_flags *values, int argc, char **argv)
         {"instanceid", FLAG_STRING, &values->instance, NULL, "--instanceid of the driver"},
         {"pvs", FLAG_STRING, &values->pvs, "FILE", "output of 'kubectl get pv -o json'"},
         {"driver", FLAG_STRING, &values->driver, "NAME", "whose PVs to take from --pvs"},
-        {"o", FLAG_STRING, &values->output, "FORMAT", "table or json"},
+        {"o", FLAG_STRING, &values->tool.output, "FORMAT", "table or json"},
         {"scan", FLAG_BOOL, &values->scan, NULL,
          "go over all objects of the pools; without, objects that have neither name nor image are "
          "not found"},
@@ -290,17 +229,15 @@ static int run_command(struct fsck_flags *values, int argc, char **argv)
         {"yes", FLAG_BOOL, &values->yes, NULL, "repair without asking"},
     };
     _cleanup_error_ struct error err = {0};
-    int next = 0;
 
     if (argc > 1 && strcmp(argv[1], "--help") == 0) {
         print_help(flags, ARRAY_LENGTH(flags));
         return 0;
     }
-    if (flags_parse(flags, ARRAY_LENGTH(flags), argc, argv, &next, &err) == 0 && next < argc)
-        error_set(&err, STATUS_INVALID_ARGUMENT, "'%s' is no flag", argv[next]);
-    if (err.message || check_flags(values, &err) < 0) {
+    if (tool_parse_flags(flags, ARRAY_LENGTH(flags), argc, argv, &err) < 0 ||
+        check_flags(values, &err) < 0) {
         fprintf(stderr, "cephzone fsck: %s\n", err.message);
-        return EXIT_USAGE;
+        return TOOL_USAGE;
     }
     return run_with_ceph(values);
 }
@@ -308,14 +245,11 @@ static int run_command(struct fsck_flags *values, int argc, char **argv)
 int command_fsck(int argc, char **argv)
 {
     struct fsck_flags values = {
-        .config = "",
-        .secrets = "",
-        .keyring = "",
+        .tool = TOOL_FLAGS_INIT,
         .cluster = "",
         .instance = "default",
         .pvs = "",
         .driver = "rbd.csi.ceph.com",
-        .output = "table",
         .min_age_ms = 300000,
         .timeout_ms = 600000,
         .scan = true,

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <stddef.h>
+
+#include "common/base/error.h"
+
+/*
+ * What "kubectl get storageclass -o json" printed, as far as pools and their places are concerned:
+ * a List of StorageClasses, or a single one. Any thread. Strings are owned and never NULL unless
+ * said.
+ */
+struct class_pool {
+    char *domain; /* "zone=zone-a,rack=r1", or "anywhere" */
+    char *pool;
+    char *data_pool; /* NULL: none */
+};
+
+struct storage_class {
+    char *name;
+    char *cluster_id;         /* NULL with a fault */
+    char *fault;              /* why its parameters cannot be used; NULL if they can */
+    struct class_pool *pools; /* its plain pool first, then topologyConstrainedPools */
+    size_t count;             /* 0 with a fault */
+};
+
+struct storage_class_dump {
+    struct storage_class *items;
+    size_t count;
+};
+
+#define STORAGE_CLASS_DUMP_LIMIT ((size_t)64 * 1024 * 1024)
+
+/*
+ * Keeps the classes whose provisioner is @driver. Parameters that make no sense are the fault of
+ * their class alone; INVALID_ARGUMENT naming the place for anything that is no such dump. Caller
+ * calls storage_class_dump_done().
+ */
+_must_check_ int storage_class_dump_load(const char *path, const char *driver,
+                                         struct storage_class_dump *dump, struct error *err);
+void storage_class_dump_done(struct storage_class_dump *dump);
+#define _cleanup_storage_class_dump_ _cleanup_(storage_class_dump_done)

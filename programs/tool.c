@@ -1,0 +1,97 @@
+#include "programs/tool.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/json.h"
+#include "common/base/memory.h"
+#include "common/volume/keyring.h"
+
+int tool_parse_flags(const struct flag *table, size_t count, int argc, char **argv,
+                     struct error *err)
+{
+    int next = 0;
+
+    if (flags_parse(table, count, argc, argv, &next, err) < 0)
+        return -1;
+    if (next < argc)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no flag", argv[next]);
+    return 0;
+}
+
+int tool_check_flags(const struct tool_flags *flags, struct error *err)
+{
+    if (flags->config[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "--config is missing");
+    if ((flags->secrets[0] == '\0') == (flags->keyring[0] == '\0'))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "one of --secrets and --keyring is needed");
+    if (strcmp(flags->output, "table") != 0 && !tool_prints_json(flags))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "-o takes 'table' or 'json', not '%s'",
+                         flags->output);
+    return 0;
+}
+
+bool tool_prints_json(const struct tool_flags *flags)
+{
+    return strcmp(flags->output, "json") == 0;
+}
+
+struct secrets_file {
+    char *user;
+    char *key;
+};
+
+static const struct json_field SECRETS_FIELDS[] = {
+    JSON_FIELD_STRING("userID", struct secrets_file, user),
+    JSON_FIELD_STRING("userKey", struct secrets_file, key),
+};
+static const struct json_table SECRETS_TABLE = JSON_TABLE(struct secrets_file, SECRETS_FIELDS);
+
+static int read_secrets(const char *path, struct credentials *credentials, struct error *err)
+{
+    struct secrets_file file = {0};
+    json_auto_t *json = NULL;
+
+    if (json_load_path(path, JSON_TEXT_LIMIT, &json, err) < 0)
+        return -1;
+    int result = json_decode(json, &SECRETS_TABLE, &file, err);
+    if (result == 0) {
+        const struct secret_entry entries[] = {{"userID", file.user ? file.user : ""},
+                                               {"userKey", file.key ? file.key : ""}};
+
+        credentials_from_secrets(entries, ARRAY_LENGTH(entries), credentials);
+        result = credentials_check(credentials, err);
+    }
+    if (file.key)
+        explicit_bzero(file.key, strlen(file.key));
+    json_free_fields(&SECRETS_TABLE, &file);
+    return result < 0 ? error_wrap(err, "'%s'", path) : 0;
+}
+
+static int read_keyring(const char *path, struct credentials *credentials, struct error *err)
+{
+    bool found = false;
+
+    if (keyring_read(path, credentials, &found, err) < 0)
+        return -1;
+    if (!found)
+        return error_set(err, STATUS_NOT_FOUND, "there is no keyring '%s', or no user in it", path);
+    return 0;
+}
+
+int tool_read_credentials(const struct tool_flags *flags, struct credentials *credentials,
+                          struct error *err)
+{
+    return flags->secrets[0] ? read_secrets(flags->secrets, credentials, err)
+                             : read_keyring(flags->keyring, credentials, err);
+}
+
+int tool_leave_ceph(struct ceph *ceph, int code)
+{
+    if (!ceph_free(ceph)) {
+        fflush(NULL);
+        _exit(code); /* an attempt to reach a cluster hangs */
+    }
+    return code;
+}

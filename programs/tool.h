@@ -1,0 +1,41 @@
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/base/error.h"
+#include "common/base/flags.h"
+#include "common/ceph/ceph.h"
+#include "common/volume/credentials.h"
+
+/* What those subcommands of cephzone share that look at Ceph by themselves. Main thread. */
+
+/* Exit codes; 0 when all is well. */
+#define TOOL_FOUND 1 /* something is wrong with what was looked at */
+#define TOOL_USAGE 2
+#define TOOL_BLIND 3 /* could not look */
+
+struct tool_flags {
+    const char *config;
+    const char *secrets;
+    const char *keyring;
+    const char *output; /* table, json */
+};
+
+#define TOOL_FLAGS_INIT                                                                            \
+    {                                                                                              \
+        .config = "", .secrets = "", .keyring = "", .output = "table"                              \
+    }
+
+/* As flags_parse(), and refuses arguments that are no flags. */
+_must_check_ int tool_parse_flags(const struct flag *table, size_t count, int argc, char **argv,
+                                  struct error *err);
+_must_check_ int tool_check_flags(const struct tool_flags *flags, struct error *err);
+bool tool_prints_json(const struct tool_flags *flags);
+
+/* From --secrets or --keyring. Caller calls credentials_done(), also after a failure. */
+_must_check_ int tool_read_credentials(const struct tool_flags *flags,
+                                       struct credentials *credentials, struct error *err);
+
+/* Frees @ceph and returns @code; ends the program with it if an attempt to reach a cluster hangs.
+ */
+int tool_leave_ceph(struct ceph *ceph, int code);

@@ -1,0 +1,417 @@
+/* Snapshots, clones and what belongs to them: with data in the images. */
+#include <errno.h>
+#include <fcntl.h>
+#include <rados/librados.h>
+#include <rbd/librbd.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/rpc/rpc.h"
+#include "tests/integration/harness.h"
+
+#define POOL "zone-c"
+#define MIB (1024LL * 1024)
+#define PATTERN_AT (3 * MIB + 512)
+
+static struct driver_process driver;
+static rados_t cluster;
+static rados_ioctx_t pool;
+static char *keyring;
+
+static int start(void **state)
+{
+    (void)state;
+    rpc_init();
+    harness_init(&driver);
+    keyring = xasprintf("%s/keyring", driver.folder);
+    _cleanup_fclose_ FILE *file = fopen(keyring, "we");
+    fprintf(file, "[client.%s]\n\tkey = %s\n", harness_cluster()->user, harness_cluster()->key);
+    _cleanup_free_ char *flag = xasprintf("--keyring=%s", keyring);
+    fflush(file);
+    harness_start(&driver, (const char *[]){flag, "--rbdhardmaxclonedepth=4",
+                                            "--rbdsoftmaxclonedepth=3", NULL});
+    if (rados_create(&cluster, "admin") < 0 ||
+        rados_conf_read_file(cluster, getenv("CEPH_CONF")) < 0 || rados_connect(cluster) < 0)
+        return -1;
+    return rados_ioctx_create(cluster, POOL, &pool);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    rados_ioctx_destroy(pool);
+    rados_shutdown(cluster);
+    unlink(keyring);
+    free(keyring);
+    harness_done(&driver);
+    rpc_shutdown();
+    return 0;
+}
+
+/* --- calls --------------------------------------------------------------------------------------
+ */
+
+static json_t *call(const char *method, const char *request)
+{
+    _cleanup_error_ struct error err = {0};
+    json_t *reply = NULL;
+
+    if (harness_call(&driver, &(struct harness_call){.method = method, .request = request}, &reply,
+                     &err) < 0)
+        fail_msg("%s: %s: %s", method, status_name(err.status), err.message);
+    return reply;
+}
+
+static char *handle_in(const json_t *reply, const char *object, const char *field)
+{
+    return xstrdup(json_string_value(json_object_get(json_object_get(reply, object), field)));
+}
+
+static char *create_volume(const char *name, long long size)
+{
+    _cleanup_error_ struct error err = {0};
+    char *handle = harness_create_volume(&driver, name, POOL, size, &err);
+
+    if (!handle)
+        fail_msg("%s", err.message);
+    return handle;
+}
+
+static char *source_json(const char *kind, const char *handle)
+{
+    return strcmp(kind, "snapshot") == 0
+               ? xasprintf("{\"snapshot\":{\"snapshot_id\":\"%s\"}}", handle)
+               : xasprintf("{\"volume\":{\"volume_id\":\"%s\"}}", handle);
+}
+
+static int try_create_from(const char *name, long long size, const char *kind, const char *source,
+                           char **handle, struct error *err)
+{
+    _cleanup_free_ char *plain = harness_create_request(name, POOL, size);
+    _cleanup_free_ char *content = source_json(kind, source);
+    json_auto_t *request = json_loads(plain, 0, NULL);
+    json_auto_t *reply = NULL;
+
+    json_object_set_new(request, "volume_content_source", json_loads(content, 0, NULL));
+    _cleanup_free_ char *text = json_dumps(request, 0);
+    if (harness_call(&driver, &(struct harness_call){.method = "CreateVolume", .request = text},
+                     &reply, err) < 0)
+        return -1;
+    assert_non_null(json_object_get(json_object_get(reply, "volume"), "content_source"));
+    *handle = handle_in(reply, "volume", "volume_id");
+    return 0;
+}
+
+static char *create_from(const char *name, long long size, const char *kind, const char *source)
+{
+    _cleanup_error_ struct error err = {0};
+    char *handle = NULL;
+
+    if (try_create_from(name, size, kind, source, &handle, &err) < 0)
+        fail_msg("%s", err.message);
+    return handle;
+}
+
+static char *create_snapshot(const char *name, const char *volume)
+{
+    _cleanup_free_ char *request =
+        xasprintf("{\"name\":\"%s\",\"source_volume_id\":\"%s\"}", name, volume);
+    json_auto_t *reply = call("CreateSnapshot", request);
+
+    assert_true(json_is_true(json_object_get(json_object_get(reply, "snapshot"), "ready_to_use")));
+    return handle_in(reply, "snapshot", "snapshot_id");
+}
+
+static void delete_volume(char *handle)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (harness_delete_volume(&driver, handle, &err) < 0)
+        fail_msg("%s", err.message);
+    free(handle);
+}
+
+static void delete_snapshot(char *handle)
+{
+    _cleanup_free_ char *request = xasprintf("{\"snapshot_id\":\"%s\"}", handle);
+    json_auto_t *reply = call("DeleteSnapshot", request);
+
+    (void)reply;
+    free(handle);
+}
+
+/* --- data ---------------------------------------------------------------------------------------
+ */
+
+static rbd_image_t open_image(const char *handle)
+{
+    _cleanup_free_ char *name = xasprintf("csi-vol-%s", handle + strlen(handle) - 36);
+    rbd_image_t image = NULL;
+
+    assert_int_equal(rbd_open(pool, name, &image, NULL), 0);
+    return image;
+}
+
+static void write_pattern(const char *handle, char pattern)
+{
+    rbd_image_t image = open_image(handle);
+    char block[4096];
+
+    memset(block, pattern, sizeof(block));
+    assert_int_equal(rbd_write(image, PATTERN_AT, sizeof(block), block), sizeof(block));
+    rbd_close(image);
+}
+
+static void assert_pattern(const char *handle, char pattern, uint64_t size)
+{
+    rbd_image_t image = open_image(handle);
+    char block[4096];
+    uint64_t found = 0;
+
+    assert_int_equal(rbd_read(image, PATTERN_AT, sizeof(block), block), sizeof(block));
+    for (size_t i = 0; i < sizeof(block); i++)
+        assert_int_equal(block[i], pattern);
+    assert_int_equal(rbd_get_size(image, &found), 0);
+    assert_int_equal(found, size);
+    rbd_close(image);
+}
+
+/* --- tests --------------------------------------------------------------------------------------
+ */
+
+static void copies_have_the_data_of_their_moment(void **state)
+{
+    char *volume = create_volume("source", 8 * MIB);
+
+    (void)state;
+    write_pattern(volume, 'A');
+    char *snapshot = create_snapshot("moment", volume);
+    write_pattern(volume, 'B');
+    char *restored = create_from("restored", 16 * MIB, "snapshot", snapshot);
+    char *cloned = create_from("cloned", 12 * MIB, "volume", volume);
+    write_pattern(volume, 'C');
+    assert_pattern(restored, 'A', 16 * MIB);
+    assert_pattern(cloned, 'B', 12 * MIB);
+    assert_pattern(volume, 'C', 8 * MIB);
+    /* what they came from may go first */
+    delete_volume(volume);
+    delete_snapshot(snapshot);
+    assert_pattern(restored, 'A', 16 * MIB);
+    assert_pattern(cloned, 'B', 12 * MIB);
+    delete_volume(restored);
+    delete_volume(cloned);
+    harness_assert_pool_empties(POOL);
+}
+
+static void smaller_copy_is_out_of_range(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    char *volume = create_volume("large", 8 * MIB);
+    char *handle = NULL;
+
+    (void)state;
+    assert_int_equal(try_create_from("small", 4 * MIB, "volume", volume, &handle, &err), -1);
+    assert_int_equal(err.status, STATUS_OUT_OF_RANGE);
+    assert_non_null(strstr(err.message, "the source has 8388608 bytes"));
+    delete_volume(volume);
+    harness_assert_pool_empties(POOL);
+}
+
+static void group_snapshot_is_one_moment(void **state)
+{
+    char *first = create_volume("member-1", 8 * MIB);
+    char *second = create_volume("member-2", 8 * MIB);
+    _cleanup_free_ char *request =
+        xasprintf("{\"name\":\"group\",\"source_volume_ids\":[\"%s\",\"%s\"]}", first, second);
+
+    (void)state;
+    write_pattern(first, '1');
+    write_pattern(second, '2');
+    json_auto_t *reply = call("CreateVolumeGroupSnapshot", request);
+    json_auto_t *again = call("CreateVolumeGroupSnapshot", request);
+    assert_true(json_equal(reply, again));
+    const json_t *group = json_object_get(reply, "group_snapshot");
+    const json_t *snapshots = json_object_get(group, "snapshots");
+    assert_int_equal(json_array_size(snapshots), 2);
+    write_pattern(first, 'x');
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *item = json_array_get(snapshots, i);
+        const char *source = json_string_value(json_object_get(item, "source_volume_id"));
+        char *copy = create_from(i ? "copy-1" : "copy-0", 8 * MIB, "snapshot",
+                                 json_string_value(json_object_get(item, "snapshot_id")));
+
+        assert_string_equal(json_string_value(json_object_get(item, "group_snapshot_id")),
+                            json_string_value(json_object_get(group, "group_snapshot_id")));
+        assert_pattern(copy, strcmp(source, first) == 0 ? '1' : '2', 8 * MIB);
+        delete_volume(copy);
+    }
+    _cleanup_free_ char *removal =
+        xasprintf("{\"group_snapshot_id\":\"%s\"}",
+                  json_string_value(json_object_get(group, "group_snapshot_id")));
+    json_auto_t *removed = call("DeleteVolumeGroupSnapshot", removal);
+    (void)removed;
+    delete_volume(first);
+    delete_volume(second);
+    harness_assert_pool_empties(POOL);
+}
+
+static void member_without_lock_feature_is_refused(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *plain = harness_create_request("lockless", POOL, 8 * MIB);
+    json_auto_t *request = json_loads(plain, 0, NULL);
+
+    (void)state;
+    json_object_set_new(json_object_get(request, "parameters"), "imageFeatures",
+                        json_string("layering"));
+    _cleanup_free_ char *text = json_dumps(request, 0);
+    json_auto_t *reply = call("CreateVolume", text);
+    char *volume = handle_in(reply, "volume", "volume_id");
+    _cleanup_free_ char *group =
+        xasprintf("{\"name\":\"refused\",\"source_volume_ids\":[\"%s\"]}", volume);
+    assert_int_equal(harness_call(&driver,
+                                  &(struct harness_call){.method = "CreateVolumeGroupSnapshot",
+                                                         .request = group},
+                                  NULL, &err),
+                     -1);
+    assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "exclusive-lock"));
+    delete_volume(volume);
+    harness_assert_pool_empties(POOL);
+}
+
+/* With limits of 3 and 4 a chain of clones of clones gets flattened on the way. */
+static void long_chain_is_flattened_and_says_so(void **state)
+{
+    char *chain[8] = {create_volume("chain-0", 8 * MIB)};
+    unsigned waits = 0;
+
+    (void)state;
+    write_pattern(chain[0], 'Z');
+    for (size_t i = 1; i < ARRAY_LENGTH(chain); i++) {
+        _cleanup_free_ char *name = xasprintf("chain-%zu", i);
+
+        for (int tries = 0; !chain[i] && tries < 200; tries++) {
+            _cleanup_error_ struct error err = {0};
+
+            if (try_create_from(name, 8 * MIB, "volume", chain[i - 1], &chain[i], &err) == 0)
+                break;
+            assert_int_equal(err.status, STATUS_ABORTED);
+            waits += strstr(err.message, "before it is detached from them (hard limit 4)") != NULL;
+            usleep(100000);
+        }
+        assert_non_null(chain[i]);
+        assert_pattern(chain[i], 'Z', 8 * MIB);
+    }
+    print_message("note: a chain of %zu clones was made with %u waits for flattening\n",
+                  ARRAY_LENGTH(chain) - 1, waits);
+    for (size_t i = 0; i < ARRAY_LENGTH(chain); i++)
+        delete_volume(chain[i]);
+    harness_assert_pool_empties(POOL);
+}
+
+static void volume_in_use_is_not_deleted(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    char *volume = create_volume("in-use", 8 * MIB);
+    rbd_image_t image = open_image(volume);
+
+    (void)state;
+    assert_int_equal(harness_delete_volume(&driver, volume, &err), -1);
+    assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "is in use by client 127.0.0.1:0/"));
+    rbd_close(image);
+    delete_volume(volume);
+    harness_assert_pool_empties(POOL);
+}
+
+static void limits_are_kept_as_image_metadata(void **state)
+{
+    char *volume = create_volume("limited", 8 * MIB);
+    char value[64];
+    size_t length = sizeof(value);
+
+    (void)state;
+    _cleanup_free_ char *set = xasprintf(
+        "{\"volume_id\":\"%s\",\"mutable_parameters\":{\"rbd_qos_iops_limit\":\"500\"}}", volume);
+    json_auto_t *first = call("ControllerModifyVolume", set);
+    rbd_image_t image = open_image(volume);
+    assert_int_equal(rbd_metadata_get(image, "conf_rbd_qos_iops_limit", value, &length), 0);
+    assert_string_equal(value, "500");
+    _cleanup_free_ char *lift = xasprintf(
+        "{\"volume_id\":\"%s\",\"mutable_parameters\":{\"rbd_qos_iops_limit\":\"0\"}}", volume);
+    json_auto_t *second = call("ControllerModifyVolume", lift);
+    length = sizeof(value);
+    assert_int_equal(rbd_metadata_get(image, "conf_rbd_qos_iops_limit", value, &length), -ENOENT);
+    rbd_close(image);
+    (void)first, (void)second;
+    delete_volume(volume);
+    harness_assert_pool_empties(POOL);
+}
+
+static void listing_comes_in_pages_without_secrets(void **state)
+{
+    char *volumes[5];
+    size_t found = 0;
+    _cleanup_free_ char *token = xstrdup("");
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(volumes); i++) {
+        _cleanup_free_ char *name = xasprintf("listed-%zu", i);
+
+        volumes[i] = create_volume(name, 8 * MIB);
+    }
+    for (int page = 0; page < 10 && token; page++) {
+        _cleanup_free_ char *request =
+            xasprintf("{\"max_entries\":2,\"starting_token\":\"%s\"}", token);
+        json_auto_t *reply = call("ListVolumes", request);
+        const char *next = json_string_value(json_object_get(reply, "next_token"));
+        const json_t *entries = json_object_get(reply, "entries");
+
+        assert_true(json_array_size(entries) <= 2);
+        for (size_t i = 0; i < json_array_size(entries); i++) {
+            const json_t *volume = json_object_get(json_array_get(entries, i), "volume");
+            const char *handle = json_string_value(json_object_get(volume, "volume_id"));
+
+            for (size_t k = 0; k < ARRAY_LENGTH(volumes); k++)
+                found += strcmp(handle, volumes[k]) == 0;
+        }
+        free(token);
+        token = next ? xstrdup(next) : NULL;
+    }
+    assert_int_equal(found, ARRAY_LENGTH(volumes));
+    _cleanup_free_ char *one = xasprintf("{\"volume_id\":\"%s\"}", volumes[0]);
+    json_auto_t *reply = call("ControllerGetVolume", one);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(reply, "volume"), "capacity_bytes")),
+        8 * MIB);
+    for (size_t i = 0; i < ARRAY_LENGTH(volumes); i++)
+        delete_volume(volumes[i]);
+    harness_assert_pool_empties(POOL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(copies_have_the_data_of_their_moment),
+        cmocka_unit_test(smaller_copy_is_out_of_range),
+        cmocka_unit_test(group_snapshot_is_one_moment),
+        cmocka_unit_test(member_without_lock_feature_is_refused),
+        cmocka_unit_test(long_chain_is_flattened_and_says_so),
+        cmocka_unit_test(volume_in_use_is_not_deleted),
+        cmocka_unit_test(limits_are_kept_as_image_metadata),
+        cmocka_unit_test(listing_comes_in_pages_without_secrets),
+    };
+
+    return cmocka_run_group_tests_name("snapshots", tests, start, stop);
+}
