@@ -112,9 +112,10 @@ static void merge(const struct df_answer *df, struct dump_answer *dump, struct c
 {
     usage->pools = xcalloc(dump->count + 1, sizeof(*usage->pools));
     usage->count = dump->count;
-    for (size_t i = 0; i < dump->count; i++)
-        usage->pools[i] = (struct pool_usage){.name = TAKE(dump->pools[i].name),
-                                              .quota_bytes = dump->pools[i].quota};
+    for (size_t i = 0; i < dump->count; i++) {
+        usage->pools[i].name = TAKE(dump->pools[i].name);
+        usage->pools[i].quota_bytes = dump->pools[i].quota;
+    }
     qsort(usage->pools, usage->count, sizeof(*usage->pools), compare_names);
     for (size_t i = 0; i < df->count; i++) {
         const struct pool_usage key = {.name = df->pools[i].name};

@@ -1,0 +1,382 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/volume/class_capacity.h"
+
+#define DATA "tests/data/capacity/"
+#define DRIVER "rbd.csi.ceph.com"
+#define FILE_LIMIT ((size_t)1 << 20)
+#define GIB (UINT64_C(1) << 30)
+
+#define CLASS(parameters)                                                                          \
+    "{\"kind\":\"StorageClass\",\"metadata\":{\"name\":\"x\"},\"provisioner\":\"" DRIVER           \
+    "\",\"parameters\":" parameters "}"
+#define POOLS(text) CLASS("{\"clusterID\":\"c\",\"topologyConstrainedPools\":\"" text "\"}")
+
+static int load(const char *json, struct storage_class_dump *dump, struct error *err)
+{
+    char path[] = "/tmp/cephzone-classes-XXXXXX";
+    _cleanup_close_ int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, json, strlen(json)), strlen(json));
+    int result = storage_class_dump_load(path, DRIVER, dump, err);
+    unlink(path);
+    return result;
+}
+
+static char *read_file(const char *path)
+{
+    _cleanup_text_ struct text text = TEXT_INIT(FILE_LIMIT);
+    _cleanup_fclose_ FILE *file = fopen(path, "re");
+    char buffer[BUFSIZ];
+    size_t length = 0;
+
+    assert_non_null(file);
+    while ((length = fread(buffer, 1, sizeof(buffer), file)) > 0)
+        text_add_bytes(&text, buffer, length);
+    return text_take(&text);
+}
+
+static void load_usage(struct cluster_usage *usage)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *df = read_file(DATA "df.json");
+    _cleanup_free_ char *dump = read_file(DATA "osd-dump.json");
+
+    if (cluster_usage_parse(df, dump, usage, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void assert_contains(const char *text, const char *part)
+{
+    if (!text || !strstr(text, part))
+        fail_msg("wanted '%s', got '%s'", part, text ? text : "nothing");
+}
+
+static void assert_place(const struct class_pool *place, const char *domain, const char *pool,
+                         const char *data_pool)
+{
+    assert_string_equal(place->domain, domain);
+    assert_string_equal(place->pool, pool);
+    if (data_pool)
+        assert_string_equal(place->data_pool, data_pool);
+    else
+        assert_null(place->data_pool);
+}
+
+/* --- classes ------------------------------------------------------------------------------------
+ */
+
+static void classes_of_the_driver_are_taken_with_their_places(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_storage_class_dump_ struct storage_class_dump dump = {0};
+
+    (void)state;
+    assert_int_equal(storage_class_dump_load(DATA "classes.json", DRIVER, &dump, &err), 0);
+    assert_int_equal(dump.count, 3);
+    assert_string_equal(dump.items[0].name, "plain");
+    assert_string_equal(dump.items[0].cluster_id, "c1");
+    assert_int_equal(dump.items[0].count, 1);
+    assert_place(&dump.items[0].pools[0], "anywhere", "common", "zone-a");
+    assert_null(dump.items[1].fault);
+    assert_int_equal(dump.items[1].count, 3);
+    assert_place(&dump.items[1].pools[0], "zone=zone-a", "zone-a", NULL);
+    assert_place(&dump.items[1].pools[1], "region=east,zone=zone-b", "zone-b", "zone-c");
+    assert_place(&dump.items[1].pools[2], "anywhere", "common", NULL);
+    assert_string_equal(dump.items[2].name, "misspelt");
+    assert_string_equal(dump.items[2].fault, "topologyConstrainedPools: [1].domainSegmnts: unknown "
+                                             "key (did you mean 'domainSegments'?)");
+    assert_int_equal(dump.items[2].count, 0);
+}
+
+static void single_class_and_empty_list_are_dumps_too(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_storage_class_dump_ struct storage_class_dump one = {0};
+    _cleanup_storage_class_dump_ struct storage_class_dump none = {0};
+
+    (void)state;
+    assert_int_equal(load(CLASS("{\"clusterID\":\"c\",\"pool\":\"p\"}"), &one, &err), 0);
+    assert_int_equal(one.count, 1);
+    assert_place(&one.items[0].pools[0], "anywhere", "p", NULL);
+    assert_int_equal(load("{\"kind\":\"List\",\"items\":[]}", &none, &err), 0);
+    assert_int_equal(none.count, 0);
+}
+
+static void plain_pool_and_its_data_pool_stand_beside_constrained_ones(void **state)
+{
+    static const char json[] =
+        CLASS("{\"clusterID\":\"c\",\"pool\":\"p\",\"dataPool\":\"d\",\"topologyConstrainedPools\":"
+              "\"[{\\\"poolName\\\":\\\"q\\\",\\\"domainSegments\\\":[{\\\"domainLabel\\\":"
+              "\\\"zone\\\",\\\"value\\\":\\\"a\\\"}]}]\"}");
+    _cleanup_error_ struct error err = {0};
+    _cleanup_storage_class_dump_ struct storage_class_dump dump = {0};
+
+    (void)state;
+    assert_int_equal(load(json, &dump, &err), 0);
+    assert_int_equal(dump.items[0].count, 2);
+    assert_place(&dump.items[0].pools[0], "anywhere", "p", "d");
+    assert_place(&dump.items[0].pools[1], "zone=a", "q", NULL);
+}
+
+static void bad_parameters_are_the_fault_of_their_class(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *fault;
+    } cases[] = {
+        {CLASS("null"), "clusterID is missing"},
+        {CLASS("{\"pool\":\"p\"}"), "clusterID is missing"},
+        {CLASS("{\"clusterID\":\"c\"}"), "neither pool nor topologyConstrainedPools"},
+        {CLASS("7"), "parameters: expected an object, found a number"},
+        {CLASS("{\"pool\":7}"), "parameters.pool: expected a string, found a number"},
+        {POOLS("[]"), "neither pool nor topologyConstrainedPools"},
+        {POOLS("{}"), "topologyConstrainedPools: expected an array, found an object"},
+        {POOLS("[{]"), "topologyConstrainedPools: line 1, column 3"},
+        {POOLS("[\\n {]"), "topologyConstrainedPools: line 2, column 3"},
+        {POOLS("[null]"), "topologyConstrainedPools: [0]: poolName is missing"},
+        {POOLS("[{\\\"poolName\\\":7}]"),
+         "topologyConstrainedPools: [0].poolName: expected a string, found a number"},
+        {POOLS("[{\\\"poolName\\\":\\\"p\\\"}]"),
+         "topologyConstrainedPools: [0]: domainSegments is missing; [] stands for everywhere"},
+        {POOLS("[{\\\"poolName\\\":\\\"p\\\",\\\"PoolName\\\":\\\"q\\\"}]"), "[0].PoolName: same"},
+        {POOLS("[{\\\"poolName\\\":\\\"p\\\",\\\"domainSegments\\\":[{\\\"value\\\":\\\"a\\\"}]}]"),
+         "[0]: domainSegments[0].domainLabel is missing"},
+        {POOLS("[{\\\"poolName\\\":\\\"p\\\",\\\"domainSegments\\\":[{\\\"domainLabel\\\":"
+               "\\\"zone\\\"}]}]"),
+         "[0]: domainSegments[0].value is missing"},
+        {POOLS("[{\\\"poolName\\\":\\\"p\\\",\\\"domainSegments\\\":[{\\\"domainLabel\\\":"
+               "\\\"zone\\\",\\\"valeu\\\":\\\"a\\\"}]}]"),
+         "[0].domainSegments[0].valeu: unknown key (did you mean 'value'?)"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_error_ struct error err = {0};
+        _cleanup_storage_class_dump_ struct storage_class_dump dump = {0};
+
+        assert_int_equal(load(cases[i].json, &dump, &err), 0);
+        assert_int_equal(dump.count, 1);
+        assert_contains(dump.items[0].fault, cases[i].fault);
+        assert_int_equal(dump.items[0].count, 0);
+        assert_null(dump.items[0].cluster_id);
+    }
+}
+
+static void what_is_no_dump_is_refused_with_its_place(void **state)
+{
+    static const struct {
+        const char *json;
+        const char *message;
+    } cases[] = {
+        {"{", "line 1"},
+        {"[]", "expected an object"},
+        {"{}", "kind: expected 'StorageClass'"},
+        {"{\"items\":[{\"kind\":\"Pod\"}]}",
+         "items[0]: kind: expected 'StorageClass', found 'Pod'"},
+        {"{\"items\":[{\"kind\":\"StorageClass\"}]}", "items[0]: metadata.name is missing"},
+        {"{\"items\":[{\"provisioner\":7}]}", "items[0].provisioner: expected a string"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_error_ struct error err = {0};
+        struct storage_class_dump dump = {0};
+
+        assert_int_equal(load(cases[i].json, &dump, &err), -1);
+        assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+        assert_contains(err.message, cases[i].message);
+        assert_int_equal(dump.count, 0);
+    }
+}
+
+/* --- the monitors' answers ----------------------------------------------------------------------
+ */
+
+static void answers_of_a_real_cluster_are_understood(void **state)
+{
+    _cleanup_cluster_usage_ struct cluster_usage usage = {0};
+
+    (void)state;
+    load_usage(&usage);
+    assert_int_equal(usage.count, 4);
+    const struct pool_usage *common = cluster_usage_find(&usage, "common");
+    assert_non_null(common);
+    assert_true(common->has_figures);
+    assert_int_equal(common->stored_bytes, 19);
+    assert_true(common->max_avail_bytes > 100 * GIB);
+    assert_int_equal(common->quota_bytes, 0);
+    assert_int_equal(cluster_usage_find(&usage, "zone-a")->quota_bytes, GIB);
+    assert_null(cluster_usage_find(&usage, "zone"));
+}
+
+static void other_answers_are_refused_with_their_place(void **state)
+{
+    static const char good_df[] = "{\"pools\":[]}";
+    static const struct {
+        const char *df;
+        const char *dump;
+        const char *message;
+    } cases[] = {
+        {"", "{}", "df: line 1"},
+        {"{}", "{}", "df: pools is missing"},
+        {"{\"pools\":[{}]}", "{}", "df: pools[0].name is missing"},
+        {"{\"pools\":[{\"name\":\"p\",\"stats\":{\"max_avail\":1}}]}", "{}",
+         "df: pools[0].stats.stored is missing"},
+        {"{\"pools\":[{\"name\":\"p\",\"stats\":{\"stored\":1}}]}", "{}",
+         "df: pools[0].stats.max_avail is missing"},
+        {"{\"pools\":[{\"name\":\"p\",\"stats\":{\"stored\":-1}}]}", "{}",
+         "df: pools[0].stats.stored: must not be negative"},
+        {good_df, "7", "osd dump: line 1"},
+        {good_df, "{}", "osd dump: pools is missing"},
+        {good_df, "{\"pools\":[{\"quota_max_bytes\":0}]}",
+         "osd dump: pools[0].pool_name is missing"},
+        {good_df, "{\"pools\":[{\"pool_name\":\"p\"}]}",
+         "osd dump: pools[0].quota_max_bytes is missing"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_error_ struct error err = {0};
+        struct cluster_usage usage = {0};
+
+        assert_int_equal(cluster_usage_parse(cases[i].df, cases[i].dump, &usage, &err), -1);
+        assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+        assert_contains(err.message, cases[i].message);
+        assert_null(usage.pools);
+    }
+}
+
+/* --- arithmetic ---------------------------------------------------------------------------------
+ */
+
+static void quota_bounds_the_room(void **state)
+{
+    static const struct {
+        uint64_t stored, max_avail, quota, room;
+    } cases[] = {
+        {0, 0, 0, 0},        {10, 100, 0, 100},   {10, 100, 50, 40},
+        {10, 100, 200, 100}, {10, 100, 110, 100}, {50, 100, 50, 0},
+        {51, 100, 50, 0},    {10, 0, 50, 0},      {0, INT64_MAX, UINT64_MAX, INT64_MAX},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        const struct pool_usage pool = {.stored_bytes = cases[i].stored,
+                                        .max_avail_bytes = cases[i].max_avail,
+                                        .quota_bytes = cases[i].quota};
+
+        assert_int_equal(pool_usage_room(&pool), cases[i].room);
+    }
+}
+
+static void place_has_the_room_of_its_data_pool(void **state)
+{
+    static const struct {
+        const char *pool, *data_pool, *remark;
+        uint64_t room, quota;
+        bool wrong;
+    } cases[] = {
+        {"zone-a", NULL, "", GIB - 19, GIB, false},
+        {"common", "zone-a", "", GIB - 19, GIB, false},
+        {"zone-b", NULL, "quota used up", 0, 10, false},
+        {"nope", NULL, "no such pool", 0, 0, true},
+        {"nope", "common", "no such pool", 0, 0, true},
+        {"common", "nope", "no such data pool", 0, 0, true},
+    };
+    _cleanup_cluster_usage_ struct cluster_usage usage = {0};
+
+    (void)state;
+    load_usage(&usage);
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_free_ char *pool = xstrdup(cases[i].pool);
+        _cleanup_free_ char *data = cases[i].data_pool ? xstrdup(cases[i].data_pool) : NULL;
+        const struct place_capacity place =
+            class_pool_capacity(&(struct class_pool){.pool = pool, .data_pool = data}, &usage);
+
+        assert_string_equal(place.remark, cases[i].remark);
+        assert_int_equal(place.room_bytes, cases[i].room);
+        assert_int_equal(place.quota_bytes, cases[i].quota);
+        assert_int_equal(place.is_wrong, cases[i].wrong);
+    }
+}
+
+static void full_and_brand_new_pools_are_remarked(void **state)
+{
+    char full[] = "full";
+    char fresh[] = "new";
+    _cleanup_error_ struct error err = {0};
+    _cleanup_cluster_usage_ struct cluster_usage usage = {0};
+
+    (void)state;
+    assert_int_equal(
+        cluster_usage_parse("{\"pools\":[{\"name\":\"full\",\"stats\":{\"stored\":5,\"max_avail\":0"
+                            "}},{\"name\":\"gone\",\"stats\":{\"stored\":5,\"max_avail\":0}}]}",
+                            "{\"pools\":[{\"pool_name\":\"new\",\"quota_max_bytes\":0},"
+                            "{\"pool_name\":\"full\",\"quota_max_bytes\":0}]}",
+                            &usage, &err),
+        0);
+    assert_string_equal(class_pool_capacity(&(struct class_pool){.pool = full}, &usage).remark,
+                        "full");
+    assert_string_equal(class_pool_capacity(&(struct class_pool){.pool = fresh}, &usage).remark,
+                        "no figures yet");
+    assert_null(cluster_usage_find(&usage, "gone"));
+}
+
+static void sizes_are_readable_and_never_too_large(void **state)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *text;
+    } cases[] = {
+        {0, "0 B"},
+        {1023, "1023 B"},
+        {1024, "1.0 KiB"},
+        {1536, "1.5 KiB"},
+        {(1 << 20) - 1, "1023.9 KiB"},
+        {1 << 20, "1.0 MiB"},
+        {GIB - 19, "1023.9 MiB"},
+        {GIB, "1.0 GiB"},
+        {195850141696, "182.3 GiB"},
+        {UINT64_C(1) << 40, "1.0 TiB"},
+        {UINT64_MAX, "15.9 EiB"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_free_ char *text = capacity_text(cases[i].bytes);
+
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classes_of_the_driver_are_taken_with_their_places),
+        cmocka_unit_test(single_class_and_empty_list_are_dumps_too),
+        cmocka_unit_test(plain_pool_and_its_data_pool_stand_beside_constrained_ones),
+        cmocka_unit_test(bad_parameters_are_the_fault_of_their_class),
+        cmocka_unit_test(what_is_no_dump_is_refused_with_its_place),
+        cmocka_unit_test(answers_of_a_real_cluster_are_understood),
+        cmocka_unit_test(other_answers_are_refused_with_their_place),
+        cmocka_unit_test(quota_bounds_the_room),
+        cmocka_unit_test(place_has_the_room_of_its_data_pool),
+        cmocka_unit_test(full_and_brand_new_pools_are_remarked),
+        cmocka_unit_test(sizes_are_readable_and_never_too_large),
+    };
+
+    return cmocka_run_group_tests_name("class_capacity", tests, NULL, NULL);
+}
