@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
@@ -12,6 +14,7 @@
 
 #define KEY_PREFIX "cephzone.purge."
 #define POOL_ID_DIGITS 16
+#define PATIENCE 30 /* a burst of deletions may hold up removal this many quiet times */
 
 struct purge {
     const struct controller *controller;
@@ -23,6 +26,8 @@ struct purge {
 };
 
 struct purger {
+    int64_t quiet_ms;
+    atomic_llong deleted_ms; /* when something was last queued */
     pthread_mutex_t lock;
     struct string_list visited; /* directories that this process has looked at, by key */
     struct purge **waiting;     /* those with images whose clones are not gone yet, which may be
@@ -36,10 +41,11 @@ struct pass {
     unsigned blocked; /* still needed by clones, or still open somewhere */
 };
 
-struct purger *purger_new(void)
+struct purger *purger_new(int64_t quiet_ms)
 {
     struct purger *purger = xcalloc(1, sizeof(*purger));
 
+    purger->quiet_ms = quiet_ms;
     pthread_mutex_init(&purger->lock, NULL);
     return purger;
 }
@@ -234,12 +240,26 @@ static void wake_others(const struct purge *purge)
     pthread_mutex_unlock(&purger->lock);
 }
 
+/* Lets a burst of deletions pass: removal would take the OSDs' time from it. What ends it is that
+ * nothing happens, so there is nothing to wait for but time. */
+static void wait_for_quiet(const struct purge *purge, const struct call *call)
+{
+    const struct purger *purger = purge->controller->purger;
+    const struct timespec step = {.tv_nsec = 20000000};
+    struct deadline limit = deadline_in_ms(purger->quiet_ms * PATIENCE);
+
+    while (clock_monotonic_ms() - atomic_load(&purger->deleted_ms) < purger->quiet_ms &&
+           !deadline_has_passed(limit) && !call_is_cancelled(call))
+        nanosleep(&step, NULL);
+}
+
 static int purge_run(void *object, struct call *call, struct error *err)
 {
     const struct purge *purge = object;
     _cleanup_session_ struct session session = {0};
     _cleanup_ceph_pool_ struct ceph_pool *directory = NULL;
 
+    wait_for_quiet(purge, call);
     if (session_open(purge->controller->ceph, purge->controller->config, call, purge->cluster_id,
                      &purge->credentials, &session, err) < 0 ||
         session.cluster->ops->pool_open_by_id(session.cluster, call, purge->directory_id,
@@ -275,6 +295,7 @@ void purge_start(const struct controller *controller, const char *cluster_id,
         .rados_namespace = xstrdup(directory->rados_namespace),
     };
     secret_copy(&purge->credentials.key, &credentials->key);
+    atomic_store(&controller->purger->deleted_ms, clock_monotonic_ms());
     tasks_start(controller->tasks, purge->key, &PURGE, purge);
 }
 

@@ -22,6 +22,7 @@
 /* Background work: enough to keep up, few enough to leave the cluster to the calls. */
 #define TASK_THREADS 2
 #define TASKS_STOP_MS 5000
+#define PURGE_QUIET_MS 200
 
 struct driver {
     struct metrics *metrics;
@@ -76,7 +77,7 @@ static void driver_init(struct driver *driver, const struct options *options,
     driver->config = config_file_new(options->config_path);
     driver->operations = operations_new();
     driver->tasks = tasks_new(TASK_THREADS);
-    driver->purger = purger_new();
+    driver->purger = purger_new(PURGE_QUIET_MS);
     driver->ceph = make_ceph(&(struct ceph_options){
         .connect_timeout_ms = options->ceph_timeout_ms,
         .mon_op_timeout_ms = options->ceph_timeout_ms,

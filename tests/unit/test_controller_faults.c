@@ -37,7 +37,7 @@ static void process_start(struct process *process, struct fake_ceph *fake)
         .config = process->config,
         .operations = operations_new(),
         .tasks = tasks_new(0),
-        .purger = purger_new(),
+        .purger = purger_new(0),
         /* the same in every life, so that no life waits for another one to be surely dead */
         .process_id = {"11111111-2222-4333-8444-555555555555"},
         .instance_id = "default",

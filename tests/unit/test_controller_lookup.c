@@ -74,7 +74,7 @@ static int world_make(void **state)
         .config = config_file_new(config_path),
         .operations = operations_new(),
         .tasks = tasks_new(0),
-        .purger = purger_new(),
+        .purger = purger_new(0),
         .mapping_path = mapping_path,
         .instance_id = "default",
         .cluster_name = "",
