@@ -14,8 +14,8 @@
  * trash that somebody else made is never touched. A background task works the keys off. A parent
  * whose clones still need it stays until they are gone. Nothing here needs the mgr.
  */
-/* Removal begins when nothing has been deleted for @quiet_ms, so that calls come before it, but does
- * not wait for ever. 0: at once. */
+/* Removal begins when nothing has been deleted for @quiet_ms, so that calls come before it, but
+ * does not wait for ever. 0: at once. */
 struct purger *purger_new(int64_t quiet_ms);
 void purger_free(struct purger *purger);
 

@@ -72,7 +72,7 @@ static inline int start(void **state)
         .config = config_file_new(config_path),
         .operations = operations_new(),
         .tasks = tasks_new(0),
-        .purger = purger_new(),
+        .purger = purger_new(0),
         .instance_id = "default",
         .cluster_name = "",
         .limits = {8, 4, 450, 250},
