@@ -383,7 +383,8 @@ static int prepare(void **state)
 static int finish(void **state)
 {
     (void)state;
-    unlink(getenv("CUT_FILE"));
+    _cleanup_free_ char *file = xasprintf("%s/cut", driver.folder);
+    unlink(file);
     harness_done(&driver);
     rpc_shutdown();
     return 0;

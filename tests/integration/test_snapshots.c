@@ -28,16 +28,22 @@ static rados_t cluster;
 static rados_ioctx_t pool;
 static char *keyring;
 
+static void write_keyring(void)
+{
+    _cleanup_fclose_ FILE *file = fopen(keyring, "we");
+
+    assert_non_null(file);
+    fprintf(file, "[client.%s]\n\tkey = %s\n", harness_cluster()->user, harness_cluster()->key);
+}
+
 static int start(void **state)
 {
     (void)state;
     rpc_init();
     harness_init(&driver);
     keyring = xasprintf("%s/keyring", driver.folder);
-    _cleanup_fclose_ FILE *file = fopen(keyring, "we");
-    fprintf(file, "[client.%s]\n\tkey = %s\n", harness_cluster()->user, harness_cluster()->key);
+    write_keyring();
     _cleanup_free_ char *flag = xasprintf("--keyring=%s", keyring);
-    fflush(file);
     harness_start(&driver, (const char *[]){flag, "--rbdhardmaxclonedepth=4",
                                             "--rbdsoftmaxclonedepth=3", NULL});
     if (rados_create(&cluster, "admin") < 0 ||
@@ -155,6 +161,8 @@ static void delete_snapshot(char *handle)
 
 static rbd_image_t open_image(const char *handle)
 {
+    assert_non_null(handle);
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a failed assert does not return */
     _cleanup_free_ char *name = xasprintf("csi-vol-%s", handle + strlen(handle) - 36);
     rbd_image_t image = NULL;
 
