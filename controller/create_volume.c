@@ -36,7 +36,6 @@ struct creation {
     const struct create_request *request;
     struct rbd_parameters parameters;
     struct strmap metadata;
-    struct string_list metadata_removed;
     uint64_t size_bytes;
     struct journal journal;
     struct session session;
@@ -67,6 +66,8 @@ static int check_modes(const struct create_request *request, struct error *err)
 
 static int check_request(struct creation *creation, struct error *err)
 {
+    /* limits of 0: a new image has none, and a clone does not keep its source's */
+    _cleanup_string_list_ struct string_list lifted = {0};
     const struct create_request *request = creation->request;
 
     if (request_name_check(request->name, err) < 0 ||
@@ -74,8 +75,7 @@ static int check_request(struct creation *creation, struct error *err)
         capability_list_check_rbd(&request->capabilities, err) < 0 ||
         capacity_range_choose(&request->range, &creation->size_bytes, err) < 0 ||
         rbd_parameters_parse(&request->parameters, &creation->parameters, err) < 0 ||
-        qos_to_metadata(&request->mutable_parameters, &creation->metadata,
-                        &creation->metadata_removed, err) < 0)
+        qos_to_metadata(&request->mutable_parameters, &creation->metadata, &lifted, err) < 0)
         return -1;
     if (request->source_handle && request->source_handle[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "volume_content_source has no id");
@@ -481,7 +481,6 @@ static void creation_done(struct creation *creation)
     session_close(&creation->session);
     journal_entry_done(&creation->entry);
     strmap_done(&creation->metadata);
-    string_list_done(&creation->metadata_removed);
 }
 
 int controller_create_volume(const struct controller *controller, struct call *call,
