@@ -3,7 +3,7 @@ FROM debian:12-slim AS build
 RUN apt-get update && apt-get install -y --no-install-recommends \
         gcc make git ca-certificates libc6-dev libgrpc-dev libprotobuf-c-dev protobuf-c-compiler \
         protobuf-compiler libprotobuf-dev librados-dev librbd-dev libjansson-dev \
-        libmicrohttpd-dev uuid-dev \
+        libmicrohttpd-dev uuid-dev libcurl4-openssl-dev libmount-dev libblkid-dev libyaml-dev \
     && rm -rf /var/lib/apt/lists/*
 COPY . /src
 RUN make -C /src -j"$(nproc)" && strip /src/build/cephcsi /src/build/cephzone

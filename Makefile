@@ -16,7 +16,8 @@ OPTIMIZE ?= -O2 -D_FORTIFY_SOURCE=2
 SANITIZE ?=
 CFLAGS := -std=gnu17 -g $(OPTIMIZE) $(WARNINGS) -fstack-protector-strong -fPIE $(SANITIZE)
 LDFLAGS := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SANITIZE)
-LIBS := -lgrpc_unsecure -lgpr -lprotobuf-c -lrbd -lrados -ljansson -lmicrohttpd -luuid -lpthread
+LIBS := -lgrpc_unsecure -lgpr -lprotobuf-c -lrbd -lrados -ljansson -lmicrohttpd -lcurl -lmount \
+	-lblkid -lyaml -luuid -lm -lpthread
 
 LIBRARY := $(BUILD)/libcephzone.a
 
@@ -26,8 +27,11 @@ LIBRARY := $(BUILD)/libcephzone.a
 
 include proto/rules.mk
 include common/base/rules.mk
+include common/topology/rules.mk
 include common/rpc/rules.mk
 include common/ceph/rules.mk
+include common/kube/rules.mk
+include common/linux/rules.mk
 include common/volume/rules.mk
 include controller/rules.mk
 include node/rules.mk

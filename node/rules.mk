@@ -1,1 +1,1 @@
-LIBRARY_SOURCES += node/handlers.c
+LIBRARY_SOURCES += $(sort $(wildcard node/*.c))

@@ -1,0 +1,1 @@
+LIBRARY_SOURCES += $(sort $(wildcard common/linux/*.c))

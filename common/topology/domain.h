@@ -1,0 +1,73 @@
+#pragma once
+
+#include "common/base/error.h"
+#include "common/base/string_list.h"
+#include "common/base/strmap.h"
+
+/*
+ * Levels (region, zone, rack), domains (zone=zone-a) and what CSI sees of them. Pure; any thread.
+ *
+ *   --domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone      outermost first
+ *   segment          topology.DRIVER/zone: zone-a
+ *   membership key   topology.DRIVER/member.zone.zone-a: "true"   "serves zone-a's volumes"
+ *
+ * The segment's name is the label's text behind its first slash, as Ceph-CSI has it: volumes are
+ * pinned to it. A domain whose membership key would be longer than 63 bytes is shortened to a
+ * prefix and a hash of the whole, the same for ever.
+ */
+struct topology_level {
+    char *label; /* of the Kubernetes node */
+    char *name;  /* what the segment is called */
+};
+
+struct topology_levels {
+    char *prefix; /* "topology.DRIVER", lower case */
+    struct topology_level *items;
+    size_t count;
+};
+
+#define TOPOLOGY_LEVELS_MAX 16
+
+/* @labels is the flag's text, "" for no levels. INVALID_ARGUMENT for a label twice, two labels with
+ * one tail (upper and lower case are one), a malformed label or a prefix of more than 63 bytes. */
+_must_check_ int topology_levels_parse(const char *driver, const char *labels,
+                                       struct topology_levels *levels, struct error *err);
+void topology_levels_done(struct topology_levels *levels);
+#define _cleanup_topology_levels_ _cleanup_(topology_levels_done)
+
+/* Index of the level of that name, -1 if there is none. */
+int topology_level_find(const struct topology_levels *levels, const char *name);
+
+/* PREFIX/LEVEL and PREFIX/member.LEVEL.VALUE. Caller frees. */
+char *segment_key(const char *prefix, const char *level);
+char *membership_key(const char *prefix, const char *level, const char *value);
+
+/*
+ * The home of a node: for each level whose label it has, the segment and the membership key, added
+ * to @segments. Labels that it lacks, or whose value CSI does not allow (empty), are added to
+ * @missing by their label.
+ */
+void topology_home(const struct topology_levels *levels, const struct strmap *labels,
+                   struct strmap *segments, struct string_list *missing);
+
+/* One domain: a value on a level. Borrowed texts. */
+struct topology_domain {
+    const char *level;
+    const char *value;
+};
+
+/*
+ * The domains that a segment map (a term of a requirement, the topology of GetCapacity) names, as
+ * level -> value. Plain segments first; a membership key counts only on levels for which there is
+ * no plain one, because on a node under takeover the home decides. A level with several membership
+ * keys and no plain segment keeps them all. A key under another prefix counts by its tail, as in
+ * Ceph-CSI. @add is called for each.
+ */
+void topology_term_domains(const struct strmap *term,
+                           void (*add)(void *object, const struct topology_domain *domain),
+                           void *object);
+
+/* Whether @value of @level and another value share a membership key apart from case. @seen is
+ * filled by the caller's earlier calls: lower-cased key to key. False and @err when they clash:
+ * CSI's keys must differ in more than case. */
+_must_check_ int membership_key_claim(struct strmap *seen, const char *key, struct error *err);

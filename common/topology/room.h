@@ -1,0 +1,57 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * How much room a pool has for volumes. Pure; any thread.
+ *
+ * Volumes are thin: without overcommit a pool has no room only when nothing can be written any
+ * more, and min(max_avail, quota - stored) is what is reported. With it, room is
+ * (stored + that) * overcommit - provisioned - in flight.
+ */
+struct pool_usage {
+    char *name;
+    uint64_t stored_bytes;
+    uint64_t max_avail_bytes; /* what clients can still write: replication is taken off */
+    uint64_t quota_bytes;     /* 0: none */
+    uint64_t quota_objects;   /* 0: none */
+    uint64_t objects;
+    int64_t crush_rule; /* pools with one root share their room; -1 unknown */
+    char *root;       /* what the rule takes, with the device class: "default~ssd"; NULL unknown */
+    bool has_figures; /* false: too new for df to know it */
+    bool is_full;     /* the pool's own full flag (quota reached) */
+};
+
+/* What we know beyond the monitors' figures. */
+struct pool_provision {
+    uint64_t bytes;     /* sizes of all volumes; counts only with overcommit */
+    uint64_t in_flight; /* sizes of creations under way that @bytes does not have yet */
+    uint64_t volumes;   /* with those under way */
+    bool is_known;
+};
+
+struct room {
+    uint64_t bytes;     /* for the sum of new volumes */
+    bool is_known;      /* false: no figures; placement then counts on room being there */
+    const char *remark; /* static; why it is 0 or unknown, "" otherwise */
+};
+
+/* @overcommit in thousandths, 0: none given. */
+struct room room_of_pool(const struct pool_usage *usage, const struct pool_provision *provision,
+                         uint64_t overcommit);
+
+/* "1.5" to 1500; INVALID_ARGUMENT unless between 0.001 and 1000 with at most 3 decimals. */
+struct error;
+int overcommit_parse(const char *text, uint64_t *overcommit, struct error *err);
+
+/*
+ * Room of several pools together: those with the same root share it (the largest counts), those
+ * with different roots add up. @largest is that of the best single pool.
+ */
+struct room_sum_item {
+    struct room room;
+    const char *root; /* NULL: shares with nobody */
+};
+void room_sum(const struct room_sum_item *items, size_t count, uint64_t *total, uint64_t *largest);

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/base/string_list.h"
+#include "common/base/strmap.h"
+
+/*
+ * The three kinds of selectors of the Kubernetes API and how they match labels, as Kubernetes does
+ * it. Pure; any thread. Decoding takes JSON as the API server gives it: only a wrong shape (a
+ * string where a list must be) is an error there. An operator, key or value that makes no sense is
+ * kept as the fault of its term, because that is when Kubernetes notices it: at matching.
+ */
+enum selector_operator {
+    SELECTOR_IN,
+    SELECTOR_NOT_IN,
+    SELECTOR_EXISTS,
+    SELECTOR_DOES_NOT_EXIST,
+    SELECTOR_GT,
+    SELECTOR_LT,
+    SELECTOR_UNKNOWN, /* its term has a fault */
+};
+
+struct selector_requirement {
+    char *key;
+    enum selector_operator operator;
+    struct string_list values;
+    int64_t operand; /* of GT and LT */
+};
+
+struct selector_requirements {
+    struct selector_requirement *items;
+    size_t count;
+};
+
+/* --- NodeSelector: terms ORed, what is in a term ANDed ------------------------------------------
+ */
+
+struct node_selector_term {
+    struct selector_requirements expressions;
+    struct selector_requirements fields;
+    char *fault; /* NULL if there is none */
+};
+
+struct node_selector {
+    struct node_selector_term *terms;
+    size_t count;
+};
+
+_must_check_ int node_selector_decode(const json_t *value, struct node_selector *selector,
+                                      struct error *err);
+/* The strict way: INVALID_ARGUMENT naming the first term with a fault. */
+_must_check_ int node_selector_check(const struct node_selector *selector, struct error *err);
+/*
+ * A term without requirements matches nothing. @name may be NULL or "": matchFields are then not
+ * looked at, which is how Kubernetes checks PersistentVolumes. Faults make it fail with
+ * INVALID_ARGUMENT only when no other term matches.
+ */
+_must_check_ int node_selector_match(const struct node_selector *selector,
+                                     const struct strmap *labels, const char *name, bool *matches,
+                                     struct error *err);
+/* Whether one term without a fault matches. */
+bool node_selector_term_match(const struct node_selector_term *term, const struct strmap *labels,
+                              const char *name);
+void node_selector_done(struct node_selector *selector);
+
+/* --- LabelSelector: all of it ANDed -------------------------------------------------------------
+ */
+
+struct label_selector {
+    bool is_set; /* unset (null) matches nothing, set but empty everything */
+    struct selector_requirements requirements; /* matchLabels are IN with one value */
+    char *fault;
+};
+
+_must_check_ int label_selector_decode(const json_t *value, struct label_selector *selector,
+                                       struct error *err);
+_must_check_ int label_selector_match(const struct label_selector *selector,
+                                      const struct strmap *labels, bool *matches,
+                                      struct error *err);
+void label_selector_done(struct label_selector *selector);
+
+/* --- allowedTopologies: terms ORed, what is in a term ANDed; no terms at all: everything ---------
+ */
+
+struct allowed_term {
+    struct selector_requirements requirements; /* all IN */
+    char *fault;                               /* such a term matches nothing */
+};
+
+struct allowed_topologies {
+    struct allowed_term *terms;
+    size_t count;
+};
+
+_must_check_ int allowed_topologies_decode(const json_t *value, struct allowed_topologies *allowed,
+                                           struct error *err);
+bool allowed_topologies_match(const struct allowed_topologies *allowed,
+                              const struct strmap *labels);
+void allowed_topologies_done(struct allowed_topologies *allowed);
+
+bool selector_requirement_match(const struct selector_requirement *requirement,
+                                const struct strmap *labels);
