@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stdbool.h>
+
 #include "common/base/error.h"
 #include "common/base/string_list.h"
 #include "common/base/strmap.h"
@@ -50,24 +52,13 @@ char *membership_key(const char *prefix, const char *level, const char *value);
 void topology_home(const struct topology_levels *levels, const struct strmap *labels,
                    struct strmap *segments, struct string_list *missing);
 
-/* One domain: a value on a level. Borrowed texts. */
-struct topology_domain {
-    const char *level;
-    const char *value;
-};
-
 /*
- * The domains that a segment map (a term of a requirement, the topology of GetCapacity) names, as
- * level -> value. Plain segments first; a membership key counts only on levels for which there is
- * no plain one, because on a node under takeover the home decides. A level with several membership
- * keys and no plain segment keeps them all. A key under another prefix counts by its tail, as in
- * Ceph-CSI. @add is called for each.
+ * Whether @term, a segment map of CSI, is in the domain @level=@value. Where it has a plain segment
+ * of that level, that decides: on a node under takeover the home counts. Else a membership key
+ * does. Keys count by their tail, whatever stands before it, as in Ceph-CSI.
  */
-void topology_term_domains(const struct strmap *term,
-                           void (*add)(void *object, const struct topology_domain *domain),
-                           void *object);
+bool topology_term_serves(const struct strmap *term, const char *level, const char *value);
 
-/* Whether @value of @level and another value share a membership key apart from case. @seen is
- * filled by the caller's earlier calls: lower-cased key to key. False and @err when they clash:
- * CSI's keys must differ in more than case. */
+/* CSI's keys must differ in more than case: INVALID_ARGUMENT if @key and one of @seen do not. Adds
+ * @key to @seen, which maps lower case to the spelling. */
 _must_check_ int membership_key_claim(struct strmap *seen, const char *key, struct error *err);
