@@ -1,39 +1,101 @@
 #include "common/topology/labels.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
+
+/* How much of a wrong key or value a message quotes. */
+#define QUOTED_MAX 128
+
+static bool is_lower_or_digit(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+static bool is_alphanumeric(char c)
+{
+    return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z');
+}
+
+/* What names and values have in common; not for empty ones. */
+static int check_word(const char *word, const char *what, struct error *err)
+{
+    size_t length = strlen(word);
+
+    if (length > LABEL_NAME_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "%s has %zu bytes, more than %d", what,
+                         length, LABEL_NAME_MAX);
+    for (size_t i = 0; i < length; i++)
+        if (!is_alphanumeric(word[i]) && !strchr("-_.", word[i]))
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "%s has other characters than letters, digits, '-', '_' and '.'",
+                             what);
+    if (!is_alphanumeric(word[0]) || !is_alphanumeric(word[length - 1]))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "%s does not start and end with a letter or digit", what);
+    return 0;
+}
+
+/* A DNS-1123 subdomain: labels of lower-case letters, digits and inner dashes between dots. The
+ * labels may be longer than in DNS. */
+static int check_prefix(const char *prefix, size_t length, struct error *err)
+{
+    char before = '.';
+
+    if (length == 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "nothing before the slash");
+    if (length > LABEL_PREFIX_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "prefix has %zu bytes, more than %d", length,
+                         LABEL_PREFIX_MAX);
+    for (size_t i = 0; i <= length; i++) {
+        char c = i < length ? prefix[i] : '.';
+        bool at_edge = before == '.' || c == '.';
+
+        /* neither a dot nor a dash beside a dot or an end */
+        if (!is_lower_or_digit(c) && c != '-' && c != '.')
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "prefix has other characters than lower-case letters, digits, '-' "
+                             "and '.'");
+        if (at_edge && !is_lower_or_digit(c == '.' ? before : c))
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "a part of the prefix does not start and end with a lower-case "
+                             "letter or digit");
+        before = c;
+    }
+    return 0;
+}
+
+static int check_key_parts(const char *key, struct error *err)
+{
+    const char *slash = strchr(key, '/');
+    const char *name = slash ? slash + 1 : key;
+
+    if (slash && strchr(name, '/'))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "more than one slash");
+    if (slash && check_prefix(key, (size_t)(slash - key), err) < 0)
+        return -1;
+    if (name[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "%s",
+                         slash ? "nothing behind the slash" : "is empty");
+    return check_word(name, "name", err);
+}
+
+int label_key_check(const char *key, struct error *err)
+{
+    if (check_key_parts(key, err) < 0)
+        return error_wrap(err, "label key '%.*s'", QUOTED_MAX, key);
+    return 0;
+}
+
+int label_value_check(const char *value, struct error *err)
+{
+    if (value[0] != '\0' && check_word(value, "it", err) < 0)
+        return error_wrap(err, "label value '%.*s'", QUOTED_MAX, value);
+    return 0;
+}
 
 const char *label_tail(const char *key)
 {
     const char *slash = strchr(key, '/');
 
     return slash ? slash + 1 : key;
-}
-
-static bool is_label_name(const char *text, size_t length)
-{
-    for (size_t i = 0; i < length; i++) {
-        bool inner = i > 0 && i + 1 < length && strchr("-_.", text[i]);
-
-        if (!isalnum((unsigned char)text[i]) && !inner)
-            return false;
-    }
-    return length <= LABEL_NAME_MAX;
-}
-
-int label_key_check(const char *key, struct error *err)
-{
-    const char *tail = label_tail(key);
-
-    if (tail[0] == '\0' || !is_label_name(tail, strlen(tail)))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no label", key);
-    return 0;
-}
-
-int label_value_check(const char *value, struct error *err)
-{
-    if (!is_label_name(value, strlen(value)))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no label value", value);
-    return 0;
 }
