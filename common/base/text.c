@@ -1,6 +1,7 @@
 #include "common/base/text.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,4 +227,19 @@ int text_parse_duration_ms(const char *chars, int64_t *ms, struct error *err)
     int64_t rounded = (int64_t)(total_ns / 1e6 + 0.5);
     *ms = chars[0] == '-' ? -rounded : rounded;
     return 0;
+}
+
+char *text_size(uint64_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    unsigned unit = 0;
+
+    if (bytes < 1024)
+        return xasprintf("%" PRIu64 " B", bytes);
+    while (unit + 1 < ARRAY_LENGTH(units) && bytes >> (10 * (unit + 2)))
+        unit++;
+    unsigned shift = 10 * (unit + 1);
+    /* the bits below the unit, as tenths; EiB leave four bits above them, enough for the ten */
+    uint64_t tenths = ((bytes & ((UINT64_C(1) << shift) - 1)) * 10) >> shift;
+    return xasprintf("%" PRIu64 ".%" PRIu64 " %s", bytes >> shift, tenths, units[unit]);
 }

@@ -51,3 +51,7 @@ _must_check_ int text_parse_i64(const char *chars, int64_t *value, struct error 
 /* Go's time.ParseDuration ("60s", "500ms", "1h2m3s", "-1.5h"), rounded to milliseconds; a bare
  * number other than 0 is an error. */
 _must_check_ int text_parse_duration_ms(const char *chars, int64_t *ms, struct error *err);
+
+/* "0 B", "1023 B", "1.0 KiB", ... up to EiB, rounded down to one decimal: never more than there
+ * is. Caller frees. */
+char *text_size(uint64_t bytes);

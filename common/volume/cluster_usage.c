@@ -1,6 +1,5 @@
-#include "common/volume/class_capacity.h"
+#include "common/volume/cluster_usage.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
  * another release must not read as zero. */
 struct df_stats {
     uint64_t stored;
+    uint64_t objects;
     uint64_t max_avail;
     bool has_stored;
     bool has_max_avail;
@@ -21,19 +21,36 @@ struct df_pool {
     struct df_stats stats;
 };
 
+struct df_totals {
+    uint64_t available;
+};
+
 struct df_answer {
+    struct df_totals totals;
     struct df_pool *pools;
     size_t count;
     bool has_pools;
 };
 
+struct dump_applications {
+    struct strmap rbd;
+    bool has_rbd;
+};
+
 struct dump_pool {
+    int64_t id;
     char *name;
+    int64_t type; /* 1: replicated */
+    int64_t crush_rule;
+    char *flags;
     uint64_t quota;
+    uint64_t quota_objects;
+    struct dump_applications applications;
     bool has_quota;
 };
 
 struct dump_answer {
+    int64_t crush_version;
     struct dump_pool *pools;
     size_t count;
     bool has_pools;
@@ -41,6 +58,7 @@ struct dump_answer {
 
 static const struct json_field STATS_FIELDS[] = {
     JSON_FIELD_UINT("stored", struct df_stats, stored),
+    JSON_FIELD_UINT("objects", struct df_stats, objects),
     JSON_FIELD_UINT("max_avail", struct df_stats, max_avail),
     JSON_FIELD_PRESENT("stored", struct df_stats, has_stored),
     JSON_FIELD_PRESENT("max_avail", struct df_stats, has_max_avail),
@@ -53,20 +71,40 @@ static const struct json_field DF_POOL_FIELDS[] = {
 };
 static const struct json_table DF_POOL_TABLE = JSON_TABLE(struct df_pool, DF_POOL_FIELDS);
 
+static const struct json_field TOTALS_FIELDS[] = {
+    JSON_FIELD_UINT("total_avail_bytes", struct df_totals, available),
+};
+static const struct json_table TOTALS_TABLE = JSON_TABLE(struct df_totals, TOTALS_FIELDS);
+
 static const struct json_field DF_FIELDS[] = {
+    JSON_FIELD_OBJECT("stats", struct df_answer, totals, &TOTALS_TABLE),
     JSON_FIELD_OBJECTS("pools", struct df_answer, pools, count, &DF_POOL_TABLE),
     JSON_FIELD_PRESENT("pools", struct df_answer, has_pools),
 };
 static const struct json_table DF_TABLE = JSON_TABLE(struct df_answer, DF_FIELDS);
 
+static const struct json_field APPLICATION_FIELDS[] = {
+    JSON_FIELD_STRMAP("rbd", struct dump_applications, rbd),
+    JSON_FIELD_PRESENT("rbd", struct dump_applications, has_rbd),
+};
+static const struct json_table APPLICATION_TABLE =
+    JSON_TABLE(struct dump_applications, APPLICATION_FIELDS);
+
 static const struct json_field DUMP_POOL_FIELDS[] = {
+    JSON_FIELD_INT("pool", struct dump_pool, id),
     JSON_FIELD_STRING("pool_name", struct dump_pool, name),
+    JSON_FIELD_INT("type", struct dump_pool, type),
+    JSON_FIELD_INT("crush_rule", struct dump_pool, crush_rule),
+    JSON_FIELD_STRING("flags_names", struct dump_pool, flags),
+    JSON_FIELD_UINT("quota_max_objects", struct dump_pool, quota_objects),
+    JSON_FIELD_OBJECT("application_metadata", struct dump_pool, applications, &APPLICATION_TABLE),
     JSON_FIELD_UINT("quota_max_bytes", struct dump_pool, quota),
     JSON_FIELD_PRESENT("quota_max_bytes", struct dump_pool, has_quota),
 };
 static const struct json_table DUMP_POOL_TABLE = JSON_TABLE(struct dump_pool, DUMP_POOL_FIELDS);
 
 static const struct json_field DUMP_FIELDS[] = {
+    JSON_FIELD_INT("crush_version", struct dump_answer, crush_version),
     JSON_FIELD_OBJECTS("pools", struct dump_answer, pools, count, &DUMP_POOL_TABLE),
     JSON_FIELD_PRESENT("pools", struct dump_answer, has_pools),
 };
@@ -104,29 +142,69 @@ static int check_dump(const struct dump_answer *dump, struct error *err)
 
 static int compare_names(const void *a, const void *b)
 {
-    return strcmp(((const struct pool_usage *)a)->name, ((const struct pool_usage *)b)->name);
+    return strcmp(((const struct cluster_pool *)a)->usage.name,
+                  ((const struct cluster_pool *)b)->usage.name);
+}
+
+static struct cluster_pool *find(const struct cluster_usage *usage, const char *name)
+{
+    _cleanup_free_ char *copy = xstrdup(name);
+    const struct cluster_pool key = {.usage = {.name = copy}};
+
+    return usage->count ? bsearch(&key, usage->pools, usage->count, sizeof(key), compare_names)
+                        : NULL;
+}
+
+/* "hashpspool,full,full_quota": whether one of the words is "full". */
+static bool has_full_flag(const char *flags)
+{
+    for (const char *word = flags; word; word = strchr(word, ',')) {
+        word += *word == ',';
+        if (strncmp(word, "full", 4) == 0 && (word[4] == ',' || word[4] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static struct cluster_pool take_pool(struct dump_pool *from)
+{
+    struct cluster_pool pool = {
+        .usage = {.name = TAKE(from->name),
+                  .quota_bytes = from->quota,
+                  .quota_objects = from->quota_objects,
+                  .is_full = has_full_flag(from->flags)},
+        .id = from->id,
+        .crush_rule = from->crush_rule,
+        .is_replicated = from->type == 1,
+        .is_rbd = from->applications.has_rbd,
+        .rbd_metadata = from->applications.rbd,
+    };
+
+    from->applications.rbd = (struct strmap){0};
+    return pool;
 }
 
 /* The osdmap says which pools there are; df follows it by a few seconds. */
 static void merge(const struct df_answer *df, struct dump_answer *dump, struct cluster_usage *usage)
 {
-    usage->pools = xcalloc(dump->count + 1, sizeof(*usage->pools));
-    usage->count = dump->count;
-    for (size_t i = 0; i < dump->count; i++) {
-        usage->pools[i].name = TAKE(dump->pools[i].name);
-        usage->pools[i].quota_bytes = dump->pools[i].quota;
-    }
+    *usage = (struct cluster_usage){
+        .pools = xcalloc(dump->count + 1, sizeof(*usage->pools)),
+        .count = dump->count,
+        .available_bytes = df->totals.available,
+        .crush_version = dump->crush_version,
+    };
+    for (size_t i = 0; i < dump->count; i++)
+        usage->pools[i] = take_pool(&dump->pools[i]);
     qsort(usage->pools, usage->count, sizeof(*usage->pools), compare_names);
     for (size_t i = 0; i < df->count; i++) {
-        const struct pool_usage key = {.name = df->pools[i].name};
-        struct pool_usage *pool =
-            bsearch(&key, usage->pools, usage->count, sizeof(key), compare_names);
+        struct cluster_pool *pool = find(usage, df->pools[i].name);
 
         if (!pool)
             continue;
-        pool->stored_bytes = df->pools[i].stats.stored;
-        pool->max_avail_bytes = df->pools[i].stats.max_avail;
-        pool->has_figures = true;
+        pool->usage.stored_bytes = df->pools[i].stats.stored;
+        pool->usage.objects = df->pools[i].stats.objects;
+        pool->usage.max_avail_bytes = df->pools[i].stats.max_avail;
+        pool->usage.has_figures = true;
     }
 }
 
@@ -144,7 +222,7 @@ int cluster_usage_parse(const char *df_text, const char *dump_text, struct clust
                         struct error *err)
 {
     struct df_answer df = {0};
-    struct dump_answer dump = {0};
+    struct dump_answer dump = {.crush_version = -1};
     int result = decode_answer(df_text, "df", &DF_TABLE, &df, err);
 
     if (result == 0)
@@ -160,74 +238,57 @@ int cluster_usage_parse(const char *df_text, const char *dump_text, struct clust
     return result;
 }
 
+void cluster_usage_set_crush(struct cluster_usage *usage, struct crush_map *crush)
+{
+    crush_map_done(&usage->crush);
+    usage->crush = *crush;
+    *crush = (struct crush_map){0};
+    for (size_t i = 0; i < usage->count; i++)
+        usage->pools[i].usage.root = crush_rule_takes(&usage->crush, usage->pools[i].crush_rule);
+}
+
+static int ask_crush(struct ceph_cluster *cluster, struct call *call, struct cluster_usage *usage,
+                     struct error *err)
+{
+    _cleanup_free_ char *dump = NULL;
+    struct crush_map crush = {0};
+
+    if (cluster->ops->mon_command(cluster, call, CRUSH_DUMP, &dump, err) < 0 ||
+        crush_map_parse(dump, &crush, err) < 0)
+        return -1;
+    cluster_usage_set_crush(usage, &crush);
+    return 0;
+}
+
+int cluster_usage_ask(struct ceph_cluster *cluster, struct call *call, struct cluster_usage *out,
+                      struct error *err)
+{
+    const struct ceph_ops *ops = cluster->ops;
+    _cleanup_cluster_usage_ struct cluster_usage usage = {0};
+    _cleanup_free_ char *df = NULL;
+    _cleanup_free_ char *dump = NULL;
+
+    if (ops->mon_command(cluster, call, CLUSTER_USAGE_DF, &df, err) < 0 ||
+        ops->mon_command(cluster, call, CLUSTER_USAGE_OSD_DUMP, &dump, err) < 0 ||
+        cluster_usage_parse(df, dump, &usage, err) < 0 || ask_crush(cluster, call, &usage, err) < 0)
+        return -1;
+    *out = usage;
+    usage = (struct cluster_usage){0};
+    return 0;
+}
+
 void cluster_usage_done(struct cluster_usage *usage)
 {
-    for (size_t i = 0; i < usage->count; i++)
-        free(usage->pools[i].name);
+    for (size_t i = 0; i < usage->count; i++) {
+        free(usage->pools[i].usage.name);
+        strmap_done(&usage->pools[i].rbd_metadata);
+    }
     free(usage->pools);
+    crush_map_done(&usage->crush);
     *usage = (struct cluster_usage){0};
 }
 
-const struct pool_usage *cluster_usage_find(const struct cluster_usage *usage, const char *name)
+const struct cluster_pool *cluster_usage_find(const struct cluster_usage *usage, const char *name)
 {
-    for (size_t i = 0; i < usage->count; i++)
-        if (strcmp(usage->pools[i].name, name) == 0)
-            return &usage->pools[i];
-    return NULL;
-}
-
-/* --- arithmetic -------------------------------------------------------------------------------
- */
-
-uint64_t pool_usage_room(const struct pool_usage *pool)
-{
-    if (pool->quota_bytes == 0)
-        return pool->max_avail_bytes;
-    if (pool->stored_bytes >= pool->quota_bytes)
-        return 0;
-    uint64_t left = pool->quota_bytes - pool->stored_bytes;
-    return left < pool->max_avail_bytes ? left : pool->max_avail_bytes;
-}
-
-static const char *room_remark(const struct pool_usage *pool)
-{
-    if (!pool->has_figures)
-        return "no figures yet";
-    if (pool->quota_bytes && pool->stored_bytes >= pool->quota_bytes)
-        return "quota used up";
-    return pool->max_avail_bytes == 0 ? "full" : "";
-}
-
-struct place_capacity class_pool_capacity(const struct class_pool *place,
-                                          const struct cluster_usage *usage)
-{
-    const struct pool_usage *pool = cluster_usage_find(usage, place->pool);
-
-    if (!pool)
-        return (struct place_capacity){.remark = "no such pool", .is_wrong = true};
-    if (place->data_pool)
-        pool = cluster_usage_find(usage, place->data_pool);
-    if (!pool)
-        return (struct place_capacity){.remark = "no such data pool", .is_wrong = true};
-    return (struct place_capacity){
-        .room_bytes = pool_usage_room(pool),
-        .used_bytes = pool->stored_bytes,
-        .quota_bytes = pool->quota_bytes,
-        .remark = room_remark(pool),
-    };
-}
-
-char *capacity_text(uint64_t bytes)
-{
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    unsigned unit = 0;
-
-    if (bytes < 1024)
-        return xasprintf("%" PRIu64 " B", bytes);
-    while (unit + 1 < ARRAY_LENGTH(units) && bytes >> (10 * (unit + 2)))
-        unit++;
-    unsigned shift = 10 * (unit + 1);
-    /* the bits below the unit, as tenths; EiB leave four bits above them, enough for the ten */
-    uint64_t tenths = ((bytes & ((UINT64_C(1) << shift) - 1)) * 10) >> shift;
-    return xasprintf("%" PRIu64 ".%" PRIu64 " %s", bytes >> shift, tenths, units[unit]);
+    return find(usage, name);
 }

@@ -5,53 +5,45 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/volume/storage_class.h"
+#include "common/base/strmap.h"
+#include "common/ceph/ceph_ops.h"
+#include "common/topology/room.h"
+#include "common/volume/crush.h"
 
 /*
- * How much room the pools of a StorageClass have, from two answers of the monitors. Pure: no I/O.
- * Any thread.
+ * What the monitors say about a cluster's pools: figures, quotas, places. Any thread.
  */
 #define CLUSTER_USAGE_DF "{\"prefix\":\"df\",\"format\":\"json\"}"
 #define CLUSTER_USAGE_OSD_DUMP "{\"prefix\":\"osd dump\",\"format\":\"json\"}"
 
-struct pool_usage {
-    char *name;
-    uint64_t stored_bytes;
-    uint64_t max_avail_bytes; /* what clients can still write: replication is taken off */
-    uint64_t quota_bytes;     /* 0: none */
-    bool has_figures;         /* false: too new for df to know it */
+struct cluster_pool {
+    struct pool_usage usage; /* its root is borrowed from the crush map */
+    int64_t id;
+    int64_t crush_rule;
+    bool is_replicated;
+    bool is_rbd;                /* has the application "rbd" */
+    struct strmap rbd_metadata; /* of that application */
 };
 
 struct cluster_usage {
-    struct pool_usage *pools; /* sorted by name */
+    struct cluster_pool *pools; /* sorted by name */
     size_t count;
+    uint64_t available_bytes; /* of the whole cluster, raw */
+    int64_t crush_version;    /* -1: the cluster does not tell */
+    struct crush_map crush;   /* empty until cluster_usage_set_crush() */
 };
 
 /* From the answers to CLUSTER_USAGE_DF and CLUSTER_USAGE_OSD_DUMP. INVALID_ARGUMENT naming the
  * place for anything else. Caller calls cluster_usage_done(). */
 _must_check_ int cluster_usage_parse(const char *df, const char *osd_dump,
                                      struct cluster_usage *usage, struct error *err);
+/* Takes over @crush and tells each pool its root. */
+void cluster_usage_set_crush(struct cluster_usage *usage, struct crush_map *crush);
+/* Asks a cluster for all of it: three questions to the monitors. */
+_must_check_ int cluster_usage_ask(struct ceph_cluster *cluster, struct call *call,
+                                   struct cluster_usage *usage, struct error *err);
 void cluster_usage_done(struct cluster_usage *usage);
 #define _cleanup_cluster_usage_ _cleanup_(cluster_usage_done)
 
 /* NULL if there is no such pool. Borrowed. */
-const struct pool_usage *cluster_usage_find(const struct cluster_usage *usage, const char *name);
-
-/* min(max_avail, quota - stored), 0 when the quota is used up. */
-uint64_t pool_usage_room(const struct pool_usage *pool);
-
-/* The room of one place of a class: that of the data pool where there is one. */
-struct place_capacity {
-    uint64_t room_bytes;
-    uint64_t used_bytes;
-    uint64_t quota_bytes; /* 0: none */
-    const char *remark;   /* static; "" if there is nothing to say */
-    bool is_wrong;        /* volumes cannot be made there until somebody mends the class */
-};
-
-struct place_capacity class_pool_capacity(const struct class_pool *place,
-                                          const struct cluster_usage *usage);
-
-/* "0 B", "1023 B", "1.0 KiB", ... up to EiB, rounded down to one decimal: never more room than
- * there is. Caller frees. */
-char *capacity_text(uint64_t bytes);
+const struct cluster_pool *cluster_usage_find(const struct cluster_usage *usage, const char *name);
