@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/memory.h"
+#include "common/volume/usage_cache.h"
 #include "controller/fingerprint.h"
 #include "controller/images.h"
 #include "controller/purge.h"
@@ -33,6 +34,11 @@ static int discard_volume(const struct controller *controller, struct call *call
         image_discard(located->pool, call, intermediate, intermediate_id, &queued, err) < 0)
         return -1;
     int result = located_release(located, call, &queued, err);
+    if (result == 0 && controller->usage)
+        usage_cache_deletion(controller->usage,
+                             &(struct usage_pool){located->id.cluster_id, located->pool->name,
+                                                  located->pool->rados_namespace},
+                             fingerprint_size(&entry->extra));
     purge_start(controller, located->id.cluster_id, credentials, located->directory);
     return result;
 }

@@ -13,6 +13,7 @@
 #include "common/volume/keyring.h"
 #include "common/volume/operations.h"
 #include "common/volume/tasks.h"
+#include "common/volume/usage_cache.h"
 #include "controller/purge.h"
 #include "controller/service.h"
 #include "node/node.h"
@@ -23,6 +24,7 @@
 #define TASK_THREADS 2
 #define TASKS_STOP_MS 5000
 #define PURGE_QUIET_MS 200
+#define LISTING_AGE_MS 300000
 
 struct driver {
     struct metrics *metrics;
@@ -31,6 +33,7 @@ struct driver {
     struct operations *operations;
     struct tasks *tasks;
     struct purger *purger;
+    struct usage_cache *usage;
     struct controller controller;
     struct node node;
     struct identity identity;
@@ -83,6 +86,12 @@ static void driver_init(struct driver *driver, const struct options *options,
         .mon_op_timeout_ms = options->ceph_timeout_ms,
         .osd_op_timeout_ms = options->ceph_timeout_ms,
     });
+    driver->usage = usage_cache_new(&(struct usage_cache_options){
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .max_age_ms = options->capacity_interval_ms,
+        .listing_age_ms = LISTING_AGE_MS,
+    });
     driver->controller = (struct controller){
         .ceph = driver->ceph,
         .config = driver->config,
@@ -93,6 +102,8 @@ static void driver_init(struct driver *driver, const struct options *options,
         .mapping_path = options->mapping_path,
         .instance_id = options->instance_id,
         .cluster_name = options->cluster_name,
+        .driver_name = options->driver_name,
+        .usage = driver->usage,
         .set_metadata = options->set_metadata,
         .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
                    (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
@@ -116,6 +127,7 @@ static bool driver_done(struct driver *driver)
     rpc_server_free(driver->server);
     tasks_free(driver->tasks);
     purger_free(driver->purger);
+    usage_cache_free(driver->usage);
     credentials_done(&driver->controller.standing);
     operations_free(driver->operations);
     config_file_free(driver->config);
@@ -169,7 +181,7 @@ int driver_run(const struct options *options, const sigset_t *signals,
     sigwait(signals, &signal_number);
     log_info(NULL, "got %s, draining", sigabbrev_np(signal_number));
     if (!rpc_server_drain(driver.server) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
-        !driver_done(&driver)) {
+        !usage_cache_stop(driver.usage, TASKS_STOP_MS) || !driver_done(&driver)) {
         /* All state is in Ceph: the retry continues the call, the next start the task. */
         log_warn(NULL, "something still waits for Ceph; leaving it");
         _exit(0);

@@ -27,6 +27,7 @@ static const struct options DEFAULTS = {
     .slow_call_ms = 30000,
     .drain_ms = 20000,
     .ceph_timeout_ms = 30000,
+    .capacity_interval_ms = 30000,
     .hard_clone_depth = 8,
     .soft_clone_depth = 4,
     .max_snapshots = 450,
@@ -73,6 +74,8 @@ static int parse(struct options *o, int argc, char **argv)
          "snapshots of an image from which on the oldest are detached in the background"},
         {"cephtimeout", FLAG_DURATION, &o->ceph_timeout_ms, NULL,
          "how long one operation may wait for Ceph before the call fails and can be repeated"},
+        {"capacity-interval", FLAG_DURATION, &o->capacity_interval_ms, NULL,
+         "how old the figures of free space may be that pools are chosen and capacity is told by"},
         {"draintimeout", FLAG_DURATION, &o->drain_ms, NULL,
          "how long running calls may take to end after SIGTERM"},
         {"logslowopinterval", FLAG_DURATION, &o->slow_call_ms, NULL,
@@ -191,6 +194,8 @@ static const char *check(struct options *o)
         return "--metricsport is not a port";
     if (o->poll_ms <= 0 || o->timeout_ms <= 0)
         return "--polltime and --timeout must be positive";
+    if (o->capacity_interval_ms <= 0)
+        return "--capacity-interval must be positive";
     return check_limits(o);
 }
 

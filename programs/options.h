@@ -35,6 +35,7 @@ struct options {
     int64_t slow_call_ms;
     int64_t drain_ms;
     int64_t ceph_timeout_ms;
+    int64_t capacity_interval_ms;
     uint64_t hard_clone_depth;
     uint64_t soft_clone_depth;
     uint64_t max_snapshots;

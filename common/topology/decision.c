@@ -162,7 +162,7 @@ void decision_print_line(const struct decision *decision, struct text *line)
         return;
     }
     text_addf(line, "no pool %s %s ",
-              is_all_elsewhere(decision) ? "of the class serves the place for"
+              is_all_elsewhere(decision) ? "of the class serves the place asked for,"
                                          : "that serves the place has room for",
               size);
     print_requirement(request->requirement, line);
