@@ -21,7 +21,7 @@
 #include "common/base/text.h"
 
 #define FAILURE_KEPT_MS 1000 /* a storm of calls makes one attempt, not one each */
-#define POLL_MS 100
+#define GRACE_MS 100         /* a first attempt that takes no longer is no trouble to report */
 #define FIRST_TRY_MS 5000
 #define SWEEP_MS 15000
 #define STOP_MS 1000
@@ -399,8 +399,7 @@ static int wait_for(struct connection *connection, struct call *call, struct err
 
     call_stage(call, "waiting {age} for the monitors of cluster '%s'", connection->cluster_id);
     while (connection->state == CONNECTION_CONNECTING) {
-        const struct timespec wake =
-            deadline_timespec(deadline_earlier(give_up, deadline_in_ms(POLL_MS)));
+        const struct timespec wake = admission_wake_time(give_up);
 
         if (deadline_has_passed(give_up))
             return error_set(err, STATUS_DEADLINE_EXCEEDED,
@@ -501,7 +500,7 @@ void connections_report(struct connections *connections,
         _cleanup_error_ struct error err = {0};
         bool healthy =
             c->state == CONNECTION_READY || (c->state == CONNECTION_CONNECTING && c->failure == 0 &&
-                                             clock_monotonic_ms() - c->changed_ms < POLL_MS);
+                                             clock_monotonic_ms() - c->changed_ms < GRACE_MS);
 
         if (!healthy && c->failure == 0)
             error_set(&err, STATUS_UNAVAILABLE, "no answer from the monitors (%s) so far",

@@ -15,7 +15,6 @@
 #include "common/ceph/connections.h"
 
 #define LIST_MAX 512 /* keys per call */
-#define POLL_MS 100
 #define EXEC_LIMIT 4096
 #define LIST_CHECK 1024 /* names between two looks at the deadline */
 
@@ -88,8 +87,7 @@ static int wait_until(struct operation_in_flight *operation, const struct call *
 
     pthread_mutex_lock(&operation->lock);
     while (!operation->done && !deadline_has_passed(give_up) && !call_is_cancelled(call)) {
-        const struct timespec wake =
-            deadline_timespec(deadline_earlier(give_up, deadline_in_ms(POLL_MS)));
+        const struct timespec wake = admission_wake_time(give_up);
 
         pthread_cond_clockwait(&operation->ended, &operation->lock, CLOCK_MONOTONIC, &wake);
     }
