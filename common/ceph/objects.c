@@ -79,10 +79,13 @@ static void on_complete(rados_completion_t completion, void *object)
     operation_unref(operation);
 }
 
-/* The operation's result, or ETIMEDOUT if it has not come by @give_up. */
-static int wait_until(struct operation_in_flight *operation, const struct call *call,
-                      struct deadline give_up)
+/* The operation's result, or ETIMEDOUT if it has not come by @give_up. Every rpc begins with such
+ * an operation, so one that is refused because the client has been fenced is noticed here, whatever
+ * comes after it. */
+static int wait_until(const struct ceph_pool *pool, struct operation_in_flight *operation,
+                      const struct call *call, struct deadline give_up)
 {
+    const struct real_cluster *cluster = real_cluster(pool->cluster);
     int result = 0;
 
     pthread_mutex_lock(&operation->lock);
@@ -93,12 +96,15 @@ static int wait_until(struct operation_in_flight *operation, const struct call *
     }
     result = operation->done ? operation->result : -ETIMEDOUT;
     pthread_mutex_unlock(&operation->lock);
+    if (result == -ESHUTDOWN)
+        connections_fence(cluster->ceph->connections, cluster->connection);
     return result;
 }
 
-static int wait_for(struct operation_in_flight *operation, const struct call *call)
+static int wait_for(const struct ceph_pool *pool, struct operation_in_flight *operation,
+                    const struct call *call)
 {
-    return wait_until(operation, call, admission_deadline(call));
+    return wait_until(pool, operation, call, admission_deadline(call));
 }
 
 /* Sends the write or read that @operation holds. */
@@ -123,7 +129,7 @@ static int run(struct operation_in_flight *operation, struct ceph_pool *pool,
 {
     int sent = send_operation(operation, pool, object);
 
-    return sent < 0 ? sent : wait_for(operation, call);
+    return sent < 0 ? sent : wait_for(pool, operation, call);
 }
 
 int object_exec(struct ceph_pool *pool, struct call *call, const char *object, const char *method,
@@ -139,7 +145,7 @@ int object_exec(struct ceph_pool *pool, struct call *call, const char *object, c
     if (result < 0)
         operation_unref(operation);
     else
-        result = wait_for(operation, call);
+        result = wait_for(pool, operation, call);
     if (result < 0)
         return error_set_errno(err, result, "ask object '%s' in pool '%s' for %s", object,
                                pool->name, method);
@@ -244,7 +250,7 @@ static int omap_get_many(struct ceph_pool *const *pools, size_t count, struct ca
         sent[i] = send_operation(operations[i], pools[i], object);
     }
     for (size_t i = 0; i < count; i++) {
-        int got = sent[i] < 0 ? sent[i] : wait_until(operations[i], call, give_up);
+        int got = sent[i] < 0 ? sent[i] : wait_until(pools[i], operations[i], call, give_up);
 
         answers[i] = (struct omap_answer){0};
         if (result == 0)
