@@ -147,6 +147,8 @@ int json_load_path(const char *path, size_t limit, json_t **out, struct error *e
 
 static const char *found_name(const json_t *value)
 {
+    if (!value)
+        return "nothing";
     switch (json_typeof(value)) {
     case JSON_OBJECT:
         return "an object";

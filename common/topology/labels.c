@@ -35,31 +35,32 @@ static int check_word(const char *word, const char *what, struct error *err)
     return 0;
 }
 
-/* A DNS-1123 subdomain: labels of lower-case letters, digits and inner dashes between dots. The
- * labels may be longer than in DNS. */
+/* Whether the '-' or '.' at @at stands beside an end or a dot. */
+static bool is_at_edge(const char *prefix, size_t length, size_t at)
+{
+    return at == 0 || at + 1 == length || prefix[at - 1] == '.' || prefix[at + 1] == '.';
+}
+
+/* A DNS-1123 subdomain: lower-case letters, digits and inner dashes between single dots. Its parts
+ * may be longer than 63 bytes. */
 static int check_prefix(const char *prefix, size_t length, struct error *err)
 {
-    char before = '.';
-
     if (length == 0)
         return error_set(err, STATUS_INVALID_ARGUMENT, "nothing before the slash");
     if (length > LABEL_PREFIX_MAX)
         return error_set(err, STATUS_INVALID_ARGUMENT, "prefix has %zu bytes, more than %d", length,
                          LABEL_PREFIX_MAX);
-    for (size_t i = 0; i <= length; i++) {
-        char c = i < length ? prefix[i] : '.';
-        bool at_edge = before == '.' || c == '.';
-
-        /* neither a dot nor a dash beside a dot or an end */
-        if (!is_lower_or_digit(c) && c != '-' && c != '.')
+    for (size_t i = 0; i < length; i++) {
+        if (is_lower_or_digit(prefix[i]))
+            continue;
+        if (prefix[i] != '-' && prefix[i] != '.')
             return error_set(err, STATUS_INVALID_ARGUMENT,
                              "prefix has other characters than lower-case letters, digits, '-' "
                              "and '.'");
-        if (at_edge && !is_lower_or_digit(c == '.' ? before : c))
+        if (is_at_edge(prefix, length, i))
             return error_set(err, STATUS_INVALID_ARGUMENT,
                              "a part of the prefix does not start and end with a lower-case "
                              "letter or digit");
-        before = c;
     }
     return 0;
 }
