@@ -93,25 +93,12 @@ struct pool_entry class_pools_plain(const struct class_pools *pools)
 /* --- pools that carry their place ---------------------------------------------------------------
  */
 
-/* "fast,slow" has "slow". */
-static bool list_has(const char *list, const char *name)
-{
-    size_t length = strlen(name);
-
-    for (const char *word = list; word; word = strchr(word, ',')) {
-        word += *word == ',';
-        if (strncmp(word, name, length) == 0 && (word[length] == ',' || word[length] == '\0'))
-            return true;
-    }
-    return false;
-}
-
 static bool takes_part(const struct class_pools *pools, const struct cluster_pool *pool)
 {
-    const char *classes = strmap_get(&pool->rbd_metadata, METADATA_CLASS);
+    const char *class = strmap_get(&pool->rbd_metadata, METADATA_CLASS);
 
-    return pool->is_rbd && pool->is_replicated && classes &&
-           list_has(classes, pools->topology_class);
+    return pool->is_rbd && pool->is_replicated && class &&
+           strcmp(class, pools->topology_class) == 0;
 }
 
 /* Puts a segment where its level belongs, outermost first. */

@@ -46,11 +46,11 @@ bool class_pools_have_places(const struct class_pools *pools);
 
 /*
  * Adds to @entries the pools of @usage that carry their own place: replicated, with the application
- * "rbd", and its metadata cephzone.class naming the class (several names with commas). The place is
- * the metadata's other cephzone.LEVEL keys or, if there are none, the bucket that the pool's CRUSH
- * rule takes and those above it, as far as @levels has their type; a rule that takes a root, or
- * several buckets, gives everywhere. A pool none of whose buckets is of a level is left out. Levels
- * are in CRUSH's order, outermost first.
+ * "rbd", and its metadata cephzone.class naming the class. The place is the metadata's other
+ * cephzone.LEVEL keys or, if there are none, the bucket that the pool's CRUSH rule takes and those
+ * above it, as far as @levels has their type; a rule that takes a root, or several buckets, gives
+ * everywhere. A pool none of whose buckets is of a level is left out. Levels are in CRUSH's order,
+ * outermost first.
  *
  * @levels are the levels that are asked for; NULL: all types but root, host and what is below it.
  */
