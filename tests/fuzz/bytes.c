@@ -22,12 +22,11 @@ size_t fuzz_below(struct fuzz_bytes *bytes, size_t limit)
 
 char *fuzz_line(struct fuzz_bytes *bytes)
 {
-    const uint8_t *end = bytes->size > 0 ? memchr(bytes->data, '\n', bytes->size) : NULL;
+    if (bytes->size == 0)
+        return xstrdup("");
+    const uint8_t *end = memchr(bytes->data, '\n', bytes->size);
     size_t length = end ? (size_t)(end - bytes->data) : bytes->size;
-    char *line = xcalloc(1, length + 1);
-
-    if (length > 0)
-        memcpy(line, bytes->data, length);
+    char *line = xstrndup((const char *)bytes->data, length);
     bytes->data += length + (end ? 1 : 0);
     bytes->size -= length + (end ? 1 : 0);
     return line;

@@ -1,12 +1,13 @@
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -21,16 +22,16 @@
 
 static void replay(const char *path)
 {
-    _cleanup_fclose_ FILE *file = fopen(path, "re");
-    _cleanup_free_ uint8_t *data = xmalloc(INPUT_MAX);
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status = {0};
 
-    if (!file)
+    if (fd < 0 || fstat(fd, &status) < 0)
         fail_msg("%s: error %d", path, errno);
-    size_t size = fread(data, 1, INPUT_MAX, file);
-    uint8_t *exact = xmalloc(size ? size : 1); /* so that a read beyond the end is seen */
-    memcpy(exact, data, size);
-    LLVMFuzzerTestOneInput(exact, size);
-    free(exact);
+    assert_true((size_t)status.st_size <= INPUT_MAX);
+    /* of exactly its size, so that a read beyond the end is seen */
+    _cleanup_free_ uint8_t *input = xmalloc((size_t)status.st_size + (status.st_size == 0));
+    assert_int_equal(read(fd, input, (size_t)status.st_size), status.st_size);
+    LLVMFuzzerTestOneInput(input, (size_t)status.st_size);
 }
 
 static void corpus_is_survived(void **state)
@@ -41,8 +42,10 @@ static void corpus_is_survived(void **state)
     size_t count = 0;
 
     (void)state;
-    if (!entries)
+    if (!entries) {
         fail_msg("%s: there are no seeds", folder);
+        return;
+    }
     for (const struct dirent *entry = readdir(entries); entry; entry = readdir(entries)) {
         _cleanup_free_ char *path = xasprintf("%s/%s", folder, entry->d_name);
 

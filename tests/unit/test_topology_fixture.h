@@ -34,12 +34,9 @@ static inline struct strmap make_labels(const char *text)
 
     while (rest && rest[0] != '\0') {
         char *pair = strsep(&rest, ",");
-        char *value = strchr(pair, '=');
+        const char *key = strsep(&pair, "=");
 
-        if (!value)
-            fail_msg("'%s' has no '='", pair);
-        *value = '\0';
-        strmap_set(&labels, pair, value + 1);
+        strmap_set(&labels, key, pair ? pair : "");
     }
     return labels;
 }
