@@ -449,6 +449,25 @@ static void refusals_have_the_text_of_the_provisioner(void **state)
     report_cases("requirement refusals", ARRAY_LENGTH(REFUSALS));
 }
 
+/* The selected node may go between the scheduler's choice and the provisioner's look. */
+static void selected_node_that_left_the_list_is_not_in_requisite(void **state)
+{
+    _cleanup_(cluster_done) struct cluster cluster = {0};
+    _cleanup_topology_requirement_ struct topology_requirement requirement = {0};
+    _cleanup_error_ struct error err = {0};
+    enum provisioner_state after = PROVISIONER_RESCHEDULE;
+
+    (void)state;
+    make_cluster("n1 zone=a zone; n2 zone=b zone", &cluster);
+    const struct provisioner_request request = {
+        .claim = "c", .selected = &cluster.nodes[0], .nodes = &cluster.nodes[1], .count = 1};
+    assert_int_equal(provisioner_requirement(&request, &requirement, &after, &err), -1);
+    assert_int_equal(after, PROVISIONER_NO_CHANGE);
+    assert_string_equal(
+        err.message,
+        "topology [{zone a}] from selected node \"n1\" is not in requisite: [[{zone b}]]");
+}
+
 /* Upstream would try, and take the machine's memory. */
 static void product_that_explodes_is_refused(void **state)
 {
@@ -509,6 +528,7 @@ int main(void)
         cmocka_unit_test(claims_are_spread_by_the_name_of_their_set),
         cmocka_unit_test(requirements_are_built_as_the_provisioner_does),
         cmocka_unit_test(refusals_have_the_text_of_the_provisioner),
+        cmocka_unit_test(selected_node_that_left_the_list_is_not_in_requisite),
         cmocka_unit_test(product_that_explodes_is_refused),
         cmocka_unit_test(terms_are_copied),
         cmocka_unit_test(requirement_with_either_list_is_not_empty),
