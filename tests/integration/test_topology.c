@@ -581,8 +581,6 @@ static void pools_carry_their_places(void **state)
     assert_refused(request("auto-d", &in_d, class), STATUS_RESOURCE_EXHAUSTED, "zone=zone-d");
     CEPH("osd", "pool", "create", "zone-d", "8", "8", "replicated", "zone-c-rule", "--size", "1");
     CEPH("osd", "pool", "application", "enable", "zone-d", "rbd");
-    CEPH("auth", "caps", "client.csi", "mon", "profile rbd, allow r", "mgr", "allow rw", "mds",
-         "allow *", "osd", "profile rbd, allow rw tag cephfs *=*");
     CEPH("osd", "pool", "application", "set", "zone-d", "rbd", "cephzone.class", "fast");
     CEPH("osd", "pool", "application", "set", "zone-d", "rbd", "cephzone.zone", "zone-d");
     for (int tries = 0; !later.handle && tries < 100; tries++) {
@@ -672,6 +670,9 @@ static int start(void **state)
     const struct harness_cluster *cluster = harness_cluster();
 
     (void)state;
+    /* also for the pool that a test adds */
+    CEPH("auth", "caps", "client.csi", "mon", "profile rbd, allow r", "mgr", "allow rw", "mds",
+         "allow *", "osd", "profile rbd, allow rw tag cephfs *=*");
     rpc_init();
     harness_init(&driver);
     _cleanup_free_ char *keyring = xasprintf("%s/keyring", driver.folder);
