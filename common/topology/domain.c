@@ -25,17 +25,43 @@ static char *lower_case(const char *text)
     return lower;
 }
 
+/* Whether @name is @outer or @outer with something behind a dot. */
+static bool is_within(const char *name, const char *outer)
+{
+    size_t length = strlen(outer);
+
+    return strncasecmp(name, outer, length) == 0 && (name[length] == '\0' || name[length] == '.');
+}
+
+/* Keys of different levels must never be the same, whatever the domains are called. */
+static int check_apart(const struct topology_level *other, const char *label, struct error *err)
+{
+    const char *name = label_tail(label);
+
+    if (strcasecmp(other->name, name) == 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "labels '%s' and '%s' would both be called '%s'", other->label, label,
+                         name);
+    if (is_within(other->name, name) || is_within(name, other->name))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "labels '%s' and '%s' cannot both be levels: domains of '%s' and '%s' "
+                         "could get the same membership key",
+                         other->label, label, other->name, name);
+    return 0;
+}
+
 static int add_level(struct topology_levels *levels, const char *label, struct error *err)
 {
     const char *name = label_tail(label);
 
     if (label_key_check(label, err) < 0)
         return error_wrap(err, "label '%s'", label);
+    if (strncasecmp(name, MEMBER, strlen(MEMBER)) == 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "label '%s': '" MEMBER "' is kept for membership keys", label);
     for (size_t i = 0; i < levels->count; i++)
-        if (strcasecmp(levels->items[i].name, name) == 0)
-            return error_set(err, STATUS_INVALID_ARGUMENT,
-                             "labels '%s' and '%s' would both be called '%s'",
-                             levels->items[i].label, label, name);
+        if (check_apart(&levels->items[i], label, err) < 0)
+            return -1;
     if (levels->count == TOPOLOGY_LEVELS_MAX)
         return error_set(err, STATUS_INVALID_ARGUMENT, "more than %d labels", TOPOLOGY_LEVELS_MAX);
     levels->items = xreallocarray(levels->items, levels->count + 1, sizeof(*levels->items));
@@ -134,12 +160,20 @@ int membership_key_claim(struct strmap *seen, const char *key, struct error *err
 /* --- a node's home ------------------------------------------------------------------------------
  */
 
+const char *topology_home_value(const struct topology_level *level, const struct strmap *labels)
+{
+    _cleanup_error_ struct error err = {0};
+    const char *value = strmap_get_or(labels, level->label, NULL);
+
+    return value && label_value_check(value, &err) == 0 ? value : NULL;
+}
+
 void topology_home(const struct topology_levels *levels, const struct strmap *labels,
                    struct strmap *segments, struct string_list *missing)
 {
     for (size_t i = 0; i < levels->count; i++) {
         const struct topology_level *level = &levels->items[i];
-        const char *value = strmap_get_or(labels, level->label, NULL);
+        const char *value = topology_home_value(level, labels);
 
         if (!value) {
             string_list_add(missing, level->label);

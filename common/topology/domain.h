@@ -31,7 +31,9 @@ struct topology_levels {
 #define TOPOLOGY_LEVELS_MAX 16
 
 /* @labels is the flag's text, "" for no levels. INVALID_ARGUMENT for a label twice, two labels with
- * one tail (upper and lower case are one), a malformed label or a prefix of more than 63 bytes. */
+ * one tail (upper and lower case are one), a malformed label, a prefix of more than 63 bytes, or
+ * tails whose keys could be taken for membership keys of others ("member.x", "zone" and "zone.x").
+ */
 _must_check_ int topology_levels_parse(const char *driver, const char *labels,
                                        struct topology_levels *levels, struct error *err);
 void topology_levels_done(struct topology_levels *levels);
@@ -44,10 +46,13 @@ int topology_level_find(const struct topology_levels *levels, const char *name);
 char *segment_key(const char *prefix, const char *level);
 char *membership_key(const char *prefix, const char *level, const char *value);
 
+/* The node's domain of that level, NULL if it lacks the label or its value is none that CSI allows.
+ * Borrowed. */
+const char *topology_home_value(const struct topology_level *level, const struct strmap *labels);
+
 /*
  * The home of a node: for each level whose label it has, the segment and the membership key, added
- * to @segments. Labels that it lacks, or whose value CSI does not allow (empty), are added to
- * @missing by their label.
+ * to @segments. Labels without a usable value are added to @missing.
  */
 void topology_home(const struct topology_levels *levels, const struct strmap *labels,
                    struct strmap *segments, struct string_list *missing);
