@@ -4,6 +4,7 @@
 
 #include "common/base/memory.h"
 #include "common/rpc/message.h"
+#include "common/volume/wire.h"
 #include "node/node.h"
 
 #include "csi.pb-c.h"
@@ -13,12 +14,18 @@ static int get_info(void *object, struct call *call, const ProtobufCMessage *mes
 {
     const struct node *node = object;
     Csi__V1__NodeGetInfoResponse *out = message_new(&csi__v1__node_get_info_response__descriptor);
+    _cleanup_node_answer_ struct node_answer answer = {0};
 
     (void)call, (void)message, (void)err;
-    out->node_id = xstrdup(node->node_id);
+    node_info_get(node->info, &answer);
+    out->node_id = xstrdup(answer.node_id);
+    out->max_volumes_per_node = answer.max_volumes;
     /* Without labels an empty topology, not a missing one: clients of a driver that advertises
      * accessibility constraints look for it. */
     out->accessible_topology = message_new(&csi__v1__topology__descriptor);
+    out->accessible_topology->segments =
+        wire_put_map(&csi__v1__topology__segments_entry__descriptor, &answer.segments,
+                     &out->accessible_topology->n_segments);
     *reply = &out->base;
     return 0;
 }

@@ -17,6 +17,7 @@
 #include "controller/purge.h"
 #include "controller/service.h"
 #include "node/node.h"
+#include "programs/driver_node.h"
 
 /* More than the pools' own limits together, so that one slow pool leaves workers for others. */
 #define WORKERS 128
@@ -35,6 +36,7 @@ struct driver {
     struct purger *purger;
     struct usage_cache *usage;
     struct controller controller;
+    struct driver_node place;
     struct node node;
     struct identity identity;
     struct rpc_server *server;
@@ -57,6 +59,7 @@ static void report(void *object, struct health_sink *sink)
     bool healthy = config_file_is_healthy(driver->config, &message, &since);
 
     health_add(sink, subject, healthy, message, since);
+    driver_node_report(&driver->place, sink);
     ceph_report(driver->ceph, report_cluster, sink);
 }
 
@@ -75,9 +78,7 @@ static void read_standing_credentials(const char *path, struct credentials *cred
 static void driver_init(struct driver *driver, const struct options *options,
                         struct ceph *(*make_ceph)(const struct ceph_options *options))
 {
-    driver->metrics = metrics_new();
     process_metrics_register(driver->metrics);
-    driver->config = config_file_new(options->config_path);
     driver->operations = operations_new();
     driver->tasks = tasks_new(TASK_THREADS);
     driver->purger = purger_new(PURGE_QUIET_MS);
@@ -109,7 +110,7 @@ static void driver_init(struct driver *driver, const struct options *options,
                    (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
     };
     read_standing_credentials(options->keyring, &driver->controller.standing);
-    driver->node = (struct node){options->node_id};
+    driver->node = (struct node){options->node_id, driver->place.info};
     driver->identity = (struct identity){
         .driver_name = options->driver_name,
         .version = CEPHZONE_VERSION,
@@ -130,8 +131,9 @@ static bool driver_done(struct driver *driver)
     usage_cache_free(driver->usage);
     credentials_done(&driver->controller.standing);
     operations_free(driver->operations);
-    config_file_free(driver->config);
     metrics_free(driver->metrics);
+    driver_node_done(&driver->place);
+    config_file_free(driver->config);
     return ceph_free(driver->ceph);
 }
 
@@ -172,6 +174,15 @@ int driver_run(const struct options *options, const sigset_t *signals,
     struct driver driver = {0};
     int signal_number = 0;
 
+    driver.metrics = metrics_new();
+    driver.config = config_file_new(options->config_path);
+    if (driver_node_init(&driver.place, options, driver.config, driver.metrics, &err) < 0) {
+        log_error(NULL, "cannot start: %s", err.message);
+        metrics_free(driver.metrics);
+        driver_node_done(&driver.place);
+        config_file_free(driver.config);
+        return 1;
+    }
     driver_init(&driver, options, make_ceph);
     if (serve(&driver, options, &err) < 0) {
         log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);

@@ -21,6 +21,13 @@ struct options {
     const char *keyring;
     const char *metrics_path;
     const char *log_file;
+    const char *domain_labels;
+    const char *node_labels;
+    const char *node_labels_path;
+    const char *takeover_path;
+    const char *takeover_via;
+    const char *crush_location_labels;
+    bool read_affinity;
     bool controller_server;
     bool node_server;
     bool set_metadata;
@@ -40,6 +47,7 @@ struct options {
     uint64_t soft_clone_depth;
     uint64_t max_snapshots;
     uint64_t min_snapshots;
+    int64_t max_volumes_per_node;
 };
 
 /*

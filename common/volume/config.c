@@ -94,6 +94,11 @@ void config_unref(struct config *config)
     watched_version_unref(config ? &config->base : NULL);
 }
 
+struct watched_version *config_hold(struct config *config)
+{
+    return watched_version_ref(&config->base);
+}
+
 static void join_monitors(struct cluster_config *cluster)
 {
     _cleanup_text_ struct text joined = TEXT_INIT(CONFIG_BYTES_MAX);

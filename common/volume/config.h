@@ -53,6 +53,7 @@ struct cluster_config {
 
 struct config_file;
 struct config;
+struct watched_version;
 
 /* @path is copied; the file need not exist yet. */
 struct config_file *config_file_new(const char *path);
@@ -68,6 +69,8 @@ _must_check_ int config_file_get(struct config_file *file, struct config **confi
 void config_unref(struct config *config);
 DEFINE_CLEANUP(struct config, config_unref)
 #define _cleanup_config_ _cleanup_(config_unrefp)
+/* One more reference, for who keeps versions of several files; watched_version_unref(). */
+struct watched_version *config_hold(struct config *config);
 
 /* For walking over all of them. Ids are borrowed; "" where one is missing. */
 size_t config_cluster_count(const struct config *config);
