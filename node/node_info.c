@@ -74,10 +74,10 @@ static void add_missing(const struct topology_levels *levels, const struct strin
                         struct text *fault)
 {
     for (size_t i = 0; i < missing->count; i++)
-        text_addf(fault, "%s'%s'", i ? ", " : "the node has no (valid) label ", missing->items[i]);
+        text_addf(fault, "%s'%s'", i ? ", " : "the node has no usable label ", missing->items[i]);
     if (missing->count > 0)
         text_addf(fault, ": %s",
-                  missing->count < levels->count ? "its topology is told without"
+                  missing->count < levels->count ? "it is served without that part of its topology"
                                                  : "it is served without topology");
 }
 
@@ -123,7 +123,7 @@ static void refresh_home(struct node_info *info)
     if (source->get(source->object, &labels, &err) < 0) {
         if (!info->is_complete)
             atomic_store(&info->missing, levels->count - info->home.count);
-        note_labels(info, err.message);
+        condition_note(&info->labels, err.message); /* logged by the source */
         return;
     }
     topology_home(levels, &labels, &segments, &missing);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
+
 static int make_labels(struct driver_node *node, const struct options *options, struct error *err)
 {
     if (options->node_labels[0] != '\0') {
@@ -12,6 +14,10 @@ static int make_labels(struct driver_node *node, const struct options *options, 
         node_labels_from_file(options->node_labels_path, &node->labels);
     } else {
         node_labels_from_nowhere(&node->labels);
+        if (options->node_server && node->levels.count > 0)
+            log_warn(NULL,
+                     "--domainlabels without the labels of this node, which is served without "
+                     "topology; give --node-labels or --node-labels-file");
     }
     return 0;
 }

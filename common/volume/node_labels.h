@@ -13,7 +13,8 @@
 
 /*
  * Where labels come from. The functions are called from any thread and do not wait: a source that
- * has to ask somebody does so in a thread of its own, again and again, and answers from memory.
+ * has to ask somebody does so in a thread of its own, again and again, and answers from memory. It
+ * logs its own trouble, once.
  */
 struct node_labels_source {
     void *object;
@@ -22,8 +23,8 @@ struct node_labels_source {
     /* Adds the labels to @labels, which is empty. UNAVAILABLE, saying why, while none are known; a
      * source that has lost touch goes on giving what it knew last. */
     int (*get)(void *object, struct strmap *labels, struct error *err);
-    /* False, with the reason in *@message (caller frees, "" if healthy), while get() fails or gives
-     * what may be old. */
+    /* False, with the reason in *@message (caller frees, "" if healthy), while get() gives what may
+     * be old. While get() fails its error is reported in any case. */
     bool (*is_healthy)(void *object, char **message, time_t *since);
     void (*free)(void *object);
 };
