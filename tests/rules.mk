@@ -6,7 +6,7 @@ FAKE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fakes/*.c))
 
 INTEGRATION_NAMES := $(patsubst tests/integration/%.c,%,$(wildcard tests/integration/test_*.c))
 INTEGRATION_TESTS := $(INTEGRATION_NAMES:%=$(BUILD)/tests/integration/%)
-HARNESS_OBJECTS := $(addprefix $(BUILD)/tests/integration/,harness.o place.o)
+HARNESS_OBJECTS := $(addprefix $(BUILD)/tests/integration/,harness.o liveness_process.o place.o)
 FIXTURE_TESTS := $(filter $(BUILD)/tests/integration/test_ceph_csi_%,$(INTEGRATION_TESTS))
 
 $(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPTOR_SET)"'
