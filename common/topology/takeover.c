@@ -30,26 +30,31 @@ void takeover_map_done(struct takeover_map *map)
     *map = (struct takeover_map){0};
 }
 
-/* "zone=zone-a" or "zone-a"; *@level is NULL for the latter. Caller frees both. */
-static int split_name(const char *name, char **level, char **value, struct error *err)
+static int check_level(const char *level, const char *value, struct error *err)
+{
+    if (strchr(level, '/'))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "a level is called by what is behind the slash: '%s=%s'",
+                         label_tail(level), value);
+    return label_key_check(level, err) < 0 ? error_wrap(err, "level") : 0;
+}
+
+/* The value in "zone=zone-a" or "zone-a", borrowed; NULL if it is malformed. *@level is NULL where
+ * none is given. Caller frees it. */
+static const char *split_name(const char *name, char **level, struct error *err)
 {
     const char *equals = strchr(name, '=');
     _cleanup_free_ char *before = equals ? xstrndup(name, (size_t)(equals - name)) : NULL;
-    const char *behind = equals ? equals + 1 : name;
+    const char *value = equals ? equals + 1 : name;
 
-    if (behind[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT, "the name of a domain is missing");
-    if (label_value_check(behind, err) < 0)
-        return -1;
-    if (before && strchr(before, '/'))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "a level is called by what is behind the slash: '%s=%s'",
-                         label_tail(before), behind);
-    if (before && label_key_check(before, err) < 0)
-        return error_wrap(err, "level");
+    if (value[0] == '\0') {
+        error_set(err, STATUS_INVALID_ARGUMENT, "the name of a domain is missing");
+        return NULL;
+    }
+    if (label_value_check(value, err) < 0 || (before && check_level(before, value, err) < 0))
+        return NULL;
     *level = TAKE(before);
-    *value = xstrdup(behind);
-    return 0;
+    return value;
 }
 
 /* What one end says of the level holds for the other. */
@@ -70,11 +75,11 @@ static int agree_on_level(struct takeover_entry *entry, const char *level, struc
 static int add_target(struct takeover_entry *entry, const json_t *target, struct error *err)
 {
     _cleanup_free_ char *level = NULL;
-    _cleanup_free_ char *value = NULL;
 
     if (!json_is_string(target))
         return error_set(err, STATUS_INVALID_ARGUMENT, "expected the name of a domain, or 'all'");
-    if (split_name(json_string_value(target), &level, &value, err) < 0)
+    const char *value = split_name(json_string_value(target), &level, err);
+    if (!value)
         return -1;
     if (agree_on_level(entry, level, err) < 0)
         return error_wrap(err, "'%s'", value);
@@ -137,11 +142,13 @@ static int use_terms(const struct terms *terms, struct takeover_entry *entry, st
 static int decode_entry(const char *name, const json_t *value, struct takeover_entry *entry,
                         struct error *err)
 {
+    const char *domain = split_name(name, &entry->level, err);
     struct terms terms = {0};
 
-    if (split_name(name, &entry->level, &entry->value, err) < 0)
+    if (!domain)
         return -1;
-    if (strcmp(entry->value, EVERYBODY) == 0)
+    entry->value = xstrdup(domain);
+    if (strcmp(domain, EVERYBODY) == 0)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "'all' stands for domains that take over; "
                          "those taken over are named one by one");

@@ -21,7 +21,9 @@
 #define PREFIX "topology.rbd.csi.ceph.com/"
 #define REGION "topology.kubernetes.io/region"
 #define ZONE "topology.kubernetes.io/zone"
-#define LEVELS "--domainlabels=" REGION "," ZONE
+
+static const char LEVELS[] = "--domainlabels=" REGION "," ZONE;
+static const char LABELS_B[] = "--node-labels=" REGION "=r1," ZONE "=zone-b";
 
 /* A driver with the files that it watches. */
 struct place {
@@ -187,8 +189,7 @@ static void takeover_by_labels_is_left_to_the_controller(void **state)
     (void)state;
     place_init(&b);
     write_file(b.map_path, "{\"zone-a\": [\"zone-b\"]}");
-    harness_start(&b.driver, (const char *[]){LEVELS, "--node-labels=" REGION "=r1," ZONE "=zone-b",
-                                              b.map_flag, NULL});
+    harness_start(&b.driver, (const char *[]){LEVELS, LABELS_B, b.map_flag, NULL});
     assert_tells(&b, HOME("zone-b"));
 }
 

@@ -88,21 +88,21 @@ static void values_cannot_add_options(void **state)
 static void cluster_decides_and_flags_fill_in(void **state)
 {
     static const struct {
-        bool flag;
         const char *flag_labels;
-        bool cluster;
         const char *cluster_labels;
         const char *options;
+        bool flag;
+        bool cluster;
     } cases[] = {
-        {true, ZONE, false, "", NULL},
-        {true, ZONE, false, "rack", NULL},
-        {true, ZONE, true, "", OPTIONS("zone:zone-a")},
-        {true, ZONE ",rack", true, "", OPTIONS("zone:zone-a|rack:r-7")},
-        {true, ZONE, true, "rack", OPTIONS("rack:r-7")},
-        {false, ZONE, true, "rack", OPTIONS("rack:r-7")},
-        {false, ZONE, true, "", NULL},
-        {true, "", true, "", NULL},
-        {true, ZONE, true, "missing", NULL},
+        {ZONE, "", NULL, true, false},
+        {ZONE, "rack", NULL, true, false},
+        {ZONE, "", OPTIONS("zone:zone-a"), true, true},
+        {ZONE ",rack", "", OPTIONS("zone:zone-a|rack:r-7"), true, true},
+        {ZONE, "rack", OPTIONS("rack:r-7"), true, true},
+        {ZONE, "rack", OPTIONS("rack:r-7"), false, true},
+        {ZONE, "", NULL, false, true},
+        {"", "", NULL, true, true},
+        {ZONE, "missing", NULL, true, true},
     };
     struct node_labels_source source = node();
 
