@@ -1,6 +1,6 @@
 /* The takeover map: any bytes as the file, applied to a node of three levels. */
+#include <assert.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json.h"
@@ -11,12 +11,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 #define NODE_LEVELS "x/region,x/zone,x/rack"
 
-static void require(int holds)
-{
-    if (!holds)
-        abort();
-}
-
 /* What is added can be a label of the node, and the home stays as it was. */
 static void check_segments(const struct strmap *home, const struct strmap *segments)
 {
@@ -24,11 +18,11 @@ static void check_segments(const struct strmap *home, const struct strmap *segme
     _cleanup_error_ struct error err = {0};
 
     for (size_t i = 0; i < home->count; i++)
-        require(strcmp(strmap_get_or(segments, home->entries[i].key, ""), home->entries[i].value) ==
-                0);
+        assert(strcmp(strmap_get_or(segments, home->entries[i].key, ""), home->entries[i].value) ==
+               0);
     for (size_t i = 0; i < segments->count; i++) {
-        require(label_key_check(segments->entries[i].key, &err) == 0);
-        require(membership_key_claim(&seen, segments->entries[i].key, &err) == 0);
+        assert(label_key_check(segments->entries[i].key, &err) == 0);
+        assert(membership_key_claim(&seen, segments->entries[i].key, &err) == 0);
     }
 }
 
@@ -41,16 +35,16 @@ static void apply(const struct takeover_map *map)
     _cleanup_string_list_ struct string_list notes = {0};
     _cleanup_error_ struct error err = {0};
 
-    require(topology_levels_parse("rbd.csi.ceph.com", NODE_LEVELS, &levels, &err) == 0);
+    assert(topology_levels_parse("rbd.csi.ceph.com", NODE_LEVELS, &levels, &err) == 0);
     strmap_set(&labels, "x/region", "r1");
     strmap_set(&labels, "x/zone", "zone-b");
     strmap_set(&labels, "x/rack", "b");
     topology_home(&levels, &labels, &home, &notes);
-    require(notes.count == 0);
+    assert(notes.count == 0);
     strmap_merge(&segments, &home);
     takeover_apply(map, &levels, &labels, &segments, &notes);
     check_segments(&home, &segments);
-    require(segments.count - home.count + notes.count <= map->count);
+    assert(segments.count - home.count + notes.count <= map->count);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
@@ -61,14 +55,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 
     if (json_load_text((const char *)bytes, length, "map", &value, &err) < 0 ||
         takeover_map_decode(value, &map, &err) < 0) {
-        require(err.status == STATUS_INVALID_ARGUMENT && map.count == 0);
+        assert(err.status == STATUS_INVALID_ARGUMENT && map.count == 0);
         return 0;
     }
     for (size_t i = 0; i < map.count; i++) {
         const struct takeover_entry *entry = &map.entries[i];
 
-        require(takeover_find(&map, entry->level, entry->value) == entry);
-        require(entry->to_all || entry->targets.count > 0);
+        assert(takeover_find(&map, entry->level, entry->value) == entry);
+        assert(entry->to_all || entry->targets.count > 0);
     }
     apply(&map);
     return 0;
