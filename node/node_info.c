@@ -109,29 +109,19 @@ static void keep_home(struct node_info *info, const struct strmap *labels)
     }
 }
 
-/* Asks the source and notes what is amiss. Lock held. */
-static void refresh_home(struct node_info *info)
+/* Takes in what the source says. Lock held. */
+static void refresh_home(struct node_info *info, const struct strmap *labels)
 {
-    const struct node_labels_source *source = info->options.labels;
     const struct topology_levels *levels = info->options.levels;
-    _cleanup_error_ struct error err = {0};
-    _cleanup_strmap_ struct strmap labels = {0};
     _cleanup_strmap_ struct strmap segments = {0};
     _cleanup_string_list_ struct string_list missing = {0};
     _cleanup_text_ struct text fault = TEXT_INIT(FAULT_BYTES_MAX);
 
-    if (source->get(source->object, &labels, &err) < 0) {
-        if (!info->is_complete)
-            atomic_store(&info->missing, levels->count - info->home.count);
-        condition_note(&info->labels, err.message); /* logged by the source */
-        return;
-    }
-    topology_home(levels, &labels, &segments, &missing);
     if (info->is_complete) {
-        add_changes(info, &labels, &fault);
+        add_changes(info, labels, &fault);
     } else {
-        keep_home(info, &labels);
-        atomic_store(&info->missing, missing.count);
+        topology_home(levels, labels, &segments, &missing);
+        keep_home(info, labels);
         info->is_complete = missing.count == 0;
         add_missing(levels, &missing, &fault);
     }
@@ -169,18 +159,26 @@ static void add_takeovers(struct node_info *info, struct strmap *segments)
 /* --- both ---------------------------------------------------------------------------------------
  */
 
-/* Lock held. */
-static void look(struct node_info *info, struct strmap *segments)
+/* @labels NULL: unknown, for the reason @fault. Lock held. */
+static void look(struct node_info *info, const struct strmap *labels, const char *fault,
+                 struct strmap *segments)
 {
     _cleanup_string_list_ struct string_list missing = {0};
 
-    refresh_home(info);
+    if (labels)
+        refresh_home(info, labels);
+    else
+        condition_note(&info->labels, fault); /* logged by the source */
     topology_home(info->options.levels, &info->home, segments, &missing);
+    atomic_store(&info->missing, missing.count);
     add_takeovers(info, segments);
 }
 
-void node_info_get(struct node_info *info, struct node_answer *answer)
+void node_info_get(struct node_info *info, struct call *call, struct node_answer *answer)
 {
+    _cleanup_error_ struct error err = {0};
+    _cleanup_strmap_ struct strmap labels = {0};
+
     *answer = (struct node_answer){
         .node_id = info->options.node_id,
         .max_volumes = info->options.max_volumes,
@@ -188,8 +186,9 @@ void node_info_get(struct node_info *info, struct node_answer *answer)
     };
     if (info->options.levels->count == 0)
         return;
+    bool is_known = node_labels_get(info->options.labels, call, &labels, &err) == 0;
     pthread_mutex_lock(&info->lock);
-    look(info, &answer->segments);
+    look(info, is_known ? &labels : NULL, err.message, &answer->segments);
     answer->is_complete = info->is_complete;
     pthread_mutex_unlock(&info->lock);
 }
@@ -207,6 +206,8 @@ static bool labels_are_healthy(struct node_info *info, char **message, time_t *s
 
 void node_info_report(struct node_info *info, node_report_fn *report, void *object)
 {
+    _cleanup_error_ struct error err = {0};
+    _cleanup_strmap_ struct strmap labels = {0};
     _cleanup_strmap_ struct strmap segments = {0};
     _cleanup_free_ char *labels_fault = NULL;
     _cleanup_free_ char *takeover_fault = NULL;
@@ -215,8 +216,9 @@ void node_info_report(struct node_info *info, node_report_fn *report, void *obje
 
     if (info->options.levels->count == 0)
         return;
+    bool is_known = node_labels_get(info->options.labels, NULL, &labels, &err) == 0;
     pthread_mutex_lock(&info->lock);
-    look(info, &segments);
+    look(info, is_known ? &labels : NULL, err.message, &segments);
     bool labels_ok = labels_are_healthy(info, &labels_fault, &labels_since);
     bool takeover_ok = condition_is_healthy(&info->takeover, &takeover_fault, &takeover_since);
     pthread_mutex_unlock(&info->lock);

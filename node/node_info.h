@@ -20,7 +20,8 @@
  * are known the home stays as it is for the life of the process: kubelet refuses to register a node
  * that comes back with another value, so a label that changed later is reported, not told.
  *
- * Any thread. A call looks at watched files (one stat() each) and does not wait.
+ * Any thread. A call looks at watched files (one stat() each) and waits for labels that were never
+ * known, see NODE_LABELS_WAIT_MS; reports do not wait.
  */
 struct node_info;
 
@@ -48,7 +49,7 @@ struct node_answer {
     bool is_complete; /* has all levels */
 };
 
-void node_info_get(struct node_info *info, struct node_answer *answer);
+void node_info_get(struct node_info *info, struct call *call, struct node_answer *answer);
 void node_answer_done(struct node_answer *answer);
 #define _cleanup_node_answer_ _cleanup_(node_answer_done)
 

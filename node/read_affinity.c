@@ -73,7 +73,7 @@ static void split(const char *flag, struct string_list *labels)
 }
 
 char *read_affinity_options(const struct read_affinity *affinity,
-                            const struct read_affinity_config *cluster)
+                            const struct read_affinity_config *cluster, struct call *call)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_strmap_ struct strmap labels = {0};
@@ -89,8 +89,8 @@ char *read_affinity_options(const struct read_affinity *affinity,
     }
     if (wanted->count == 0)
         return NULL;
-    if (affinity->source->get(affinity->source->object, &labels, &err) < 0) {
-        log_warn(NULL, "reading from any replica: %s", err.message);
+    if (node_labels_get(affinity->source, call, &labels, &err) < 0) {
+        log_warn(call, "reading from any replica: %s", err.message);
         return NULL;
     }
     return read_affinity_format(wanted, &labels);

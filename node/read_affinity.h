@@ -13,7 +13,7 @@
  *
  *   read_from_replica=localize,crush_location=host:node-1|zone:zone-a
  *
- * Any thread; does not wait.
+ * Any thread; waits for labels that were never known, see NODE_LABELS_WAIT_MS.
  */
 struct read_affinity {
     bool is_enabled;                         /* --enable-read-affinity */
@@ -31,7 +31,7 @@ struct read_affinity {
  * the same, and the health report says what is amiss.
  */
 char *read_affinity_options(const struct read_affinity *affinity,
-                            const struct read_affinity_config *cluster);
+                            const struct read_affinity_config *cluster, struct call *call);
 
 /* The string alone, from @wanted and the labels; NULL if no label is there. Pure. */
 char *read_affinity_format(const struct string_list *wanted, const struct strmap *labels);

@@ -88,9 +88,9 @@ static int add_json(struct strmap *labels, const char *content, const char *path
 /* --- the command line ---------------------------------------------------------------------------
  */
 
-static int get_given(void *object, struct strmap *labels, struct error *err)
+static int get_given(void *object, struct call *call, struct strmap *labels, struct error *err)
 {
-    (void)err;
+    (void)call, (void)err;
     strmap_merge(labels, object);
     return 0;
 }
@@ -176,11 +176,12 @@ static int load(const char *path, struct watched_version **out, struct error *er
 
 static const struct watched_kind LABELS_FILE = {.what = "node labels", .load = load};
 
-static int get_from_file(void *object, struct strmap *labels, struct error *err)
+static int get_from_file(void *object, struct call *call, struct strmap *labels, struct error *err)
 {
     const struct labels_file *own = object;
     _cleanup_(watched_version_unrefp) struct watched_version *version = NULL;
 
+    (void)call; /* the next registration will find the file, if this does not */
     if (watched_file_get(own->file, &version, err) < 0)
         return -1;
     strmap_merge(labels, &((struct labels_version *)version)->labels);
@@ -216,9 +217,9 @@ void node_labels_from_file(const char *path, struct node_labels_source *source)
 /* --- neither ------------------------------------------------------------------------------------
  */
 
-static int get_nothing(void *object, struct strmap *labels, struct error *err)
+static int get_nothing(void *object, struct call *call, struct strmap *labels, struct error *err)
 {
-    (void)object, (void)labels;
+    (void)object, (void)call, (void)labels;
     return error_set(err, STATUS_UNAVAILABLE,
                      "nothing tells the labels of this node; give --node-labels or "
                      "--node-labels-file");
@@ -227,6 +228,24 @@ static int get_nothing(void *object, struct strmap *labels, struct error *err)
 void node_labels_from_nowhere(struct node_labels_source *source)
 {
     *source = (struct node_labels_source){NULL, "node labels", get_nothing, given_is_healthy, NULL};
+}
+
+/* --- any ----------------------------------------------------------------------------------------
+ */
+
+int node_labels_get(const struct node_labels_source *source, struct call *call,
+                    struct strmap *labels, struct error *err)
+{
+    struct deadline deadline = deadline_in_ms(call ? NODE_LABELS_WAIT_MS : 0);
+    struct call wait;
+
+    call_stage(call, "waiting {age} for the labels of the node");
+    call_init(&wait, call ? call->id : 0, call ? call->method : "",
+              call ? deadline_earlier(call->deadline, deadline) : deadline);
+    wait.cancelled = call ? call->cancelled : NULL;
+    int result = source->get(source->object, &wait, labels, err);
+    call_done(&wait);
+    return result;
 }
 
 void node_labels_done(struct node_labels_source *source)

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "common/base/call.h"
 #include "common/base/error.h"
 #include "common/base/strmap.h"
 
@@ -12,22 +13,31 @@
  */
 
 /*
- * Where labels come from. The functions are called from any thread and do not wait: a source that
- * has to ask somebody does so in a thread of its own, again and again, and answers from memory. It
- * logs its own trouble, once.
+ * Where labels come from. The functions are called from any thread and answer from memory: a source
+ * that has to ask somebody does so in a thread of its own, again and again. It logs its own
+ * trouble, once.
  */
 struct node_labels_source {
     void *object;
     const char
         *subject; /* for the health report: "file /etc/labels"; lives as long as the source */
-    /* Adds the labels to @labels, which is empty. UNAVAILABLE, saying why, while none are known; a
-     * source that has lost touch goes on giving what it knew last. */
-    int (*get)(void *object, struct strmap *labels, struct error *err);
+    /* Adds the labels to @labels, which is empty. Waits for the first ones as long as @call allows,
+     * which may be not at all; UNAVAILABLE, saying why, while none are known. A source that has
+     * lost touch goes on giving what it knew last. */
+    int (*get)(void *object, struct call *call, struct strmap *labels, struct error *err);
     /* False, with the reason in *@message (caller frees, "" if healthy), while get() gives what may
      * be old. While get() fails its error is reported in any case. */
     bool (*is_healthy)(void *object, char **message, time_t *since);
     void (*free)(void *object);
 };
+
+/* How long a call waits for labels that are not known yet. What is told without them counts until
+ * the node is registered, or the volume is mapped, again. */
+#define NODE_LABELS_WAIT_MS 10000
+
+/* As the source's get(), but waits that long at most; not at all with @call NULL. */
+_must_check_ int node_labels_get(const struct node_labels_source *source, struct call *call,
+                                 struct strmap *labels, struct error *err);
 
 /* --node-labels: "k=v,k2=v2". INVALID_ARGUMENT naming what is malformed or given twice. */
 _must_check_ int node_labels_from_text(const char *text, struct node_labels_source *source,

@@ -62,7 +62,7 @@ static void assert_tells(struct fixture *fixture, const char *segments)
     _cleanup_node_answer_ struct node_answer answer = {0};
     _cleanup_text_ struct text told = TEXT_INIT(4096);
 
-    node_info_get(fixture->info, &answer);
+    node_info_get(fixture->info, NULL, &answer);
     assert_string_equal(answer.node_id, "node-1");
     assert_int_equal(answer.max_volumes, 110);
     for (size_t i = 0; i < answer.segments.count; i++) {
@@ -262,12 +262,53 @@ static void each_state_is_logged_once(void **state)
     assert_int_equal(count_lines(log, "] "), 3);
 }
 
+/* As a source that gets its labels while somebody waits for them. */
+static int come_when_waited_for(void *object, struct call *call, struct strmap *labels,
+                                struct error *err)
+{
+    (void)object;
+    if (call_is_cancelled(call))
+        return error_set(err, STATUS_UNAVAILABLE, "no answer yet");
+    strmap_set(labels, ZONE, "zone-b");
+    return 0;
+}
+
+static bool is_never_stale(void *object, char **message, time_t *since)
+{
+    (void)object;
+    *message = xstrdup("");
+    *since = 0;
+    return true;
+}
+
+static void calls_wait_for_the_first_labels_and_reports_do_not(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+    _cleanup_node_answer_ struct node_answer answer = {0};
+    struct call call;
+
+    (void)state;
+    fixture_init(&fixture, ZONE, false);
+    node_labels_done(&fixture.labels);
+    fixture.labels = (struct node_labels_source){
+        .subject = "api", .get = come_when_waited_for, .is_healthy = is_never_stale};
+    assert_report(&fixture, "api", false, "no answer yet");
+    call_init(&call, 1, "NodeGetInfo", deadline_never());
+    node_info_get(fixture.info, &call, &answer);
+    call_done(&call);
+    assert_true(answer.is_complete);
+    assert_string_equal(strmap_get(&answer.segments, PREFIX "zone"), "zone-b");
+    /* lost again: what was told stays */
+    assert_tells(&fixture, "member.zone.zone-b zone=zone-b");
+    assert_report(&fixture, "api", false, "no answer yet");
+}
+
 static void *ask(void *object)
 {
     for (int i = 0; i < 200; i++) {
         _cleanup_node_answer_ struct node_answer answer = {0};
 
-        node_info_get(object, &answer);
+        node_info_get(object, NULL, &answer);
         if (answer.segments.count != 4)
             return object;
     }
@@ -303,6 +344,7 @@ int main(void)
         WITH_FOLDER(takeover_by_labels_is_not_told),
         WITH_FOLDER(takeover_goes_by_the_home_that_is_told),
         WITH_FOLDER(each_state_is_logged_once),
+        WITH_FOLDER(calls_wait_for_the_first_labels_and_reports_do_not),
         WITH_FOLDER(several_ask_at_once),
     };
 

@@ -1,5 +1,7 @@
 #include "tests/unit/test_files_fixture.h"
 
+#include <stdatomic.h>
+
 #include "common/volume/node_labels.h"
 
 #define ZONE "topology.kubernetes.io/zone"
@@ -10,7 +12,7 @@ static void get(const struct node_labels_source *source, struct strmap *labels)
 {
     _cleanup_error_ struct error err = {0};
 
-    if (source->get(source->object, labels, &err) < 0)
+    if (node_labels_get(source, NULL, labels, &err) < 0)
         fail_msg("%s", err.message);
 }
 
@@ -149,7 +151,7 @@ static void file_may_come_later(void **state)
 
     (void)state;
     node_labels_from_file(path, &source);
-    assert_int_equal(source.get(source.object, &labels, &err), -1);
+    assert_int_equal(node_labels_get(&source, NULL, &labels, &err), -1);
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
     assert_health(&source, false, "No such file");
     replace_file(path, ZONE "=zone-a\n");
@@ -165,9 +167,46 @@ static void no_source_says_what_would_help(void **state)
 
     (void)state;
     node_labels_from_nowhere(&source);
-    assert_int_equal(source.get(source.object, &labels, &err), -1);
+    assert_int_equal(node_labels_get(&source, NULL, &labels, &err), -1);
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
     assert_non_null(strstr(err.message, "--node-labels-file"));
+}
+
+/* Takes note of how long it might wait. */
+static int note_patience(void *object, struct call *call, struct strmap *labels, struct error *err)
+{
+    (void)labels, (void)err;
+    *(int64_t *)object = call_is_cancelled(call) ? 0 : deadline_remaining_ms(call->deadline);
+    return 0;
+}
+
+static int64_t patience_with(struct call *call)
+{
+    int64_t patience_ms = -1;
+    const struct node_labels_source source = {.object = &patience_ms, .get = note_patience};
+    _cleanup_strmap_ struct strmap labels = {0};
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(node_labels_get(&source, call, &labels, &err), 0);
+    return patience_ms;
+}
+
+static void patience_is_bounded(void **state)
+{
+    struct call call;
+    atomic_bool cancelled = true;
+
+    (void)state;
+    assert_int_equal(patience_with(NULL), 0);
+    call_init(&call, 1, "NodeGetInfo", deadline_never());
+    int64_t patience_ms = patience_with(&call);
+    assert_true(patience_ms > 0 && patience_ms <= NODE_LABELS_WAIT_MS);
+    call.cancelled = &cancelled;
+    assert_int_equal(patience_with(&call), 0);
+    call.cancelled = NULL;
+    call.deadline = deadline_in_ms(-1);
+    assert_int_equal(patience_with(&call), 0);
+    call_done(&call);
 }
 
 int main(void)
@@ -179,6 +218,7 @@ int main(void)
         WITH_FOLDER(broken_file_keeps_the_last_good_labels),
         WITH_FOLDER(file_may_come_later),
         cmocka_unit_test(no_source_says_what_would_help),
+        cmocka_unit_test(patience_is_bounded),
     };
 
     return cmocka_run_group_tests_name("node_labels", tests, NULL, NULL);

@@ -57,7 +57,7 @@ static void labels_become_a_crush_location(void **state)
     _cleanup_error_ struct error err = {0};
 
     (void)state;
-    assert_int_equal(source.get(source.object, &labels, &err), 0);
+    assert_int_equal(node_labels_get(&source, NULL, &labels, &err), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_string_list_ struct string_list wanted = {0};
 
@@ -112,7 +112,7 @@ static void cluster_decides_and_flags_fill_in(void **state)
         struct read_affinity_config cluster = {.enabled = cases[i].cluster};
 
         add_words(&cluster.crush_location_labels, cases[i].cluster_labels);
-        _cleanup_free_ char *options = read_affinity_options(&affinity, &cluster);
+        _cleanup_free_ char *options = read_affinity_options(&affinity, &cluster, NULL);
         if (!options != !cases[i].options || (options && strcmp(options, cases[i].options) != 0))
             fail_msg("case %zu: got '%s'", i, options ? options : "none");
         string_list_done(&cluster.crush_location_labels);
@@ -128,7 +128,7 @@ static void unknown_labels_are_no_reason_to_fail(void **state)
 
     (void)state;
     node_labels_from_nowhere(&source);
-    assert_null(read_affinity_options(&affinity, &cluster));
+    assert_null(read_affinity_options(&affinity, &cluster, NULL));
 }
 
 int main(void)
