@@ -1,0 +1,68 @@
+# shellcheck shell=bash
+# What the suites in the VM share. tests/vm/run puts it in front of each, and in front of it the
+# addresses and keys of the cluster.
+
+export CEPH_ARGS="--id $CSI_USER --keyfile /etc/ceph/csi.key --conf /etc/ceph/ceph.conf"
+FAILED=0
+
+# Runs a function, whose name says what must be true, and prints its output if it fails. It runs in
+# a shell of its own that ends at the first command that fails.
+check() {
+    local log=/tmp/check.log began=$EPOCHREALTIME status
+    (
+        set -euo pipefail
+        "$@"
+    ) >"$log" 2>&1
+    status=$?
+    if [ $status -eq 0 ]; then
+        printf '[       OK ] %s (%.1f s)\n' "${*//_/ }" "$(awk "BEGIN {print $EPOCHREALTIME - $began}")"
+    else
+        tail -n 40 "$log"
+        printf '[  FAILED  ] %s\n' "${*//_/ }"
+        FAILED=$((FAILED + 1))
+    fi
+}
+
+finish() {
+    exit $((FAILED > 0))
+}
+
+fail() {
+    printf '%s\n' "$*" >&2
+    return 1
+}
+
+# Repeats a command for at most 20 s until it succeeds.
+wait_for() {
+    for _ in {1..200}; do
+        ! "$@" || return 0
+        sleep 0.1
+    done
+    fail "in vain for 20 s: $*"
+}
+
+# --- the kernel's client, by hand ---
+
+# Maps zone-a/$1 with the options $2 and prints its device.
+krbd_map() {
+    local id
+    printf '%s name=%s,secret=%s,%s zone-a %s -' "$MONITORS_V1" "$CSI_USER" \
+        "$(</etc/ceph/csi.key)" "${2:-rw}" "$1" >/sys/bus/rbd/add_single_major
+    for id in /sys/bus/rbd/devices/*; do
+        [ "$(<"$id/name")" != "$1" ] || { printf '/dev/rbd%s\n' "${id##*/}" && return; }
+    done
+    fail "$1 is not in /sys/bus/rbd/devices"
+}
+
+krbd_unmap() {
+    printf '%s' "${1#/dev/rbd}" >/sys/bus/rbd/remove_single_major
+}
+
+mapped_krbd() {
+    find /sys/bus/rbd/devices -mindepth 1 | wc -l
+}
+
+# rbd-nbd says [] or nothing for none
+mapped_nbd() {
+    rbd-nbd list-mapped --format json 2>/dev/null | jq -s 'map(length) | add // 0'
+}
