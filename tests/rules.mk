@@ -155,12 +155,22 @@ clang-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(REPLAY_TESTS) $(INTEGRATI
 
 # --- benchmarks ---------------------------------------------------------------------------------
 
-BENCH_PROGRAMS := $(BUILD)/tests/bench/csi-bench $(BUILD)/tests/bench/bare-rbd
+BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/,csi-bench bare-rbd bare-map)
 
 $(BUILD)/tests/bench/csi-bench: $(BUILD)/tests/bench/csi_bench.o
 $(BUILD)/tests/bench/bare-rbd: $(BUILD)/tests/bench/bare_rbd.o
+$(BUILD)/tests/bench/bare-map: $(BUILD)/tests/bench/bare_map.o
 $(BENCH_PROGRAMS): $(BUILD)/tests/bench/timing.o $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
+
+# --- the VM -------------------------------------------------------------------------------------
+
+# The VM has a kernel with Ceph's clients, which the machine that runs it need not have.
+VM_SUITES ?= tests/vm/suite_krbd.sh tests/vm/suite_csi.sh tests/vm/suite_many.sh
+
+.PHONY: test-vm
+test-vm: $(PROGRAMS) $(BENCH_PROGRAMS) ## the node service on a real kernel, in a VM
+	@BUILD=$(BUILD) VM_SUITES='$(VM_SUITES)' tests/run vm tests/vm/run
 
 .PHONY: bench
 bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd on a throwaway Ceph

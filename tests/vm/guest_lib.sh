@@ -66,3 +66,45 @@ mapped_krbd() {
 mapped_nbd() {
     rbd-nbd list-mapped --format json 2>/dev/null | jq -s 'map(length) | add // 0'
 }
+
+# --- our driver ---
+
+readonly STAGING=/var/lib/kubelet/plugins/kubernetes.io/csi
+readonly PODS=/var/lib/kubelet/pods
+mkdir -p "$STAGING" "$PODS"
+
+# Starts the driver as node $1 and waits until it answers. Its process is left in DRIVER.
+start_driver() {
+    local socket=/csi/$1.sock
+    cephcsi --type=rbd --nodeid="$1" --drivername=rbd.csi.ceph.com --controllerserver --nodeserver \
+        --endpoint="unix://$socket" --configpath=/etc/ceph/config.json --stagingpath="$STAGING/" \
+        --v="${2:-5}" >"/tmp/$1.log" 2>&1 &
+    # shellcheck disable=SC2034 # for the suites
+    DRIVER=$!
+    wait_for test -S "$socket" || { tail "/tmp/$1.log" && return 1; }
+}
+
+# One CSI call to a node's driver: call NODE METHOD [REQUEST] [FLAG...]
+call() {
+    cephzone call --endpoint="unix:///csi/$1.sock" --secrets=/etc/ceph/secrets.json "${@:4}" \
+        "$2" "${3-}"
+}
+
+# True if a call fails with this status; prints what the driver said.
+call_fails_with() {
+    local said
+    ! said=$(call "${@:2}" 2>&1) || fail "$3 did not fail"
+    printf '%s\n' "$said"
+    [[ $said == "$3: $1: "* ]]
+}
+
+nothing_is_left_on_the_node() {
+    [ "$(mapped_krbd)" = 0 ] || fail "still mapped by krbd: $(cat /sys/bus/rbd/devices/*/name)"
+    [ "$(mapped_nbd)" = 0 ] || fail "still mapped: $(rbd-nbd list-mapped)"
+    ! grep -E " ($STAGING|$PODS)" /proc/self/mounts || fail 'still mounted'
+    [ -z "$(find "$STAGING" "$PODS" -mindepth 1)" ] || fail "left: $(find "$STAGING" "$PODS")"
+}
+
+no_image_is_left() {
+    [ -z "$(rbd ls zone-a)" ]
+}
