@@ -6,6 +6,7 @@ mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t tmpfs run /run
 mount -t tmpfs tmp /tmp
+ln -s /proc/self/fd /dev/fd # for bash
 mkdir /run/ceph # rbd-nbd aborts without
 mount --make-rshared /
 modprobe -a virtio_net virtio_rng

@@ -62,9 +62,8 @@ mapped_krbd() {
     find /sys/bus/rbd/devices -mindepth 1 | wc -l
 }
 
-# rbd-nbd says [] or nothing for none
 mapped_nbd() {
-    rbd-nbd list-mapped --format json 2>/dev/null | jq -s 'map(length) | add // 0'
+    find /sys/block/ -name 'nbd*' -exec test -e '{}/pid' ';' -print | wc -l
 }
 
 # --- our driver ---
@@ -119,7 +118,7 @@ call_fails_with() {
 
 nothing_is_left_on_the_node() {
     [ "$(mapped_krbd)" = 0 ] || fail "still mapped by krbd: $(cat /sys/bus/rbd/devices/*/name)"
-    [ "$(mapped_nbd)" = 0 ] || fail "still mapped: $(rbd-nbd list-mapped)"
+    [ "$(mapped_nbd)" = 0 ] || fail "still mapped by nbd: $(rbd-nbd list-mapped)"
     ! grep -E " ($STAGING|$PODS)" /proc/self/mounts || fail 'still mounted'
     [ -z "$(find "$STAGING" "$PODS" -mindepth 1)" ] || fail "left: $(find "$STAGING" "$PODS")"
 }

@@ -2,7 +2,8 @@
 # Our driver in the VM: volumes from their creation to their end, on two nodes that share a kernel.
 
 readonly MIB=$((1 << 20))
-HANDLE=  # the volume of the running test
+NAME=    # of the running test's volume, and part of all its paths
+HANDLE=
 CONTEXT= # its volume_context
 CAPABILITY=
 
@@ -16,8 +17,9 @@ set_capability() {
 # Arguments: name, type, mounter. Makes the volume of the test.
 create() {
     local answer
+    NAME=$1
     set_capability "$2"
-    answer=$(call node-a CreateVolume "{\"name\": \"$1\", \"volume_capabilities\": [$CAPABILITY],
+    answer=$(call node-a CreateVolume "{\"name\": \"$NAME\", \"volume_capabilities\": [$CAPABILITY],
         \"capacity_range\": {\"required_bytes\": $((512 * MIB))},
         \"parameters\": {\"clusterID\": \"$FSID\", \"pool\": \"zone-a\", \"mounter\": \"$3\"}}")
     HANDLE=$(jq -r .volume.volume_id <<<"$answer")
@@ -25,7 +27,7 @@ create() {
 }
 
 staging() {
-    printf '%s/%s-globalmount' "$STAGING" "$1"
+    printf '%s/%s-%s' "$STAGING" "$NAME" "$1"
 }
 
 # As kubelet does: the folder is there before the call and removed after the last.
@@ -56,12 +58,32 @@ leave() {
     unpublish "$1" "$2"
     unstage "$1"
     rmdir "$(staging "$1")"
-    nothing_is_left_on_the_node
+    the_volume_has_left_the_node
+}
+
+image() {
+    jq -r .imageName <<<"$CONTEXT"
+}
+
+# Only this volume, so that one test that fails is not followed by others.
+the_volume_has_left_the_node() {
+    ! grep -qsx "$(image)" /sys/bus/rbd/devices/*/name || fail 'still mapped'
+    ! pgrep "rbd-nbd.*$(image)" || fail 'rbd-nbd still runs'
+    ! grep "/$NAME" /proc/self/mounts || fail 'still mounted'
+    [ -z "$(find "$STAGING" "$PODS" -name "$NAME*")" ] || fail "left: $(find "$STAGING" "$PODS")"
+}
+
+# Processes whose command line matches.
+pgrep() {
+    local pid
+    for pid in /proc/[0-9]*; do
+        ! tr '\0' ' ' 2>/dev/null <"$pid/cmdline" | grep "^$1" || return 0
+    done
+    return 1
 }
 
 delete() {
     call node-a DeleteVolume "{\"volume_id\": \"$HANDLE\"}"
-    wait_for no_image_is_left
 }
 
 # --- what a pod does; a block volume's target is the device ---
@@ -124,15 +146,19 @@ the_volume_grows() {
 # --- tests ---
 
 a_volume_goes_its_whole_way() {
-    local type=$1 mounter=$2 target=$PODS/target
+    local type=$1 mounter=$2 target
     create "way-$type-$mounter" "$type" "$mounter"
+    target=$PODS/$NAME
     stage node-a
     stage node-a
     publish node-a "$target"
     publish node-a "$target"
     [ "$type" = block ] || [ "$(findmnt -no FSTYPE -M "$target")" = "$type" ]
-    [ "$mounter" = rbd ] || [ "$(mapped_nbd)" = 1 ]
-    [ "$mounter" = rbd-nbd ] || [ "$(mapped_krbd)" = 1 ]
+    if [ "$mounter" = rbd ]; then
+        grep -qx "$(image)" /sys/bus/rbd/devices/*/name
+    else
+        pgrep "rbd-nbd.*$(image)"
+    fi
     pod_writes "$type" "$target"
     the_stats_are_true "$type" "$target"
     the_volume_grows "$type" "$target"
@@ -148,8 +174,9 @@ a_volume_goes_its_whole_way() {
 
 # The pod's mount alone, and then the whole volume on another node.
 a_volume_that_is_read-only_cannot_be_written() {
-    local type=$1 mounter=$2 target=$PODS/target
+    local type=$1 mounter=$2 target
     create "readonly-$type-$mounter" "$type" "$mounter"
+    target=$PODS/$NAME
     stage node-a
     publish node-a "$target"
     pod_writes "$type" "$target"
@@ -170,7 +197,7 @@ a_volume_that_is_read-only_cannot_be_written() {
 a_volume_in_use_elsewhere_is_refused_and_the_client_is_named() {
     local device said
     create elsewhere ext4 rbd
-    device=$(rbd-nbd map "zone-a/$(jq -r .imageName <<<"$CONTEXT")")
+    device=$(rbd-nbd map "zone-a/$(image)")
     dd if=/dev/zero of="$device" bs=4096 count=1 conv=fsync 2>/dev/null
     ! said=$(stage node-a) || fail 'it was staged'
     rbd-nbd unmap "$device"
@@ -185,19 +212,23 @@ a_volume_in_use_elsewhere_is_refused_and_the_client_is_named() {
 
 # What a volume holds is never formatted, whatever the class says.
 data_of_another_kind_are_not_formatted() {
-    local device image
+    local device
     create foreign ext4 rbd
-    image=$(jq -r .imageName <<<"$CONTEXT")
-    device=$(krbd_map "$image")
+    device=$(krbd_map "$(image)")
     mkfs.xfs -q "$device"
     krbd_unmap "$device"
     ! stage node-a || fail 'an xfs volume was staged as ext4'
     ! unstage node-a || rmdir "$(staging node-a)"
-    device=$(krbd_map "$image")
+    device=$(krbd_map "$(image)")
     [ "$(blkid -p -s TYPE -o value "$device")" = xfs ]
     krbd_unmap "$device"
-    nothing_is_left_on_the_node
+    the_volume_has_left_the_node
     delete
+}
+
+nothing_is_left_after_all() {
+    nothing_is_left_on_the_node
+    wait_for no_image_is_left
 }
 
 the_driver_starts_on_two_nodes() {
@@ -219,8 +250,9 @@ check a_volume_that_is_read-only_cannot_be_written xfs rbd-nbd
 check a_volume_that_is_read-only_cannot_be_written block rbd
 check a_volume_in_use_elsewhere_is_refused_and_the_client_is_named
 check data_of_another_kind_are_not_formatted
+check nothing_is_left_after_all
 if [ "$FAILED" -gt 0 ]; then
     printf 'the last words of the drivers:\n'
-    tail -n 30 /tmp/node-a.log /tmp/node-b.log
+    grep -h '^[EW]' /tmp/node-a.log /tmp/node-b.log | tail -n 30
 fi
 finish

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Many volumes on one node: the memory of the driver, and NodeStageVolume beside the bare kernel.
 
-readonly BARE=50 # volumes to measure the kernel with
+readonly BARE=30 # volumes to measure the kernel with
 
 bench() {
     csi-bench --endpoint=unix:///csi/node-a.sock --secrets=/etc/ceph/secrets.json \
