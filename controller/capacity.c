@@ -120,7 +120,7 @@ static int sum_entries(struct inquiry *inquiry, struct capacity *capacity, struc
         const struct pool_entry *entry = &entries->items[i];
         const char *cluster_id = entry->cluster_id ? entry->cluster_id : inquiry->class.cluster_id;
 
-        if (!is_served(inquiry, entry))
+        if (!is_served(inquiry, entry) || place_is_taken_over(inquiry->controller, entry))
             continue;
         result = usage_cache_get(inquiry->controller->usage, inquiry->call, cluster_id,
                                  &inquiry->controller->standing, &snapshots[i], err);

@@ -12,6 +12,7 @@
 #include "common/volume/credentials.h"
 #include "common/volume/operations.h"
 #include "common/volume/size.h"
+#include "common/volume/takeover_source.h"
 #include "common/volume/tasks.h"
 #include "common/volume/volume_id.h"
 
@@ -36,13 +37,14 @@ struct controller {
     struct operations *operations;
     struct tasks *tasks;
     struct purger *purger;
-    struct uuid_text process_id; /* of this life of the driver */
-    const char *mapping_path;    /* --clustermapping; NULL: none */
-    const char *instance_id;     /* --instanceid */
-    const char *cluster_name;    /* --clustername; "" if not given */
-    const char *driver_name;     /* --drivername: stands in topology keys */
-    struct usage_cache *usage;   /* may be NULL where no class has places */
-    bool set_metadata;           /* --setmetadata */
+    struct uuid_text process_id;      /* of this life of the driver */
+    const char *mapping_path;         /* --clustermapping; NULL: none */
+    const char *instance_id;          /* --instanceid */
+    const char *cluster_name;         /* --clustername; "" if not given */
+    const char *driver_name;          /* --drivername: stands in topology keys */
+    struct usage_cache *usage;        /* may be NULL where no class has places */
+    struct takeover_source *takeover; /* may be NULL */
+    bool set_metadata;                /* --setmetadata */
     struct clone_limits limits;
     struct credentials standing; /* for calls that carry no secrets; unset if none is configured */
 };

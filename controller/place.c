@@ -205,12 +205,33 @@ static void refuse_crossing(struct survey *survey)
     }
 }
 
+bool place_is_taken_over(const struct controller *controller, const struct pool_entry *entry)
+{
+    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
+
+    if (!controller->takeover)
+        return false;
+    takeover_source_get(controller->takeover, &snapshot);
+    for (size_t i = 0; i < entry->count; i++)
+        if (takeover_find(snapshot.map, entry->segments[i].level, entry->segments[i].value))
+            return true;
+    return false;
+}
+
+static void refuse_taken_over(struct survey *survey)
+{
+    for (size_t i = 0; i < survey->entries->count; i++)
+        if (place_is_taken_over(survey->placing->controller, &survey->entries->items[i]))
+            survey->candidates[i].refusal = "its place is being taken over by others";
+}
+
 static int survey_all(struct survey *survey, struct call *call, struct error *err)
 {
     for (size_t i = 0; i < survey->entries->count; i++)
         if (survey_entry(survey, i, call, err) < 0)
             return -1;
     refuse_crossing(survey);
+    refuse_taken_over(survey);
     return 0;
 }
 

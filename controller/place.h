@@ -54,6 +54,9 @@ _must_check_ int place_entries(const struct controller *controller, struct call 
                                const struct string_list *levels, struct pool_entries *entries,
                                struct error *err);
 
+/* Whether one of the entry's domains is being taken over: nothing new is placed there. */
+bool place_is_taken_over(const struct controller *controller, const struct pool_entry *entry);
+
 /* The levels that the terms of a requirement name. */
 void place_levels(const struct topology_requirement *requirement, struct string_list *levels);
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -242,6 +243,18 @@ static long long capacity(const struct term *place, const char *const *parameter
     if (maximum)
         *maximum = json_integer_value(json_object_get(reply, "maximum_volume_size"));
     return json_integer_value(json_object_get(reply, "available_capacity"));
+}
+
+static void write_takeover(const char *map)
+{
+    _cleanup_free_ char *path = xasprintf("%s/takeover.json", driver.folder);
+    _cleanup_free_ char *fresh = xasprintf("%s.new", path);
+    _cleanup_fclose_ FILE *file = fopen(fresh, "we");
+
+    assert_non_null(file);
+    assert_true(fputs(map, file) >= 0);
+    assert_int_equal(fflush(file), 0);
+    assert_int_equal(rename(fresh, path), 0);
 }
 
 static void assert_all_empty(void)
@@ -516,6 +529,30 @@ static void capacity_is_that_of_the_place(void **state)
     assert_true(capacity(&nowhere, plain, NULL) > 0); /* a plain pool serves everywhere */
 }
 
+static void nothing_new_in_a_place_that_is_taken_over(void **state)
+{
+    _cleanup_free_ char *pools = constrained_pools();
+    const char *class[] = {"topologyConstrainedPools", pools, NULL};
+    static const struct wish in_a = {.requisite = {&TERMS[0]}};
+    json_auto_t *zones = json_loads(pools, 0, NULL);
+    _cleanup_made_ struct made made = {0};
+
+    (void)state;
+    json_array_remove(zones, 0);
+    _cleanup_free_ char *text = json_dumps(zones, 0);
+    class[1] = text;
+    write_takeover("{\"zone-a\": [\"zone-b\"]}");
+    assert_int_equal(capacity(&TERMS[0], class, NULL), 0);
+    assert_refused(request("taken", &in_a, class), STATUS_RESOURCE_EXHAUSTED,
+                   "its place is being taken over by others");
+    write_takeover("{}");
+    assert_true(capacity(&TERMS[0], class, NULL) > 0);
+    must_create(request("taken", &in_a, class), &made);
+    assert_string_equal(made.pool, "zone-a");
+    must_delete(made.handle);
+    assert_all_empty();
+}
+
 static void restore_stays_in_its_pool_unless_the_class_says_copy(void **state)
 {
     _cleanup_free_ char *pools = constrained_pools();
@@ -682,7 +719,9 @@ static int start(void **state)
         return -1;
     fprintf(file, "[client.%s]\nkey = %s\n", cluster->user, cluster->key);
     fflush(file);
-    harness_start(&driver, (const char *[]){flag, "--capacity-interval=2s", "--v=3", NULL});
+    _cleanup_free_ char *takeover = xasprintf("--takeover-file=%s/takeover.json", driver.folder);
+    harness_start(&driver,
+                  (const char *[]){flag, takeover, "--capacity-interval=2s", "--v=3", NULL});
     return 0;
 }
 
@@ -703,6 +742,7 @@ int main(void)
         cmocka_unit_test(pinning_is_as_narrow_as_the_pool),
         cmocka_unit_test(full_pool_is_skipped_and_has_no_capacity),
         cmocka_unit_test(capacity_is_that_of_the_place),
+        cmocka_unit_test(nothing_new_in_a_place_that_is_taken_over),
         cmocka_unit_test(restore_stays_in_its_pool_unless_the_class_says_copy),
         cmocka_unit_test(pools_carry_their_places),
         cmocka_unit_test(mistakes_in_a_class_are_told_with_their_place),
