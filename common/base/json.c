@@ -1,11 +1,9 @@
 #include "common/base/json.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
+#include "common/base/file.h"
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
@@ -116,32 +114,12 @@ int json_load_text(const char *text, size_t length, const char *what, json_t **o
     return parse(text, length, what, out, err);
 }
 
-/* Stops when @content is full. */
-static int read_all(int fd, struct text *content, struct error *err)
-{
-    _cleanup_free_ char *buffer = xmalloc(BUFSIZ);
-    ssize_t count = 0;
-
-    do {
-        count = TEMP_FAILURE_RETRY(read(fd, buffer, BUFSIZ));
-        if (count > 0)
-            text_add_bytes(content, buffer, (size_t)count);
-    } while (count > 0 && !content->truncated);
-    return count < 0 ? error_set_errno(err, -errno, "read") : 0;
-}
-
 int json_load_path(const char *path, size_t limit, json_t **out, struct error *err)
 {
     _cleanup_text_ struct text content = TEXT_INIT(limit);
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0)
-        return error_set_errno(err, -errno, "open '%s'", path);
-    if (read_all(fd, &content, err) < 0)
-        return error_wrap(err, "'%s'", path);
-    if (content.truncated)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is larger than %zu bytes", path,
-                         limit);
+    if (file_read(path, &content, err) < 0)
+        return -1;
     return parse(text_chars(&content), content.length, path, out, err);
 }
 
