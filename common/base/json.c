@@ -92,7 +92,8 @@ static int refuse_malformed(json_error_t *reason, const char *what, struct error
                      reason->column, reason->text);
 }
 
-static int parse(const char *text, size_t length, const char *what, json_t **out, struct error *err)
+int json_load_large(const char *text, size_t length, const char *what, json_t **out,
+                    struct error *err)
 {
     json_error_t reason;
 
@@ -111,7 +112,7 @@ int json_load_text(const char *text, size_t length, const char *what, json_t **o
     if (length > JSON_TEXT_LIMIT)
         return error_set(err, STATUS_INVALID_ARGUMENT, "%s: larger than %zu bytes", what,
                          JSON_TEXT_LIMIT);
-    return parse(text, length, what, out, err);
+    return json_load_large(text, length, what, out, err);
 }
 
 int json_load_path(const char *path, size_t limit, json_t **out, struct error *err)
@@ -120,7 +121,7 @@ int json_load_path(const char *path, size_t limit, json_t **out, struct error *e
 
     if (file_read(path, &content, err) < 0)
         return -1;
-    return parse(text_chars(&content), content.length, path, out, err);
+    return json_load_large(text_chars(&content), content.length, path, out, err);
 }
 
 static const char *found_name(const json_t *value)
