@@ -129,7 +129,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *object)
     text_add_bytes(body, bytes, length);
     if (!body->truncated)
         return length;
-    error_set(transfer->err, STATUS_RESOURCE_EXHAUSTED, "the answer is larger than %zu bytes",
+    error_set(transfer->err, STATUS_INTERNAL, "the answer is larger than %zu bytes",
               body->limit);
     return 0;
 }
