@@ -116,7 +116,9 @@ struct json_table {
 _must_check_ int json_load_text(const char *text, size_t length, const char *what, json_t **out,
                                 struct error *err);
 
-/* As json_load_text(), for texts whose size the caller has bounded otherwise. */
+/* As json_load_text(), for what a server sends: the caller has bounded its size, and strings may
+ * contain NUL (whoever takes them for C strings sees them end there), so that one odd value in an
+ * object of no interest does not hide all the others. */
 _must_check_ int json_load_large(const char *text, size_t length, const char *what, json_t **out,
                                  struct error *err);
 

@@ -1,6 +1,7 @@
 #include "common/kube/http.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,8 +130,8 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *object)
     text_add_bytes(body, bytes, length);
     if (!body->truncated)
         return length;
-    error_set(transfer->err, STATUS_INTERNAL, "the answer is larger than %zu bytes",
-              body->limit);
+    error_set(transfer->err, STATUS_INTERNAL, "the answer is larger than %zu bytes", body->limit);
+    transfer->err->sys_errno = EMSGSIZE;
     return 0;
 }
 

@@ -50,8 +50,8 @@ struct http_response {
 /*
  * Returns 0 when a complete answer of any status came. Fails with UNAVAILABLE (connection), with
  * DEADLINE_EXCEEDED or CANCELLED, with UNAUTHENTICATED when the server's certificate is not the
- * right one or ours cannot be used, with INTERNAL when the body is larger than the limit,
- * or with the error of chunk. @response is zero before; http_response_done() in either case.
+ * right one or ours cannot be used, with INTERNAL and EMSGSIZE when the body is larger than the
+ * limit, or with the error of chunk. @response is zero before; http_response_done() in either case.
  */
 _must_check_ int http_perform(struct http_pool *pool, struct call *call,
                               const struct http_request *request, struct http_response *response,

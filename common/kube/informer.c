@@ -133,8 +133,11 @@ static void tell_difference(struct informer *informer, json_t *before, json_t *n
     const char *key = NULL;
     json_t *item = NULL;
 
-    json_object_foreach(before, key, item) if (!json_object_get(now, key))
-        tell_gone(informer, item);
+    json_object_foreach(before, key, item)
+    {
+        if (!json_object_get(now, key))
+            tell_gone(informer, item);
+    }
     json_object_foreach(now, key, item)
     {
         json_t *old = json_object_get(before, key);
@@ -396,7 +399,10 @@ json_t *informer_items(struct informer *informer)
     json_t *item = NULL;
 
     pthread_mutex_lock(&informer->lock);
-    json_object_foreach(informer->items, key, item) json_array_append(array, item);
+    json_object_foreach(informer->items, key, item)
+    {
+        json_array_append(array, item);
+    }
     pthread_mutex_unlock(&informer->lock);
     return array;
 }

@@ -1,5 +1,6 @@
 #include "common/kube/kube.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -7,6 +8,7 @@
 
 #define NAME_MAX_BYTES 253
 #define PAUSE_SLICE_MS 50
+#define EMPTY_PAGES_MAX 100
 
 void kube_free(struct kube *kube)
 {
@@ -80,8 +82,31 @@ static int give_items(const struct listing *listing, const struct kube_page *pag
     size_t index = 0;
     json_t *item = NULL;
 
-    json_array_foreach(page->items, index, item) if (listing->sink->item(listing->sink->object,
-                                                                         item, err) < 0) return -1;
+    json_array_foreach(page->items, index, item)
+    {
+        if (listing->sink->item(listing->sink->object, item, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int get_page(const struct listing *listing, const struct kube_list_options *options,
+                    struct kube_page *page, struct error *err)
+{
+    return listing->kube->ops->list_page(listing->kube, listing->call, listing->path, options, page,
+                                         err);
+}
+
+/* One page, or as much of it as is not too large. */
+static int get_some(const struct listing *listing, struct kube_list_options *options,
+                    struct kube_page *page, struct error *err)
+{
+    while (get_page(listing, options, page, err) < 0) {
+        if (err->sys_errno != EMSGSIZE || options->limit == 1)
+            return -1;
+        error_clear(err);
+        options->limit = options->limit == 0 ? KUBE_PAGE_ITEMS : (options->limit + 3) / 4;
+    }
     return 0;
 }
 
@@ -90,25 +115,22 @@ static int give_items(const struct listing *listing, const struct kube_page *pag
 static int list_once(const struct listing *listing, unsigned limit, char **resource_version,
                      struct error *err)
 {
+    struct kube_list_options options = {*listing->select, limit, NULL};
     _cleanup_free_ char *position = NULL;
     unsigned empty_pages = 0;
 
     listing->sink->start(listing->sink->object);
     do {
         _cleanup_(kube_page_done) struct kube_page page = {0};
-        const struct kube_list_options options = {*listing->select, limit, position};
 
-        if (listing->kube->ops->list_page(listing->kube, listing->call, listing->path, &options,
-                                          &page, err) < 0)
-            return -1;
-        if (give_items(listing, &page, err) < 0)
+        if (get_some(listing, &options, &page, err) < 0 || give_items(listing, &page, err) < 0)
             return -1;
         empty_pages = json_array_size(page.items) > 0 ? 0 : empty_pages + 1;
-        if (empty_pages > 100)
+        if (empty_pages > EMPTY_PAGES_MAX)
             return error_set(err, STATUS_UNAVAILABLE,
                              "list %s: the server sends empty pages without end", listing->path);
         free(position);
-        position = TAKE(page.next);
+        options.position = position = TAKE(page.next);
         if (!position)
             *resource_version = TAKE(page.resource_version);
     } while (position);

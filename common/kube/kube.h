@@ -37,8 +37,8 @@ struct kube_list_sink {
 
 /*
  * Lists a collection page by page. *@resource_version (caller frees) is where a watch continues.
- * Memory is bounded by one page. Starts over at most KUBE_LIST_RESTARTS times; the last time it
- * asks for one page, which cannot expire.
+ * Memory is bounded by one page; a page whose objects are too large is asked for in parts. Starts
+ * over at most KUBE_LIST_RESTARTS times; the last time it asks for one page, which cannot expire.
  */
 #define KUBE_PAGE_ITEMS 100
 #define KUBE_LIST_RESTARTS 3

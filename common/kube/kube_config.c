@@ -58,7 +58,7 @@ int kube_config_load_in_cluster(const char *directory, struct kube_config *confi
     const char *port = getenv("KUBERNETES_SERVICE_PORT");
     _cleanup_error_ struct error ignored = {0};
 
-    if (text_is_empty(host) || text_is_empty(port))
+    if (!host || !port || host[0] == '\0' || port[0] == '\0')
         return error_set(err, STATUS_FAILED_PRECONDITION,
                          "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this is "
                          "not a pod; name a kubeconfig file");

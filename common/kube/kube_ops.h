@@ -76,7 +76,8 @@ struct kube_preconditions {
 struct kube_ops {
     int (*get)(struct kube *kube, struct call *call, const char *path, json_t **item,
                struct error *err);
-    /* @page is zero. Use kube_list(), which walks over all pages. */
+    /* @page is zero. Use kube_list(), which walks over all pages. A page that is too large for us
+     * (16 MiB) fails with sys_errno EMSGSIZE. */
     int (*list_page)(struct kube *kube, struct call *call, const char *path,
                      const struct kube_list_options *options, struct kube_page *page,
                      struct error *err);

@@ -36,8 +36,11 @@ static void wipe(json_t *data)
     const char *key = NULL;
     json_t *value = NULL;
 
-    json_object_foreach(data, key, value) if (json_is_string(value))
-        explicit_bzero((char *)(uintptr_t)json_string_value(value), json_string_length(value));
+    json_object_foreach(data, key, value)
+    {
+        if (json_is_string(value))
+            explicit_bzero((char *)(uintptr_t)json_string_value(value), json_string_length(value));
+    }
 }
 
 static int decode(json_t *data, struct kube_secret *secret, struct error *err)
@@ -45,9 +48,11 @@ static int decode(json_t *data, struct kube_secret *secret, struct error *err)
     const char *key = NULL;
     json_t *value = NULL;
 
-    json_object_foreach(data, key, value) if (json_is_string(value) &&
-                                              decode_entry(secret, key, json_string_value(value),
-                                                           err) < 0) return -1;
+    json_object_foreach(data, key, value)
+    {
+        if (json_is_string(value) && decode_entry(secret, key, json_string_value(value), err) < 0)
+            return -1;
+    }
     return 0;
 }
 

@@ -286,6 +286,7 @@ static int set_times(struct lease *lease, const struct lease_options *options, s
     struct lease_options *own = &lease->options;
 
     *own = *options;
+    own->name_space = own->name = own->identity = NULL; /* borrowed; copied elsewhere */
     own->duration_ms = or_default(options->duration_ms, DURATION_MS);
     own->renew_deadline_ms = or_default(options->renew_deadline_ms, RENEW_DEADLINE_MS);
     own->retry_ms = or_default(options->retry_ms, RETRY_MS);

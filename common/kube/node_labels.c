@@ -63,8 +63,11 @@ static void labels_of(const json_t *node, struct strmap *map)
     const char *key = NULL;
     json_t *value = NULL;
 
-    json_object_foreach(object, key, value) if (json_is_string(value))
-        strmap_set(map, key, json_string_value(value));
+    json_object_foreach(object, key, value)
+    {
+        if (json_is_string(value))
+            strmap_set(map, key, json_string_value(value));
+    }
 }
 
 /* Takes the labels of a newly read node. */

@@ -34,7 +34,7 @@ static int give_line(struct watch_stream *stream, struct error *err)
     if (stream->line.length == 0)
         return 0;
     int result =
-        json_load_text(stream->line.chars, stream->line.length, stream->request, &event, err);
+        json_load_large(stream->line.chars, stream->line.length, stream->request, &event, err);
     text_done(&stream->line);
     if (result < 0)
         return error_recode(err, STATUS_UNAVAILABLE);

@@ -444,6 +444,59 @@ static void list_that_is_none_is_refused(void **state)
     assert_non_null(strstr(text_chars(&world->seen), "limit=5&continue=a%20b%2F%3D"));
 }
 
+/* Objects so large that no more than ten fit one answer, with a NUL in each. */
+static void send_large_objects(void *object, const struct flapping_request *request,
+                               struct flapping_connection *connection)
+{
+    _cleanup_free_ char *limit = flapping_query(request, "limit");
+    _cleanup_free_ char *position = flapping_query(request, "continue");
+    unsigned count = (unsigned)strtoul(limit, NULL, 10);
+    unsigned first = position ? (unsigned)strtoul(position, NULL, 10) : 0;
+    _cleanup_text_ struct text body = TEXT_INIT(1 << 20);
+
+    if (count > 10) {
+        send_without_end(object, request, connection);
+        return;
+    }
+    text_add(&body, "{\"items\":[");
+    for (unsigned i = first; i < first + count && i < 20; i++)
+        text_addf(&body, "%s{\"metadata\":{\"name\":\"n%u\",\"annotations\":{\"a\":\"\\u0000\"}}}",
+                  i == first ? "" : ",", i);
+    text_add(&body, "],\"metadata\":{\"resourceVersion\":\"1\"");
+    if (first + count < 20)
+        text_addf(&body, ",\"continue\":\"%u\"", first + count);
+    text_add(&body, "}}");
+    flapping_answer(connection, 200, "", text_chars(&body));
+}
+
+static void start_counting(void *object)
+{
+    *(unsigned *)object = 0;
+}
+
+static int count_item(void *object, json_t *item, struct error *err)
+{
+    (void)item;
+    (void)err;
+    *(unsigned *)object += 1;
+    return 0;
+}
+
+static void large_and_odd_objects_do_not_hide_the_others(void **state)
+{
+    struct world *world = *state;
+    unsigned items = 0;
+    const struct kube_list_sink sink = {start_counting, count_item, &items};
+    _cleanup_free_ char *version = NULL;
+
+    world->bad = send_large_objects;
+    world->bad_answers = 1000;
+    if (kube_list(world->kube, &world->call, "/api/v1/nodes", NULL, &sink, &version, &world->err) <
+        0)
+        fail_msg("%s", world->err.message);
+    assert_int_equal(items, 20);
+}
+
 /* --- watches --------------------------------------------------------------------------------- */
 
 #define EVENT(name) "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"" name "\"}}}\n"
@@ -701,6 +754,7 @@ int main(void)
         IN_WORLD(nobody_listening_is_unavailable),
         IN_WORLD(new_token_is_used_when_the_old_one_expired),
         IN_WORLD(list_that_is_none_is_refused),
+        IN_WORLD(large_and_odd_objects_do_not_hide_the_others),
         IN_WORLD(watch_ends_as_the_server_ends_it),
         cmocka_unit_test(everything_converges_whatever_happens_on_the_way),
     };
