@@ -31,7 +31,8 @@ struct informer {
     json_t *fresh;          /* the thread's own: what a list has brought so far */
     pthread_mutex_t lock;   /* over all below */
     pthread_cond_t changed;
-    json_t *items; /* "NAMESPACE/NAME" -> item; values never change once they are in */
+    json_t *items; /* "NAMESPACE/NAME" -> item; values never change once they are in, and only the
+                    * thread counts references to them */
     struct informer_health health;
 };
 
@@ -387,23 +388,35 @@ json_t *informer_get(struct informer *informer, const char *name_space, const ch
     _cleanup_free_ char *key = xasprintf("%s/%s", name_space, name);
 
     pthread_mutex_lock(&informer->lock);
-    json_t *item = json_incref(json_object_get(informer->items, key));
+    json_t *item = json_deep_copy(json_object_get(informer->items, key));
     pthread_mutex_unlock(&informer->lock);
     return item;
 }
 
-json_t *informer_items(struct informer *informer)
+void informer_each(struct informer *informer, void (*visit)(void *object, const json_t *item),
+                   void *object)
 {
-    json_t *array = json_array();
     const char *key = NULL;
     json_t *item = NULL;
 
     pthread_mutex_lock(&informer->lock);
     json_object_foreach(informer->items, key, item)
     {
-        json_array_append(array, item);
+        visit(object, item);
     }
     pthread_mutex_unlock(&informer->lock);
+}
+
+static void add_copy(void *object, const json_t *item)
+{
+    json_array_append_new(object, json_deep_copy(item));
+}
+
+json_t *informer_items(struct informer *informer)
+{
+    json_t *array = json_array();
+
+    informer_each(informer, add_copy, array);
     return array;
 }
 

@@ -15,7 +15,7 @@
  */
 struct informer;
 
-/* Members may be NULL. Items are borrowed and must not be changed; json_incref() keeps one. */
+/* Members may be NULL. Items are borrowed and must not be changed; json_deep_copy() keeps one. */
 struct informer_handler {
     /* New (@old is NULL) or changed. Not called when a new list brings what is known already. */
     void (*put)(void *object, json_t *item, json_t *old);
@@ -48,10 +48,15 @@ DEFINE_CLEANUP(struct informer, informer_free)
 _must_check_ int informer_wait_synced(struct informer *informer, struct call *call,
                                       struct error *err);
 
-/* New references; NULL if there is no such object. @name_space "" if it has none. */
+/* Copies, which the caller frees: jansson's reference counts are not made for several threads. NULL
+ * if there is no such object; @name_space "" if it has none. */
 json_t *informer_get(struct informer *informer, const char *name_space, const char *name);
 /* An array of all items. */
 json_t *informer_items(struct informer *informer);
+/* Without copies: @visit sees each item with the lock held, so it must not wait, call the informer
+ * or keep the item. */
+void informer_each(struct informer *informer, void (*visit)(void *object, const json_t *item),
+                   void *object);
 
 struct informer_health {
     bool synced;       /* a list was complete once */

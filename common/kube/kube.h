@@ -30,7 +30,7 @@ struct kube_list_sink {
     /* Before the first item; and again when the list had to start over because it took so long
      * that the server forgot the beginning: then forget what came. */
     void (*start)(void *object);
-    /* @item is borrowed; json_incref() keeps it. */
+    /* @item is borrowed; json_incref() keeps it, on this thread. */
     int (*item)(void *object, json_t *item, struct error *err);
     void *object;
 };
