@@ -223,7 +223,7 @@ static void events_come_whole_whatever_the_pieces(void **state)
             size_t left = strlen(STREAM) - at;
 
             assert_int_equal(
-                watch_stream_feed(&stream, STREAM + at, left < piece ? left : piece, &err), 0);
+                watch_stream_feed(&stream, &STREAM[at], left < piece ? left : piece, &err), 0);
         }
         assert_string_equal(text_chars(&seen), "0 a\n2 b\n");
         watch_stream_done(&stream);

@@ -86,9 +86,9 @@ static void files_beside_the_kubeconfig_are_read_for_each_request(void **state)
     _cleanup_kube_config_ struct kube_config config = {0};
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *token = write_file("token", "first\n");
-    _cleanup_free_ char *ca = write_file("ca.crt", "CA FILE");
 
     (void)state;
+    free(write_file("ca.crt", "CA FILE"));
     load(TWO_CONTEXTS, "files", &config);
     assert_string_equal(config.server, "http://localhost:8001/k8s");
     assert_string_equal(config.name_space, "default");
@@ -184,13 +184,13 @@ static void what_cannot_be_used_is_refused_with_advice(void **state)
 static void service_account_of_the_pod(void **state)
 {
     _cleanup_free_ char *token = write_file("token", "sessam\n");
-    _cleanup_free_ char *ca = write_file("ca.crt", "CA\n");
-    _cleanup_free_ char *name_space = write_file("namespace", "ceph");
     _cleanup_kube_config_ struct kube_config config = {0};
     _cleanup_kube_credentials_ struct kube_credentials credentials = {0};
     _cleanup_error_ struct error err = {0};
 
     (void)state;
+    free(write_file("ca.crt", "CA\n"));
+    free(write_file("namespace", "ceph"));
     unsetenv("KUBERNETES_SERVICE_HOST");
     assert_int_equal(kube_config_load_in_cluster(directory, &config, &err), -1);
     assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);

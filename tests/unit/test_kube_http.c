@@ -408,6 +408,7 @@ static void new_token_is_used_when_the_old_one_expired(void **state)
     char path[] = "/tmp/test_kube_http.XXXXXX";
     _cleanup_close_ int fd = mkstemp(path);
 
+    assert_true(fd >= 0);
     kube_free(world->kube);
     world->kube = client_of(flapping_server_url(world->server), NULL, path);
     write_token(path, "old\n");
