@@ -13,9 +13,11 @@
 #include "common/volume/keyring.h"
 #include "common/volume/operations.h"
 #include "common/volume/tasks.h"
+#include "common/volume/usage_cache.h"
 #include "controller/purge.h"
 #include "controller/service.h"
 #include "node/node.h"
+#include "programs/driver_node.h"
 
 /* More than the pools' own limits together, so that one slow pool leaves workers for others. */
 #define WORKERS 128
@@ -23,6 +25,7 @@
 #define TASK_THREADS 2
 #define TASKS_STOP_MS 5000
 #define PURGE_QUIET_MS 200
+#define LISTING_AGE_MS 300000
 
 struct driver {
     struct metrics *metrics;
@@ -31,7 +34,9 @@ struct driver {
     struct operations *operations;
     struct tasks *tasks;
     struct purger *purger;
+    struct usage_cache *usage;
     struct controller controller;
+    struct driver_node place;
     struct node node;
     struct identity identity;
     struct rpc_server *server;
@@ -54,6 +59,7 @@ static void report(void *object, struct health_sink *sink)
     bool healthy = config_file_is_healthy(driver->config, &message, &since);
 
     health_add(sink, subject, healthy, message, since);
+    driver_node_report(&driver->place, sink);
     ceph_report(driver->ceph, report_cluster, sink);
 }
 
@@ -72,9 +78,7 @@ static void read_standing_credentials(const char *path, struct credentials *cred
 static void driver_init(struct driver *driver, const struct options *options,
                         struct ceph *(*make_ceph)(const struct ceph_options *options))
 {
-    driver->metrics = metrics_new();
     process_metrics_register(driver->metrics);
-    driver->config = config_file_new(options->config_path);
     driver->operations = operations_new();
     driver->tasks = tasks_new(TASK_THREADS);
     driver->purger = purger_new(PURGE_QUIET_MS);
@@ -82,6 +86,12 @@ static void driver_init(struct driver *driver, const struct options *options,
         .connect_timeout_ms = options->ceph_timeout_ms,
         .mon_op_timeout_ms = options->ceph_timeout_ms,
         .osd_op_timeout_ms = options->ceph_timeout_ms,
+    });
+    driver->usage = usage_cache_new(&(struct usage_cache_options){
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .max_age_ms = options->capacity_interval_ms,
+        .listing_age_ms = LISTING_AGE_MS,
     });
     driver->controller = (struct controller){
         .ceph = driver->ceph,
@@ -93,12 +103,14 @@ static void driver_init(struct driver *driver, const struct options *options,
         .mapping_path = options->mapping_path,
         .instance_id = options->instance_id,
         .cluster_name = options->cluster_name,
+        .driver_name = options->driver_name,
+        .usage = driver->usage,
         .set_metadata = options->set_metadata,
         .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
                    (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
     };
     read_standing_credentials(options->keyring, &driver->controller.standing);
-    driver->node = (struct node){options->node_id};
+    driver->node = (struct node){options->node_id, driver->place.info};
     driver->identity = (struct identity){
         .driver_name = options->driver_name,
         .version = CEPHZONE_VERSION,
@@ -116,10 +128,12 @@ static bool driver_done(struct driver *driver)
     rpc_server_free(driver->server);
     tasks_free(driver->tasks);
     purger_free(driver->purger);
+    usage_cache_free(driver->usage);
     credentials_done(&driver->controller.standing);
     operations_free(driver->operations);
-    config_file_free(driver->config);
     metrics_free(driver->metrics);
+    driver_node_done(&driver->place);
+    config_file_free(driver->config);
     return ceph_free(driver->ceph);
 }
 
@@ -160,6 +174,15 @@ int driver_run(const struct options *options, const sigset_t *signals,
     struct driver driver = {0};
     int signal_number = 0;
 
+    driver.metrics = metrics_new();
+    driver.config = config_file_new(options->config_path);
+    if (driver_node_init(&driver.place, options, driver.config, driver.metrics, &err) < 0) {
+        log_error(NULL, "cannot start: %s", err.message);
+        metrics_free(driver.metrics);
+        driver_node_done(&driver.place);
+        config_file_free(driver.config);
+        return 1;
+    }
     driver_init(&driver, options, make_ceph);
     if (serve(&driver, options, &err) < 0) {
         log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);
@@ -169,7 +192,7 @@ int driver_run(const struct options *options, const sigset_t *signals,
     sigwait(signals, &signal_number);
     log_info(NULL, "got %s, draining", sigabbrev_np(signal_number));
     if (!rpc_server_drain(driver.server) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
-        !driver_done(&driver)) {
+        !usage_cache_stop(driver.usage, TASKS_STOP_MS) || !driver_done(&driver)) {
         /* All state is in Ceph: the retry continues the call, the next start the task. */
         log_warn(NULL, "something still waits for Ceph; leaving it");
         _exit(0);

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/file.h"
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
@@ -125,13 +124,15 @@ int json_load_path(const char *path, size_t limit, json_t **out, struct error *e
 {
     _cleanup_text_ struct text content = TEXT_INIT(limit);
 
-    if (file_read(path, &content, err) < 0)
+    if (text_read_path(&content, path, err) < 0)
         return -1;
     return parse(text_chars(&content), content.length, 0, path, out, err);
 }
 
 static const char *found_name(const json_t *value)
 {
+    if (!value)
+        return "nothing";
     switch (json_typeof(value)) {
     case JSON_OBJECT:
         return "an object";

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "common/base/file.h"
 #include "common/base/json.h"
 #include "common/base/memory.h"
+#include "common/base/text.h"
 
 /*
  * libyaml turns the text into events; one recursive function per kind of value takes them and
@@ -432,7 +432,7 @@ int yaml_load_path(const char *path, size_t limit, json_t **documents, struct er
 {
     _cleanup_text_ struct text content = TEXT_INIT(limit);
 
-    if (file_read(path, &content, err) < 0)
+    if (text_read_path(&content, path, err) < 0)
         return -1;
     return yaml_load_text(text_chars(&content), content.length, path, documents, err);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 
@@ -33,7 +32,7 @@ static char *read_line(const char *path, size_t limit, struct error *err)
 {
     _cleanup_text_ struct text content = TEXT_INIT(limit);
 
-    if (file_read(path, &content, err) < 0)
+    if (text_read_path(&content, path, err) < 0)
         return NULL;
     char *chars = text_take(&content);
     size_t length = strlen(chars);

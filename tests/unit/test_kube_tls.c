@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "common/base/file.h"
 #include "common/base/subprocess.h"
 #include "common/kube/client.h"
 
