@@ -91,17 +91,24 @@ static int refuse_malformed(json_error_t *reason, const char *what, struct error
                      reason->column, reason->text);
 }
 
-static int parse(const char *text, size_t length, const char *what, json_t **out, struct error *err)
+static int parse(const char *text, size_t length, size_t flags, const char *what, json_t **out,
+                 struct error *err)
 {
     json_error_t reason;
 
     if (check_depth(text, length, what, err) < 0)
         return -1;
-    json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &reason);
+    json_t *value = json_loadb(text, length, flags | JSON_REJECT_DUPLICATES, &reason);
     if (!value)
         return refuse_malformed(&reason, what, err);
     *out = value;
     return 0;
+}
+
+int json_load_large(const char *text, size_t length, const char *what, json_t **out,
+                    struct error *err)
+{
+    return parse(text, length, JSON_ALLOW_NUL, what, out, err);
 }
 
 int json_load_text(const char *text, size_t length, const char *what, json_t **out,
@@ -110,7 +117,7 @@ int json_load_text(const char *text, size_t length, const char *what, json_t **o
     if (length > JSON_TEXT_LIMIT)
         return error_set(err, STATUS_INVALID_ARGUMENT, "%s: larger than %zu bytes", what,
                          JSON_TEXT_LIMIT);
-    return parse(text, length, what, out, err);
+    return parse(text, length, 0, what, out, err);
 }
 
 int json_load_path(const char *path, size_t limit, json_t **out, struct error *err)
@@ -119,7 +126,7 @@ int json_load_path(const char *path, size_t limit, json_t **out, struct error *e
 
     if (text_read_path(&content, path, err) < 0)
         return -1;
-    return parse(text_chars(&content), content.length, path, out, err);
+    return parse(text_chars(&content), content.length, 0, path, out, err);
 }
 
 static const char *found_name(const json_t *value)

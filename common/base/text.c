@@ -66,6 +66,7 @@ static int read_all(int fd, struct text *text, struct error *err)
         if (count > 0)
             text_add_bytes(text, buffer, (size_t)count);
     } while (count > 0 && !text->truncated);
+    explicit_bzero(buffer, BUFSIZ); /* tokens and keys are files, too */
     return count < 0 ? error_set_errno(err, -errno, "read") : 0;
 }
 
