@@ -93,8 +93,9 @@ static bool is_shadowed(const struct room_sum_item *items, size_t count, size_t 
     for (size_t i = 0; i < count; i++) {
         if (i == index || !items[i].root || strcmp(items[i].root, item->root) != 0)
             continue;
+        bool wins_ties = i < index;
         if (items[i].room.bytes > item->room.bytes ||
-            (items[i].room.bytes == item->room.bytes && i < index))
+            (wins_ties && items[i].room.bytes == item->room.bytes))
             return true;
     }
     return false;
