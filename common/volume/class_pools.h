@@ -5,6 +5,7 @@
 #include "common/topology/pinning.h"
 #include "common/topology/placement.h"
 #include "common/topology/pool_entry.h"
+#include "common/topology/requirement.h"
 #include "common/volume/cluster_usage.h"
 
 /*
@@ -43,6 +44,21 @@ void class_pools_done(struct class_pools *pools);
 
 /* Whether there are several pools to choose from; without, the class's pool is the only one. */
 bool class_pools_have_places(const struct class_pools *pools);
+
+/* Whether a volume with that wish is put into one of these: without a wish the class's pool takes
+ * it, if there is one and no poolSelection says otherwise. */
+bool class_pools_want_place(const struct class_pools *pools,
+                            const struct topology_requirement *requirement);
+
+/* The cluster of an entry of the class. */
+const char *class_pools_cluster(const struct class_pools *pools, const struct pool_entry *entry);
+
+/* The pool whose room counts for the entry at @index: its data pool where it has one. Borrowed from
+ * @usage. INVALID_ARGUMENT naming key and position if the cluster does not have it. */
+_must_check_ int class_pools_look_up(const struct class_pools *pools,
+                                     const struct pool_entry *entry, size_t index,
+                                     const struct cluster_usage *usage,
+                                     const struct cluster_pool **pool, struct error *err);
 
 /*
  * Adds to @entries the pools of @usage that carry their own place: replicated, with the application

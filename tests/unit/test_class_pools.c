@@ -140,19 +140,21 @@ static const char CRUSH[] =
         -3, "z1", "zone", 9,
         "{\"id\":-4}") "," BUCKET(-4, "k1", "rack", 3,
                                   "{\"id\":-5}") "," BUCKET(-5, "h1", "host", 1,
-                                                            "") "," BUCKET(-13, "z1~ssd", "zone",
-                                                                           9, "") "],\"rules\":"
-                                                                                  "[" RULE(0,
-                                                                                           "defaul"
-                                                                                           "t") "," RULE(1,
-                                                                                                         "z1") "," RULE(2,
-                                                                                                                        "z1~ssd") "," RULE(3,
-                                                                                                                                           "k1") "," RULE(4,
-                                                                                                                                                          "h1") ","
-                                                                                                                                                                "{\"rule_id\":5,\"steps\":[{\"op\":\"take\",\"item_name\":\"z1\"},{\"op\":\"take\","
-                                                                                                                                                                "\"item_name\":\"k1\"}]}],\"types\":[{\"type_id\":0,\"name\":\"osd\"},{\"type_id\":1,\"name\":"
-                                                                                                                                                                "\"host\"},{\"type_id\":3,\"name\":\"rack\"},{\"type_id\":9,\"name\":\"zone\"},{\"type_id\":10,"
-                                                                                                                                                                "\"name\":\"region\"},{\"type_id\":11,\"name\":\"root\"}]}";
+                                                            "") "," BUCKET(-13, "z1~ssd", "zone", 9,
+                                                                           "") "],\"rules\":"
+                                                                               "[" RULE(
+                                                                                   0,
+                                                                                   "defaul"
+                                                                                   "t") "," RULE(1,
+                                                                                                 "z"
+                                                                                                 "1") "," RULE(2,
+                                                                                                               "z1~ssd") "," RULE(3,
+                                                                                                                                  "k1") "," RULE(4,
+                                                                                                                                                 "h1") ","
+                                                                                                                                                       "{\"rule_id\":5,\"steps\":[{\"op\":\"take\",\"item_name\":\"z1\"},{\"op\":\"take\","
+                                                                                                                                                       "\"item_name\":\"k1\"}]}],\"types\":[{\"type_id\":0,\"name\":\"osd\"},{\"type_id\":1,\"name\":"
+                                                                                                                                                       "\"host\"},{\"type_id\":3,\"name\":\"rack\"},{\"type_id\":9,\"name\":\"zone\"},{\"type_id\":10,"
+                                                                                                                                                       "\"name\":\"region\"},{\"type_id\":11,\"name\":\"root\"}]}";
 
 #define CLASS_K "\"cephzone.class\":\"k\""
 
@@ -175,10 +177,8 @@ static const struct found_case FOUND[] = {
     {"an erasure coded pool", "3", "1", "{\"rbd\":{" CLASS_K "}}", NULL, NULL},
     {"a place without a class is not enough", "1", "1", "{\"rbd\":{\"cephzone.zone\":\"a\"}}", NULL,
      NULL},
-    {"one of several classes", "1", "1", "{\"rbd\":{\"cephzone.class\":\"a,k,b\"}}", "zone",
-     "zone=z1 (crush)"},
-    {"the last of several classes", "1", "1", "{\"rbd\":{\"cephzone.class\":\"a,k\"}}", "zone",
-     "zone=z1 (crush)"},
+    {"a list of classes names none", "1", "1", "{\"rbd\":{\"cephzone.class\":\"a,k\"}}", "zone",
+     NULL},
     {"metadata", "1", "0", "{\"rbd\":{" CLASS_K ",\"cephzone.zone\":\"a\"}}", NULL,
      "zone=a (metadata)"},
     {"metadata wins over CRUSH", "1", "1", "{\"rbd\":{" CLASS_K ",\"cephzone.zone\":\"a\"}}", NULL,

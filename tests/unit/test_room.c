@@ -138,7 +138,7 @@ static void overcommit_is_a_number_with_three_decimals(void **state)
 
 #define ITEM(room_bytes, root_name)                                                                \
     {                                                                                              \
-        {.bytes = (room_bytes), .is_known = true, .remark = ""}, root_name                         \
+        {.bytes = (room_bytes), .is_known = true, .remark = ""}, root_name, NULL                   \
     }
 
 static const struct {
@@ -147,7 +147,7 @@ static const struct {
     size_t count;
     uint64_t total, largest;
 } SUMS[] = {
-    {"none", {{{0}, NULL}}, 0, 0, 0},
+    {"none", {{{0}, NULL, NULL}}, 0, 0, 0},
     {"one", {ITEM(5, "default")}, 1, 5, 5},
     {"different roots add up", {ITEM(5, "a"), ITEM(7, "b")}, 2, 12, 7},
     {"one root is shared: the largest counts", {ITEM(5, "a"), ITEM(7, "a")}, 2, 7, 7},
@@ -156,8 +156,13 @@ static const struct {
     {"device classes are roots of their own", {ITEM(5, "a~ssd"), ITEM(7, "a~hdd")}, 2, 12, 7},
     {"unknown roots share with nobody", {ITEM(5, NULL), ITEM(5, NULL), ITEM(5, "a")}, 3, 15, 5},
     {"no room adds nothing", {ITEM(0, "a"), ITEM(5, "b")}, 2, 5, 5},
-    {"unknown room adds nothing", {{{0}, "a"}, ITEM(5, "b")}, 2, 5, 5},
+    {"unknown room adds nothing", {{{0}, "a", NULL}, ITEM(5, "b")}, 2, 5, 5},
     {"two shared roots", {ITEM(1, "a"), ITEM(2, "b"), ITEM(3, "a"), ITEM(4, "b")}, 4, 7, 4},
+    {"roots of two clusters are different roots",
+     {{{5, true, ""}, "a", "c1"}, {{7, true, ""}, "a", "c2"}, {{3, true, ""}, "a", "c1"}},
+     3,
+     12,
+     7},
     {"a sum beyond CSI's numbers", {ITEM(INT64_MAX, "a"), ITEM(1, "b")}, 2, INT64_MAX, INT64_MAX},
 };
 
