@@ -3,7 +3,7 @@ PROGRAMS := $(BUILD)/cephcsi $(BUILD)/cephzone
 CEPHCSI_OBJECTS := $(addprefix $(BUILD)/programs/, \
 	cephcsi.o driver.o driver_node.o liveness_handlers.o options.o)
 CEPHZONE_OBJECTS := $(addprefix $(BUILD)/programs/, \
-	cephzone.o command_call.o command_capacity.o command_fsck.o fsck_print.o tool.o)
+	cephzone.o clusters.o command_call.o command_capacity.o command_fsck.o fsck_print.o tool.o)
 
 $(CEPHCSI_OBJECTS) $(CEPHZONE_OBJECTS): CPPFLAGS += \
 	-DCEPHZONE_VERSION='"$(VERSION)"' -DCEPHZONE_COMMIT='"$(COMMIT)"'
