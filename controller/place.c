@@ -84,11 +84,7 @@ int place_entries(const struct controller *controller, struct call *call,
         return error_wrap(err, "find the pools of class '%s'", class->topology_class);
     class_pools_find(class, usage_snapshot_usage(snapshot), levels, entries);
     if (entries->count == 0)
-        return error_set(err, STATUS_RESOURCE_EXHAUSTED,
-                         "topologyPools: auto: no replicated pool of cluster '%s' with application "
-                         "'rbd' has the metadata cephzone.class=%s; 'ceph osd pool application set "
-                         "POOL rbd cephzone.class %s' makes one take part",
-                         class->cluster_id, class->topology_class, class->topology_class);
+        return class_pools_refuse_none(class, err);
     return 0;
 }
 

@@ -3,9 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/memory.h"
 #include "common/volume/session.h"
+
+#define STOP_MS 5000
 
 int clusters_open(struct clusters *clusters, const char *command, const struct tool_flags *flags,
                   int64_t timeout_ms, struct error *err)
@@ -21,6 +24,12 @@ int clusters_open(struct clusters *clusters, const char *command, const struct t
 
 int clusters_close(struct clusters *clusters, int code)
 {
+    if (clusters->volumes && !usage_cache_stop(clusters->volumes, STOP_MS)) {
+        fflush(NULL);
+        _exit(code); /* a listing hangs */
+    }
+    if (clusters->volumes)
+        usage_cache_free(clusters->volumes);
     for (size_t i = 0; i < clusters->count; i++) {
         cluster_usage_done(&clusters->items[i].usage);
         free(clusters->items[i].id);
@@ -113,6 +122,30 @@ bool clusters_look(struct clusters *clusters, const struct class_pools *class,
     figures->used_bytes = pool->usage.stored_bytes;
     figures->quota_bytes = pool->usage.quota_bytes;
     return true;
+}
+
+struct pool_provision clusters_count_volumes(struct clusters *clusters,
+                                             const struct class_pools *class,
+                                             const struct pool_entry *entry, bool need_bytes)
+{
+    const char *cluster_id = class_pools_cluster(class, entry);
+    const struct asked_cluster *cluster = clusters_find(clusters, cluster_id);
+    struct call call;
+
+    if (cluster->failed)
+        return (struct pool_provision){0};
+    if (!clusters->volumes)
+        clusters->volumes =
+            usage_cache_new(&(struct usage_cache_options){.ceph = clusters->ceph,
+                                                          .config = clusters->config,
+                                                          .max_age_ms = INT64_MAX,
+                                                          .listing_age_ms = INT64_MAX});
+    const struct usage_pool pool = {cluster_id, entry->pool, cluster->rados_namespace};
+    call_init(&call, clusters->count, clusters->command, deadline_in_ms(clusters->timeout_ms));
+    struct pool_provision provision =
+        usage_cache_provision(clusters->volumes, &call, &pool, &clusters->credentials, need_bytes);
+    call_done(&call);
+    return provision;
 }
 
 void pool_figures_done(struct pool_figures *figures)

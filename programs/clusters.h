@@ -4,6 +4,7 @@
 #include "common/volume/class_pools.h"
 #include "common/volume/cluster_usage.h"
 #include "common/volume/storage_class.h"
+#include "common/volume/usage_cache.h"
 #include "programs/tool.h"
 
 /*
@@ -26,8 +27,9 @@ struct clusters {
     struct credentials credentials;
     struct asked_cluster *items;
     size_t count;
-    struct string_list errors; /* that did not end the run */
-    int code;                  /* exit code so far */
+    struct usage_cache *volumes; /* counts them; NULL until needed */
+    struct string_list errors;   /* that did not end the run */
+    int code;                    /* exit code so far */
 };
 
 /* Reads the credentials. Caller calls clusters_close(), also after a failure. */
@@ -64,5 +66,11 @@ struct pool_figures {
 /* False if the cluster does not answer. Caller calls pool_figures_done(). */
 bool clusters_look(struct clusters *clusters, const struct class_pools *class,
                    const struct pool_entry *entry, struct pool_figures *figures);
+
+/* What the pool of the entry has promised to volumes, counted there; not known if the cluster does
+ * not answer. */
+struct pool_provision clusters_count_volumes(struct clusters *clusters,
+                                             const struct class_pools *class,
+                                             const struct pool_entry *entry, bool need_bytes);
 void pool_figures_done(struct pool_figures *figures);
 #define _cleanup_pool_figures_ _cleanup_(pool_figures_done)

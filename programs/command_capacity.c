@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/columns.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "programs/cephzone.h"
@@ -89,69 +90,34 @@ static void look_at_class(struct capacity_run *run, const struct storage_class *
 /* --- printing -----------------------------------------------------------------------------------
  */
 
-enum column {
-    COLUMN_CLASS,
-    COLUMN_DOMAIN,
-    COLUMN_POOL,
-    COLUMN_DATA_POOL,
-    COLUMN_ROOM,
-    COLUMN_USED,
-    COLUMN_QUOTA,
-    COLUMN_COUNT
-};
+#define OUTPUT_LIMIT ((size_t)64 << 20)
 
-static const char *const TITLES[] = {"CLASS", "DOMAIN", "POOL", "DATA POOL",
-                                     "ROOM",  "USED",   "QUOTA"};
-
-static char *cell(const struct capacity_row *row, enum column column)
+static void add_row(const struct capacity_row *row, struct columns *columns)
 {
-    switch (column) {
-    case COLUMN_CLASS:
-        return xstrdup(row->class->name);
-    case COLUMN_DOMAIN:
-        return xstrdup(row->place);
-    case COLUMN_POOL:
-        return xstrdup(row->pool);
-    case COLUMN_DATA_POOL:
-        return xstrdup(row->data_pool ? row->data_pool : "-");
-    case COLUMN_ROOM:
-        return text_size(row->room.bytes);
-    case COLUMN_USED:
-        return text_size(row->used_bytes);
-    default:
-        return row->quota_bytes ? text_size(row->quota_bytes) : xstrdup("-");
-    }
-}
-
-static void print_cell(enum column column, const char *text, size_t width)
-{
-    /* sizes to the right, names to the left */
-    printf(column >= COLUMN_ROOM ? "%*s  " : "%-*s  ", (int)width, text);
+    columns_add(columns, row->class->name);
+    columns_add(columns, row->place);
+    columns_add(columns, row->pool);
+    columns_add(columns, row->data_pool ? row->data_pool : "-");
+    columns_take(columns, text_size(row->room.bytes));
+    columns_take(columns, text_size(row->used_bytes));
+    columns_take(columns, row->quota_bytes ? text_size(row->quota_bytes) : xstrdup("-"));
+    columns_add(columns, row->room.remark);
 }
 
 static void print_table(const struct capacity_run *run)
 {
-    size_t widths[COLUMN_COUNT];
+    static const char *const titles[] = {"CLASS", "DOMAIN", "POOL",  "DATA POOL",
+                                         "ROOM",  "USED",   "QUOTA", "REMARK"};
+    _cleanup_columns_ struct columns columns = {.count = ARRAY_LENGTH(titles),
+                                                .right = 1 << 4 | 1 << 5 | 1 << 6};
+    _cleanup_text_ struct text table = TEXT_INIT(OUTPUT_LIMIT);
 
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        widths[column] = strlen(TITLES[column]);
-        for (size_t i = 0; i < run->row_count; i++) {
-            _cleanup_free_ char *text = cell(&run->rows[i], (enum column)column);
-
-            if (strlen(text) > widths[column])
-                widths[column] = strlen(text);
-        }
-        print_cell((enum column)column, TITLES[column], widths[column]);
-    }
-    puts("REMARK");
-    for (size_t i = 0; i < run->row_count; i++) {
-        for (int column = 0; column < COLUMN_COUNT; column++) {
-            _cleanup_free_ char *text = cell(&run->rows[i], (enum column)column);
-
-            print_cell((enum column)column, text, widths[column]);
-        }
-        puts(run->rows[i].room.remark);
-    }
+    for (size_t i = 0; i < ARRAY_LENGTH(titles); i++)
+        columns_add(&columns, titles[i]);
+    for (size_t i = 0; i < run->row_count; i++)
+        add_row(&run->rows[i], &columns);
+    columns_print(&columns, &table);
+    fputs(text_chars(&table), stdout);
 }
 
 static json_t *row_json(const struct capacity_row *row)

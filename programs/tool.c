@@ -6,6 +6,8 @@
 
 #include "common/base/json.h"
 #include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/topology/quantity.h"
 #include "common/volume/keyring.h"
 
 int tool_parse_flags(const struct flag *table, size_t count, int argc, char **argv,
@@ -20,15 +22,51 @@ int tool_parse_flags(const struct flag *table, size_t count, int argc, char **ar
     return 0;
 }
 
-int tool_check_flags(const struct tool_flags *flags, struct error *err)
+int tool_check_cluster(const struct tool_flags *flags, struct error *err)
 {
     if (flags->config[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "--config is missing");
     if ((flags->secrets[0] == '\0') == (flags->keyring[0] == '\0'))
         return error_set(err, STATUS_INVALID_ARGUMENT, "one of --secrets and --keyring is needed");
-    if (strcmp(flags->output, "table") != 0 && !tool_prints_json(flags))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "-o takes 'table' or 'json', not '%s'",
-                         flags->output);
+    return 0;
+}
+
+int tool_check_output(const struct tool_flags *flags, const char *const *formats, size_t count,
+                      struct error *err)
+{
+    _cleanup_text_ struct text names = TEXT_INIT(256);
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(flags->output, formats[i]) == 0)
+            return 0;
+        text_addf(&names, "%s'%s'", i == 0 ? "" : i + 1 < count ? ", " : " or ", formats[i]);
+    }
+    return error_set(err, STATUS_INVALID_ARGUMENT, "-o takes %s, not '%s'", text_chars(&names),
+                     flags->output);
+}
+
+int tool_check_flags(const struct tool_flags *flags, struct error *err)
+{
+    static const char *const formats[] = {"table", "json"};
+
+    if (tool_check_cluster(flags, err) < 0)
+        return -1;
+    return tool_check_output(flags, formats, ARRAY_LENGTH(formats), err);
+}
+
+int tool_parse_size(const char *text, uint64_t *bytes, struct error *err)
+{
+    _cleanup_free_ char *copy = xstrdup(text);
+    size_t length = strlen(copy);
+    struct quantity quantity;
+
+    if (length > 2 && strcmp(&copy[length - 2], "iB") == 0)
+        copy[length - 1] = '\0'; /* Kubernetes writes "10Gi" */
+    if (quantity_parse(copy, &quantity, err) < 0)
+        return -1;
+    if (quantity.nano < 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%.40s' is negative", text);
+    *bytes = (uint64_t)quantity_value(&quantity);
     return 0;
 }
 

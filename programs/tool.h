@@ -29,8 +29,18 @@ struct tool_flags {
 /* As flags_parse(), and refuses arguments that are no flags. */
 _must_check_ int tool_parse_flags(const struct flag *table, size_t count, int argc, char **argv,
                                   struct error *err);
+/* tool_check_cluster() and -o table or json. */
 _must_check_ int tool_check_flags(const struct tool_flags *flags, struct error *err);
+/* --config is there, and one of --secrets and --keyring. */
+_must_check_ int tool_check_cluster(const struct tool_flags *flags, struct error *err);
+/* -o is one of @formats. */
+_must_check_ int tool_check_output(const struct tool_flags *flags, const char *const *formats,
+                                   size_t count, struct error *err);
 bool tool_prints_json(const struct tool_flags *flags);
+
+/* A size as people write it: "10Gi", "10GiB", "500M", a number of bytes. INVALID_ARGUMENT unless
+ * there is one and it is not negative. */
+_must_check_ int tool_parse_size(const char *text, uint64_t *bytes, struct error *err);
 
 /* From --secrets or --keyring. Caller calls credentials_done(), also after a failure. */
 _must_check_ int tool_read_credentials(const struct tool_flags *flags,

@@ -122,7 +122,7 @@ int json_load_text(const char *text, size_t length, const char *what, json_t **o
 
 int json_load_whole(const struct text *text, const char *what, json_t **out, struct error *err)
 {
-    return parse(text_chars(text), text->length, what, out, err);
+    return parse(text_chars(text), text->length, 0, what, out, err);
 }
 
 int json_load_path(const char *path, size_t limit, json_t **out, struct error *err)

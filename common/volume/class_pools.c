@@ -204,3 +204,12 @@ void class_pools_find(const struct class_pools *pools, const struct cluster_usag
             pool_entry_done(&entry);
     }
 }
+
+int class_pools_refuse_none(const struct class_pools *pools, struct error *err)
+{
+    return error_set(err, STATUS_RESOURCE_EXHAUSTED,
+                     "topologyPools: auto: no replicated pool of cluster '%s' with application "
+                     "'rbd' has the metadata cephzone.class=%s; 'ceph osd pool application set "
+                     "POOL rbd cephzone.class %s' makes one take part",
+                     pools->cluster_id, pools->topology_class, pools->topology_class);
+}
