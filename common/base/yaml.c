@@ -442,7 +442,7 @@ int documents_load_path(const char *path, size_t limit, json_t **documents, stru
     _cleanup_text_ struct text content = TEXT_INIT(limit);
     json_t *value = NULL;
 
-    if (file_read(path, &content, err) < 0)
+    if (text_read_path(&content, path, err) < 0)
         return -1;
     const char *first = text_chars(&content) + strspn(text_chars(&content), " \t\r\n");
     if (*first != '{' && *first != '[' && *first != '\0')
