@@ -201,7 +201,7 @@ static void refuse_taken_over(struct survey *survey)
 {
     for (size_t i = 0; i < survey->entries->count; i++)
         if (place_is_taken_over(survey->placing->controller, &survey->entries->items[i]))
-            survey->candidates[i].refusal = "its place is being taken over by others";
+            survey->candidates[i].refusal = PLACE_TAKEN_OVER;
 }
 
 static int survey_all(struct survey *survey, struct call *call, struct error *err)

@@ -16,6 +16,7 @@ static const struct {
     {"capacity", command_capacity, "print how much room each StorageClass has in each place"},
     {"fsck", command_fsck, "compare journal, images, trash and PVs; report and repair leftovers"},
     {"place", command_place, "print which pool a volume would get, and why"},
+    {"topology", command_topology, "print places, pools, room and takeovers as a tree or picture"},
 };
 
 static void print_usage(FILE *file)

@@ -7,3 +7,4 @@ int command_call(int argc, char **argv);
 int command_capacity(int argc, char **argv);
 int command_fsck(int argc, char **argv);
 int command_place(int argc, char **argv);
+int command_topology(int argc, char **argv);

@@ -29,6 +29,7 @@ struct place_flags {
     const char *domain_labels;
     struct string_list rooms;
     struct string_list volumes;
+    const char *takeover;
     const char *driver;
     int64_t timeout_ms;
 };
@@ -40,6 +41,7 @@ struct place_run {
     uint64_t size_bytes;
     struct topology_levels levels;
     struct topology_requirement requirement;
+    struct tool_takeover takeover;
     struct storage_class_dump dump;
     const struct storage_class *class;
     struct pool_entries found; /* of a class that finds its pools, or its one pool */
@@ -223,6 +225,8 @@ static int look_at_pools(struct place_run *run, struct error *err)
         run->candidates[i] = (struct placement_candidate){.entry = &run->entries->items[i],
                                                           .room = {.remark = "room unknown"}};
         /* the only pool of a class is used without a look at its room */
+        if (wants_place && tool_find_takeover(&run->takeover, &run->entries->items[i]))
+            run->candidates[i].refusal = PLACE_TAKEN_OVER;
         if (run->is_live && wants_place && ask_room(run, i, err) < 0)
             return -1;
         if (take_given(run, i, err) < 0)
@@ -382,7 +386,8 @@ static int run_all(struct place_run *run)
     if (run->is_live &&
         clusters_open(&run->clusters, "place", &flags->tool, flags->timeout_ms, &err) < 0)
         return complain(TOOL_BLIND, &err);
-    if (choose_class(run, &err) < 0)
+    if (tool_read_takeover(flags->takeover, run->clusters.config, &run->takeover, &err) < 0 ||
+        choose_class(run, &err) < 0)
         return complain(TOOL_BLIND, &err);
     int code = answer(run, &outcome);
     if (code)
@@ -398,6 +403,7 @@ static int run_and_clean_up(const struct place_flags *flags, uint64_t size_bytes
     int code = run_all(&run);
 
     decision_done(&run.decision);
+    tool_takeover_done(&run.takeover);
     strmap_done(&run.segments);
     free(run.candidates);
     pool_entries_done(&run.found);
@@ -480,6 +486,7 @@ int command_place(int argc, char **argv)
         .volume_name = "pvc-1",
         .nodes = "",
         .domain_labels = "",
+        .takeover = "",
         .driver = "rbd.csi.ceph.com",
         .timeout_ms = 60000,
     };
@@ -500,6 +507,8 @@ int command_place(int argc, char **argv)
         {"room", FLAG_STRING_LIST, &values.rooms, "POOL=SIZE", "room of a pool, given by hand"},
         {"volumes", FLAG_STRING_LIST, &values.volumes, "POOL=N",
          "number of volumes in a pool, given by hand"},
+        {"takeover-file", FLAG_STRING, &values.takeover, "FILE",
+         "the driver's flag: the takeover map; else that of --config"},
         {"config", FLAG_STRING, &values.tool.config, "FILE",
          "the driver's config.json: asks the clusters for their room"},
         {"secrets", FLAG_STRING, &values.tool.secrets, "FILE", "JSON file with userID and userKey"},

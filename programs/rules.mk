@@ -4,7 +4,8 @@ CEPHCSI_OBJECTS := $(addprefix $(BUILD)/programs/, \
 	cephcsi.o driver.o driver_node.o liveness_handlers.o options.o)
 CEPHZONE_OBJECTS := $(addprefix $(BUILD)/programs/, \
 	cephzone.o clusters.o command_call.o command_capacity.o command_fsck.o \
-	command_place.o fsck_print.o place_terms.o tool.o)
+	command_place.o command_topology.o fsck_print.o place_terms.o tool.o topology_svg.o \
+	topology_tree.o)
 
 $(CEPHCSI_OBJECTS) $(CEPHZONE_OBJECTS): CPPFLAGS += \
 	-DCEPHZONE_VERSION='"$(VERSION)"' -DCEPHZONE_COMMIT='"$(COMMIT)"'

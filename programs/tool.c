@@ -125,6 +125,53 @@ int tool_read_credentials(const struct tool_flags *flags, struct credentials *cr
                              : read_keyring(flags->keyring, credentials, err);
 }
 
+static int read_takeover_file(const char *path, struct tool_takeover *takeover, struct error *err)
+{
+    json_auto_t *json = NULL;
+
+    if (json_load_path(path, JSON_TEXT_LIMIT, &json, err) < 0)
+        return -1;
+    if (takeover_map_decode(json, &takeover->own, err) < 0)
+        return error_wrap(err, "takeover map '%s'", path);
+    takeover->map = &takeover->own;
+    return 0;
+}
+
+int tool_read_takeover(const char *path, struct config_file *config, struct tool_takeover *takeover,
+                       struct error *err)
+{
+    const char *fault = NULL;
+
+    if (path[0])
+        return read_takeover_file(path, takeover, err);
+    if (!config)
+        return 0;
+    if (config_file_get(config, &takeover->config, err) < 0)
+        return -1;
+    takeover->map = config_takeover(takeover->config, &fault);
+    if (!takeover->map)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "takeover map: %s", fault);
+    return 0;
+}
+
+void tool_takeover_done(struct tool_takeover *takeover)
+{
+    takeover_map_done(&takeover->own);
+    if (takeover->config)
+        config_unref(takeover->config);
+    *takeover = (struct tool_takeover){0};
+}
+
+const struct takeover_entry *tool_find_takeover(const struct tool_takeover *takeover,
+                                                const struct pool_entry *entry)
+{
+    const struct takeover_entry *found = NULL;
+
+    for (size_t i = 0; takeover->map && i < entry->count && !found; i++)
+        found = takeover_find(takeover->map, entry->segments[i].level, entry->segments[i].value);
+    return found;
+}
+
 int tool_leave_ceph(struct ceph *ceph, int code)
 {
     if (!ceph_free(ceph)) {

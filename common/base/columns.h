@@ -19,7 +19,7 @@ struct columns {
 void columns_add(struct columns *columns, const char *text);
 /* Frees @text. */
 void columns_take(struct columns *columns, char *text);
-/* Two spaces between columns, nothing behind the last. */
+/* Two spaces between columns, none at the end of a line. */
 void columns_print(const struct columns *columns, struct text *out);
 void columns_done(struct columns *columns);
 #define _cleanup_columns_ _cleanup_(columns_done)

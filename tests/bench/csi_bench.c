@@ -264,10 +264,24 @@ struct phase {
     int (*work)(void *object, size_t index, size_t caller);
 };
 
+static int ask_capacity(void *object, size_t index, size_t caller)
+{
+    static const char *const zones[] = {"zone-a", "zone-b", "zone-c"};
+    struct bench *bench = object;
+
+    (void)caller;
+    json_auto_t *reply =
+        call(bench, "GetCapacity",
+             json_pack("{s:O, s:{s:{s:s}}}", "parameters", bench->parameters, "accessible_topology",
+                       "segments", "topology.rbd.csi.ceph.com/zone",
+                       zones[index % ARRAY_LENGTH(zones)]));
+    return reply ? 0 : -1;
+}
+
 static const struct phase PHASES[] = {
-    {"create", create_one},   {"snapshot", snapshot_one}, {"unsnapshot", drop_snapshot},
-    {"stage", stage_one},     {"publish", publish_one},   {"unpublish", unpublish_one},
-    {"unstage", unstage_one}, {"delete", delete_one},
+    {"capacity", ask_capacity},    {"create", create_one},   {"snapshot", snapshot_one},
+    {"unsnapshot", drop_snapshot}, {"stage", stage_one},     {"publish", publish_one},
+    {"unpublish", unpublish_one},  {"unstage", unstage_one}, {"delete", delete_one},
 };
 
 /* Whether the name is one of the list: "stage" is not in "unstage". */
