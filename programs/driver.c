@@ -7,6 +7,7 @@
 #include "common/base/memory.h"
 #include "common/base/metrics.h"
 #include "common/base/process_metrics.h"
+#include "common/linux/host.h"
 #include "common/rpc/server.h"
 #include "common/volume/config.h"
 #include "common/volume/identity.h"
@@ -16,6 +17,7 @@
 #include "controller/purge.h"
 #include "controller/service.h"
 #include "node/node.h"
+#include "node/volumes.h"
 
 /* More than the pools' own limits together, so that one slow pool leaves workers for others. */
 #define WORKERS 128
@@ -23,6 +25,12 @@
 #define TASK_THREADS 2
 #define TASKS_STOP_MS 5000
 #define PURGE_QUIET_MS 200
+/* For programs that take a key in no other way than from a file; as in Ceph-CSI's deployments. */
+#define KEY_DIR "/tmp/csi/keys"
+/* A little more than the 30 s after which Ceph forgets a client that died. */
+#define WATCHER_WAIT_MS 40000
+#define DEVICE_WAIT_MS 10000
+#define RECOVERY_MS 60000
 
 struct driver {
     struct metrics *metrics;
@@ -33,6 +41,8 @@ struct driver {
     struct purger *purger;
     struct controller controller;
     struct node node;
+    struct host *host;
+    struct node_volumes volumes;
     struct identity identity;
     struct rpc_server *server;
 };
@@ -69,8 +79,37 @@ static void read_standing_credentials(const char *path, struct credentials *cred
         log_info(NULL, "client.%s of '%s' serves calls without secrets", credentials->user, path);
 }
 
+static void init_volumes(struct driver *driver, const struct options *options,
+                         struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
+{
+    driver->host = make_host(options->kubelet_dir, KEY_DIR);
+    driver->volumes = (struct node_volumes){
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .operations = driver->operations,
+        .mappers = {driver->host, options->run_dir},
+        .io_checks = io_checks_new(driver->host),
+        .node_id = options->node_id,
+        .instance_id = options->instance_id,
+        .mapping_path = options->mapping_path,
+        .default_mounter = options->mounter,
+        .watcher_wait_ms = WATCHER_WAIT_MS,
+        .device_wait_ms = DEVICE_WAIT_MS,
+    };
+}
+
+static void recover_volumes(struct driver *driver)
+{
+    struct call call;
+
+    call_init(&call, 0, "recovery", deadline_in_ms(RECOVERY_MS));
+    node_recover(&driver->volumes, &call);
+    call_done(&call);
+}
+
 static void driver_init(struct driver *driver, const struct options *options,
-                        struct ceph *(*make_ceph)(const struct ceph_options *options))
+                        struct ceph *(*make_ceph)(const struct ceph_options *options),
+                        struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
 {
     driver->metrics = metrics_new();
     process_metrics_register(driver->metrics);
@@ -99,6 +138,7 @@ static void driver_init(struct driver *driver, const struct options *options,
     };
     read_standing_credentials(options->keyring, &driver->controller.standing);
     driver->node = (struct node){options->node_id};
+    init_volumes(driver, options, make_host);
     driver->identity = (struct identity){
         .driver_name = options->driver_name,
         .version = CEPHZONE_VERSION,
@@ -119,6 +159,8 @@ static bool driver_done(struct driver *driver)
     credentials_done(&driver->controller.standing);
     operations_free(driver->operations);
     config_file_free(driver->config);
+    io_checks_free(driver->volumes.io_checks);
+    host_free(driver->host);
     metrics_free(driver->metrics);
     return ceph_free(driver->ceph);
 }
@@ -140,11 +182,19 @@ static int serve(struct driver *driver, const struct options *options, struct er
         controller_snapshot_service(&driver->controller),
         controller_group_service(&driver->controller),
         node_service(&driver->node),
+        node_volume_service(&driver->volumes),
     };
     const bool is_controller = options->controller_server;
-    const bool enabled[] = {true,          true,          is_controller,
-                            is_controller, is_controller, options->node_server};
+    const bool enabled[] = {true,
+                            true,
+                            is_controller,
+                            is_controller,
+                            is_controller,
+                            options->node_server,
+                            options->node_server};
 
+    if (options->node_server)
+        recover_volumes(driver);
     if (rpc_server_new(&server_options, &driver->server, err) < 0)
         return -1;
     for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
@@ -154,13 +204,14 @@ static int serve(struct driver *driver, const struct options *options, struct er
 }
 
 int driver_run(const struct options *options, const sigset_t *signals,
-               struct ceph *(*make_ceph)(const struct ceph_options *options))
+               struct ceph *(*make_ceph)(const struct ceph_options *options),
+               struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
 {
     _cleanup_error_ struct error err = {0};
     struct driver driver = {0};
     int signal_number = 0;
 
-    driver_init(&driver, options, make_ceph);
+    driver_init(&driver, options, make_ceph, make_host);
     if (serve(&driver, options, &err) < 0) {
         log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);
         return 1;

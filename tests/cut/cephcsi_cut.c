@@ -154,7 +154,7 @@ int main(int argc, char **argv)
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     rpc_init();
-    code = driver_run(&options, &signals, make_ceph);
+    code = driver_run(&options, &signals, make_ceph, host_new);
     rpc_shutdown();
     return code;
 }
