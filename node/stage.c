@@ -207,6 +207,15 @@ static int find_mapping(struct stage *stage, struct error *err)
     return host->ops->device_facts(host, staged->mapped.device, &staged->device, err);
 }
 
+/* A mapping that was cut half-way has no device yet, but perhaps a process that has the image open
+ * and would be taken for another client. */
+static int clear_remains(const struct stage *stage, struct error *err)
+{
+    const struct unmap_request request = {.spec = staged_spec(&stage->staged), .options = ""};
+
+    return stage->staged.mapper->unmap(&stage->volumes->mappers, stage->call, &request, err);
+}
+
 static int map_new(struct stage *stage, const char *device, struct error *err)
 {
     struct staged *staged = &stage->staged;
@@ -214,6 +223,8 @@ static int map_new(struct stage *stage, const char *device, struct error *err)
     _cleanup_free_ char *options = NULL;
 
     if (mapper_options(strmap_get_or(context, "mapOptions", ""), staged->mapper, &options, err) < 0)
+        return -1;
+    if (clear_remains(stage, err) < 0)
         return -1;
     if (stage->checks_others &&
         node_image_claim(stage->volumes, stage->call, &stage->image, err) < 0)

@@ -104,8 +104,12 @@ int filesystem_grow(const struct filesystem *fs, struct host *host, struct call 
     const bool is_xfs = strcmp(fs->type, "xfs") == 0;
 
     call_stage(call, "growing the file system on '%s' for {age}", device);
-    return host->ops->run(host,
-                          &(struct subprocess){.argv = is_xfs ? xfs : ext,
-                                               .deadline = deadline_of(call, GROW_TIMEOUT_MS)},
-                          NULL, err);
+    const struct subprocess program = {.argv = is_xfs ? xfs : ext,
+                                       .deadline = deadline_of(call, GROW_TIMEOUT_MS)};
+    if (host->ops->run(host, &program, NULL, err) == 0)
+        return 0;
+    if (!is_xfs && strstr(err->message, "Permission denied"))
+        return error_hint(err, "growing a mounted ext4 needs the capability SYS_RESOURCE, which a "
+                               "privileged container has");
+    return -1;
 }

@@ -29,8 +29,10 @@ int mapper_host_prepare(const struct mapper_host *mapper, struct error *err)
 {
     const struct host_ops *ops = mapper->host->ops;
     _cleanup_free_ char *exports = xasprintf("%s/" FUSE_FOLDER, mapper->run_dir);
+    _cleanup_free_ char *sockets = xasprintf("%s/" SOCKET_FOLDER, mapper->run_dir);
 
-    if (ops->make_directory(mapper->host, mapper->run_dir, 0755, err) < 0)
+    if (ops->make_directory(mapper->host, mapper->run_dir, 0755, err) < 0 ||
+        ops->make_directory(mapper->host, sockets, 0700, err) < 0)
         return -1;
     return ops->make_directory(mapper->host, exports, 0700, err);
 }

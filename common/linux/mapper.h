@@ -37,7 +37,7 @@ struct map_request {
 struct unmap_request {
     struct image_spec spec;
     const char *options;
-    const char *device; /* as found */
+    const char *device; /* as found; NULL: only the remains of a map() that was cut */
 };
 
 struct mapped_image {

@@ -5,7 +5,7 @@
  *   RUN/fuse/POOL%2FIMAGE/ceph.conf   where the monitors are
  *                         export      the file; the daemon mounts itself over it
  *                         user        whose key the daemon has
- *                         qmp         the daemon's control socket
+ *   RUN/qmp/HASH                      the daemon's control socket, whose path may have 107 bytes
  *
  * An export is found by the loop device on its file, its daemon by the file's path among the
  * arguments of running processes. The key goes to the daemon through stdin, from where it reads it
@@ -59,12 +59,25 @@ static char *folder_name(const struct image_spec *spec)
     return text_take(&name);
 }
 
+/* Beside the exports' folder, under a hash (FNV-1a) of the export's name. */
+static char *socket_path(const char *folder)
+{
+    const char *name = strrchr(folder, '/') + 1;
+    size_t run_length = (size_t)(name - folder) - strlen("/" FUSE_FOLDER "/");
+    uint64_t hash = 14695981039346656037u;
+
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    return xasprintf("%.*s/" SOCKET_FOLDER "/%016llx", (int)run_length, folder,
+                     (unsigned long long)hash);
+}
+
 static void fill_paths(struct export_paths *paths)
 {
     paths->conf = xasprintf("%s/ceph.conf", paths->folder);
     paths->file = xasprintf("%s/export", paths->folder);
     paths->user = xasprintf("%s/user", paths->folder);
-    paths->socket = xasprintf("%s/qmp", paths->folder);
+    paths->socket = socket_path(paths->folder);
 }
 
 static int paths_init(const struct mapper_host *mapper, const struct image_spec *spec,
