@@ -25,8 +25,6 @@
 #define TASK_THREADS 2
 #define TASKS_STOP_MS 5000
 #define PURGE_QUIET_MS 200
-/* For programs that take a key in no other way than from a file; as in Ceph-CSI's deployments. */
-#define KEY_DIR "/tmp/csi/keys"
 /* A little more than the 30 s after which Ceph forgets a client that died. */
 #define WATCHER_WAIT_MS 40000
 #define DEVICE_WAIT_MS 10000
@@ -82,7 +80,9 @@ static void read_standing_credentials(const char *path, struct credentials *cred
 static void init_volumes(struct driver *driver, const struct options *options,
                          struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
 {
-    driver->host = make_host(options->kubelet_dir, KEY_DIR);
+    _cleanup_free_ char *key_dir = xasprintf("%s/" MAPPER_KEY_FOLDER, options->run_dir);
+
+    driver->host = make_host(options->kubelet_dir, key_dir);
     driver->volumes = (struct node_volumes){
         .ceph = driver->ceph,
         .config = driver->config,

@@ -18,29 +18,35 @@
 #define PORT_V1 "6789"
 #define PORT_V2 "3300"
 
-/* The kernel's attribute of one device; NULL if it has none. */
-static char *attribute(struct host *host, const char *id, const char *name)
+/* Whether an attribute of one device has this value; one that is not there has "". */
+static int attribute_is(struct host *host, const char *id, const char *name, const char *wanted,
+                        bool *is, struct error *err)
 {
-    _cleanup_error_ struct error ignored = {0};
     _cleanup_free_ char *path = xasprintf(DEVICES "/%s/%s", id, name);
-    char *value = NULL;
+    _cleanup_free_ char *value = NULL;
 
-    return host->ops->sysfs_read(host, path, &value, &ignored) < 0 ? NULL : value;
+    if (host->ops->sysfs_read(host, path, &value, err) < 0)
+        return -1;
+    *is = strcmp(value ? value : "", wanted) == 0;
+    return 0;
 }
 
-static bool attribute_is(struct host *host, const char *id, const char *name, const char *wanted)
+static int is_image(struct host *host, const char *id, const struct image_spec *spec, bool *is,
+                    struct error *err)
 {
-    _cleanup_free_ char *value = attribute(host, id, name);
+    const struct {
+        const char *name;
+        const char *value;
+    } attributes[] = {{"name", spec->image},
+                      {"pool", spec->pool},
+                      {"pool_ns", spec->rados_namespace},
+                      {"current_snap", "-"}};
 
-    return strcmp(value ? value : "", wanted) == 0;
-}
-
-static bool is_image(struct host *host, const char *id, const struct image_spec *spec)
-{
-    return attribute_is(host, id, "name", spec->image) &&
-           attribute_is(host, id, "pool", spec->pool) &&
-           attribute_is(host, id, "pool_ns", spec->rados_namespace) &&
-           attribute_is(host, id, "current_snap", "-");
+    *is = true;
+    for (size_t i = 0; i < ARRAY_LENGTH(attributes) && *is; i++)
+        if (attribute_is(host, id, attributes[i].name, attributes[i].value, is, err) < 0)
+            return -1;
+    return 0;
 }
 
 static int krbd_find(const struct mapper_host *mapper, struct call *call,
@@ -48,15 +54,16 @@ static int krbd_find(const struct mapper_host *mapper, struct call *call,
 {
     struct host *host = mapper->host;
     _cleanup_string_list_ struct string_list ids = {0};
+    bool is = false;
 
     (void)call;
     if (host->ops->sysfs_list(host, DEVICES, &ids, err) < 0)
         return -1;
-    for (size_t i = 0; i < ids.count; i++) {
-        if (!is_image(host, ids.items[i], spec))
-            continue;
-        mapped->device = xasprintf("/dev/rbd%s", ids.items[i]);
-        return 0;
+    for (size_t i = 0; i < ids.count && !is; i++) {
+        if (is_image(host, ids.items[i], spec, &is, err) < 0)
+            return -1;
+        if (is)
+            mapped->device = xasprintf("/dev/rbd%s", ids.items[i]);
     }
     return 0;
 }

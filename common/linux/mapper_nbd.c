@@ -15,6 +15,7 @@
 #define PROGRAM "rbd-nbd"
 #define DEFAULT_LOG_DIR "/var/log/ceph"
 #define MODPROBE_TIMEOUT_MS 10000
+#define REMOVE_TRIES 3 /* of a key file */
 #define LIST_LIMIT ((size_t)1024 * 1024)
 
 /* One line of "rbd-nbd list-mapped --format json"; the id is a number or, in older ones, a text. */
@@ -203,8 +204,12 @@ static int nbd_map(const struct mapper_host *mapper, struct call *call,
     if (host->ops->write_key(host, request->key, &key_file, err) < 0)
         return -1;
     int result = run_map(mapper, call, request, key_file, device, err);
-    if (host->ops->remove(host, key_file, &second) < 0)
-        log_warn(call, "a key file stays behind: %s", second.message);
+    for (int tries = 0; tries < REMOVE_TRIES; tries++) {
+        error_clear(&second);
+        if (host->ops->remove(host, key_file, &second) == 0)
+            return result;
+    }
+    log_warn(call, "a key file stays behind until the next start: %s", second.message);
     return result;
 }
 
@@ -233,10 +238,30 @@ static int nbd_unmap(const struct mapper_host *mapper, struct call *call,
     return 0;
 }
 
+/* Key files of maps that were cut. The folder is this driver's alone. */
+static int nbd_recover(const struct mapper_host *mapper, struct call *call, struct error *err)
+{
+    struct host *host = mapper->host;
+    _cleanup_free_ char *folder = xasprintf("%s/" MAPPER_KEY_FOLDER, mapper->run_dir);
+    _cleanup_string_list_ struct string_list names = {0};
+
+    (void)call;
+    if (host->ops->list(host, folder, &names, err) < 0)
+        return -1;
+    for (size_t i = 0; i < names.count; i++) {
+        _cleanup_free_ char *path = xasprintf("%s/%s", folder, names.items[i]);
+
+        if (host->ops->remove(host, path, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 const struct mapper MAPPER_NBD = {
     .name = "nbd",
     .is_usable = nbd_is_usable,
     .find = nbd_find,
     .map = nbd_map,
     .unmap = nbd_unmap,
+    .recover = nbd_recover,
 };

@@ -15,6 +15,7 @@ static void set(char *to, size_t size, const char *text)
     snprintf(to, size, "%s", text);
 }
 
+#define KEY_FILE "/run/cephzone/keys/key"
 #define SET(member, text) set((member), sizeof(member), (text))
 
 /* --- faults -------------------------------------------------------------------------------------
@@ -247,12 +248,13 @@ static int write_key(struct host *host, const struct secret *key, char **path, s
 
     if (fake_call_begin(fake, "write_key", err) < 0)
         return -1;
-    SET(fake_path_add(fake, "/keys/key", PATH_FILE)->content, secret_reveal(key));
+    SET(fake_path_add(fake, KEY_FILE, PATH_FILE)->content, secret_reveal(key));
     if (fake_call_end(fake, "write_key", 0, err) < 0) {
-        fake_path_remove(fake, "/keys/key"); /* a lost answer: the real one cleans up by itself */
+        if (!fake->crashed)
+            fake_path_remove(fake, KEY_FILE); /* after a failure the real one cleans up by itself */
         return -1;
     }
-    *path = xstrdup("/keys/key");
+    *path = xstrdup(KEY_FILE);
     return 0;
 }
 

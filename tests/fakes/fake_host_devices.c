@@ -67,6 +67,8 @@ struct fake_device *fake_device_find(struct fake_host *fake, const char *name)
 /* The kind of a device is its major number, its own number the minor one. */
 dev_t fake_device_number(const char *name)
 {
+    if (strcmp(name, "fuse") == 0)
+        return makedev(0, 40);
     const char *digits = name + strcspn(name, "0123456789");
     unsigned kind = strncmp(name, "/dev/rbd", 8) == 0   ? 252
                     : strncmp(name, "/dev/nbd", 8) == 0 ? 43
