@@ -156,7 +156,7 @@ static int read_is_zero(int fd, uint64_t offset, size_t length, bool *is_zero)
 
 static int edges_are_zero(int fd, bool *is_zero)
 {
-    struct device_facts facts;
+    struct device_facts facts = {0};
     int result = read_facts(fd, &facts);
 
     if (result < 0)

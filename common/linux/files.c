@@ -311,7 +311,8 @@ static int sysfs_read(struct host *host, const char *path, char **text, struct e
         return 0;
     if (result < 0)
         return error_set_errno(err, result, "read '%s'", path);
-    (*text)[strcspn(*text, "\n")] = '\0';
+    if (*text)
+        (*text)[strcspn(*text, "\n")] = '\0';
     return 0;
 }
 

@@ -179,6 +179,9 @@ static char *to_text(json_t *value)
     return text;
 }
 
+#define KEY_OBJECT                                                                                 \
+    "{\"qom-type\":\"secret\",\"id\":\"key\",\"file\":\"/dev/stdin\",\"format\":\"base64\"}"
+
 /* JSON, because commas and equal signs in names would split the daemon's other form. */
 static int start_daemon(const struct mapper_host *mapper, struct call *call,
                         const struct map_request *request, const struct export_paths *paths,
@@ -190,20 +193,9 @@ static int start_daemon(const struct mapper_host *mapper, struct call *call,
         "mountpoint", paths->file, "writable", !request->read_only, "allow-other", "off"));
     _cleanup_free_ char *chardev =
         xasprintf("socket,id=qmp,path=%s,server=on,wait=off", paths->socket);
-    const char *const argv[] = {DAEMON,
-                                "--daemonize",
-                                "--object",
-                                "{\"qom-type\":\"secret\",\"id\":\"key\",\"file\":\"/dev/stdin\","
-                                "\"format\":\"base64\"}",
-                                "--blockdev",
-                                image,
-                                "--chardev",
-                                chardev,
-                                "--monitor",
-                                "chardev=qmp",
-                                "--export",
-                                export,
-                                NULL};
+    const char *const argv[] = {DAEMON,     "--daemonize", "--object", KEY_OBJECT,  "--blockdev",
+                                image,      "--chardev",   chardev,    "--monitor", "chardev=qmp",
+                                "--export", export,        NULL};
     const struct subprocess program = {
         .argv = argv,
         .input = secret_reveal(request->key),

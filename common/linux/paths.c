@@ -15,6 +15,14 @@
 #include "common/base/text.h"
 #include "common/linux/host_internal.h"
 
+/* The caller's own is closed when it leaves. */
+static int dup_cloexec(int fd)
+{
+    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+    return copy < 0 ? -errno : copy;
+}
+
 /* One part after the other, each opened without following it. */
 static int walk(int root, const char *path, int flags)
 {
@@ -36,9 +44,7 @@ static int walk(int root, const char *path, int flags)
         close(folder);
         folder = fd;
     }
-    int fd = folder;
-    folder = -1;
-    return fd;
+    return dup_cloexec(folder);
 }
 
 static int open_beneath(int root, const char *path, int flags)

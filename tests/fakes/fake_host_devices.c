@@ -59,7 +59,7 @@ void fake_host_fill_image(struct fake_host *fake, const char *spec, const char *
 struct fake_device *fake_device_find(struct fake_host *fake, const char *name)
 {
     for (size_t i = 0; i < FAKE_ITEMS_MAX; i++)
-        if (fake->devices[i].name[0] && strcmp(fake->devices[i].name, name) == 0)
+        if (name && fake->devices[i].name[0] && strcmp(fake->devices[i].name, name) == 0)
             return &fake->devices[i];
     return NULL;
 }
@@ -498,6 +498,7 @@ static int run_filesystem(struct fake_host *fake, const char *const *argv, struc
 
     for (size_t i = 0; argv[i]; i++)
         last = argv[i];
+    assert(last);
     const struct fake_mount *mount = fake_mount_top(fake, last);
     const struct fake_device *device = fake_device_find(fake, mount ? mount->source : last);
     if (!device)
@@ -515,6 +516,7 @@ static int run_filesystem(struct fake_host *fake, const char *const *argv, struc
 static int run_one(struct fake_host *fake, const char *const *argv,
                    struct subprocess_result *result, struct error *err)
 {
+    assert(argv[0]);
     if (strcmp(argv[0], "modprobe") == 0)
         return string_list_has(&fake->lacking, argv[1])
                    ? error_set(err, STATUS_INTERNAL, "modprobe: module %s not found", argv[1])

@@ -258,8 +258,10 @@ static int prepare(void **state)
 
 static int finish(void **state)
 {
+    _cleanup_free_ char *file = xasprintf("%s/cut", node.driver.folder);
+
     (void)state;
-    unlink(getenv("CUT_FILE"));
+    unlink(file);
     harness_assert_pool_empties("common");
     node_fixture_done(&node);
     rpc_shutdown();
