@@ -254,12 +254,13 @@ static void mark(struct placement_index *index, uint32_t domain, uint32_t number
     index->served[index->served_count++] = domain;
 }
 
-/* Marks the domains of the term's plain segments; returns how many levels have one. */
+/* Marks the domains of the term's plain segments; returns how many levels have one. From the end:
+ * there they usually are, behind the membership keys, and the rest need not be looked at. */
 static size_t mark_plain(struct placement_index *index, const struct strmap *term, uint32_t number)
 {
     size_t levels = 0;
 
-    for (size_t i = 0; i < term->count && levels < index->level_count; i++) {
+    for (size_t i = term->count; i-- > 0 && levels < index->level_count;) {
         size_t level = find_level(index, label_tail(term->entries[i].key));
 
         if (level == SIZE_MAX || index->level_seen_in[level] == number)

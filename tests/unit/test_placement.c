@@ -58,6 +58,8 @@ static const struct rule RULES[] = {
      "E", PLACEMENT_FIRST, false},
     {"keys count by their tail, whoever's they are", "a:zone=a", NULL, "other.io/zone=a", "a", "C",
      PLACEMENT_FIRST, false},
+    {"of two keys with one tail the last counts", "a:zone=a;b:zone=b", NULL,
+     "one.io/zone=a,two.io/zone=b", "b", "NC", PLACEMENT_FIRST, false},
     {"a pool for everywhere serves any term", "a:", NULL, "zone=x", "a", "C", PLACEMENT_FIRST,
      false},
     {"a pool for everywhere serves an empty term", "a:zone=a;b:", NULL, "", "b", "NC",
