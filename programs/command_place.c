@@ -96,7 +96,7 @@ static int choose_class(struct place_run *run, struct error *err)
 
     if (storage_class_dump_load(flags->classes, flags->driver, &run->dump, err) < 0)
         return -1;
-    if (run->dump.count == 0)
+    if (run->dump.count == 0 || !run->dump.items)
         return error_set(err, STATUS_NOT_FOUND, "no class in '%s' has the provisioner '%s'",
                          flags->classes, flags->driver);
     for (size_t i = 0; i < run->dump.count; i++) {
