@@ -32,6 +32,9 @@ enum binding_reason {
 /* The text of one reason, as Kubernetes writes it. */
 const char *binding_reason_text(enum binding_reason reason);
 
+/* What it says of a pod with a claim that should be bound already. */
+#define BINDING_UNBOUND_IMMEDIATE "pod has unbound immediate PersistentVolumeClaims"
+
 enum binding_verdict {
     BINDING_FITS,
     BINDING_SKIPPED,  /* no claims: nothing to check */

@@ -190,7 +190,7 @@ void binding_prepare(const struct cluster_objects *cluster, const struct binding
         if (classify(cluster, options, claims, &claims->items[i]) < 0)
             return;
     if (claims->bound_count + claims->delayed_count < claims->count) {
-        end(claims, BINDING_REJECTED, "pod has unbound immediate PersistentVolumeClaims");
+        end(claims, BINDING_REJECTED, "%s", BINDING_UNBOUND_IMMEDIATE);
         return;
     }
     sort_delayed(options, claims);
