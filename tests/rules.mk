@@ -183,3 +183,12 @@ bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd o
 .PHONY: bench-topology
 bench-topology: $(PROGRAMS) $(BENCH_PROGRAMS) ## pool selection, and GetCapacity with many callers
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run-topology
+
+BINDING_BENCH := $(BUILD)/tests/bench/binding-bench
+$(BINDING_BENCH): $(BUILD)/tests/bench/binding_bench.o $(BUILD)/tests/fakes/cluster_script.o \
+		$(LIBRARY)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
+
+.PHONY: bench-binding
+bench-binding: $(BINDING_BENCH) ## volume binding in a cluster of 5,000 nodes and 50,000 volumes
+	@$(BINDING_BENCH)

@@ -570,23 +570,31 @@ static int check_limits(const json_t *root, struct error *err)
     return 0;
 }
 
+/* What the API server takes for names of these kinds; they end up in commands for people. */
+static bool is_name(const char *text)
+{
+    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.-");
+
+    return text[length] == '\0' && length > 0 && length <= KUBE_NAME_MAX && text[0] != '-';
+}
+
 static int check_meta(enum kube_kind kind, struct kube_meta *meta, struct error *err)
 {
     if (!meta->name || meta->name[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "metadata.name is missing");
-    if (strlen(meta->name) > KUBE_NAME_MAX)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "metadata.name: longer than %d bytes",
+    if (!is_name(meta->name))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "metadata.name: no name of lower-case letters, digits, '-' and '.' of at "
+                         "most %d bytes",
                          KUBE_NAME_MAX);
-    if (strchr(meta->name, '/'))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "metadata.name: contains '/'");
     if (!kube_kind_is_namespaced(kind))
         return 0;
     if (!meta->ns || meta->ns[0] == '\0') {
         free(meta->ns);
         meta->ns = xstrdup("default");
     }
-    if (strlen(meta->ns) > KUBE_NAME_MAX || strchr(meta->ns, '/'))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "metadata.namespace: malformed");
+    if (!is_name(meta->ns))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "metadata.namespace: no name");
     return 0;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "common/base/text.h"
+#include "common/topology/labels.h"
 
 /* In Kubernetes' order: a label's own key and the key that replaces it. */
 static const struct {
@@ -194,6 +194,15 @@ static bool has_key(const json_t *expressions, const char *key)
     return false;
 }
 
+/* Zones become values of a selector, which are label values. */
+static int check_zones(const struct string_list *zones, struct error *err)
+{
+    for (size_t i = 0; i < zones->count; i++)
+        if (label_value_check(zones->items[i], err) < 0)
+            return -1;
+    return 0;
+}
+
 /* What the labels mean. With both an old and a new label of one kind and @new_keys, the old one
  * counts: it comes first. */
 static int label_expressions(const struct kube_pv *pv, bool new_keys, json_t *expressions,
@@ -206,7 +215,7 @@ static int label_expressions(const struct kube_pv *pv, bool new_keys, json_t *ex
 
         if (!value || has_key(expressions, key))
             continue;
-        if (zone_set_parse(value, &zones, err) < 0)
+        if (zone_set_parse(value, &zones, err) < 0 || check_zones(&zones, err) < 0)
             return error_wrap(err, "label '%s' is '%.80s'", ZONE_KEYS[i].key, value);
         json_array_append_new(expressions, expression_json(key, &zones));
     }
