@@ -146,8 +146,7 @@ void actors_place_pod(struct actors *actors, struct kube_pod *pod, const char *n
 
 void actors_relabelled(struct actors *actors, struct kube_node *node)
 {
-    free(node->label_hashes);
-    node->label_hashes = label_hashes(&node->meta.labels);
+    cluster_relabel_node(actors->cluster, node);
     tell(actors, KUBE_NODE, node, false);
 }
 

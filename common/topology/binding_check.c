@@ -61,15 +61,12 @@ static bool has_labels(const struct kube_pvc *claim, const struct kube_pv *pv)
 static bool serves(const struct node_check *check, const struct pv_group *group,
                    const struct kube_pvc *claim)
 {
-    const struct kube_pv *any = group->pvs.items[0];
-
     if (check->options->attributes_class
-            ? !kube_same(any->attributes_class, claim->attributes_class)
-            : !kube_same(any->attributes_class, ""))
+            ? !kube_same(group->attributes_class, claim->attributes_class)
+            : group->attributes_class[0] != '\0')
         return false;
-    return kube_volume_mode_is_block(any->volume_mode) ==
-               kube_volume_mode_is_block(claim->volume_mode) &&
-           (any->access_modes & claim->access_modes) == claim->access_modes;
+    return group->is_block == kube_volume_mode_is_block(claim->volume_mode) &&
+           (group->access_modes & claim->access_modes) == claim->access_modes;
 }
 
 /* Where the volumes begin that are large enough. */
@@ -99,7 +96,8 @@ static const struct kube_pv *best_in_group(const struct node_check *check,
         return best;
     size_t at = first_large_enough(group, &claim->request);
     if (at == group->pvs.count || (best && cluster_compare_pvs(group->pvs.items[at], best) >= 0) ||
-        !binding_fits_affinity(group->pvs.items[at], &check->node->meta.labels))
+        (!group->is_exact &&
+         !binding_fits_affinity(group->pvs.items[at], &check->node->meta.labels)))
         return best;
     for (; at < group->pvs.count; at++) {
         const struct kube_pv *pv = group->pvs.items[at];
@@ -139,7 +137,7 @@ static const struct kube_pv *find_volume(const struct node_check *check,
     const struct label_index *groups = &item->index->by_affinity;
     const struct kube_pv *best = best_in_bucket(check, &groups->always, item->claim, NULL);
     for (size_t i = 0; i < node->meta.labels.count; i++)
-        best = best_in_bucket(check, label_index_find(groups, node->label_hashes[i]), item->claim,
+        best = best_in_bucket(check, label_index_find(groups, node->label_pairs[i]), item->claim,
                               best);
     return best;
 }

@@ -73,6 +73,9 @@ static bool has_room(const struct kube_capacity *capacity, const struct strmap *
 
     if (!binding_capacity_limit(capacity, &limit) || limit < request)
         return false;
+    /* found by the one label that it asks for */
+    if (label_index_is_exact(all))
+        return true;
     for (size_t i = 0; i < all->count; i++)
         if (!selector_requirement_match(&all->items[i], labels))
             return false;
@@ -101,7 +104,7 @@ const struct kube_capacity *binding_find_capacity(const struct class_index *inde
         return NULL;
     const struct kube_capacity *best = best_in(&index->by_topology.always, node, request, NULL);
     for (size_t i = 0; i < node->meta.labels.count; i++)
-        best = best_in(label_index_find(&index->by_topology, node->label_hashes[i]), node, request,
+        best = best_in(label_index_find(&index->by_topology, node->label_pairs[i]), node, request,
                        best);
     return best;
 }

@@ -116,31 +116,32 @@ static char *group_key(const struct kube_pv *pv)
     return text_take(&text);
 }
 
-static void index_group(struct class_index *class, struct pv_group *group, const struct kube_pv *pv)
+static void index_group(struct cluster_objects *cluster, struct class_index *class,
+                        struct pv_group *group, const struct kube_pv *pv)
 {
+    static const struct selector_requirements ANY;
+    const struct selector_requirements **terms = xcalloc(pv->required.count + 1, sizeof(*terms));
     size_t count = 0;
 
-    if (!pv->has_required) {
-        static const struct selector_requirements ANY;
-        const struct selector_requirements *any = &ANY;
-
-        label_index_add(&class->by_affinity, &any, 1, group);
-        return;
-    }
-    const struct selector_requirements **terms = xcalloc(pv->required.count + 1, sizeof(*terms));
-    for (size_t i = 0; i < pv->required.count; i++) {
+    group->is_exact = true;
+    if (!pv->has_required)
+        terms[count++] = &ANY;
+    for (size_t i = 0; pv->has_required && i < pv->required.count; i++) {
         const struct node_selector_term *term = &pv->required.terms[i];
 
         /* what matches nothing needs no place */
-        if (!term->fault && term->expressions.count + term->fields.count > 0)
-            terms[count++] = &term->expressions;
+        if (term->fault || term->expressions.count + term->fields.count == 0)
+            continue;
+        terms[count++] = &term->expressions;
+        group->is_exact = group->is_exact && label_index_is_exact(&term->expressions);
     }
     if (count > 0)
-        label_index_add(&class->by_affinity, terms, count, group);
+        label_index_add(&class->by_affinity, &cluster->pairs, terms, count, group);
     free(terms);
 }
 
-static struct pv_group *group_of(struct class_index *class, const struct kube_pv *pv)
+static struct pv_group *group_of(struct cluster_objects *cluster, struct class_index *class,
+                                 const struct kube_pv *pv)
 {
     _cleanup_free_ char *key = group_key(pv);
     struct pv_group *group = name_table_get(&class->group_names, NULL, key);
@@ -149,9 +150,12 @@ static struct pv_group *group_of(struct class_index *class, const struct kube_pv
         return group;
     group = xcalloc(1, sizeof(*group));
     group->key = TAKE(key);
+    group->attributes_class = xstrdup(pv->attributes_class ? pv->attributes_class : "");
+    group->access_modes = pv->access_modes;
+    group->is_block = kube_volume_mode_is_block(pv->volume_mode);
     name_table_set(&class->group_names, NULL, group->key, group);
     pointer_list_add(&class->groups, group);
-    index_group(class, group, pv);
+    index_group(cluster, class, group, pv);
     return group;
 }
 
@@ -172,7 +176,7 @@ void cluster_attach_pv(struct cluster_objects *cluster, struct kube_pv *pv)
         add_sorted(cluster, &entry->pvs, pv, cluster_compare_pvs);
         cluster_touch_claim(cluster, entry->ns, entry->name);
     } else if (is_free(pv)) {
-        struct pv_group *group = group_of(class_entry(cluster, kube_pv_class(pv)), pv);
+        struct pv_group *group = group_of(cluster, class_entry(cluster, kube_pv_class(pv)), pv);
 
         add_sorted(cluster, &group->pvs, pv, cluster_compare_pvs);
         pv->group = group;
@@ -207,7 +211,7 @@ static void attach_capacity(struct cluster_objects *cluster, struct kube_capacit
 
     add_sorted(cluster, &class->capacities, capacity, cluster_compare_objects);
     if (capacity->topology.is_set && !capacity->topology.fault)
-        label_index_add(&class->by_topology, &term, 1, capacity);
+        label_index_add(&class->by_topology, &cluster->pairs, &term, 1, capacity);
 }
 
 static void detach_capacity(struct cluster_objects *cluster, struct kube_capacity *capacity)
@@ -275,6 +279,12 @@ static void detach_attachment(struct cluster_objects *cluster, struct kube_attac
     forget_count(node);
 }
 
+void cluster_relabel_node(struct cluster_objects *cluster, struct kube_node *node)
+{
+    free(node->label_pairs);
+    node->label_pairs = label_pairs_of(&cluster->pairs, &node->meta.labels);
+}
+
 void cluster_touch_claim(struct cluster_objects *cluster, const char *ns, const char *name)
 {
     const struct claim_index *claim = cluster_claim_index(cluster, ns, name);
@@ -301,12 +311,10 @@ static void touch_all(struct cluster_objects *cluster)
 void cluster_index_add(struct cluster_objects *cluster, enum kube_kind kind, void *object)
 {
     const struct kube_meta *meta = object;
-    struct kube_node *node = object;
 
     switch (kind) {
     case KUBE_NODE:
-        free(node->label_hashes);
-        node->label_hashes = label_hashes(&node->meta.labels);
+        cluster_relabel_node(cluster, object);
         break;
     case KUBE_PV:
         cluster_attach_pv(cluster, object);
@@ -390,6 +398,7 @@ static void free_class(struct class_index *class)
 
         pointer_list_done(&group->pvs);
         free(group->key);
+        free(group->attributes_class);
         free(group);
     }
     pointer_list_done(&class->groups);
@@ -430,6 +439,7 @@ void cluster_index_done(struct cluster_objects *cluster)
     pointer_list_done(&cluster->classes);
     pointer_list_done(&cluster->claims);
     pointer_list_done(&cluster->nodes);
+    label_pairs_done(&cluster->pairs);
     name_table_done(&cluster->class_names);
     name_table_done(&cluster->claim_names);
     name_table_done(&cluster->node_names);

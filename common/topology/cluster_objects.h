@@ -29,6 +29,10 @@ struct object_list {
 struct pv_group {
     char *key;
     struct pointer_list pvs; /* struct kube_pv; smallest first, then by name */
+    char *attributes_class;  /* "" if none */
+    unsigned access_modes;
+    bool is_block;
+    bool is_exact; /* whoever is found by a label, or by none, fits the affinity */
 };
 
 /* All that is known of one class name, whether or not there is such a class. */
@@ -66,6 +70,7 @@ struct cluster_objects {
     struct object_list lists[KUBE_KINDS];
     enum assume_rules rules;
     bool is_settled;
+    struct label_pairs pairs;
     struct name_table class_names;
     struct pointer_list classes; /* struct class_index */
     struct name_table claim_names;
@@ -105,6 +110,8 @@ void cluster_detach_pv(struct cluster_objects *cluster, struct kube_pv *pv);
 void cluster_attach_pv(struct cluster_objects *cluster, struct kube_pv *pv);
 void cluster_detach_pod(struct cluster_objects *cluster, struct kube_pod *pod);
 void cluster_attach_pod(struct cluster_objects *cluster, struct kube_pod *pod);
+/* The node's labels were changed in place. */
+void cluster_relabel_node(struct cluster_objects *cluster, struct kube_node *node);
 /* The volumes in use on the nodes where pods use the claim are counted anew. */
 void cluster_touch_claim(struct cluster_objects *cluster, const char *ns, const char *name);
 

@@ -477,7 +477,7 @@ static int finish_pod(const json_t *root, void *object, struct error *err)
 
 static void done_node(void *object)
 {
-    free(((struct kube_node *)object)->label_hashes);
+    free(((struct kube_node *)object)->label_pairs);
 }
 
 static void done_pv(void *object)

@@ -60,7 +60,7 @@ struct kube_node {
     size_t taint_count;
     struct kube_condition *conditions;
     size_t condition_count;
-    uint64_t *label_hashes; /* made by whoever indexes the node; see label_index.h */
+    uint32_t *label_pairs; /* made by whoever indexes the node; see label_index.h */
 };
 
 /* One bit each, so that "all of the claim's in the volume's" is one operation. */

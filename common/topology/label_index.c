@@ -4,40 +4,75 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "common/topology/name_table.h"
 
-/* 0 marks a free bucket. */
-static uint64_t pair_hash(const char *key, const char *value)
+struct label_pair_entry {
+    char *key;
+    char *value;
+    uint32_t number;
+};
+
+uint32_t label_pair(struct label_pairs *pairs, const char *key, const char *value)
 {
-    uint64_t hash = name_hash(key, value);
+    struct label_pair_entry *entry = name_table_get(&pairs->names, key, value);
 
-    return hash ? hash : 1;
+    if (entry)
+        return entry->number;
+    entry = xcalloc(1, sizeof(*entry));
+    *entry =
+        (struct label_pair_entry){xstrdup(key), xstrdup(value), (uint32_t)pairs->entries.count + 1};
+    name_table_set(&pairs->names, entry->key, entry->value, entry);
+    pointer_list_add(&pairs->entries, entry);
+    return entry->number;
 }
 
-uint64_t *label_hashes(const struct strmap *labels)
+void label_pairs_done(struct label_pairs *pairs)
 {
-    uint64_t *hashes = xcalloc(labels->count + 1, sizeof(*hashes));
+    for (size_t i = 0; i < pairs->entries.count; i++) {
+        struct label_pair_entry *entry = pairs->entries.items[i];
+
+        free(entry->key);
+        free(entry->value);
+        free(entry);
+    }
+    pointer_list_done(&pairs->entries);
+    name_table_done(&pairs->names);
+}
+
+uint32_t *label_pairs_of(struct label_pairs *pairs, const struct strmap *labels)
+{
+    uint32_t *numbers = xcalloc(labels->count + 1, sizeof(*numbers));
 
     for (size_t i = 0; i < labels->count; i++)
-        hashes[i] = pair_hash(labels->entries[i].key, labels->entries[i].value);
-    return hashes;
+        numbers[i] = label_pair(pairs, labels->entries[i].key, labels->entries[i].value);
+    return numbers;
 }
 
-static struct label_bucket *locate(const struct label_index *index, uint64_t hash)
+bool label_index_is_exact(const struct selector_requirements *term)
 {
-    size_t at = hash & (index->capacity - 1);
+    return term->count == 1 && term->items[0].op == SELECTOR_IN;
+}
 
-    while (index->buckets[at].hash != 0 && index->buckets[at].hash != hash)
+/* Spreads numbers that follow each other. */
+static size_t start_of(const struct label_index *index, uint32_t pair)
+{
+    return (pair * UINT32_C(2654435769) >> 7) & (index->capacity - 1);
+}
+
+static struct label_bucket *locate(const struct label_index *index, uint32_t pair)
+{
+    size_t at = start_of(index, pair);
+
+    while (index->buckets[at].pair != 0 && index->buckets[at].pair != pair)
         at = (at + 1) & (index->capacity - 1);
     return &index->buckets[at];
 }
 
-const struct label_bucket *label_index_find(const struct label_index *index, uint64_t hash)
+const struct label_bucket *label_index_find(const struct label_index *index, uint32_t pair)
 {
     if (index->used == 0)
         return NULL;
-    const struct label_bucket *bucket = locate(index, hash);
-    return bucket->hash ? bucket : NULL;
+    const struct label_bucket *bucket = locate(index, pair);
+    return bucket->pair ? bucket : NULL;
 }
 
 static void grow(struct label_index *index)
@@ -50,8 +85,8 @@ static void grow(struct label_index *index)
         larger.capacity *= 2;
     larger.buckets = xcalloc(larger.capacity, sizeof(*larger.buckets));
     for (size_t i = 0; i < index->capacity; i++)
-        if (index->buckets[i].hash != 0)
-            *locate(&larger, index->buckets[i].hash) = index->buckets[i];
+        if (index->buckets[i].pair != 0)
+            *locate(&larger, index->buckets[i].pair) = index->buckets[i];
     free(index->buckets);
     *index = larger;
 }
@@ -85,13 +120,14 @@ static void bucket_remove(struct label_bucket *bucket, const void *item)
 }
 
 /* How many candidates a node gets from this In, at worst. */
-static size_t crowd(const struct label_index *index, const struct selector_requirement *in)
+static size_t crowd(const struct label_index *index, struct label_pairs *pairs,
+                    const struct selector_requirement *in)
 {
     size_t most = 0;
 
     for (size_t i = 0; i < in->values.count; i++) {
         const struct label_bucket *bucket =
-            label_index_find(index, pair_hash(in->key, in->values.items[i]));
+            label_index_find(index, label_pair(pairs, in->key, in->values.items[i]));
 
         if (bucket && bucket->count > most)
             most = bucket->count;
@@ -100,6 +136,7 @@ static size_t crowd(const struct label_index *index, const struct selector_requi
 }
 
 static const struct selector_requirement *choose(const struct label_index *index,
+                                                 struct label_pairs *pairs,
                                                  const struct selector_requirements *term)
 {
     const struct selector_requirement *best = NULL;
@@ -110,7 +147,7 @@ static const struct selector_requirement *choose(const struct label_index *index
 
         if (requirement->op != SELECTOR_IN)
             continue;
-        size_t here = crowd(index, requirement);
+        size_t here = crowd(index, pairs, requirement);
         if (here < least) {
             least = here;
             best = requirement;
@@ -119,23 +156,24 @@ static const struct selector_requirement *choose(const struct label_index *index
     return best;
 }
 
-void label_index_add(struct label_index *index, const struct selector_requirements *const *terms,
-                     size_t term_count, void *item)
+void label_index_add(struct label_index *index, struct label_pairs *pairs,
+                     const struct selector_requirements *const *terms, size_t term_count,
+                     void *item)
 {
     for (size_t i = 0; i < term_count; i++)
-        if (!choose(index, terms[i])) {
+        if (!choose(index, pairs, terms[i])) {
             bucket_add(&index->always, item);
             return;
         }
     for (size_t i = 0; i < term_count; i++) {
-        const struct selector_requirement *in = choose(index, terms[i]);
+        const struct selector_requirement *in = choose(index, pairs, terms[i]);
 
         for (size_t j = 0; j < in->values.count; j++) {
             grow(index);
-            uint64_t hash = pair_hash(in->key, in->values.items[j]);
-            struct label_bucket *bucket = locate(index, hash);
-            if (bucket->hash == 0) {
-                bucket->hash = hash;
+            uint32_t pair = label_pair(pairs, in->key, in->values.items[j]);
+            struct label_bucket *bucket = locate(index, pair);
+            if (bucket->pair == 0) {
+                bucket->pair = pair;
                 index->used++;
             }
             bucket_add(bucket, item);
@@ -147,7 +185,7 @@ void label_index_remove(struct label_index *index, const void *item)
 {
     bucket_remove(&index->always, item);
     for (size_t i = 0; i < index->capacity; i++)
-        if (index->buckets[i].hash != 0)
+        if (index->buckets[i].pair != 0)
             bucket_remove(&index->buckets[i], item);
 }
 

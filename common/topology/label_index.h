@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/topology/name_table.h"
+#include "common/topology/pointer_list.h"
 #include "common/topology/selector.h"
 
 /*
@@ -15,13 +17,23 @@
  * up under the host. Cost of a lookup: one probe per label of the node.
  */
 struct label_bucket {
-    uint64_t hash; /* of key and value; two pairs with one hash share a bucket, which is harmless */
+    uint32_t pair; /* 0: free */
     void **items;
     size_t count;
 };
 
+/* Numbers for all pairs of key and value that occur, from 1 on: two pairs have one number only if
+ * they are the same. */
+struct label_pairs {
+    struct name_table names;
+    struct pointer_list entries;
+};
+
+uint32_t label_pair(struct label_pairs *pairs, const char *key, const char *value);
+void label_pairs_done(struct label_pairs *pairs);
+
 struct label_index {
-    struct label_bucket *buckets; /* open addressing; items NULL and hash 0: free */
+    struct label_bucket *buckets; /* open addressing */
     size_t capacity;
     size_t used;
     struct label_bucket always;
@@ -29,12 +41,15 @@ struct label_index {
 
 /* ORed conditions; of each, all requirements are ANDed. A condition without an In makes the item a
  * candidate for every node. */
-void label_index_add(struct label_index *index, const struct selector_requirements *const *terms,
-                     size_t term_count, void *item);
+void label_index_add(struct label_index *index, struct label_pairs *pairs,
+                     const struct selector_requirements *const *terms, size_t term_count,
+                     void *item);
+/* Whether the condition is nothing but one In: then whatever is found under a pair matches. */
+bool label_index_is_exact(const struct selector_requirements *term);
 void label_index_remove(struct label_index *index, const void *item);
 void label_index_done(struct label_index *index);
 
-/* The hashes of a node's labels. Caller frees. */
-uint64_t *label_hashes(const struct strmap *labels);
+/* The pairs of a node's labels. Caller frees. */
+uint32_t *label_pairs_of(struct label_pairs *pairs, const struct strmap *labels);
 /* The bucket of one pair; NULL if there is none. */
-const struct label_bucket *label_index_find(const struct label_index *index, uint64_t hash);
+const struct label_bucket *label_index_find(const struct label_index *index, uint32_t pair);
