@@ -61,9 +61,12 @@ static bool has_labels(const struct kube_pvc *claim, const struct kube_pv *pv)
 static bool serves(const struct node_check *check, const struct pv_group *group,
                    const struct kube_pvc *claim)
 {
-    if (check->options->attributes_class
-            ? !kube_same(group->attributes_class, claim->attributes_class)
-            : group->attributes_class[0] != '\0')
+    bool asks_attributes = claim->attributes_class && claim->attributes_class[0] != '\0';
+
+    if (group->has_attributes_class != (asks_attributes && check->options->attributes_class))
+        return false;
+    if (group->has_attributes_class &&
+        strcmp(group->attributes_class, claim->attributes_class) != 0)
         return false;
     return group->is_block == kube_volume_mode_is_block(claim->volume_mode) &&
            (group->access_modes & claim->access_modes) == claim->access_modes;
@@ -75,6 +78,8 @@ static size_t first_large_enough(const struct pv_group *group, const struct quan
     size_t low = 0;
     size_t high = group->pvs.count;
 
+    if (quantity_compare(&group->smallest, request) >= 0)
+        return 0;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const struct kube_pv *pv = group->pvs.items[middle];
@@ -92,7 +97,8 @@ static const struct kube_pv *best_in_group(const struct node_check *check,
                                            const struct pv_group *group,
                                            const struct kube_pvc *claim, const struct kube_pv *best)
 {
-    if (group->pvs.count == 0 || !serves(check, group, claim))
+    if (group->pvs.count == 0 || quantity_compare(&group->largest, &claim->request) < 0 ||
+        !serves(check, group, claim))
         return best;
     size_t at = first_large_enough(group, &claim->request);
     if (at == group->pvs.count || (best && cluster_compare_pvs(group->pvs.items[at], best) >= 0) ||
@@ -116,7 +122,7 @@ static const struct kube_pv *best_in_bucket(const struct node_check *check,
                                             const struct kube_pv *best)
 {
     for (size_t i = 0; bucket && i < bucket->count; i++)
-        best = best_in_group(check, bucket->items[i], claim, best);
+        best = best_in_group(check, label_bucket_item(bucket, i), claim, best);
     return best;
 }
 

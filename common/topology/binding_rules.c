@@ -88,7 +88,7 @@ static const struct kube_capacity *best_in(const struct label_bucket *bucket,
                                            const struct kube_capacity *best)
 {
     for (size_t i = 0; bucket && i < bucket->count; i++) {
-        const struct kube_capacity *capacity = bucket->items[i];
+        const struct kube_capacity *capacity = label_bucket_item(bucket, i);
 
         if ((!best || cluster_compare_objects(capacity, best) < 0) &&
             has_room(capacity, &node->meta.labels, request))

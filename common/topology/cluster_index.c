@@ -151,12 +151,21 @@ static struct pv_group *group_of(struct cluster_objects *cluster, struct class_i
     group = xcalloc(1, sizeof(*group));
     group->key = TAKE(key);
     group->attributes_class = xstrdup(pv->attributes_class ? pv->attributes_class : "");
+    group->has_attributes_class = group->attributes_class[0] != '\0';
     group->access_modes = pv->access_modes;
     group->is_block = kube_volume_mode_is_block(pv->volume_mode);
     name_table_set(&class->group_names, NULL, group->key, group);
     pointer_list_add(&class->groups, group);
     index_group(cluster, class, group, pv);
     return group;
+}
+
+static void measure_group(struct pv_group *group)
+{
+    if (group->pvs.count == 0)
+        return;
+    group->smallest = ((const struct kube_pv *)group->pvs.items[0])->capacity;
+    group->largest = ((const struct kube_pv *)group->pvs.items[group->pvs.count - 1])->capacity;
 }
 
 static bool is_free(const struct kube_pv *pv)
@@ -179,6 +188,7 @@ void cluster_attach_pv(struct cluster_objects *cluster, struct kube_pv *pv)
         struct pv_group *group = group_of(cluster, class_entry(cluster, kube_pv_class(pv)), pv);
 
         add_sorted(cluster, &group->pvs, pv, cluster_compare_pvs);
+        measure_group(group);
         pv->group = group;
     }
 }
@@ -195,8 +205,10 @@ void cluster_detach_pv(struct cluster_objects *cluster, struct kube_pv *pv)
         remove_sorted(cluster, &entry->pvs, pv, cluster_compare_pvs);
         cluster_touch_claim(cluster, entry->ns, entry->name);
     }
-    if (group)
+    if (group) {
         remove_sorted(cluster, &group->pvs, pv, cluster_compare_pvs);
+        measure_group(group);
+    }
     pv->group = NULL;
 }
 
@@ -373,9 +385,12 @@ void cluster_index_sort(struct cluster_objects *cluster)
         struct class_index *class = cluster->classes.items[i];
 
         pointer_list_sort(&class->capacities, cluster_compare_objects);
-        for (size_t j = 0; j < class->groups.count; j++)
-            pointer_list_sort(&((struct pv_group *)class->groups.items[j])->pvs,
-                              cluster_compare_pvs);
+        for (size_t j = 0; j < class->groups.count; j++) {
+            struct pv_group *group = class->groups.items[j];
+
+            pointer_list_sort(&group->pvs, cluster_compare_pvs);
+            measure_group(group);
+        }
     }
     for (size_t i = 0; i < cluster->claims.count; i++) {
         struct claim_index *claim = cluster->claims.items[i];

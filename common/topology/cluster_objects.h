@@ -27,12 +27,16 @@ struct object_list {
 
 /* Free volumes that are the same to any claim except for size and labels. */
 struct pv_group {
-    char *key;
+    /* what a check reads comes first: it is the reading from memory that takes its time */
+    struct quantity smallest; /* of the volumes, once settled */
+    struct quantity largest;
     struct pointer_list pvs; /* struct kube_pv; smallest first, then by name */
-    char *attributes_class;  /* "" if none */
     unsigned access_modes;
     bool is_block;
     bool is_exact; /* whoever is found by a label, or by none, fits the affinity */
+    bool has_attributes_class;
+    char *attributes_class; /* "" if none */
+    char *key;
 };
 
 /* All that is known of one class name, whether or not there is such a class. */

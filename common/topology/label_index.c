@@ -67,9 +67,28 @@ static struct label_bucket *locate(const struct label_index *index, uint32_t pai
     return &index->buckets[at];
 }
 
+static size_t filter_bit(const struct label_index *index, uint32_t pair)
+{
+    return (pair * UINT32_C(2246822519) >> 5) & (index->capacity * 2 - 1);
+}
+
+static void filter_add(const struct label_index *index, uint32_t pair)
+{
+    size_t bit = filter_bit(index, pair);
+
+    index->filter[bit / 64] |= UINT64_C(1) << (bit % 64);
+}
+
+static bool filter_has(const struct label_index *index, uint32_t pair)
+{
+    size_t bit = filter_bit(index, pair);
+
+    return index->filter[bit / 64] >> (bit % 64) & 1;
+}
+
 const struct label_bucket *label_index_find(const struct label_index *index, uint32_t pair)
 {
-    if (index->used == 0)
+    if (index->used == 0 || !filter_has(index, pair))
         return NULL;
     const struct label_bucket *bucket = locate(index, pair);
     return bucket->pair ? bucket : NULL;
@@ -77,46 +96,56 @@ const struct label_bucket *label_index_find(const struct label_index *index, uin
 
 static void grow(struct label_index *index)
 {
-    struct label_index larger = {.capacity = 16, .used = index->used, .always = index->always};
+    struct label_index larger = {.capacity = 32, .used = index->used, .always = index->always};
 
     if (index->capacity > 0 && (index->used + 1) * 2 <= index->capacity)
         return;
     while (larger.capacity < (index->used + 1) * 4)
         larger.capacity *= 2;
     larger.buckets = xcalloc(larger.capacity, sizeof(*larger.buckets));
+    larger.filter = xcalloc(larger.capacity * 2 / 64, sizeof(*larger.filter));
     for (size_t i = 0; i < index->capacity; i++)
-        if (index->buckets[i].pair != 0)
+        if (index->buckets[i].pair != 0) {
             *locate(&larger, index->buckets[i].pair) = index->buckets[i];
+            filter_add(&larger, index->buckets[i].pair);
+        }
     free(index->buckets);
+    free(index->filter);
     *index = larger;
 }
 
 static void bucket_add(struct label_bucket *bucket, void *item)
 {
     /* one item under a pair once, also when two terms name the pair */
-    if (bucket->count > 0 && bucket->items[bucket->count - 1] == item)
+    if (bucket->count > 0 && label_bucket_item(bucket, bucket->count - 1) == item)
         return;
-    if ((bucket->count & (bucket->count - 1)) == 0)
-        bucket->items = xreallocarray(bucket->items, bucket->count ? bucket->count * 2 : 1,
-                                      sizeof(*bucket->items));
-    bucket->items[bucket->count++] = item;
+    if (bucket->count == 0) {
+        bucket->first = item;
+        bucket->count = 1;
+        return;
+    }
+    /* room for a power of two of them */
+    size_t more = bucket->count - 1;
+    if ((more & (more - 1)) == 0)
+        bucket->more = xreallocarray(bucket->more, more ? more * 2 : 1, sizeof(*bucket->more));
+    bucket->more[more] = item;
+    bucket->count++;
 }
 
-/* Keeps the order and the room: the size is reckoned from the count when adding. */
 static void bucket_remove(struct label_bucket *bucket, const void *item)
 {
-    size_t kept = 0;
+    struct label_bucket kept = {.pair = bucket->pair};
+    bool is_there = false;
 
     for (size_t i = 0; i < bucket->count; i++)
-        if (bucket->items[i] != item)
-            bucket->items[kept++] = bucket->items[i];
-    if (kept == bucket->count)
+        is_there = is_there || label_bucket_item(bucket, i) == item;
+    if (!is_there)
         return;
-    bucket->count = kept;
-    size_t room = 1;
-    while (room < kept)
-        room *= 2;
-    bucket->items = xreallocarray(bucket->items, room, sizeof(*bucket->items));
+    for (size_t i = 0; i < bucket->count; i++)
+        if (label_bucket_item(bucket, i) != item)
+            bucket_add(&kept, label_bucket_item(bucket, i));
+    free(bucket->more);
+    *bucket = kept;
 }
 
 /* How many candidates a node gets from this In, at worst. */
@@ -174,6 +203,7 @@ void label_index_add(struct label_index *index, struct label_pairs *pairs,
             struct label_bucket *bucket = locate(index, pair);
             if (bucket->pair == 0) {
                 bucket->pair = pair;
+                filter_add(index, pair);
                 index->used++;
             }
             bucket_add(bucket, item);
@@ -192,8 +222,9 @@ void label_index_remove(struct label_index *index, const void *item)
 void label_index_done(struct label_index *index)
 {
     for (size_t i = 0; i < index->capacity; i++)
-        free(index->buckets[i].items);
+        free(index->buckets[i].more);
     free(index->buckets);
-    free(index->always.items);
+    free(index->filter);
+    free(index->always.more);
     *index = (struct label_index){0};
 }

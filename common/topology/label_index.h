@@ -18,9 +18,15 @@
  */
 struct label_bucket {
     uint32_t pair; /* 0: free */
-    void **items;
-    size_t count;
+    uint32_t count;
+    void *first; /* most have one item: it costs no further look into memory */
+    void **more;
 };
+
+static inline void *label_bucket_item(const struct label_bucket *bucket, size_t at)
+{
+    return at == 0 ? bucket->first : bucket->more[at - 1];
+}
 
 /* Numbers for all pairs of key and value that occur, from 1 on: two pairs have one number only if
  * they are the same. */
@@ -36,6 +42,7 @@ struct label_index {
     struct label_bucket *buckets; /* open addressing */
     size_t capacity;
     size_t used;
+    uint64_t *filter; /* two bits per bucket: most labels of a node lead nowhere, and soon */
     struct label_bucket always;
 };
 
