@@ -17,12 +17,26 @@ static void set_text(char **target, const char *value)
 /* --- versions and events ------------------------------------------------------------------------
  */
 
+/* The API server gives everything a uid; objects written by hand have none. */
+static void give_uids(struct cluster_objects *cluster)
+{
+    for (size_t i = 0; i < cluster_count(cluster, KUBE_PVC); i++) {
+        struct kube_meta *meta = cluster_at(cluster, KUBE_PVC, i);
+
+        if (!kube_same(meta->uid, ""))
+            continue;
+        free(meta->uid);
+        meta->uid = xasprintf("uid-%s-%s", meta->ns, meta->name);
+    }
+}
+
 void actors_init(struct actors *actors, struct cluster_objects *cluster,
                  const struct binding_options *options)
 {
     static const enum kube_kind KINDS[] = {KUBE_PV, KUBE_PVC};
 
     *actors = (struct actors){.cluster = cluster, .options = options, .next_version = 1};
+    give_uids(cluster);
     for (size_t k = 0; k < ARRAY_LENGTH(KINDS); k++)
         for (size_t i = 0; i < cluster_count(cluster, KINDS[k]); i++) {
             const struct kube_meta *meta = cluster_at(cluster, KINDS[k], i);

@@ -284,8 +284,8 @@ void binding_check_node(const struct cluster_objects *cluster,
         decision->verdict = BINDING_REJECTED;
 }
 
-void binding_check(const struct cluster_objects *cluster, const struct binding_options *options,
-                   const struct pod_claims *claims, struct pod_decisions *decisions)
+void pod_decisions_init(const struct cluster_objects *cluster, const struct pod_claims *claims,
+                        struct pod_decisions *decisions)
 {
     size_t count = cluster_count(cluster, KUBE_NODE);
 
@@ -294,11 +294,17 @@ void binding_check(const struct cluster_objects *cluster, const struct binding_o
         .count = count,
         .choices = xcalloc(count * claims->count + 1, sizeof(*decisions->choices)),
     };
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         decisions->nodes[i].choices = decisions->choices + i * claims->count;
+}
+
+void binding_check(const struct cluster_objects *cluster, const struct binding_options *options,
+                   const struct pod_claims *claims, struct pod_decisions *decisions)
+{
+    pod_decisions_init(cluster, claims, decisions);
+    for (size_t i = 0; i < decisions->count; i++)
         binding_check_node(cluster, options, claims, cluster_at(cluster, KUBE_NODE, i),
                            &decisions->nodes[i]);
-    }
 }
 
 void pod_decisions_done(struct pod_decisions *decisions)

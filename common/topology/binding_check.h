@@ -103,6 +103,9 @@ struct pod_decisions {
 
 void binding_check(const struct cluster_objects *cluster, const struct binding_options *options,
                    const struct pod_claims *claims, struct pod_decisions *decisions);
+/* Room for one decision per node, none of them made: for who looks at some nodes only. */
+void pod_decisions_init(const struct cluster_objects *cluster, const struct pod_claims *claims,
+                        struct pod_decisions *decisions);
 void pod_decisions_done(struct pod_decisions *decisions);
 #define _cleanup_pod_decisions_ _cleanup_(pod_decisions_done)
 

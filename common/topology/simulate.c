@@ -43,6 +43,7 @@ struct scheduler {
     size_t event_count; /* may be larger than what is kept */
     struct name_table remembered;
     struct pointer_list remembered_items;
+    size_t start; /* the node to begin with */
     size_t done;
     size_t stuck;
 };
@@ -204,7 +205,7 @@ static bool fits(struct scheduler *scheduler, const struct kube_pod *pod, struct
                  size_t at)
 {
     const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, at);
-    const struct node_decision *decision = &look->decisions.nodes[at];
+    struct node_decision *decision = &look->decisions.nodes[at];
     _cleanup_free_ char *placement = pod_placement_check(pod, node);
     struct limits_decision limits = {0};
 
@@ -218,6 +219,7 @@ static bool fits(struct scheduler *scheduler, const struct kube_pod *pod, struct
         count_reason(&look->reasons, limits_reason);
         return false;
     }
+    binding_check_node(scheduler->cluster, scheduler->options, &look->claims, node, decision);
     if (decision->verdict == BINDING_REJECTED || decision->verdict == BINDING_FAILED) {
         count_binding(&look->reasons, decision);
         return false;
@@ -236,31 +238,54 @@ static size_t pods_on(const struct cluster_objects *cluster, const struct kube_n
     return index ? index->pods.count : 0;
 }
 
-/* The place of the best node; the number of nodes if none fits. */
+/* So many nodes that fit are enough to choose from: Kubernetes' default, 100 or more. */
+static size_t enough(size_t nodes)
+{
+    size_t percent = nodes / 125 < 45 ? 50 - nodes / 125 : 5;
+    size_t count = nodes * percent / 100;
+
+    return count > 100 ? count : 100;
+}
+
+struct best_node {
+    size_t at; /* the number of nodes: none */
+    int64_t score;
+    size_t pods;
+};
+
+static void offer(struct scheduler *scheduler, const struct kube_pod *pod,
+                  const struct pod_look *look, size_t at, struct best_node *best)
+{
+    const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, at);
+    int64_t score = binding_score(scheduler->options, &look->claims, &look->decisions.nodes[at]) +
+                    pod_placement_preference(pod, node);
+    size_t pods = pods_on(scheduler->cluster, node);
+
+    if (best->at == look->decisions.count || score > best->score ||
+        (score == best->score && pods < best->pods))
+        *best = (struct best_node){at, score, pods};
+}
+
+/* The place of the best node; the number of nodes if none fits. Each pod begins where the one
+ * before ended. */
 static size_t choose_node(struct scheduler *scheduler, const struct kube_pod *pod,
                           struct pod_look *look)
 {
-    size_t best = look->decisions.count;
-    int64_t best_score = 0;
-    size_t best_pods = 0;
+    size_t count = look->decisions.count;
+    struct best_node best = {.at = count};
+    size_t found = 0;
+    size_t looked = 0;
 
-    for (size_t i = 0; i < look->decisions.count; i++) {
-        const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, i);
+    for (; looked < count && found < enough(count); looked++) {
+        size_t at = (scheduler->start + looked) % count;
 
-        if (!fits(scheduler, pod, look, i))
+        if (!fits(scheduler, pod, look, at))
             continue;
-        int64_t score =
-            binding_score(scheduler->options, &look->claims, &look->decisions.nodes[i]) +
-            pod_placement_preference(pod, node);
-        size_t pods = pods_on(scheduler->cluster, node);
-        if (best == look->decisions.count || score > best_score ||
-            (score == best_score && pods < best_pods)) {
-            best = i;
-            best_score = score;
-            best_pods = pods;
-        }
+        offer(scheduler, pod, look, at, &best);
+        found++;
     }
-    return best;
+    scheduler->start = count ? (scheduler->start + looked) % count : 0;
+    return best.at;
 }
 
 /* --- binding ------------------------------------------------------------------------------------
@@ -387,7 +412,7 @@ static enum attempt try_pod(struct scheduler *scheduler, struct simulated_pod *r
         return ATTEMPT_STUCK;
     volume_limits_prepare(scheduler->cluster, row->pod, &look.keys);
     volume_zone_prepare(scheduler->cluster, row->pod, &look.zones);
-    binding_check(scheduler->cluster, scheduler->options, &look.claims, &look.decisions);
+    pod_decisions_init(scheduler->cluster, &look.claims, &look.decisions);
     scheduler->result->checks++;
     size_t at = choose_node(scheduler, row->pod, &look);
     if (at == look.decisions.count)

@@ -248,6 +248,7 @@ static void add_claim(struct actors *actors, const struct simulation_request *re
 
     claim->meta.name = xstrdup(name);
     claim->meta.ns = xstrdup(ADDED_NAMESPACE);
+    claim->meta.uid = xasprintf("uid-%s", name);
     claim->meta.version = xasprintf("%llu", (unsigned long long)actors->next_version++);
     claim->class_name = xstrdup(request->class_name);
     claim->has_request = true;

@@ -69,7 +69,9 @@ static void put_nodes(struct cluster_objects *cluster, size_t count)
             i, i, i % 4, i % ZONES, i % ZONES, i % ZONES, i / 40);
 }
 
-/* The first half of the classes has local volumes, one node each; the others have zonal ones. */
+/* The first half of the classes has local volumes on half of the nodes, the others zonal ones. With
+ * twice the volumes the same nodes fit: what is compared is the search, not the number of answers.
+ */
 static void put_volumes(struct cluster_objects *cluster, size_t count, size_t nodes)
 {
     for (size_t i = 0; i < count; i++) {
@@ -79,7 +81,7 @@ static void put_volumes(struct cluster_objects *cluster, size_t count, size_t no
         if (class < CLASSES / 2)
             put(cluster,
                 "pv v%06zu class=class-%02zu size=%zuGi affinity=kubernetes.io/hostname:n%05zu", i,
-                class, 10 + turn % 90, (turn * 7 + class) % nodes);
+                class, 40 + turn % 60, turn % (nodes / 2));
         else
             put(cluster,
                 "pv v%06zu class=class-%02zu size=%zuGi affinity=topology.csi.test/zone:zone-%zu",
