@@ -76,7 +76,7 @@ static void every_kind_is_read(void **state)
         "spec: {unschedulable: true, taints: [{key: k, effect: NoSchedule}]}\n"
         "status: {conditions: [{type: Ready, status: 'False'}]}\n---\n"
         "kind: PersistentVolumeClaim\nmetadata: {name: c, namespace: ns, annotations: {a: b}}\n"
-        "spec: {resources: {requests: {storage: 1.5Gi}}, selector: {matchLabels: {x: y}}}\n---\n"
+        "spec: {resources: {requests: {storage: 1.5Gi}}, selector: {matchLabels: {x: z}}}\n---\n"
         "kind: StorageClass\nmetadata: {name: sc}\nprovisioner: p\n"
         "volumeBindingMode: WaitForFirstConsumer\nparameters: {pool: x}\n"
         "allowedTopologies: [{matchLabelExpressions: [{key: zone, values: [a]}]}]\n---\n"
