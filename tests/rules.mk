@@ -42,6 +42,10 @@ $(FUZZERS): $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
 
+$(foreach target,binding kube_objects,$(BUILD)/tests/fuzz/fuzz_$(target) \
+	$(BUILD)/fuzzers/$(target)): $(patsubst %,$(BUILD)/tests/fakes/%.o, \
+	binding_reference cluster_script random_cluster)
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZ_SECONDS (60)
 	@$(MAKE) --no-print-directory $(FUZZ) fuzz-build
