@@ -11,15 +11,35 @@
 /* More rows than anybody reads. */
 #define TABLE_ROWS_MAX 50
 
+/* Rejected for want of room or of places for volumes, rather than of a node that may be used. */
+static size_t count_without_room(const struct simulation *simulation)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < simulation->count; i++) {
+        const char *reason = simulation->pods[i].reason;
+
+        count += !simulation->pods[i].is_placed && reason &&
+                 (strstr(reason, binding_reason_text(BINDING_NO_ROOM)) ||
+                  strstr(reason, "max volume count") || strstr(reason, "RESOURCE_EXHAUSTED"));
+    }
+    return count;
+}
+
 static void print_headline(const struct simulation *simulation, FILE *file)
 {
     size_t stuck = simulation->count - simulation->placed;
+    size_t without_room = count_without_room(simulation);
 
     if (simulation->count == 0) {
         fprintf(file, "no pod is pending\n");
     } else if (simulation->displaced > 0) {
-        fprintf(file, "%zu of %zu displaced pods recover, %zu pods and %zu volumes are stuck\n",
+        fprintf(file, "%zu of %zu displaced pods recover, %zu pods and %zu volumes are stuck",
                 simulation->recovered, simulation->displaced, stuck, simulation->stuck_volumes);
+        if (without_room > 0)
+            fprintf(file, "; %zu for want of room\n", without_room);
+        else
+            fputs(stuck == 0 ? "; room suffices\n" : "\n", file);
     } else {
         fprintf(file, "%s: %zu of %zu pods find a place, %zu new volumes\n",
                 stuck == 0 ? "fits" : "does not fit", simulation->placed, simulation->count,

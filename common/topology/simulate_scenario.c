@@ -179,7 +179,8 @@ static int take_over(struct actors *actors, const struct place *failed, const ch
              "taken over",
              failed->value);
     else
-        note(simulation, "%zu nodes serve %s now", count, failed->value);
+        note(simulation, "%zu node%s serve%s %s now", count, count == 1 ? "" : "s",
+             count == 1 ? "s" : "", failed->value);
     return 0;
 }
 
@@ -232,7 +233,8 @@ int scenario_fail(struct actors *actors, const struct simulation_request *reques
     mark_rooms(actors->cluster, &place, simulation);
     for (size_t i = 0; i < gone.count; i++)
         remove_node(actors, gone.items[i], displaced, object);
-    note(simulation, "%zu nodes of %s are gone", gone.count, place.value);
+    note(simulation, "%zu node%s of %s %s gone", gone.count, gone.count == 1 ? "" : "s",
+         place.value, gone.count == 1 ? "is" : "are");
     if (request->takeover[0] == '\0')
         return 0;
     return take_over(actors, &place, request->takeover, &keys, simulation, err);
