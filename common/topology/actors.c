@@ -92,15 +92,19 @@ static void pvc_changed(struct actors *actors, struct kube_pvc *claim)
 /* --- the API server -----------------------------------------------------------------------------
  */
 
-static int check_version(const struct kube_meta *meta, const char *what, const char *name,
-                         const char *version, struct error *err)
+static int refuse_missing(const char *what, const char *name, struct error *err)
 {
-    if (!meta)
-        return error_set(err, STATUS_NOT_FOUND, "%s \"%s\" not found", what, name);
+    error_set(err, STATUS_NOT_FOUND, "%s \"%s\" not found", what, name);
+    return -1;
+}
+
+static int check_version(const struct kube_meta *meta, const char *what, const char *version,
+                         struct error *err)
+{
     if (!kube_same(meta->version, version))
         return error_set(err, STATUS_ABORTED,
                          "Operation cannot be fulfilled on %s \"%s\": the object has been modified",
-                         what, name);
+                         what, meta->name);
     return 0;
 }
 
@@ -117,7 +121,9 @@ static int update_pv(void *object, const struct bound_item *item, char **version
     struct actors *actors = object;
     struct kube_pv *pv = cluster_find_pv(actors->cluster, item->pv);
 
-    if (check_version(pv ? &pv->meta : NULL, "persistentvolume", item->pv, item->version, err) < 0)
+    if (!pv)
+        return refuse_missing("persistentvolume", item->pv, err);
+    if (check_version(&pv->meta, "persistentvolume", item->version, err) < 0)
         return -1;
     if (item->is_assumed) {
         begin_pv(actors, pv);
@@ -136,8 +142,9 @@ static int update_pvc(void *object, const struct bound_item *item, const char *n
     struct actors *actors = object;
     struct kube_pvc *claim = cluster_find_pvc(actors->cluster, item->ns, item->claim);
 
-    if (check_version(claim ? &claim->meta : NULL, "persistentvolumeclaim", item->claim,
-                      item->version, err) < 0)
+    if (!claim)
+        return refuse_missing("persistentvolumeclaim", item->claim, err);
+    if (check_version(&claim->meta, "persistentvolumeclaim", item->version, err) < 0)
         return -1;
     strmap_set(&claim->meta.annotations, KUBE_SELECTED_NODE, node);
     pvc_changed(actors, claim);

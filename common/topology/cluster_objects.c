@@ -1,5 +1,6 @@
 #include "common/topology/cluster_objects.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,6 +204,7 @@ int cluster_assume_pv(struct cluster_objects *cluster, const char *name,
         assumption_free(assumption);
         return -1;
     }
+    assert(pv); /* or it would have been refused */
     cluster_detach_pv(cluster, pv);
     assumption_free(pv->assumed);
     pv->assumed = assumption;
@@ -221,6 +223,7 @@ int cluster_assume_pvc(struct cluster_objects *cluster, const char *ns, const ch
         assumption_free(assumption);
         return -1;
     }
+    assert(claim); /* or it would have been refused */
     assumption_free(claim->assumed);
     claim->assumed = assumption;
     return 0;

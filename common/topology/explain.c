@@ -189,11 +189,31 @@ static const struct explained_node *nearest_row(const struct explanation *explan
 
 /* What stands nearest to success tells most; a claim tied to a node makes all else idle. */
 static const enum explain_cause PRIORITY[] = {
-    EXPLAIN_FAULT,         EXPLAIN_SELECTED_NODE, EXPLAIN_VOLUME_MISSING, EXPLAIN_PLACEMENT,
-    EXPLAIN_ROOM,          EXPLAIN_LIMIT,         EXPLAIN_NO_CAPACITY,    EXPLAIN_NO_DRIVER,
-    EXPLAIN_LABEL_MISSING, EXPLAIN_ALLOWED,       EXPLAIN_PREBOUND,       EXPLAIN_NO_VOLUME,
-    EXPLAIN_AFFINITY,      EXPLAIN_ZONE,
+    EXPLAIN_FAULT,    EXPLAIN_SELECTED_NODE, EXPLAIN_VOLUME_MISSING, EXPLAIN_ROOM,
+    EXPLAIN_LIMIT,    EXPLAIN_NO_CAPACITY,   EXPLAIN_NO_DRIVER,      EXPLAIN_LABEL_MISSING,
+    EXPLAIN_ALLOWED,  EXPLAIN_PREBOUND,      EXPLAIN_PLACEMENT,      EXPLAIN_NO_VOLUME,
+    EXPLAIN_AFFINITY, EXPLAIN_ZONE,
 };
+
+/* A volume that exists is somewhere, and there the pod would have to go. */
+static bool has_pinned_volume(const struct explain_run *run)
+{
+    for (size_t i = 0; i < run->claims.count; i++)
+        if (run->claims.items[i].pv && run->claims.items[i].pv->has_required)
+            return true;
+    return false;
+}
+
+static const struct explained_node *telling_row(const struct explain_run *run,
+                                                const struct explanation *explanation)
+{
+    const struct explained_node *row =
+        has_pinned_volume(run) ? nearest_row(explanation, EXPLAIN_PLACEMENT) : NULL;
+
+    for (size_t i = 0; i < ARRAY_LENGTH(PRIORITY) && !row; i++)
+        row = nearest_row(explanation, PRIORITY[i]);
+    return row;
+}
 
 static char *label_headline(const struct explanation *explanation, const struct explained_node *row)
 {
@@ -241,10 +261,8 @@ static char *selected_headline(const struct explanation *explanation,
 
 static char *cause_headline(const struct explain_run *run, const struct explanation *explanation)
 {
-    const struct explained_node *row = NULL;
+    const struct explained_node *row = telling_row(run, explanation);
 
-    for (size_t i = 0; i < ARRAY_LENGTH(PRIORITY) && !row; i++)
-        row = nearest_row(explanation, PRIORITY[i]);
     if (!row)
         return xstrdup("there are no nodes");
     if (row->cause == EXPLAIN_LABEL_MISSING)

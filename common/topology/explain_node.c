@@ -287,22 +287,38 @@ static bool diagnose_prebound(const struct pod_claim *item, struct explained_nod
     return true;
 }
 
-/* The free volume of the class that comes nearest: one that is here but too small, else any. */
+static void offer_group(const struct label_bucket *bucket, const struct kube_node *node,
+                        const struct kube_pv **here)
+{
+    for (size_t i = 0; bucket && i < bucket->count; i++) {
+        const struct pv_group *group = label_bucket_item(bucket, i);
+
+        if (group->pvs.count == 0)
+            continue;
+        const struct kube_pv *largest = group->pvs.items[group->pvs.count - 1];
+        if ((!*here || cluster_compare_pvs(largest, *here) > 0) &&
+            binding_fits_affinity(largest, &node->meta.labels))
+            *here = largest;
+    }
+}
+
+/* The largest free volume of the class on this node, and the largest of all. */
 static void nearest_volume(const struct pod_claim *item, const struct kube_node *node,
                            const struct kube_pv **here, const struct kube_pv **elsewhere)
 {
     *here = NULL;
     *elsewhere = NULL;
-    for (size_t i = 0; item->index && i < item->index->groups.count; i++) {
+    if (!item->index)
+        return;
+    offer_group(&item->index->by_affinity.always, node, here);
+    for (size_t i = 0; i < node->meta.labels.count; i++)
+        offer_group(label_index_find(&item->index->by_affinity, node->label_pairs[i]), node, here);
+    for (size_t i = 0; !*here && i < item->index->groups.count; i++) {
         const struct pv_group *group = item->index->groups.items[i];
 
-        if (group->pvs.count == 0)
-            continue;
-        const struct kube_pv *largest = group->pvs.items[group->pvs.count - 1];
-        const struct kube_pv **best =
-            binding_fits_affinity(largest, &node->meta.labels) ? here : elsewhere;
-        if (!*best || cluster_compare_pvs(largest, *best) > 0)
-            *best = largest;
+        if (group->pvs.count > 0 &&
+            (!*elsewhere || quantity_compare(&group->largest, &(*elsewhere)->capacity) > 0))
+            *elsewhere = group->pvs.items[group->pvs.count - 1];
     }
 }
 
@@ -371,14 +387,11 @@ static bool has_provisioner(const struct kube_class *class)
 /* --- room ---------------------------------------------------------------------------------------
  */
 
-static const struct kube_capacity *roomiest(const struct pod_claim *item,
-                                            const struct kube_node *node, int64_t *room)
+static void offer_capacity(const struct label_bucket *bucket, const struct kube_node *node,
+                           const struct kube_capacity **best, int64_t *room)
 {
-    const struct kube_capacity *best = NULL;
-
-    *room = 0;
-    for (size_t i = 0; item->index && i < item->index->capacities.count; i++) {
-        const struct kube_capacity *capacity = item->index->capacities.items[i];
+    for (size_t i = 0; bucket && i < bucket->count; i++) {
+        const struct kube_capacity *capacity = label_bucket_item(bucket, i);
         _cleanup_error_ struct error fault = {0};
         bool matches = false;
         int64_t limit = 0;
@@ -386,11 +399,26 @@ static const struct kube_capacity *roomiest(const struct pod_claim *item,
         if (label_selector_match(&capacity->topology, &node->meta.labels, &matches, &fault) < 0 ||
             !matches || !binding_capacity_limit(capacity, &limit))
             continue;
-        if (!best || limit > *room) {
-            best = capacity;
+        if (!*best || limit > *room) {
+            *best = capacity;
             *room = limit;
         }
     }
+}
+
+/* The most room that is published for the node; NULL: nothing is. */
+static const struct kube_capacity *roomiest(const struct pod_claim *item,
+                                            const struct kube_node *node, int64_t *room)
+{
+    const struct kube_capacity *best = NULL;
+
+    *room = 0;
+    if (!item->index)
+        return NULL;
+    offer_capacity(&item->index->by_topology.always, node, &best, room);
+    for (size_t i = 0; i < node->meta.labels.count; i++)
+        offer_capacity(label_index_find(&item->index->by_topology, node->label_pairs[i]), node,
+                       &best, room);
     return best;
 }
 
