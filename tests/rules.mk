@@ -42,6 +42,10 @@ $(FUZZERS): $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
 
+$(foreach target,binding kube_objects,$(BUILD)/tests/fuzz/fuzz_$(target) \
+	$(BUILD)/fuzzers/$(target)): $(patsubst %,$(BUILD)/tests/fakes/%.o, \
+	binding_reference cluster_script random_cluster)
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZ_SECONDS (60)
 	@$(MAKE) --no-print-directory $(FUZZ) fuzz-build
@@ -183,3 +187,12 @@ bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd o
 .PHONY: bench-topology
 bench-topology: $(PROGRAMS) $(BENCH_PROGRAMS) ## pool selection, and GetCapacity with many callers
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run-topology
+
+BINDING_BENCH := $(BUILD)/tests/bench/binding-bench
+$(BINDING_BENCH): $(BUILD)/tests/bench/binding_bench.o $(BUILD)/tests/fakes/cluster_script.o \
+		$(LIBRARY)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
+
+.PHONY: bench-binding
+bench-binding: $(BINDING_BENCH) ## volume binding in a cluster of 5,000 nodes and 50,000 volumes
+	@$(BINDING_BENCH)
