@@ -110,8 +110,9 @@ static void odd_maps_are_survived(void **state)
         "{\"buckets\":[],\"rules\":[]}",
         "{\"buckets\":[],\"rules\":[],\"types\":null}",
         /* two buckets that contain each other */
-        "{\"buckets\":[{\"id\":-1,\"name\":\"a\",\"type_name\":\"zone\",\"items\":[{\"id\":-2}]},"
-        "{\"id\":-2,\"name\":\"b\",\"type_name\":\"zone\",\"items\":[{\"id\":-1}]}],\"rules\":[]}",
+        ("{\"buckets\":[{\"id\":-1,\"name\":\"a\",\"type_name\":\"zone\",\"items\":[{\"id\":-2}]},"
+         "{\"id\":-2,\"name\":\"b\",\"type_name\":\"zone\",\"items\":[{\"id\":-1}]}],\"rules\":[]"
+         "}"),
         /* a take without a name, steps without an operation */
         "{\"buckets\":[],\"rules\":[{\"rule_id\":1,\"steps\":[{\"op\":\"take\"},{}]}]}",
     };
