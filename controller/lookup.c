@@ -1,11 +1,17 @@
 #include "controller/lookup.h"
 
-#include "controller/purge.h"
+#include <stdlib.h>
 
-static void resume_purge(void *object, const char *cluster_id,
-                         const struct credentials *credentials, struct ceph_pool *pool)
+#include "controller/backend.h"
+
+static int open_location(const void *object, struct call *call,
+                         const struct credentials *credentials, struct located *located,
+                         struct error *err)
 {
-    purge_resume(object, cluster_id, credentials, pool);
+    const struct controller *controller = object;
+
+    return controller_backend(controller)
+        ->open_location(controller, call, credentials, located, err);
 }
 
 int locate(const struct controller *controller, struct call *call, enum journal_kind kind,
@@ -17,9 +23,18 @@ int locate(const struct controller *controller, struct call *call, enum journal_
         .config = controller->config,
         .instance_id = controller->instance_id,
         .mapping_path = controller->mapping_path,
-        .visited = resume_purge,
-        .object = (struct controller *)(uintptr_t)controller,
+        .is_cephfs = !controller_backend(controller)->knows_migrated,
+        .open_location = open_location,
+        .object = controller,
     };
 
     return volume_locate(&locator, call, kind, handle, credentials, located, err);
+}
+
+void location_list_done(struct location_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        filesystem_done(&list->items[i].fs);
+    free(list->items);
+    *list = (struct location_list){0};
 }

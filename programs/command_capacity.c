@@ -1,8 +1,8 @@
 /*
  * cephzone capacity: how much room each StorageClass has in each place. Decoding and arithmetic are
- * in common/volume/{storage_class,class_capacity}.h; here are flags, questions to the clusters and
- * printing. A cluster is asked once, however many classes it serves. One that does not answer, or a
- * class that makes no sense, costs its own rows only.
+ * in common/volume/{storage_class,cluster_usage}.h and common/topology/room.h; here are flags,
+ * questions to the clusters and printing. A cluster is asked once, however many classes it serves.
+ * One that does not answer, or a class that makes no sense, costs its own rows only.
  */
 #include <jansson.h>
 #include <stdio.h>
@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "common/volume/class_capacity.h"
+#include "common/base/text.h"
+#include "common/volume/cluster_usage.h"
 #include "common/volume/session.h"
+#include "common/volume/storage_class.h"
 #include "programs/cephzone.h"
 #include "programs/tool.h"
 
@@ -24,15 +26,20 @@ struct capacity_flags {
 
 /* What a cluster said, or that it said nothing. */
 struct asked_cluster {
-    const char *id; /* borrowed from the dump */
+    char *id;
     struct cluster_usage usage;
     bool failed;
 };
 
 struct capacity_row {
     const struct storage_class *class;
-    const struct class_pool *place;
-    struct place_capacity capacity;
+    char *cluster_id;
+    char *place;
+    char *pool;
+    char *data_pool; /* NULL: none */
+    uint64_t used_bytes;
+    uint64_t quota_bytes; /* 0: none */
+    struct room room;
 };
 
 struct capacity_run {
@@ -64,19 +71,6 @@ static void report(struct capacity_run *run, int code, const char *kind, const c
         run->code = code;
 }
 
-static int ask_session(const struct session *session, struct call *call,
-                       struct cluster_usage *usage, struct error *err)
-{
-    const struct ceph_ops *ops = session->cluster->ops;
-    _cleanup_free_ char *df = NULL;
-    _cleanup_free_ char *dump = NULL;
-
-    if (ops->mon_command(session->cluster, call, CLUSTER_USAGE_DF, &df, err) < 0 ||
-        ops->mon_command(session->cluster, call, CLUSTER_USAGE_OSD_DUMP, &dump, err) < 0)
-        return -1;
-    return cluster_usage_parse(df, dump, usage, err);
-}
-
 static int ask_cluster(struct capacity_run *run, const char *id, struct cluster_usage *usage,
                        struct error *err)
 {
@@ -86,7 +80,7 @@ static int ask_cluster(struct capacity_run *run, const char *id, struct cluster_
     call_init(&call, run->cluster_count, "capacity", deadline_in_ms(run->flags->timeout_ms));
     int result = session_open(run->ceph, run->config, &call, id, &run->credentials, &session, err);
     if (result == 0)
-        result = ask_session(&session, &call, usage, err);
+        result = cluster_usage_ask(session.cluster, &call, usage, err);
     session_close(&session);
     call_done(&call);
     return result;
@@ -99,13 +93,52 @@ static const struct asked_cluster *find_cluster(struct capacity_run *run, const 
     for (size_t i = 0; i < run->cluster_count; i++)
         if (strcmp(run->clusters[i].id, id) == 0)
             return &run->clusters[i];
+    run->clusters = xreallocarray(run->clusters, run->cluster_count + 1, sizeof(*run->clusters));
     struct asked_cluster *cluster = &run->clusters[run->cluster_count++];
-    cluster->id = id;
+    *cluster = (struct asked_cluster){.id = xstrdup(id)};
     if (ask_cluster(run, id, &cluster->usage, &err) < 0) {
         cluster->failed = true;
         report(run, TOOL_BLIND, "cluster", id, err.message);
     }
     return cluster;
+}
+
+/* The room of one place: that of the data pool where there is one. */
+static void look_at_place(struct capacity_run *run, const struct storage_class *class,
+                          const struct pool_entry *entry)
+{
+    const char *cluster_id = entry->cluster_id ? entry->cluster_id : class->pools.cluster_id;
+    const struct asked_cluster *cluster = find_cluster(run, cluster_id);
+
+    if (cluster->failed)
+        return;
+    const struct cluster_pool *pool = cluster_usage_find(&cluster->usage, entry->pool);
+    const struct cluster_pool *data =
+        entry->data_pool ? cluster_usage_find(&cluster->usage, entry->data_pool) : pool;
+    run->rows = xreallocarray(run->rows, run->row_count + 1, sizeof(*run->rows));
+    struct capacity_row *row = &run->rows[run->row_count++];
+    *row = (struct capacity_row){
+        .class = class,
+        .cluster_id = xstrdup(cluster_id),
+        .place = pool_entry_place(entry),
+        .pool = xstrdup(entry->pool),
+        .data_pool = entry->data_pool ? xstrdup(entry->data_pool) : NULL,
+        .room = {.remark = pool ? "no such data pool" : "no such pool"},
+    };
+    if (pool && data) {
+        row->room = room_of_pool(&data->usage, NULL, 0);
+        row->used_bytes = data->usage.stored_bytes;
+        row->quota_bytes = data->usage.quota_bytes;
+    } else if (run->code == 0) {
+        run->code = TOOL_FOUND;
+    }
+}
+
+static void look_at_entries(struct capacity_run *run, const struct storage_class *class,
+                            const struct pool_entries *entries)
+{
+    for (size_t i = 0; i < entries->count; i++)
+        look_at_place(run, class, &entries->items[i]);
 }
 
 static void look_at_class(struct capacity_run *run, const struct storage_class *class)
@@ -114,17 +147,19 @@ static void look_at_class(struct capacity_run *run, const struct storage_class *
         report(run, TOOL_FOUND, "class", class->name, class->fault);
         return;
     }
-    const struct asked_cluster *cluster = find_cluster(run, class->cluster_id);
-    if (cluster->failed)
-        return;
-    run->rows = xreallocarray(run->rows, run->row_count + class->count, sizeof(*run->rows));
-    for (size_t i = 0; i < class->count; i++) {
-        struct capacity_row *row = &run->rows[run->row_count++];
+    if (class->pools.pool) {
+        struct pool_entry plain = class_pools_plain(&class->pools);
 
-        *row = (struct capacity_row){class, &class->pools[i],
-                                     class_pool_capacity(&class->pools[i], &cluster->usage)};
-        if (row->capacity.is_wrong && run->code == 0)
-            run->code = TOOL_FOUND;
+        look_at_place(run, class, &plain);
+        pool_entry_done(&plain);
+    }
+    look_at_entries(run, class, &class->pools.entries);
+    if (class->pools.is_auto) {
+        _cleanup_pool_entries_ struct pool_entries found = {0};
+        const struct asked_cluster *cluster = find_cluster(run, class->pools.cluster_id);
+
+        class_pools_find(&class->pools, &cluster->usage, NULL, &found);
+        look_at_entries(run, class, &found);
     }
 }
 
@@ -151,17 +186,17 @@ static char *cell(const struct capacity_row *row, enum column column)
     case COLUMN_CLASS:
         return xstrdup(row->class->name);
     case COLUMN_DOMAIN:
-        return xstrdup(row->place->domain);
+        return xstrdup(row->place);
     case COLUMN_POOL:
-        return xstrdup(row->place->pool);
+        return xstrdup(row->pool);
     case COLUMN_DATA_POOL:
-        return xstrdup(row->place->data_pool ? row->place->data_pool : "-");
+        return xstrdup(row->data_pool ? row->data_pool : "-");
     case COLUMN_ROOM:
-        return capacity_text(row->capacity.room_bytes);
+        return text_size(row->room.bytes);
     case COLUMN_USED:
-        return capacity_text(row->capacity.used_bytes);
+        return text_size(row->used_bytes);
     default:
-        return row->capacity.quota_bytes ? capacity_text(row->capacity.quota_bytes) : xstrdup("-");
+        return row->quota_bytes ? text_size(row->quota_bytes) : xstrdup("-");
     }
 }
 
@@ -192,21 +227,19 @@ static void print_table(const struct capacity_run *run)
 
             print_cell((enum column)column, text, widths[column]);
         }
-        puts(run->rows[i].capacity.remark);
+        puts(run->rows[i].room.remark);
     }
 }
 
 static json_t *row_json(const struct capacity_row *row)
 {
-    const struct place_capacity *capacity = &row->capacity;
-    json_t *quota =
-        capacity->quota_bytes ? json_integer((json_int_t)capacity->quota_bytes) : json_null();
+    json_t *quota = row->quota_bytes ? json_integer((json_int_t)row->quota_bytes) : json_null();
 
-    return json_pack(
-        "{s:s, s:s, s:s, s:s, s:s?, s:I, s:I, s:o, s:s}", "class", row->class->name, "cluster",
-        row->class->cluster_id, "domain", row->place->domain, "pool", row->place->pool, "dataPool",
-        row->place->data_pool, "roomBytes", (json_int_t)capacity->room_bytes, "usedBytes",
-        (json_int_t)capacity->used_bytes, "quotaBytes", quota, "remark", capacity->remark);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s?, s:I, s:I, s:o, s:s}", "class", row->class->name,
+                     "cluster", row->cluster_id, "domain", row->place, "pool", row->pool,
+                     "dataPool", row->data_pool, "roomBytes", (json_int_t)row->room.bytes,
+                     "usedBytes", (json_int_t)row->used_bytes, "quotaBytes", quota, "remark",
+                     row->room.remark);
 }
 
 static void print_json(const struct capacity_run *run)
@@ -236,7 +269,6 @@ static int run_all(struct capacity_run *run)
         fprintf(stderr, "cephzone capacity: %s\n", err.message);
         return TOOL_BLIND;
     }
-    run->clusters = xcalloc(run->dump.count + 1, sizeof(*run->clusters));
     for (size_t i = 0; i < run->dump.count; i++)
         look_at_class(run, &run->dump.items[i]);
     if (run->dump.count == 0)
@@ -258,9 +290,17 @@ static int run_with_ceph(const struct capacity_flags *flags)
     };
     int code = run_all(&run);
 
-    for (size_t i = 0; i < run.cluster_count; i++)
+    for (size_t i = 0; i < run.cluster_count; i++) {
         cluster_usage_done(&run.clusters[i].usage);
+        free(run.clusters[i].id);
+    }
     free(run.clusters);
+    for (size_t i = 0; i < run.row_count; i++) {
+        free(run.rows[i].cluster_id);
+        free(run.rows[i].place);
+        free(run.rows[i].pool);
+        free(run.rows[i].data_pool);
+    }
     free(run.rows);
     string_list_done(&run.errors);
     storage_class_dump_done(&run.dump);

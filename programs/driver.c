@@ -14,10 +14,12 @@
 #include "common/volume/keyring.h"
 #include "common/volume/operations.h"
 #include "common/volume/tasks.h"
+#include "common/volume/usage_cache.h"
 #include "controller/purge.h"
 #include "controller/service.h"
 #include "node/node.h"
 #include "node/volumes.h"
+#include "programs/driver_node.h"
 
 /* More than the pools' own limits together, so that one slow pool leaves workers for others. */
 #define WORKERS 128
@@ -29,6 +31,7 @@
 #define WATCHER_WAIT_MS 40000
 #define DEVICE_WAIT_MS 10000
 #define RECOVERY_MS 60000
+#define LISTING_AGE_MS 300000
 
 struct driver {
     struct metrics *metrics;
@@ -37,7 +40,9 @@ struct driver {
     struct operations *operations;
     struct tasks *tasks;
     struct purger *purger;
+    struct usage_cache *usage;
     struct controller controller;
+    struct driver_node place;
     struct node node;
     struct host *host;
     struct node_volumes volumes;
@@ -62,6 +67,7 @@ static void report(void *object, struct health_sink *sink)
     bool healthy = config_file_is_healthy(driver->config, &message, &since);
 
     health_add(sink, subject, healthy, message, since);
+    driver_node_report(&driver->place, sink);
     ceph_report(driver->ceph, report_cluster, sink);
 }
 
@@ -111,9 +117,7 @@ static void driver_init(struct driver *driver, const struct options *options,
                         struct ceph *(*make_ceph)(const struct ceph_options *options),
                         struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
 {
-    driver->metrics = metrics_new();
     process_metrics_register(driver->metrics);
-    driver->config = config_file_new(options->config_path);
     driver->operations = operations_new();
     driver->tasks = tasks_new(TASK_THREADS);
     driver->purger = purger_new(PURGE_QUIET_MS);
@@ -121,6 +125,12 @@ static void driver_init(struct driver *driver, const struct options *options,
         .connect_timeout_ms = options->ceph_timeout_ms,
         .mon_op_timeout_ms = options->ceph_timeout_ms,
         .osd_op_timeout_ms = options->ceph_timeout_ms,
+    });
+    driver->usage = usage_cache_new(&(struct usage_cache_options){
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .max_age_ms = options->capacity_interval_ms,
+        .listing_age_ms = LISTING_AGE_MS,
     });
     driver->controller = (struct controller){
         .ceph = driver->ceph,
@@ -132,12 +142,15 @@ static void driver_init(struct driver *driver, const struct options *options,
         .mapping_path = options->mapping_path,
         .instance_id = options->instance_id,
         .cluster_name = options->cluster_name,
+        .driver_name = options->driver_name,
+        .usage = driver->usage,
+        .takeover = driver->place.takeover,
         .set_metadata = options->set_metadata,
         .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
                    (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
     };
     read_standing_credentials(options->keyring, &driver->controller.standing);
-    driver->node = (struct node){options->node_id};
+    driver->node = (struct node){options->node_id, driver->place.info};
     init_volumes(driver, options, make_host);
     driver->identity = (struct identity){
         .driver_name = options->driver_name,
@@ -156,12 +169,14 @@ static bool driver_done(struct driver *driver)
     rpc_server_free(driver->server);
     tasks_free(driver->tasks);
     purger_free(driver->purger);
+    usage_cache_free(driver->usage);
     credentials_done(&driver->controller.standing);
     operations_free(driver->operations);
-    config_file_free(driver->config);
     io_checks_free(driver->volumes.io_checks);
     host_free(driver->host);
     metrics_free(driver->metrics);
+    driver_node_done(&driver->place);
+    config_file_free(driver->config);
     return ceph_free(driver->ceph);
 }
 
@@ -211,6 +226,15 @@ int driver_run(const struct options *options, const sigset_t *signals,
     struct driver driver = {0};
     int signal_number = 0;
 
+    driver.metrics = metrics_new();
+    driver.config = config_file_new(options->config_path);
+    if (driver_node_init(&driver.place, options, driver.config, driver.metrics, &err) < 0) {
+        log_error(NULL, "cannot start: %s", err.message);
+        metrics_free(driver.metrics);
+        driver_node_done(&driver.place);
+        config_file_free(driver.config);
+        return 1;
+    }
     driver_init(&driver, options, make_ceph, make_host);
     if (serve(&driver, options, &err) < 0) {
         log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);
@@ -220,7 +244,7 @@ int driver_run(const struct options *options, const sigset_t *signals,
     sigwait(signals, &signal_number);
     log_info(NULL, "got %s, draining", sigabbrev_np(signal_number));
     if (!rpc_server_drain(driver.server) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
-        !driver_done(&driver)) {
+        !usage_cache_stop(driver.usage, TASKS_STOP_MS) || !driver_done(&driver)) {
         /* All state is in Ceph: the retry continues the call, the next start the task. */
         log_warn(NULL, "something still waits for Ceph; leaving it");
         _exit(0);

@@ -24,6 +24,13 @@ struct options {
     const char *mounter;
     const char *metrics_path;
     const char *log_file;
+    const char *domain_labels;
+    const char *node_labels;
+    const char *node_labels_path;
+    const char *takeover_path;
+    const char *takeover_via;
+    const char *crush_location_labels;
+    bool read_affinity;
     bool controller_server;
     bool node_server;
     bool set_metadata;
@@ -38,10 +45,12 @@ struct options {
     int64_t slow_call_ms;
     int64_t drain_ms;
     int64_t ceph_timeout_ms;
+    int64_t capacity_interval_ms;
     uint64_t hard_clone_depth;
     uint64_t soft_clone_depth;
     uint64_t max_snapshots;
     uint64_t min_snapshots;
+    int64_t max_volumes_per_node;
 };
 
 /*

@@ -1,7 +1,7 @@
 PROGRAMS := $(BUILD)/cephcsi $(BUILD)/cephzone
 
 CEPHCSI_OBJECTS := $(addprefix $(BUILD)/programs/, \
-	cephcsi.o driver.o liveness_handlers.o options.o)
+	cephcsi.o driver.o driver_node.o liveness_handlers.o options.o)
 CEPHZONE_OBJECTS := $(addprefix $(BUILD)/programs/, \
 	cephzone.o command_call.o command_capacity.o command_fsck.o fsck_print.o tool.o)
 

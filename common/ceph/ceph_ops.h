@@ -110,6 +110,12 @@ struct image_hold {
 /* How far a long operation has come, 0 to 100. Returns non-zero to stop it. */
 typedef int (*ceph_progress)(void *object, int percent);
 
+/* What one of several pools said: @value (owned) is NULL when the object or the key is absent. */
+struct omap_answer {
+    bool answered;
+    char *value;
+};
+
 struct ceph {
     const struct ceph_ops *ops;
 };
@@ -152,6 +158,12 @@ struct ceph_ops {
     /* One key. *@value (caller frees) is NULL when the object or the key is absent. */
     int (*omap_get)(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
                     char **value, struct error *err);
+    /* The same key of the same object in several pools at once: 1 RT in all. Pools that do not
+     * answer in @patience_ms (-1: as long as the call may take) are left unanswered; only a key
+     * that cannot be read is a failure. Caller frees the values, also after a failure. */
+    int (*omap_get_many)(struct ceph_pool *const *pools, size_t count, struct call *call,
+                         const char *object, const char *key, int64_t patience_ms,
+                         struct omap_answer *answers, struct error *err);
     /* Up to 512 keys behind @after (exclusive, "" for the first) that start with @prefix. *@more
      * says whether to go on behind the last key. Absent object: NOT_FOUND. */
     int (*omap_list)(struct ceph_pool *pool, struct call *call, const char *object,

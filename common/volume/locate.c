@@ -94,6 +94,16 @@ static int read_entry(struct located *located, struct call *call, struct error *
     return open_directory(located, call, err);
 }
 
+/* RBD: the location is the pool that has the image. */
+static int open_pool(struct located *located, struct call *call, struct error *err)
+{
+    struct ceph_cluster *cluster = located->session.cluster;
+
+    return cluster->ops->pool_open_by_id(cluster, call, (int64_t)located->id.location_id,
+                                         session_rbd_namespace(&located->session), &located->pool,
+                                         err);
+}
+
 static int locate_at(const struct locator *locator, struct call *call, enum journal_kind kind,
                      const struct volume_id *id, const struct credentials *credentials,
                      struct located *out, struct error *err)
@@ -103,13 +113,10 @@ static int locate_at(const struct locator *locator, struct call *call, enum jour
     if (session_open(locator->ceph, locator->config, call, id->cluster_id, credentials,
                      &located.session, err) < 0)
         return -1;
-    const struct ceph_ops *ops = located.session.cluster->ops;
-    if (ops->pool_open_by_id(located.session.cluster, call, (int64_t)located.id.location_id,
-                             session_rbd_namespace(&located.session), &located.pool, err) < 0)
-        return -1;
-    if (locator->visited)
-        locator->visited(locator->object, located.id.cluster_id, credentials, located.pool);
-    if (read_entry(&located, call, err) < 0)
+    int result = locator->open_location
+                     ? locator->open_location(locator->object, call, credentials, &located, err)
+                     : open_pool(&located, call, err);
+    if (result < 0 || read_entry(&located, call, err) < 0)
         return -1;
     *out = located;
     located = (struct located){0};
@@ -157,7 +164,7 @@ int volume_locate(const struct locator *locator, struct call *call, enum journal
 {
     struct volume_id id;
 
-    if (migrated_id_is(handle))
+    if (!locator->is_cephfs && migrated_id_is(handle))
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "'%.128s' was migrated from Kubernetes' own rbd driver: such a volume can "
                          "only be expanded and deleted",
@@ -165,7 +172,8 @@ int volume_locate(const struct locator *locator, struct call *call, enum journal
     if (volume_id_parse(handle, &id, err) < 0)
         return -1;
     if (locate_at(locator, call, kind, &id, credentials, located, err) < 0) {
-        bool is_mapped = kind == JOURNAL_VOLUME && locator->mapping_path; /* as in Ceph-CSI */
+        /* as in Ceph-CSI, which reads but does not use the part for CephFS */
+        bool is_mapped = !locator->is_cephfs && kind == JOURNAL_VOLUME && locator->mapping_path;
 
         if (!is_mapped || !may_be_elsewhere(err->status) ||
             locate_mapped(locator, call, kind, &id, credentials, located, err) < 0)
@@ -196,6 +204,7 @@ void located_done(struct located *located)
         ceph_pool_close(located->other_pool);
     if (located->pool)
         ceph_pool_close(located->pool);
+    filesystem_done(&located->fs);
     session_close(&located->session);
     *located = (struct located){0};
 }

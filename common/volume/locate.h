@@ -1,8 +1,11 @@
 #pragma once
 
+#include "common/ceph/filesystem.h"
 #include "common/ceph/journal.h"
 #include "common/volume/session.h"
 #include "common/volume/volume_id.h"
+
+struct located;
 
 /* Where to look for volumes. All borrowed. */
 struct locator {
@@ -10,10 +13,13 @@ struct locator {
     struct config_file *config;
     const char *instance_id;  /* --instanceid */
     const char *mapping_path; /* --clustermapping; NULL: none */
-    /* Called for each pool that is opened on the way; NULL: nobody wants to know. */
-    void (*visited)(void *object, const char *cluster_id, const struct credentials *credentials,
-                    struct ceph_pool *pool);
-    void *object;
+    bool is_cephfs;           /* no migrated volumes, no mapping */
+    /* Opens the pool with the journal that the location in the handle leads to: located->pool. The
+     * session is open. NOT_FOUND if the location is gone. NULL: the location is an RBD pool. */
+    int (*open_location)(const void *object, struct call *call,
+                         const struct credentials *credentials, struct located *located,
+                         struct error *err);
+    const void *object;
 };
 
 /* A volume, snapshot or group that was found by its handle, with all that is needed to work on it.
@@ -23,6 +29,7 @@ struct located {
     struct volume_id id; /* where it is: elsewhere than the handle says after a failover */
     struct journal journal;
     struct session session;
+    struct filesystem fs;        /* CephFS: which one; the pool is its metadata pool */
     struct ceph_pool *pool;      /* where the image is */
     struct ceph_pool *directory; /* where the request name is: pool or other_pool; borrowed */
     struct ceph_pool *other_pool;

@@ -74,6 +74,10 @@ static void cut_point(const char *method, long made)
 
 CUT(omap_get, (POOL, const char *object, const char *key, char **value, ERR),
     (pool, call, object, key, value, err))
+CUT(omap_get_many,
+    (struct ceph_pool *const *pools, size_t count, struct call *call, const char *object,
+     const char *key, int64_t patience_ms, struct omap_answer *answers, ERR),
+    (pools, count, call, object, key, patience_ms, answers, err))
 CUT(omap_list,
     (POOL, const char *object, const char *after, const char *prefix, struct strmap *entries,
      bool *more, ERR),
@@ -134,7 +138,8 @@ static struct ceph *make_ceph(const struct ceph_options *options)
     real = ceph->ops;
     ops = *real;
 #define USE(name) ops.name = cut_##name
-    USE(omap_get), USE(omap_list), USE(omap_add), USE(omap_set), USE(omap_remove_if);
+    USE(omap_get), USE(omap_get_many), USE(omap_list), USE(omap_add), USE(omap_set),
+        USE(omap_remove_if);
     USE(object_create), USE(object_remove);
     USE(image_create), USE(image_get_id), USE(image_get_size), USE(image_has_snapshots);
     USE(image_get_facts), USE(image_watchers), USE(image_lockers), USE(image_is_empty),
