@@ -182,6 +182,14 @@ static int write_all(int fd, const char *text, size_t length)
     return 0;
 }
 
+/* @folder is a path only; to write its entries to disk it has to be open for reading. */
+static int sync_folder(int folder)
+{
+    _cleanup_close_ int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
 /* A new file beside the old one takes its place when it is whole and on disk. */
 static int replace(int parent, const char *name, const char *text)
 {
@@ -195,6 +203,8 @@ static int replace(int parent, const char *name, const char *text)
     int result = write_all(fd, text, strlen(text));
     if (result == 0 && (fsync(fd) < 0 || renameat(parent, temporary, parent, name) < 0))
         result = -errno;
+    if (result == 0)
+        result = sync_folder(parent);
     if (result < 0)
         unlinkat(parent, temporary, 0);
     return result;
