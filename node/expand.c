@@ -12,6 +12,19 @@ static int not_there(const struct node_expand_request *request, struct error *er
                      request->volume_path);
 }
 
+static int too_small(const struct staged *staged, uint64_t wanted, struct error *err)
+{
+    error_set(err, STATUS_OUT_OF_RANGE,
+              "device '%s' of image '%s' has %llu bytes, not the %llu that were asked",
+              staged->mapped.device, staged->meta.image,
+              (unsigned long long)staged->device.size_bytes, (unsigned long long)wanted);
+    if (staged->mapper == &MAPPER_NBD)
+        return error_hint(err,
+                          "rbd-nbd 16.2 cannot tell kernels since 5.14 that an image has grown; "
+                          "the volume has its new size when it is staged again");
+    return error_hint(err, "ControllerExpandVolume grows the image");
+}
+
 /* The kernel is told of a new size by Ceph, a moment after the controller's call has returned. */
 static int wait_for_device(const struct node_volumes *volumes, struct call *call,
                            struct staged *staged, uint64_t wanted, struct error *err)
@@ -30,12 +43,7 @@ static int wait_for_device(const struct node_volumes *volumes, struct call *call
         if (staged->device.size_bytes >= wanted)
             return 0;
         if (deadline_has_passed(deadline) || call_is_cancelled(call))
-            return error_set(err, STATUS_OUT_OF_RANGE,
-                             "device '%s' of image '%s' has %llu bytes, not the %llu that were "
-                             "asked; ControllerExpandVolume grows the image",
-                             device, staged->meta.image,
-                             (unsigned long long)staged->device.size_bytes,
-                             (unsigned long long)wanted);
+            return too_small(staged, wanted, err);
         call_stage(call, "waiting {age} for '%s' to grow", device);
         usleep(DEVICE_POLL_MS * 1000);
     }
