@@ -4,9 +4,8 @@
 
 #include "controller/backend.h"
 
-static int open_location(const void *object, struct call *call,
-                         const struct credentials *credentials, struct located *located,
-                         struct error *err)
+static int open_location(void *object, struct call *call, const struct credentials *credentials,
+                         struct located *located, struct error *err)
 {
     const struct controller *controller = object;
 
@@ -18,14 +17,16 @@ int locate(const struct controller *controller, struct call *call, enum journal_
            const char *handle, const struct credentials *credentials, struct located *located,
            struct error *err)
 {
+    const bool is_rbd = controller_backend(controller)->knows_migrated;
     const struct locator locator = {
         .ceph = controller->ceph,
         .config = controller->config,
         .instance_id = controller->instance_id,
-        .mapping_path = controller->mapping_path,
-        .is_cephfs = !controller_backend(controller)->knows_migrated,
-        .open_location = open_location,
-        .object = controller,
+        /* Ceph-CSI reads but does not use the part for CephFS */
+        .mapping_path = is_rbd ? controller->mapping_path : NULL,
+        .open = open_location,
+        .object = (struct controller *)(uintptr_t)controller,
+        .knows_migrated = is_rbd,
     };
 
     return volume_locate(&locator, call, kind, handle, credentials, located, err);

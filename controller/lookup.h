@@ -17,7 +17,7 @@ struct location_list {
 
 void location_list_done(struct location_list *list);
 
-/* volume_locate() with what the controller and its backend know. */
+/* volume_locate() with what the controller knows of its kind of volumes. */
 _must_check_ int locate(const struct controller *controller, struct call *call,
                         enum journal_kind kind, const char *handle,
                         const struct credentials *credentials, struct located *located,

@@ -46,7 +46,7 @@ static int open_static(const struct node_volumes *volumes, struct call *call,
                                        err) < 0)
         return -1;
     image->pool = image->own_pool;
-    image->monitors = image->session.cluster_config->monitors;
+    image->config = image->session.cluster_config;
     image->name = strmap_get_or(&request->context, "imageName", request->handle);
     return 0;
 }
@@ -60,6 +60,7 @@ static int open_located(const struct node_volumes *volumes, struct call *call,
         .config = volumes->config,
         .instance_id = volumes->instance_id,
         .mapping_path = volumes->mapping_path,
+        .knows_migrated = true,
     };
 
     if (volume_locate(&locator, call, JOURNAL_VOLUME, request->handle, &request->credentials,
@@ -69,7 +70,7 @@ static int open_located(const struct node_volumes *volumes, struct call *call,
         return refuse_encrypted(request->handle, err);
     image->cluster = image->located.session.cluster;
     image->pool = image->located.pool;
-    image->monitors = image->located.session.cluster_config->monitors;
+    image->config = image->located.session.cluster_config;
     image->name = image->located.entry.image_name;
     return 0;
 }

@@ -11,7 +11,7 @@ struct node_image {
     struct ceph_pool *own_pool;
     struct ceph_cluster *cluster; /* borrowed from one of the above, as are the following */
     struct ceph_pool *pool;
-    const char *monitors;
+    const struct cluster_config *config;
     const char *name;
 };
 

@@ -216,13 +216,28 @@ static int clear_remains(const struct stage *stage, struct error *err)
     return stage->staged.mapper->unmap(&stage->volumes->mappers, stage->call, &request, err);
 }
 
+/* The class's options for the mapper and, for krbd, which replica to read from. */
+static int map_options(const struct stage *stage, char **options, struct error *err)
+{
+    const char *asked = strmap_get_or(&stage->request->context, "mapOptions", "");
+    const struct read_affinity *affinity = stage->volumes->read_affinity;
+    _cleanup_free_ char *own = NULL;
+    _cleanup_free_ char *nearest = NULL;
+
+    if (mapper_options(asked, stage->staged.mapper, &own, err) < 0)
+        return -1;
+    if (affinity && strcmp(stage->staged.mapper->name, "krbd") == 0)
+        nearest = read_affinity_options(affinity, &stage->image.config->read_affinity, stage->call);
+    *options = xasprintf("%s%s%s", own, own[0] && nearest ? "," : "", nearest ? nearest : "");
+    return 0;
+}
+
 static int map_new(struct stage *stage, const char *device, struct error *err)
 {
     struct staged *staged = &stage->staged;
-    const struct strmap *context = &stage->request->context;
     _cleanup_free_ char *options = NULL;
 
-    if (mapper_options(strmap_get_or(context, "mapOptions", ""), staged->mapper, &options, err) < 0)
+    if (map_options(stage, &options, err) < 0)
         return -1;
     if (clear_remains(stage, err) < 0)
         return -1;
@@ -233,7 +248,7 @@ static int map_new(struct stage *stage, const char *device, struct error *err)
         return -1;
     const struct map_request request = {
         .spec = staged_spec(staged),
-        .monitors = stage->image.monitors,
+        .monitors = stage->image.config->monitors,
         .user = stage->request->credentials.user,
         .key = &stage->request->credentials.key,
         .options = options,

@@ -14,6 +14,7 @@
 #include "common/volume/credentials.h"
 #include "common/volume/operations.h"
 #include "common/volume/size.h"
+#include "node/read_affinity.h"
 
 /*
  * The node's logic for RBD volumes, in plain structs: mapping an image, a file system on it, and
@@ -31,7 +32,8 @@ struct node_volumes {
     struct io_checks *io_checks;
     const char *node_id;
     const char *instance_id;
-    const char *mapping_path;    /* --clustermapping; NULL: none */
+    const char *mapping_path;                  /* --clustermapping; NULL: none */
+    const struct read_affinity *read_affinity; /* NULL: none */
     const char *default_mounter; /* --mounter: for classes that name none; "": krbd, else nbd */
     int64_t watcher_wait_ms;     /* how long another client may take to let go of an image */
     int64_t device_wait_ms;      /* how long a device may take to notice that its image has grown */

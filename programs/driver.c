@@ -27,11 +27,11 @@
 #define TASK_THREADS 2
 #define TASKS_STOP_MS 5000
 #define PURGE_QUIET_MS 200
+#define LISTING_AGE_MS 300000
 /* A little more than the 30 s after which Ceph forgets a client that died. */
 #define WATCHER_WAIT_MS 40000
 #define DEVICE_WAIT_MS 10000
 #define RECOVERY_MS 60000
-#define LISTING_AGE_MS 300000
 
 struct driver {
     struct metrics *metrics;
@@ -98,6 +98,7 @@ static void init_volumes(struct driver *driver, const struct options *options,
         .node_id = options->node_id,
         .instance_id = options->instance_id,
         .mapping_path = options->mapping_path,
+        .read_affinity = &driver->place.read_affinity,
         .default_mounter = options->mounter,
         .watcher_wait_ms = WATCHER_WAIT_MS,
         .device_wait_ms = DEVICE_WAIT_MS,

@@ -158,10 +158,11 @@ clang-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(REPLAY_TESTS) $(INTEGRATI
 
 # --- benchmarks ---------------------------------------------------------------------------------
 
-BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/,csi-bench bare-rbd bare-map)
+BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/,csi-bench bare-rbd bare-map topology-bench)
 
 $(BUILD)/tests/bench/csi-bench: $(BUILD)/tests/bench/csi_bench.o
 $(BUILD)/tests/bench/bare-rbd: $(BUILD)/tests/bench/bare_rbd.o
+$(BUILD)/tests/bench/topology-bench: $(BUILD)/tests/bench/topology.o
 $(BUILD)/tests/bench/bare-map: $(BUILD)/tests/bench/bare_map.o
 $(BENCH_PROGRAMS): $(BUILD)/tests/bench/timing.o $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
@@ -178,3 +179,7 @@ test-vm: $(PROGRAMS) $(BENCH_PROGRAMS) ## the node service on a real kernel, in 
 .PHONY: bench
 bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd on a throwaway Ceph
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run
+
+.PHONY: bench-topology
+bench-topology: $(PROGRAMS) $(BENCH_PROGRAMS) ## pool selection, and GetCapacity with many callers
+	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run-topology

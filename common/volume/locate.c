@@ -94,8 +94,7 @@ static int read_entry(struct located *located, struct call *call, struct error *
     return open_directory(located, call, err);
 }
 
-/* RBD: the location is the pool that has the image. */
-static int open_pool(struct located *located, struct call *call, struct error *err)
+static int open_rbd_pool(struct call *call, struct located *located, struct error *err)
 {
     struct ceph_cluster *cluster = located->session.cluster;
 
@@ -113,9 +112,8 @@ static int locate_at(const struct locator *locator, struct call *call, enum jour
     if (session_open(locator->ceph, locator->config, call, id->cluster_id, credentials,
                      &located.session, err) < 0)
         return -1;
-    int result = locator->open_location
-                     ? locator->open_location(locator->object, call, credentials, &located, err)
-                     : open_pool(&located, call, err);
+    int result = locator->open ? locator->open(locator->object, call, credentials, &located, err)
+                               : open_rbd_pool(call, &located, err);
     if (result < 0 || read_entry(&located, call, err) < 0)
         return -1;
     *out = located;
@@ -164,7 +162,7 @@ int volume_locate(const struct locator *locator, struct call *call, enum journal
 {
     struct volume_id id;
 
-    if (!locator->is_cephfs && migrated_id_is(handle))
+    if (locator->knows_migrated && migrated_id_is(handle))
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "'%.128s' was migrated from Kubernetes' own rbd driver: such a volume can "
                          "only be expanded and deleted",
@@ -172,8 +170,7 @@ int volume_locate(const struct locator *locator, struct call *call, enum journal
     if (volume_id_parse(handle, &id, err) < 0)
         return -1;
     if (locate_at(locator, call, kind, &id, credentials, located, err) < 0) {
-        /* as in Ceph-CSI, which reads but does not use the part for CephFS */
-        bool is_mapped = !locator->is_cephfs && kind == JOURNAL_VOLUME && locator->mapping_path;
+        bool is_mapped = kind == JOURNAL_VOLUME && locator->mapping_path; /* as in Ceph-CSI */
 
         if (!is_mapped || !may_be_elsewhere(err->status) ||
             locate_mapped(locator, call, kind, &id, credentials, located, err) < 0)

@@ -13,13 +13,12 @@ struct locator {
     struct config_file *config;
     const char *instance_id;  /* --instanceid */
     const char *mapping_path; /* --clustermapping; NULL: none */
-    bool is_cephfs;           /* no migrated volumes, no mapping */
-    /* Opens the pool with the journal that the location in the handle leads to: located->pool. The
-     * session is open. NOT_FOUND if the location is gone. NULL: the location is an RBD pool. */
-    int (*open_location)(const void *object, struct call *call,
-                         const struct credentials *credentials, struct located *located,
-                         struct error *err);
-    const void *object;
+    /* Opens located->pool, to which the location in the handle leads; the session is open.
+     * NOT_FOUND if the location is gone. NULL: it is an RBD pool. */
+    int (*open)(void *object, struct call *call, const struct credentials *credentials,
+                struct located *located, struct error *err);
+    void *object;
+    bool knows_migrated; /* volumes of Kubernetes' own rbd driver have no journal: refuse them */
 };
 
 /* A volume, snapshot or group that was found by its handle, with all that is needed to work on it.
@@ -40,7 +39,7 @@ struct located {
 
 /*
  * NOT_FOUND when the handle is not ours, its pool is gone or it is not in the journal, nor where
- * cluster-mapping.json leads. INVALID_ARGUMENT for migrated volumes, which have no journal. 1 RT,
+ * cluster-mapping.json leads. INVALID_ARGUMENT for migrated volumes, if they are known. 1 RT,
  * more only for the split form. Caller calls located_done() after success.
  */
 _must_check_ int volume_locate(const struct locator *locator, struct call *call,
