@@ -1,7 +1,7 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
-#include "common/linux/filesystem.h"
+#include "common/linux/disk_fs.h"
 #include "node/staged.h"
 
 #define DEVICE_POLL_MS 50
@@ -59,11 +59,11 @@ static int grow_filesystem(const struct node_volumes *volumes, struct call *call
         return 0;
     if (host->ops->device_content(host, staged->mapped.device, &content, err) < 0)
         return -1;
-    const struct filesystem *fs = filesystem_find(content.fs_type);
+    const struct disk_fs *fs = disk_fs_find(content.fs_type);
     if (!fs)
         return error_set(err, STATUS_FAILED_PRECONDITION, "its file system '%s' cannot be grown",
                          content.fs_type);
-    return filesystem_grow(fs, host, call, staged->mapped.device, staged->path, err);
+    return disk_fs_grow(fs, host, call, staged->mapped.device, staged->path, err);
 }
 
 static int expand(const struct node_volumes *volumes, struct call *call,

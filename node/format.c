@@ -10,7 +10,7 @@
 #define DEFAULT_TYPE "ext4"
 
 /* The file system that was being made on this very image when somebody was cut; NULL: none. */
-static const struct filesystem *marked(const struct strmap *metadata, const char *image_id)
+static const struct disk_fs *marked(const struct strmap *metadata, const char *image_id)
 {
     const char *mark = strmap_get_or(metadata, MARK_KEY, "");
     size_t length = strcspn(mark, " ");
@@ -18,27 +18,26 @@ static const struct filesystem *marked(const struct strmap *metadata, const char
 
     if (mark[length] != ' ' || strcmp(mark + length + 1, image_id) != 0)
         return NULL;
-    return filesystem_find(type);
+    return disk_fs_find(type);
 }
 
 static int make(const struct node_volumes *volumes, struct call *call, struct node_image *image,
-                const struct format_request *request, const struct filesystem *fs,
+                const struct format_request *request, const struct disk_fs *fs,
                 const char *image_id, struct error *err)
 {
     const struct ceph_ops *ops = image->pool->ops;
     _cleanup_strmap_ struct strmap mark = {0};
     _cleanup_strmap_ struct strmap nothing = {0};
     _cleanup_string_list_ struct string_list done = {0};
-    _cleanup_free_ char *value = xasprintf("%s %s", filesystem_type(fs), image_id);
+    _cleanup_free_ char *value = xasprintf("%s %s", disk_fs_type(fs), image_id);
 
     strmap_set(&mark, MARK_KEY, value);
     string_list_add(&done, MARK_KEY);
     if (ops->image_metadata_change(image->pool, call, image->name, &mark, NULL, err) < 0 ||
-        filesystem_make(fs, volumes->mappers.host, call, request->device, request->options, err) <
-            0 ||
+        disk_fs_make(fs, volumes->mappers.host, call, request->device, request->options, err) < 0 ||
         ops->image_metadata_change(image->pool, call, image->name, &nothing, &done, err) < 0)
-        return error_wrap(err, "make %s on image '%s'", filesystem_type(fs), image->name);
-    log_v(2, call, "made %s on image '%s'", filesystem_type(fs), image->name);
+        return error_wrap(err, "make %s on image '%s'", disk_fs_type(fs), image->name);
+    log_v(2, call, "made %s on image '%s'", disk_fs_type(fs), image->name);
     return 0;
 }
 
@@ -64,7 +63,7 @@ static int prove_empty(const struct node_volumes *volumes, struct call *call,
 }
 
 static int refuse_content(const struct node_image *image, const struct device_content *content,
-                          const struct filesystem *wanted, struct error *err)
+                          const struct disk_fs *wanted, struct error *err)
 {
     if (content->is_ambivalent)
         return error_set(err, STATUS_FAILED_PRECONDITION,
@@ -78,19 +77,19 @@ static int refuse_content(const struct node_image *image, const struct device_co
                          image->name, content->partition_table);
     return error_set(err, STATUS_FAILED_PRECONDITION,
                      "image '%s' has %s on it, but %s was asked for", image->name, content->fs_type,
-                     wanted ? filesystem_type(wanted) : "ext4 or xfs");
+                     wanted ? disk_fs_type(wanted) : "ext4 or xfs");
 }
 
-static const struct filesystem *to_make(const struct format_request *request)
+static const struct disk_fs *to_make(const struct format_request *request)
 {
-    return request->wanted ? request->wanted : filesystem_find(DEFAULT_TYPE);
+    return request->wanted ? request->wanted : disk_fs_find(DEFAULT_TYPE);
 }
 
 static int format_empty(const struct node_volumes *volumes, struct call *call,
                         struct node_image *image, const struct format_request *request,
-                        const char *image_id, const struct filesystem **found, struct error *err)
+                        const char *image_id, const struct disk_fs **found, struct error *err)
 {
-    const struct filesystem *fs = to_make(request);
+    const struct disk_fs *fs = to_make(request);
 
     if (request->read_only)
         return error_set(err, STATUS_FAILED_PRECONDITION,
@@ -105,7 +104,7 @@ static int format_empty(const struct node_volumes *volumes, struct call *call,
 }
 
 int node_format(const struct node_volumes *volumes, struct call *call, struct node_image *image,
-                const struct format_request *request, const struct filesystem **found,
+                const struct format_request *request, const struct disk_fs **found,
                 uint64_t *fs_bytes, struct error *err)
 {
     struct host *host = volumes->mappers.host;
@@ -115,7 +114,7 @@ int node_format(const struct node_volumes *volumes, struct call *call, struct no
     *fs_bytes = 0;
     if (image->pool->ops->image_get_id(image->pool, call, image->name, &image_id, err) < 0)
         return -1;
-    const struct filesystem *unfinished = marked(request->metadata, image_id);
+    const struct disk_fs *unfinished = marked(request->metadata, image_id);
     if (unfinished && !request->read_only) {
         *found = to_make(request);
         return make(volumes, call, image, request, *found, image_id, err);
@@ -124,10 +123,10 @@ int node_format(const struct node_volumes *volumes, struct call *call, struct no
         return -1;
     if (!content.fs_type[0] && !content.partition_table[0] && !content.is_ambivalent)
         return format_empty(volumes, call, image, request, image_id, found, err);
-    const struct filesystem *fs = filesystem_find(content.fs_type);
+    const struct disk_fs *fs = disk_fs_find(content.fs_type);
     if (!fs || content.is_ambivalent || (request->wanted && fs != request->wanted))
         return refuse_content(image, &content, request->wanted, err);
     *found = fs;
     *fs_bytes = content.fs_bytes;
-    return request->read_only ? 0 : filesystem_check(fs, host, call, request->device, err);
+    return request->read_only ? 0 : disk_fs_check(fs, host, call, request->device, err);
 }

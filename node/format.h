@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/linux/filesystem.h"
+#include "common/linux/disk_fs.h"
 #include "node/image.h"
 
 /*
@@ -12,7 +12,7 @@
  * nothing else is ever formatted a second time.
  */
 struct format_request {
-    const struct filesystem *wanted; /* NULL: whatever is there, ext4 on an empty device */
+    const struct disk_fs *wanted; /* NULL: whatever is there, ext4 on an empty device */
     const char *device;
     const char *options; /* mkfsOptions; "" for the defaults */
     bool read_only;
@@ -22,5 +22,4 @@ struct format_request {
 /* *@found is what is there afterwards, *@fs_bytes how large it is (0 when just made). */
 _must_check_ int node_format(const struct node_volumes *volumes, struct call *call,
                              struct node_image *image, const struct format_request *request,
-                             const struct filesystem **found, uint64_t *fs_bytes,
-                             struct error *err);
+                             const struct disk_fs **found, uint64_t *fs_bytes, struct error *err);

@@ -23,7 +23,7 @@ struct stage {
     const struct node_volumes *volumes;
     struct call *call;
     const struct stage_request *request;
-    const struct filesystem *wanted; /* NULL: not said, or a block volume */
+    const struct disk_fs *wanted; /* NULL: not said, or a block volume */
     bool is_block;
     bool read_only;     /* for whoever uses it */
     bool map_read_only; /* no writer can exist */
@@ -68,7 +68,7 @@ static int parse_filesystem(struct stage *stage, struct error *err)
 
     if (stage->is_block || text_is_empty(type))
         return 0;
-    stage->wanted = filesystem_find(type);
+    stage->wanted = disk_fs_find(type);
     if (!stage->wanted)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "fs_type '%.32s' is not supported: use ext4 or xfs", type);
@@ -314,11 +314,11 @@ static int mount_block(struct stage *stage, struct error *err)
         err);
 }
 
-static int mount_made(struct stage *stage, const struct filesystem *fs, struct error *err)
+static int mount_made(struct stage *stage, const struct disk_fs *fs, struct error *err)
 {
     struct host *host = stage->volumes->mappers.host;
     const struct string_list *asked = &stage->request->capability.mount_flags;
-    const char *needed = filesystem_mount_flag(fs);
+    const char *needed = disk_fs_mount_flag(fs);
     _cleanup_string_list_ struct string_list flags = {0};
 
     if (needed)
@@ -330,7 +330,7 @@ static int mount_made(struct stage *stage, const struct filesystem *fs, struct e
     return host->ops->mount(host,
                             &(struct mount_request){.device = stage->staged.mapped.device,
                                                     .target = stage->staged.path,
-                                                    .fs_type = filesystem_type(fs),
+                                                    .fs_type = disk_fs_type(fs),
                                                     .flags = &flags,
                                                     .read_only = stage->read_only},
                             err);
@@ -347,7 +347,7 @@ static int mount_filesystem(struct stage *stage, struct error *err)
         .read_only = stage->read_only,
         .metadata = &stage->metadata,
     };
-    const struct filesystem *fs = NULL;
+    const struct disk_fs *fs = NULL;
     uint64_t fs_bytes = 0;
 
     if (host->ops->make_directory(host, staged->path, STAGED_FOLDER_MODE, err) < 0 ||
@@ -357,7 +357,7 @@ static int mount_filesystem(struct stage *stage, struct error *err)
         return -1;
     bool has_grown = fs_bytes && staged->device.size_bytes > fs_bytes + GROW_TOLERANCE_BYTES;
     if (has_grown && !stage->read_only &&
-        filesystem_grow(fs, host, stage->call, staged->mapped.device, staged->path, err) < 0)
+        disk_fs_grow(fs, host, stage->call, staged->mapped.device, staged->path, err) < 0)
         return -1;
     if (!stage->has_group || stage->read_only)
         return 0;

@@ -1,4 +1,4 @@
-#include "common/linux/filesystem.h"
+#include "common/linux/disk_fs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define GROW_TIMEOUT_MS 600000
 #define OPTIONS_MAX 64
 
-struct filesystem {
+struct disk_fs {
     const char *type;
     const char *make;         /* program */
     const char *force;        /* overwrites the remains of a try that was cut */
@@ -20,12 +20,12 @@ struct filesystem {
     const char *mount_flag;
 };
 
-static const struct filesystem FILESYSTEMS[] = {
+static const struct disk_fs FILESYSTEMS[] = {
     {"ext4", "mkfs.ext4", "-F", "-m0 -Enodiscard,lazy_itable_init=1,lazy_journal_init=1", NULL},
     {"xfs", "mkfs.xfs", "-f", "-K -m reflink=0", "nouuid"},
 };
 
-const struct filesystem *filesystem_find(const char *type)
+const struct disk_fs *disk_fs_find(const char *type)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(FILESYSTEMS); i++)
         if (strcmp(FILESYSTEMS[i].type, type) == 0)
@@ -33,12 +33,12 @@ const struct filesystem *filesystem_find(const char *type)
     return NULL;
 }
 
-const char *filesystem_type(const struct filesystem *fs)
+const char *disk_fs_type(const struct disk_fs *fs)
 {
     return fs->type;
 }
 
-const char *filesystem_mount_flag(const struct filesystem *fs)
+const char *disk_fs_mount_flag(const struct disk_fs *fs)
 {
     return fs->mount_flag;
 }
@@ -48,8 +48,8 @@ static struct deadline deadline_of(const struct call *call, int64_t timeout_ms)
     return deadline_earlier(call->deadline, deadline_in_ms(timeout_ms));
 }
 
-int filesystem_make(const struct filesystem *fs, struct host *host, struct call *call,
-                    const char *device, const char *options, struct error *err)
+int disk_fs_make(const struct disk_fs *fs, struct host *host, struct call *call, const char *device,
+                 const char *options, struct error *err)
 {
     _cleanup_free_ char *words = xstrdup(options[0] ? options : fs->make_options);
     const char *argv[OPTIONS_MAX + 4] = {fs->make, fs->force};
@@ -69,8 +69,8 @@ int filesystem_make(const struct filesystem *fs, struct host *host, struct call 
         NULL, err);
 }
 
-int filesystem_check(const struct filesystem *fs, struct host *host, struct call *call,
-                     const char *device, struct error *err)
+int disk_fs_check(const struct disk_fs *fs, struct host *host, struct call *call,
+                  const char *device, struct error *err)
 {
     const char *const argv[] = {"e2fsck", "-p", device, NULL};
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
@@ -96,8 +96,8 @@ int filesystem_check(const struct filesystem *fs, struct host *host, struct call
     return 0;
 }
 
-int filesystem_grow(const struct filesystem *fs, struct host *host, struct call *call,
-                    const char *device, const char *mount_point, struct error *err)
+int disk_fs_grow(const struct disk_fs *fs, struct host *host, struct call *call, const char *device,
+                 const char *mount_point, struct error *err)
 {
     const char *const ext[] = {"resize2fs", device, NULL};
     const char *const xfs[] = {"xfs_growfs", "-d", mount_point, NULL};
