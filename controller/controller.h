@@ -15,8 +15,9 @@
 #include "common/volume/volume_id.h"
 
 /*
- * The controller's logic: what CreateVolume and its like mean for RBD, in plain structs. handlers.c
- * translates from and to the wire; main builds the object. Any thread.
+ * The controller's logic: what CreateVolume and its like mean, in plain structs. handlers.c
+ * translates from and to the wire; main builds the object. What differs between RBD and CephFS is
+ * in backend.h. Any thread.
  *
  * Everything is repeatable: a call that was cut anywhere is continued by the same call made again.
  */
@@ -28,6 +29,7 @@ struct clone_limits {
 };
 
 struct controller {
+    const struct controller_backend *backend; /* NULL: RBD */
     struct ceph *ceph;
     struct config_file *config;
     struct operations *operations;

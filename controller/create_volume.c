@@ -27,6 +27,7 @@
 #include "controller/names.h"
 #include "controller/purge.h"
 #include "controller/qos.h"
+#include "controller/rbd.h"
 #include "controller/source.h"
 
 /* All that one creation works on. */
@@ -483,9 +484,9 @@ static void creation_done(struct creation *creation)
     strmap_done(&creation->metadata);
 }
 
-int controller_create_volume(const struct controller *controller, struct call *call,
-                             const struct create_request *request, struct volume *volume,
-                             struct error *err)
+int rbd_create_volume(const struct controller *controller, struct call *call,
+                      const struct create_request *request, struct volume *volume,
+                      struct error *err)
 {
     _cleanup_operation_ struct operation operation = {0};
     _cleanup_(creation_done) struct creation creation = {

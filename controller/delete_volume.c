@@ -1,39 +1,12 @@
 /*
- * DeleteVolume. The image goes to the trash, which makes it invisible at once; then the request
- * name, together with the order to remove the data; then the uuid's object. The object goes last
- * because the handle leads to it: as long as anything is left, a retry finds it.
+ * DeleteVolume. What the entry stands for goes first; then the request name; then the uuid's
+ * object. The object goes last because the handle leads to it: as long as anything is left, a retry
+ * finds it.
  */
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "controller/controller.h"
-#include "controller/fingerprint.h"
-#include "controller/images.h"
-#include "controller/lookup.h"
+#include "controller/backend.h"
 #include "controller/migrated.h"
-#include "controller/purge.h"
-
-static int discard(const struct controller *controller, struct call *call, struct located *located,
-                   const struct credentials *credentials, struct error *err)
-{
-    const struct journal_entry *entry = &located->entry;
-    _cleanup_strmap_ struct strmap queued = {0};
-    /* Ceph-CSI clones a volume through an image of this name, which lives as long as the clone */
-    _cleanup_free_ char *intermediate = xasprintf("%s-temp", entry->image_name);
-
-    if (image_discard(located->pool, call, entry->image_name, NULL, &queued, err) < 0)
-        return -1;
-    _cleanup_free_ char *intermediate_id = NULL;
-    if (image_find(located->pool, call, intermediate, &intermediate_id, err) < 0)
-        return -1;
-    /* it went first, so that a deletion cut there left it in the trash */
-    bool may_be_trashed = !fingerprint_is_present(&entry->extra);
-    if ((intermediate_id || may_be_trashed) &&
-        image_discard(located->pool, call, intermediate, intermediate_id, &queued, err) < 0)
-        return -1;
-    int result = located_release(located, call, &queued, err);
-    purge_start(controller, located->id.cluster_id, credentials, located->directory);
-    return result;
-}
 
 static int delete_located(const struct controller *controller, struct call *call,
                           struct located *located, const struct credentials *credentials,
@@ -47,7 +20,8 @@ static int delete_located(const struct controller *controller, struct call *call
         if (operation_begin(controller->operations, key, call, &operation, err) < 0)
             return -1;
     }
-    return discard(controller, call, located, credentials, err);
+    return controller_backend(controller)
+        ->discard_volume(controller, call, located, credentials, err);
 }
 
 /* What cannot be found is gone, or was never ours: the spec asks for success. */
@@ -83,7 +57,7 @@ int controller_delete_volume(const struct controller *controller, struct call *c
     _cleanup_free_ char *key = xasprintf("volume:%s", request->handle);
     if (operation_begin(controller->operations, key, call, &operation, err) < 0)
         return -1;
-    if (migrated_id_is(request->handle))
+    if (controller_backend(controller)->knows_migrated && migrated_id_is(request->handle))
         return delete_migrated(controller, call, request, err);
     if (locate(controller, call, JOURNAL_VOLUME, request->handle, &request->credentials, &located,
                err) < 0)

@@ -1,7 +1,6 @@
 /*
- * Group snapshots: one point in time for several images. Every member's exclusive lock is held
- * while the cuts are made, so that nobody writes to any of them in between; the cuts then become
- * snapshots of their own, as in snapshot_steps.h.
+ * Group snapshots: one point in time for several volumes. The backend keeps writers out while the
+ * cuts are made; the cuts then become snapshots of their own, as in snapshot_steps.h.
  *
  * The group's journal entry is in the pool of the first member. It lists the members' snapshots
  * before anything is cut and gets csi.creationtime when all are. A retry that does not find the
@@ -17,9 +16,9 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "controller/backend.h"
 #include "controller/images.h"
 #include "controller/names.h"
-#include "controller/snapshot_steps.h"
 
 #define KEY_TIME "csi.creationtime"
 #define KEY_SOURCES "cephzone.sources" /* sorted handles of the source volumes */
@@ -29,7 +28,6 @@ struct member {
     struct operation operation;
     struct located source;
     struct snapshot_work work;
-    struct image_hold *hold;
 };
 
 struct group_work {
@@ -109,18 +107,8 @@ static int open_members(struct group_work *group, const struct string_list *hand
     return 0;
 }
 
-static void release_holds(struct group_work *group)
-{
-    for (size_t i = 0; i < group->count; i++) {
-        if (group->members[i].hold)
-            ceph_hold_release(group->members[i].hold);
-        group->members[i].hold = NULL;
-    }
-}
-
 static void group_work_done(struct group_work *group)
 {
-    release_holds(group);
     for (size_t i = 0; i < group->count; i++) {
         snapshot_work_done(&group->members[i].work);
         located_done(&group->members[i].source);
@@ -140,7 +128,7 @@ static struct ceph_pool *group_pool(const struct group_work *group)
 
 static void group_handle(const struct group_work *group, char *handle)
 {
-    handle_format(&group->members[0].source.id, group_pool(group), &group->entry.uuid, handle);
+    handle_format(&group->members[0].source.id, &group->entry.uuid, handle);
 }
 
 static int record(struct group_work *group, const char *sources, const struct uuid_text *uuid,
@@ -204,9 +192,11 @@ static int reserve_members(struct group_work *group, struct error *err)
         if (snapshot_reserve(&member->work, name, journal_default_prefix(JOURNAL_SNAPSHOT), handle,
                              &fresh, err) < 0)
             return -1;
-        handle_format(&member->source.id, member->source.pool, &member->work.entry.uuid,
-                      member_handle);
-        strmap_set(&listed, member_handle, member->work.entry.image_name);
+        handle_format(&member->source.id, &member->work.entry.uuid, member_handle);
+        if (controller_backend(group->controller)->group_lists_sources)
+            strmap_set(&listed, member->source.handle, member_handle);
+        else
+            strmap_set(&listed, member_handle, member->work.entry.image_name);
     }
     return journal_set(&group->journal, group->call, group_pool(group), &group->entry.uuid, &listed,
                        err);
@@ -214,43 +204,6 @@ static int reserve_members(struct group_work *group, struct error *err)
 
 /* --- the cut ------------------------------------------------------------------------------------
  */
-
-static int drop_old_cuts(struct group_work *group, struct error *err)
-{
-    for (size_t i = 0; i < group->count; i++) {
-        const struct member *member = &group->members[i];
-
-        if (snapshot_ensure_gone(member->source.pool, group->call, member->source.entry.image_name,
-                                 member->work.entry.image_name, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int hold_all(struct group_work *group, struct error *err)
-{
-    for (size_t i = 0; i < group->count; i++) {
-        struct member *member = &group->members[i];
-        struct ceph_pool *pool = member->source.pool;
-
-        if (pool->ops->image_hold(pool, group->call, member->source.entry.image_name, &member->hold,
-                                  err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int cut_all(struct group_work *group, struct error *err)
-{
-    for (size_t i = 0; i < group->count; i++) {
-        struct member *member = &group->members[i];
-
-        if (member->hold->ops->hold_snapshot(member->hold, group->call,
-                                             member->work.entry.image_name, err) < 0)
-            return -1;
-    }
-    return 0;
-}
 
 static char *print_time(const struct timespec *time)
 {
@@ -265,21 +218,17 @@ static char *print_time(const struct timespec *time)
 static int cut(struct group_work *group, struct error *err)
 {
     _cleanup_strmap_ struct strmap attributes = {0};
-    struct timespec now;
+    _cleanup_free_ struct snapshot_work **works =
+        xcalloc(group->count, sizeof(struct snapshot_work *));
+    struct timespec moment = {0};
 
     if (strmap_has(&group->entry.extra, KEY_TIME))
         return 0;
-    if (drop_old_cuts(group, err) < 0)
+    for (size_t i = 0; i < group->count; i++)
+        works[i] = &group->members[i].work;
+    if (controller_backend(group->controller)->cut_together(works, group->count, &moment, err) < 0)
         return -1;
-    call_stage(group->call, "holding the locks of %zu images for {age}", group->count);
-    int result = hold_all(group, err);
-    clock_gettime(CLOCK_REALTIME, &now);
-    if (result == 0)
-        result = cut_all(group, err);
-    release_holds(group);
-    if (result < 0)
-        return -1;
-    _cleanup_free_ char *text = print_time(&now);
+    _cleanup_free_ char *text = print_time(&moment);
     strmap_set(&attributes, KEY_TIME, text);
     strmap_set(&group->entry.extra, KEY_TIME, text);
     return journal_set(&group->journal, group->call, group_pool(group), &group->entry.uuid,
@@ -304,13 +253,15 @@ static void parse_time(const char *text, struct timespec *time)
 
 static int build(struct group_work *group, struct group_snapshot *out, struct error *err)
 {
+    const struct controller_backend *backend = controller_backend(group->controller);
+
     out->snapshots = xcalloc(group->count, sizeof(*out->snapshots));
     out->ready = true;
     for (size_t i = 0; i < group->count; i++) {
         struct snapshot_work *work = &group->members[i].work;
 
-        if (snapshot_build(work, false, err) < 0 ||
-            snapshot_describe(work, &out->snapshots[i], err) < 0)
+        if (backend->build_snapshot(work, false, err) < 0 ||
+            backend->describe_snapshot(work, &out->snapshots[i], err) < 0)
             return -1;
         out->count++;
         out->ready = out->ready && out->snapshots[i].ready;
@@ -327,7 +278,7 @@ static void give_up(struct group_work *group)
 
     for (size_t i = 0; i < group->count; i++)
         if (group->members[i].work.entry.request_name)
-            snapshot_give_up(&group->members[i].work);
+            controller_backend(group->controller)->give_up_snapshot(&group->members[i].work);
     if (journal_release_name(&group->journal, group->call, pool, group->request->name, pool->id,
                              &group->entry.uuid, NULL, &err) < 0 ||
         journal_remove(&group->journal, group->call, pool, &group->entry.uuid, &err) < 0)
@@ -380,15 +331,19 @@ int controller_create_group_snapshot(const struct controller *controller, struct
 /* --- DeleteVolumeGroupSnapshot, GetVolumeGroupSnapshot ------------------------------------------
  */
 
-/* The members' snapshots: those keys of the entry that are handles. */
-static void list_snapshots(const struct located *group, struct string_list *handles)
+/* The members' snapshots: those keys, or their values, that are handles. */
+static void list_snapshots(const struct controller *controller, const struct located *group,
+                           struct string_list *handles)
 {
+    const bool in_values = controller_backend(controller)->group_lists_sources;
+
     for (size_t i = 0; i < group->entry.extra.count; i++) {
+        const struct strmap_entry *item = &group->entry.extra.entries[i];
         _cleanup_error_ struct error err = {0};
         struct volume_id id;
 
-        if (volume_id_parse(group->entry.extra.entries[i].key, &id, &err) == 0)
-            string_list_add(handles, group->entry.extra.entries[i].key);
+        if (volume_id_parse(item->key, &id, &err) == 0)
+            string_list_add(handles, in_values ? item->value : item->key);
     }
 }
 
@@ -414,7 +369,8 @@ static int delete_member(const struct controller *controller, struct call *call,
     _cleanup_located_ struct located snapshot = {0};
 
     if (locate(controller, call, JOURNAL_SNAPSHOT, handle, credentials, &snapshot, err) == 0)
-        return snapshot_discard(controller, call, &snapshot, credentials, err);
+        return controller_backend(controller)
+            ->discard_snapshot(controller, call, &snapshot, credentials, err);
     if (err->status != STATUS_NOT_FOUND)
         return -1;
     error_clear(err);
@@ -434,7 +390,7 @@ static int delete_group(const struct controller *controller, struct call *call,
         error_clear(err); /* gone, or never ours: the spec asks for success */
         return 0;
     }
-    list_snapshots(&group, &handles);
+    list_snapshots(controller, &group, &handles);
     if (check_members(request, &handles, err) < 0)
         return -1;
     for (size_t i = 0; i < handles.count; i++)
@@ -487,7 +443,7 @@ int controller_get_group_snapshot(const struct controller *controller, struct ca
     if (locate(controller, call, JOURNAL_GROUP, request->handle, &request->credentials, &group,
                err) < 0)
         return error_wrap(err, "get group snapshot '%s'", request->handle);
-    list_snapshots(&group, &handles);
+    list_snapshots(controller, &group, &handles);
     if (check_members(request, &handles, err) < 0 ||
         get_members(controller, call, request, &handles, out, err) < 0)
         return error_wrap(err, "get group snapshot '%s'", request->handle);

@@ -5,6 +5,7 @@
 #include "common/base/memory.h"
 #include "common/rpc/message.h"
 #include "common/volume/wire.h"
+#include "controller/backend.h"
 #include "controller/service.h"
 
 static Csi__V1__Volume *put_volume(const struct volume *volume)
@@ -254,18 +255,21 @@ static int get_capabilities(void *object, struct call *call, const ProtobufCMess
     Csi__V1__ControllerGetCapabilitiesResponse *out =
         message_new(&csi__v1__controller_get_capabilities_response__descriptor);
 
-    (void)call, (void)message, (void)err;
-    out->n_capabilities =
+    const size_t count =
         controller->standing.user ? ARRAY_LENGTH(CAPABILITIES) : CAPABILITIES_WITHOUT_CREDENTIALS;
-    out->capabilities = xcalloc(out->n_capabilities, sizeof(*out->capabilities));
-    for (size_t i = 0; i < out->n_capabilities; i++) {
+
+    (void)call, (void)message, (void)err;
+    out->capabilities = xcalloc(count, sizeof(*out->capabilities));
+    for (size_t i = 0; i < count; i++) {
+        if (CAPABILITIES[i] == CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__MODIFY_VOLUME &&
+            !controller_backend(controller)->has_modification)
+            continue;
         Csi__V1__ControllerServiceCapability *capability =
             message_new(&csi__v1__controller_service_capability__descriptor);
-
         capability->type_case = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
         capability->rpc = message_new(&csi__v1__controller_service_capability__rpc__descriptor);
         capability->rpc->type = CAPABILITIES[i];
-        out->capabilities[i] = capability;
+        out->capabilities[out->n_capabilities++] = capability;
     }
     *reply = &out->base;
     return 0;

@@ -1,7 +1,7 @@
 /*
  * ListVolumes and ListSnapshots. A listing walks the journal's directories: every configured
- * cluster, every pool that has one, every name in it. A page ends after so many entries, and its
- * token says where the next one starts: CLUSTER/POOLID/KEY, the last key that was looked at.
+ * cluster, every place that may have one, every name in it. A page ends after so many entries, and
+ * its token says where the next one starts: CLUSTER/POOLID/KEY, the last key that was looked at.
  *
  * A name whose creation has not come to its end is not listed. Cost: one round trip per 512 names,
  * and two per listed entry.
@@ -14,8 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "controller/lookup.h"
-#include "controller/snapshot_steps.h"
+#include "controller/backend.h"
 
 #define PAGE_MAX 1000 /* entries; 4 MiB is what a gRPC client takes */
 
@@ -33,8 +32,9 @@ struct listing {
     struct journal journal;
     size_t limit;
     size_t count;
-    struct position after; /* where the page before ended */
-    bool reached;          /* that place has been passed */
+    struct position after;           /* where the page before ended */
+    bool reached;                    /* that place has been passed */
+    const struct location *location; /* that is being listed */
     char *next_token;
     /* Adds one entry; sets *@added if it is to be listed. */
     int (*add)(struct listing *listing, struct located *located, bool *added, struct error *err);
@@ -68,17 +68,18 @@ static int parse_token(const char *token, struct position *position, struct erro
 
 /* Reads one name's entry; *@located is usable only if *@complete. */
 static int open_entry(struct listing *listing, struct session *session, struct ceph_pool *directory,
-                      const char *key, const char *value, struct located *located, bool *complete,
+                      const struct strmap_entry *item, struct located *located, bool *complete,
                       struct error *err)
 {
     struct journal_ref ref;
     bool found = false;
 
-    if (journal_parse_value(directory, key, value, &ref, err) < 0)
+    if (journal_parse_value(directory, item->key, item->value, &ref, err) < 0)
         return -1;
     located->journal = listing->journal;
     located->id.uuid = ref.uuid;
-    located->id.location_id = (uint64_t)ref.image_pool_id;
+    filesystem_copy(&listing->location->fs, &located->fs);
+    located->id.location_id = (uint64_t)(located->fs.name ? located->fs.id : ref.image_pool_id);
     memcpy(located->id.cluster_id, session->cluster->cluster_id,
            strlen(session->cluster->cluster_id) + 1);
     if (session->cluster->ops->pool_open_by_id(session->cluster, listing->call, ref.image_pool_id,
@@ -93,18 +94,19 @@ static int open_entry(struct listing *listing, struct session *session, struct c
                          &found, err) < 0)
             return -1;
     }
-    *complete = found && located->entry.image_id;
+    *complete =
+        found && controller_backend(listing->controller)->entry_is_complete(&located->entry);
     return 0;
 }
 
 static int add_name(struct listing *listing, struct session *session, struct ceph_pool *directory,
-                    const char *key, const char *value, struct error *err)
+                    const struct strmap_entry *item, struct error *err)
 {
     _cleanup_located_ struct located located = {0};
     bool added = false;
     bool complete = false;
 
-    if (open_entry(listing, session, directory, key, value, &located, &complete, err) == 0 &&
+    if (open_entry(listing, session, directory, item, &located, &complete, err) == 0 &&
         (!complete || listing->add(listing, &located, &added, err) == 0)) {
         listing->count += added;
         return 0;
@@ -130,7 +132,7 @@ static int list_keys(struct listing *listing, struct session *session, struct ce
             return 0;
         }
         if (call_check(listing->call, err) < 0 ||
-            add_name(listing, session, directory, item->key, item->value, err) < 0)
+            add_name(listing, session, directory, item, err) < 0)
             return -1;
     }
     return 0;
@@ -163,41 +165,48 @@ static int list_directory(struct listing *listing, struct session *session,
     return 0;
 }
 
-static int list_pool(struct listing *listing, struct session *session, const char *name,
-                     struct error *err)
+static int list_location(struct listing *listing, struct session *session,
+                         const struct location *location, struct error *err)
 {
+    const struct controller *controller = listing->controller;
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
 
-    if (session->cluster->ops->pool_open(session->cluster, listing->call, name,
-                                         session_rbd_namespace(session), &pool, err) < 0) {
-        if (err->status != STATUS_NOT_FOUND)
-            return -1;
-        error_clear(err); /* removed meanwhile */
-        return 0;
-    }
     if (!listing->reached) {
-        if (pool->id != listing->after.pool_id)
+        if (location->pool_id != listing->after.pool_id)
             return 0;
         listing->reached = true;
     } else {
         free(listing->after.key);
         listing->after.key = xstrdup("");
     }
+    if (session->cluster->ops->pool_open_by_id(
+            session->cluster, listing->call, location->pool_id,
+            controller_backend(controller)->journal_namespace(controller, session), &pool,
+            err) < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return -1;
+        error_clear(err); /* removed meanwhile */
+        return 0;
+    }
+    listing->location = location;
     return list_directory(listing, session, pool, err);
 }
 
 static int list_cluster(struct listing *listing, const char *cluster_id, struct error *err)
 {
+    const struct controller *controller = listing->controller;
     _cleanup_session_ struct session session = {0};
-    _cleanup_string_list_ struct string_list pools = {0};
+    _cleanup_(location_list_done) struct location_list locations = {0};
 
-    if (session_open(listing->controller->ceph, listing->controller->config, listing->call,
-                     cluster_id, listing->credentials, &session, err) < 0 ||
-        session.cluster->ops->pool_list(session.cluster, listing->call, &pools, err) < 0)
+    if (session_open(controller->ceph, controller->config, listing->call, cluster_id,
+                     listing->credentials, &session, err) < 0 ||
+        controller_backend(controller)
+                ->list_locations(controller, listing->call, &session, &locations, err) < 0)
         return -1;
-    for (size_t i = 0; i < pools.count && !listing->next_token; i++)
-        if (list_pool(listing, &session, pools.items[i], err) < 0)
-            return error_wrap(err, "list pool '%s' of cluster '%s'", pools.items[i], cluster_id);
+    for (size_t i = 0; i < locations.count && !listing->next_token; i++)
+        if (list_location(listing, &session, &locations.items[i], err) < 0)
+            return error_wrap(err, "list pool %lld of cluster '%s'",
+                              (long long)locations.items[i].pool_id, cluster_id);
     return 0;
 }
 
@@ -248,14 +257,9 @@ static int add_volume(struct listing *listing, struct located *located, bool *ad
     struct volume_list *list = listing->out;
     struct volume_state state = {0};
 
-    if (located->pool->ops->image_get_size(located->pool, listing->call, located->entry.image_id,
-                                           &state.volume.size_bytes, err) < 0) {
-        if (err->status != STATUS_NOT_FOUND)
-            return -1;
-        state.abnormal = true;
-        state.message = TAKE(err->message);
-        error_clear(err);
-    }
+    if (controller_backend(listing->controller)
+            ->examine_volume(listing->call, located, false, &state, err) < 0)
+        return -1;
     volume_id_format(&located->id, state.volume.handle);
     list->items = xreallocarray(list->items, list->count + 1, sizeof(*list->items));
     list->items[list->count++] = state;
@@ -297,7 +301,8 @@ static int add_snapshot(struct listing *listing, struct located *located, bool *
     const char *wanted = listing->request->source_handle;
     struct snapshot snapshot;
 
-    if (snapshot_read(listing->call, located, &snapshot, err) < 0)
+    if (controller_backend(listing->controller)
+            ->read_snapshot(listing->call, located, &snapshot, err) < 0)
         return -1;
     *added = text_is_empty(wanted) || strcmp(wanted, snapshot.source_handle) == 0;
     if (*added)
@@ -317,7 +322,7 @@ static int list_one(const struct controller *controller, struct call *call,
 
     if (locate(controller, call, JOURNAL_SNAPSHOT, request->snapshot_handle, credentials, &located,
                err) < 0 ||
-        snapshot_read(call, &located, &snapshot, err) < 0) {
+        controller_backend(controller)->read_snapshot(call, &located, &snapshot, err) < 0) {
         if (err->status != STATUS_NOT_FOUND)
             return -1;
         error_clear(err); /* an empty list is the answer */

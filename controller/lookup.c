@@ -1,11 +1,12 @@
 #include "controller/lookup.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/memory.h"
 #include "common/volume/cluster_mapping.h"
 #include "common/volume/migration.h"
-#include "controller/purge.h"
+#include "controller/backend.h"
 
 static int not_in_journal(const struct located *located, struct error *err)
 {
@@ -105,12 +106,9 @@ static int locate_at(const struct controller *controller, struct call *call, enu
     if (session_open(controller->ceph, controller->config, call, id->cluster_id, credentials,
                      &located.session, err) < 0)
         return -1;
-    const struct ceph_ops *ops = located.session.cluster->ops;
-    if (ops->pool_open_by_id(located.session.cluster, call, (int64_t)located.id.location_id,
-                             session_rbd_namespace(&located.session), &located.pool, err) < 0)
-        return -1;
-    purge_resume(controller, located.id.cluster_id, credentials, located.pool);
-    if (read_entry(&located, call, err) < 0)
+    if (controller_backend(controller)
+                ->open_location(controller, call, credentials, &located, err) < 0 ||
+        read_entry(&located, call, err) < 0)
         return -1;
     *out = located;
     located = (struct located){0};
@@ -157,9 +155,10 @@ int locate(const struct controller *controller, struct call *call, enum journal_
            const char *handle, const struct credentials *credentials, struct located *located,
            struct error *err)
 {
+    const bool is_rbd = controller_backend(controller)->knows_migrated;
     struct volume_id id;
 
-    if (migrated_id_is(handle))
+    if (is_rbd && migrated_id_is(handle))
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "'%.128s' was migrated from Kubernetes' own rbd driver: such a volume can "
                          "only be expanded and deleted",
@@ -167,7 +166,8 @@ int locate(const struct controller *controller, struct call *call, enum journal_
     if (volume_id_parse(handle, &id, err) < 0)
         return -1;
     if (locate_at(controller, call, kind, &id, credentials, located, err) < 0) {
-        bool is_mapped = kind == JOURNAL_VOLUME && controller->mapping_path; /* as in Ceph-CSI */
+        /* as in Ceph-CSI, which reads but does not use the part for CephFS */
+        bool is_mapped = is_rbd && kind == JOURNAL_VOLUME && controller->mapping_path;
 
         if (!is_mapped || !may_be_elsewhere(err->status) ||
             locate_mapped(controller, call, kind, &id, credentials, located, err) < 0)
@@ -198,6 +198,15 @@ void located_done(struct located *located)
         ceph_pool_close(located->other_pool);
     if (located->pool)
         ceph_pool_close(located->pool);
+    filesystem_done(&located->fs);
     session_close(&located->session);
     *located = (struct located){0};
+}
+
+void location_list_done(struct location_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        filesystem_done(&list->items[i].fs);
+    free(list->items);
+    *list = (struct location_list){0};
 }

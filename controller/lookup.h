@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/ceph/filesystem.h"
 #include "common/volume/session.h"
 #include "controller/controller.h"
 
@@ -10,6 +11,7 @@ struct located {
     struct volume_id id; /* where it is: elsewhere than the handle says after a failover */
     struct journal journal;
     struct session session;
+    struct filesystem fs;        /* CephFS: which one; the pool is its metadata pool */
     struct ceph_pool *pool;      /* where the image is */
     struct ceph_pool *directory; /* where the request name is: pool or other_pool; borrowed */
     struct ceph_pool *other_pool;
@@ -17,6 +19,20 @@ struct located {
     bool split; /* written by Ceph-CSI 3.0 to 3.10 with topology: the attributes are not in the
                    image's pool but in an object of the same name beside the directory */
 };
+
+/* A place that may have a journal: a pool, and for CephFS the file system whose metadata it holds.
+ */
+struct location {
+    int64_t pool_id;
+    struct filesystem fs;
+};
+
+struct location_list {
+    struct location *items;
+    size_t count;
+};
+
+void location_list_done(struct location_list *list);
 
 /*
  * NOT_FOUND when the handle is not ours, its pool is gone or it is not in the journal, nor where

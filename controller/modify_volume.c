@@ -1,6 +1,5 @@
 #include "common/base/memory.h"
-#include "controller/controller.h"
-#include "controller/lookup.h"
+#include "controller/backend.h"
 #include "controller/qos.h"
 
 int controller_modify_volume(const struct controller *controller, struct call *call,
@@ -13,6 +12,10 @@ int controller_modify_volume(const struct controller *controller, struct call *c
 
     if (request->handle[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "volume_id is missing");
+    if (!controller_backend(controller)->has_modification)
+        return error_set(err, STATUS_UNIMPLEMENTED,
+                         "volumes of type %s have nothing that can be modified",
+                         controller_backend(controller)->type);
     if (qos_to_metadata(&request->mutable_parameters, &entries, &removed, err) < 0)
         return -1;
     _cleanup_free_ char *key = xasprintf("volume:%s", request->handle);

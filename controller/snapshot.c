@@ -1,45 +1,25 @@
 /* CreateSnapshot, DeleteSnapshot, GetSnapshot. */
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "controller/controller.h"
+#include "controller/backend.h"
 #include "controller/images.h"
 #include "controller/names.h"
-#include "controller/snapshot_steps.h"
-
-#define FEATURE_LAYERING (1 << 0)
-
-/* What must hold before a snapshot is begun. */
-static int prepare(struct snapshot_work *work, struct error *err)
-{
-    struct located *source = work->source;
-    const struct flatten_target target = {source->id.cluster_id, work->credentials, source->pool,
-                                          source->entry.image_name};
-    _cleanup_image_facts_ struct image_facts facts = {0};
-
-    if (source->pool->ops->image_get_facts(source->pool, work->call, source->entry.image_name,
-                                           &facts, err) < 0)
-        return -1;
-    if (!(facts.features & FEATURE_LAYERING))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "image '%s' in pool '%s' has no feature 'layering', without which it has "
-                         "no snapshots to clone",
-                         source->entry.image_name, source->pool->name);
-    return snapshots_make_room(work->controller, work->call, &target, source->pool, err);
-}
 
 static int create_of(struct snapshot_work *work, const struct snapshot_request *request,
                      struct snapshot *snapshot, struct error *err)
 {
+    const struct controller_backend *backend = controller_backend(work->controller);
     const char *prefix = strmap_get_or(&request->parameters, "snapshotNamePrefix",
                                        journal_default_prefix(JOURNAL_SNAPSHOT));
     bool fresh = false;
 
     if (snapshot_reserve(work, request->name, prefix, NULL, &fresh, err) == 0 &&
-        (work->entry.image_id || prepare(work, err) == 0) && snapshot_build(work, true, err) == 0 &&
-        snapshot_describe(work, snapshot, err) == 0)
+        (backend->entry_is_complete(&work->entry) || backend->prepare_snapshot(work, err) == 0) &&
+        backend->build_snapshot(work, true, err) == 0 &&
+        backend->describe_snapshot(work, snapshot, err) == 0)
         return 0;
     if (fresh && status_is_final(err->status))
-        snapshot_give_up(work);
+        backend->give_up_snapshot(work);
     return -1;
 }
 
@@ -104,7 +84,8 @@ static int delete_located(const struct controller *controller, struct call *call
         if (operation_begin(controller->operations, key, call, &operation, err) < 0)
             return -1;
     }
-    return snapshot_discard(controller, call, snapshot, credentials, err);
+    return controller_backend(controller)
+        ->discard_snapshot(controller, call, snapshot, credentials, err);
 }
 
 int controller_delete_snapshot(const struct controller *controller, struct call *call,
@@ -141,7 +122,7 @@ int controller_get_snapshot(const struct controller *controller, struct call *ca
         return error_set(err, STATUS_INVALID_ARGUMENT, "snapshot_id is missing");
     if (locate(controller, call, JOURNAL_SNAPSHOT, request->handle, &request->credentials, &located,
                err) < 0 ||
-        snapshot_read(call, &located, snapshot, err) < 0)
+        controller_backend(controller)->read_snapshot(call, &located, snapshot, err) < 0)
         return error_wrap(err, "get snapshot '%s'", request->handle);
     return 0;
 }

@@ -1,12 +1,10 @@
 #pragma once
 
-#include "controller/flatten.h"
 #include "controller/lookup.h"
 
 /*
- * A CSI snapshot is an image of its own, N, cloned from a cut S@N of the source volume, with a
- * snapshot N@N on it to restore from; S@N goes as soon as N exists. The steps after the cut, which
- * single and group snapshots share. All are repeatable.
+ * A snapshot on its way: what single and group snapshots of both backends share. Its journal entry
+ * is in the source's pool. All steps are repeatable; those that make it are in backend.h.
  */
 struct snapshot_work {
     const struct controller *controller;
@@ -23,25 +21,11 @@ struct snapshot_work {
 _must_check_ int snapshot_reserve(struct snapshot_work *work, const char *name,
                                   const char *name_prefix, const char *group_handle, bool *fresh,
                                   struct error *err);
-/* Makes N from S@N, unless it is there, and all the rest. With @cut S@N is made too; without it, it
- * must exist as long as N does not. */
-_must_check_ int snapshot_build(struct snapshot_work *work, bool cut, struct error *err);
-/* Fills what the caller of the rpc is told. */
-_must_check_ int snapshot_describe(struct snapshot_work *work, struct snapshot *snapshot,
-                                   struct error *err);
-/* Removes name and entry of a snapshot that could not be made. Logs a failure. */
-void snapshot_give_up(struct snapshot_work *work);
 void snapshot_work_done(struct snapshot_work *work);
 
-/* Discards the snapshot's image and gives its name back. */
-_must_check_ int snapshot_discard(const struct controller *controller, struct call *call,
-                                  struct located *snapshot, const struct credentials *credentials,
-                                  struct error *err);
+/* The handle of a snapshot's source, "" if it is not known: Ceph-CSI's snapshots have only the name
+ * of what they were cut from, with its uuid at the end. */
+void snapshot_format_source(const struct located *located, char *handle);
 
-/* What is known of a snapshot found by its handle: opens the image. */
-_must_check_ int snapshot_read(struct call *call, struct located *located,
-                               struct snapshot *snapshot, struct error *err);
-
-/* The handle of something in @pool of the same cluster as @like. */
-void handle_format(const struct volume_id *like, const struct ceph_pool *pool,
-                   const struct uuid_text *uuid, char *handle);
+/* The handle of something in the same place as @like. */
+void handle_format(const struct volume_id *like, const struct uuid_text *uuid, char *handle);

@@ -1,19 +1,16 @@
 #include "common/base/memory.h"
-#include "controller/controller.h"
-#include "controller/lookup.h"
+#include "controller/backend.h"
 
-/* Fails with NOT_FOUND unless the volume is in the journal and its image exists. */
+/* Fails with NOT_FOUND unless the volume is in the journal and what it stands for exists. */
 static int check_exists(const struct controller *controller, struct call *call,
                         const struct validate_request *request, struct error *err)
 {
     _cleanup_located_ struct located located = {0};
-    _cleanup_free_ char *image_id = NULL;
 
     if (locate(controller, call, JOURNAL_VOLUME, request->handle, &request->credentials, &located,
                err) < 0)
         return -1;
-    return located.pool->ops->image_get_id(located.pool, call, located.entry.image_name, &image_id,
-                                           err);
+    return controller_backend(controller)->check_volume(call, &located, err);
 }
 
 int controller_validate_volume(const struct controller *controller, struct call *call,
@@ -29,7 +26,8 @@ int controller_validate_volume(const struct controller *controller, struct call 
     if (check_exists(controller, call, request, err) < 0)
         return error_wrap(err, "validate volume '%s'", request->handle);
     *refusal = NULL;
-    if (capability_list_check_rbd(&request->capabilities, &unsupported) < 0)
+    if (controller_backend(controller)->check_capabilities(&request->capabilities, &unsupported) <
+        0)
         *refusal = TAKE(unsupported.message);
     return 0;
 }

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "controller/snapshot_steps.h"
+
+/*
+ * What RBD and CephFS do in ways of their own. The rpcs themselves - checks, locks, look-ups,
+ * listings, reservations - are the same for both and end in one of these functions. All may block;
+ * any thread; all are repeatable.
+ */
+struct controller_backend {
+    const char *type;         /* "rbd", "cephfs" */
+    bool knows_migrated;      /* volumes of Kubernetes' own rbd driver, and cluster-mapping.json */
+    bool has_modification;    /* ControllerModifyVolume */
+    bool group_lists_sources; /* a group's entry has SOURCE -> SNAPSHOT, not SNAPSHOT -> NAME */
+
+    /* --- volumes --- */
+
+    int (*create_volume)(const struct controller *controller, struct call *call,
+                         const struct create_request *request, struct volume *volume,
+                         struct error *err);
+    /* Removes what the entry stands for, then name and entry. */
+    int (*discard_volume)(const struct controller *controller, struct call *call,
+                          struct located *located, const struct credentials *credentials,
+                          struct error *err);
+    int (*choose_size)(const struct capacity_range *range, uint64_t *size_bytes, struct error *err);
+    /* *@size is what it has afterwards; one that is as large already stays as it is. */
+    int (*grow_volume)(struct call *call, struct located *located, uint64_t wanted, uint64_t *size,
+                       struct error *err);
+    /* Whether a node must act after its volume has grown. */
+    bool (*needs_node_expansion)(const struct volume_capability *capability);
+    /* Size and condition: one that is missing is abnormal. @with_context: and what a node needs. */
+    int (*examine_volume)(struct call *call, struct located *located, bool with_context,
+                          struct volume_state *state, struct error *err);
+    /* NOT_FOUND unless what the entry stands for is there. */
+    int (*check_volume)(struct call *call, struct located *located, struct error *err);
+    int (*check_capabilities)(const struct capability_list *list, struct error *err);
+
+    /* --- snapshots: see snapshot_steps.h --- */
+
+    /* What must hold before a snapshot is begun. */
+    int (*prepare_snapshot)(struct snapshot_work *work, struct error *err);
+    /* Makes the snapshot, unless it is there, and commits it. With @cut the cut is made too;
+     * without it cut_together() has made it. */
+    int (*build_snapshot)(struct snapshot_work *work, bool cut, struct error *err);
+    /* Fills what the caller of the rpc is told. */
+    int (*describe_snapshot)(struct snapshot_work *work, struct snapshot *snapshot,
+                             struct error *err);
+    /* Removes what there is of a snapshot that could not be made, its name and its entry. Logs a
+     * failure. */
+    void (*give_up_snapshot)(struct snapshot_work *work);
+    int (*discard_snapshot)(const struct controller *controller, struct call *call,
+                            struct located *located, const struct credentials *credentials,
+                            struct error *err);
+    /* NOT_FOUND if there is nothing behind the entry. */
+    int (*read_snapshot)(struct call *call, struct located *located, struct snapshot *snapshot,
+                         struct error *err);
+    /* Makes the cuts of all of @works at one moment, which is put into *@moment. What an earlier
+     * try has cut is dropped first. */
+    int (*cut_together)(struct snapshot_work *const *works, size_t count, struct timespec *moment,
+                        struct error *err);
+
+    /* --- the journal --- */
+
+    /* Opens the pool with the journal that the location in the handle leads to: located->pool. The
+     * session is open. NOT_FOUND if the location is gone. */
+    int (*open_location)(const struct controller *controller, struct call *call,
+                         const struct credentials *credentials, struct located *located,
+                         struct error *err);
+    /* The places of a cluster that may have a journal, in an order that stays the same. */
+    int (*list_locations)(const struct controller *controller, struct call *call,
+                          struct session *session, struct location_list *locations,
+                          struct error *err);
+    /* The RADOS namespace of the journal. */
+    const char *(*journal_namespace)(const struct controller *controller,
+                                     const struct session *session);
+    /* Whether the making of what the entry stands for came to its end, as far as it tells. */
+    bool (*entry_is_complete)(const struct journal_entry *entry);
+};
+
+extern const struct controller_backend RBD_BACKEND;
+extern const struct controller_backend CEPHFS_BACKEND;
+
+/* That of the controller; RBD if none is set. */
+const struct controller_backend *controller_backend(const struct controller *controller);
