@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -35,11 +36,13 @@ struct controller {
     struct operations *operations;
     struct tasks *tasks;
     struct purger *purger;
-    struct uuid_text process_id; /* of this life of the driver */
-    const char *mapping_path;    /* --clustermapping; NULL: none */
-    const char *instance_id;     /* --instanceid */
-    const char *cluster_name;    /* --clustername; "" if not given */
-    bool set_metadata;           /* --setmetadata */
+    struct uuid_text process_id;  /* of this life of the driver */
+    const char *mapping_path;     /* --clustermapping; NULL: none */
+    const char *cephfs_namespace; /* --radosnamespacecephfs; NULL or "": not given */
+    atomic_uint *clone_waiters;   /* calls that wait for a CephFS clone to end; NULL: none may */
+    const char *instance_id;      /* --instanceid */
+    const char *cluster_name;     /* --clustername; "" if not given */
+    bool set_metadata;            /* --setmetadata */
     struct clone_limits limits;
     struct credentials standing; /* for calls that carry no secrets; unset if none is configured */
 };

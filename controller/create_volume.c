@@ -19,6 +19,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/volume/class_parameters.h"
 #include "common/volume/rbd_parameters.h"
 #include "common/volume/session.h"
 #include "controller/fingerprint.h"
@@ -428,7 +429,7 @@ static void describe(const struct creation *creation, struct volume *volume)
            strlen(creation->parameters.cluster_id) + 1);
     volume_id_format(&id, volume->handle);
     volume->size_bytes = creation->size_bytes;
-    rbd_parameters_to_context(&creation->request->parameters, context);
+    class_parameters_to_context(&creation->request->parameters, context);
     strmap_set(context, "pool", creation->pool->name);
     strmap_set(context, "journalPool", creation->directory->name);
     strmap_set(context, "imageName", creation->entry.image_name);

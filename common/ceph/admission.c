@@ -7,7 +7,7 @@
 
 #include "common/base/memory.h"
 
-#define STALL_MS 3000
+#define STALL_DEFAULT_MS 3000
 #define POLL_MS                                                                                    \
     100 /* how soon a waiter notices that its caller has gone, or that the pool hangs              \
          */
@@ -35,6 +35,12 @@ struct admission *admission_new(const struct admission_options *options)
     struct admission *admission = xcalloc(1, sizeof(*admission));
 
     admission->options = *options;
+    if (options->stall_ms == 0)
+        admission->options.stall_ms = STALL_DEFAULT_MS;
+    if (!options->kind)
+        admission->options.kind = "pool";
+    if (!options->hint)
+        admission->options.hint = "are its OSDs up?";
     pthread_mutex_init(&admission->lock, NULL);
     pthread_cond_init(&admission->left, NULL);
     return admission;
@@ -93,18 +99,19 @@ struct deadline admission_deadline(const struct call *call)
 static int refuse(const struct admission *admission, const struct pool_gate *gate,
                   const char *pool_name, struct error *err)
 {
+    const struct admission_options *options = &admission->options;
     int64_t silent_ms = clock_monotonic_ms() - gate->progress_ms;
 
-    if (silent_ms >= STALL_MS)
-        return error_set(
-            err, STATUS_UNAVAILABLE,
-            "pool '%s' has %u calls under way, none of which ended in the last %lld s; "
-            "are its OSDs up? Retry later",
-            pool_name, gate->running, (long long)(silent_ms / 1000));
-    if (gate->waiting > admission->options.waiting)
+    if (silent_ms >= options->stall_ms)
         return error_set(err, STATUS_UNAVAILABLE,
-                         "pool '%s' has %u calls under way and %u waiting; retry later", pool_name,
-                         gate->running, gate->waiting);
+                         "%s '%s' has %u calls under way, none of which ended in the last %lld s; "
+                         "%s Retry later",
+                         options->kind, pool_name, gate->running, (long long)(silent_ms / 1000),
+                         options->hint);
+    if (gate->waiting > options->waiting)
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "%s '%s' has %u calls under way and %u waiting; retry later",
+                         options->kind, pool_name, gate->running, gate->waiting);
     return 0;
 }
 
@@ -122,8 +129,8 @@ static int wait_for_room(struct admission *admission, struct call *call, struct 
             return -1;
         if (deadline_has_passed(give_up))
             return error_set(err, STATUS_DEADLINE_EXCEEDED,
-                             "%u other calls were under way in pool '%s' all the time; retry",
-                             gate->running, pool_name);
+                             "%u other calls were under way in %s '%s' all the time; retry",
+                             gate->running, admission->options.kind, pool_name);
         pthread_cond_clockwait(&admission->left, &admission->lock, CLOCK_MONOTONIC, &wake);
     }
     return 0;
@@ -137,7 +144,8 @@ int admission_enter(struct admission *admission, struct call *call, const char *
     pthread_mutex_lock(&admission->lock);
     struct pool_gate *gate = find_gate(admission, cluster_id, pool_id);
     if (gate->running >= admission->options.running && !call_has_place(admission, call)) {
-        call_stage(call, "waiting {age} for a place among the calls in pool '%s'", pool_name);
+        call_stage(call, "waiting {age} for a place among the calls in %s '%s'",
+                   admission->options.kind, pool_name);
         gate->waiting++;
         result = wait_for_room(admission, call, gate, pool_name, err);
         gate->waiting--;
