@@ -62,6 +62,10 @@ struct create_request {
     struct credentials credentials;
 };
 
+/* What must hold for any volume: a name, capabilities that can be, a source if they only read.
+ * INVALID_ARGUMENT. */
+_must_check_ int create_request_check(const struct create_request *request, struct error *err);
+
 struct volume {
     char handle[VOLUME_ID_LENGTH_MAX + 1];
     uint64_t size_bytes;

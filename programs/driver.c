@@ -13,6 +13,7 @@
 #include "common/volume/keyring.h"
 #include "common/volume/operations.h"
 #include "common/volume/tasks.h"
+#include "controller/backend.h"
 #include "controller/purge.h"
 #include "controller/service.h"
 #include "node/node.h"
@@ -31,6 +32,7 @@ struct driver {
     struct operations *operations;
     struct tasks *tasks;
     struct purger *purger;
+    atomic_uint clone_waiters;
     struct controller controller;
     struct node node;
     struct identity identity;
@@ -83,7 +85,9 @@ static void driver_init(struct driver *driver, const struct options *options,
         .mon_op_timeout_ms = options->ceph_timeout_ms,
         .osd_op_timeout_ms = options->ceph_timeout_ms,
     });
+    const bool is_cephfs = strcmp(options->type, "cephfs") == 0;
     driver->controller = (struct controller){
+        .backend = is_cephfs ? &CEPHFS_BACKEND : &RBD_BACKEND,
         .ceph = driver->ceph,
         .config = driver->config,
         .operations = driver->operations,
@@ -91,6 +95,8 @@ static void driver_init(struct driver *driver, const struct options *options,
         .purger = driver->purger,
         .process_id = uuid_text_generate(),
         .mapping_path = options->mapping_path,
+        .cephfs_namespace = options->cephfs_namespace,
+        .clone_waiters = &driver->clone_waiters,
         .instance_id = options->instance_id,
         .cluster_name = options->cluster_name,
         .set_metadata = options->set_metadata,
@@ -102,7 +108,7 @@ static void driver_init(struct driver *driver, const struct options *options,
     driver->identity = (struct identity){
         .driver_name = options->driver_name,
         .version = CEPHZONE_VERSION,
-        .topology = true,
+        .topology = !is_cephfs,
         .group_controller = true,
         .metrics = driver->metrics,
         .report = report,

@@ -41,3 +41,28 @@ bool capacity_range_has(const struct capacity_range *range, uint64_t size_bytes)
     return size_bytes >= (uint64_t)range->required_bytes &&
            (range->limit_bytes == 0 || size_bytes <= (uint64_t)range->limit_bytes);
 }
+
+int capacity_range_fit(const struct capacity_range *range, uint64_t source_bytes,
+                       uint64_t *size_bytes, struct error *err)
+{
+    if (*size_bytes >= source_bytes && range->required_bytes > 0)
+        return 0;
+    if (range->required_bytes > 0 || !capacity_range_has(range, source_bytes))
+        return error_set(err, STATUS_OUT_OF_RANGE,
+                         "the source has %llu bytes; asked for are at least %lld and at most %lld",
+                         (unsigned long long)source_bytes, (long long)range->required_bytes,
+                         (long long)range->limit_bytes);
+    *size_bytes = source_bytes;
+    return 0;
+}
+
+int capacity_range_check(const struct capacity_range *range, uint64_t size_bytes, struct error *err)
+{
+    if (capacity_range_has(range, size_bytes))
+        return 0;
+    return error_set(err, STATUS_ALREADY_EXISTS,
+                     "a volume of that name exists with %llu bytes; asked for are at least %lld "
+                     "and at most %lld",
+                     (unsigned long long)size_bytes, (long long)range->required_bytes,
+                     (long long)range->limit_bytes);
+}
