@@ -17,6 +17,12 @@ $(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(FAKE_OBJECTS) $(LIBRARY)
 
 $(FIXTURE_TESTS): $(BUILD)/tests/integration/fixtures.o $(BUILD)/tests/integration/calls.o
 
+CEPHFS_TESTS := $(filter $(BUILD)/tests/integration/test_cephfs%,$(INTEGRATION_TESTS))
+$(CEPHFS_TESTS): $(BUILD)/tests/integration/cephfs.o $(BUILD)/tests/integration/calls.o
+
+CUT_TESTS := $(filter %_cuts,$(INTEGRATION_TESTS))
+$(CUT_TESTS): $(BUILD)/tests/integration/cuts.o
+
 $(INTEGRATION_TESTS): $(BUILD)/%: $(BUILD)/%.o $(HARNESS_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
 
@@ -36,14 +42,14 @@ integration: $(PROGRAMS) $(CUT_DRIVER) $(INTEGRATION_TESTS) ## run the real driv
 
 .PHONY: sanity
 sanity: $(PROGRAMS) ## run csi-sanity against the driver on a throwaway Ceph
-	@BUILD=$(BUILD) tests/run sanity tests/sanity/run
+	@BUILD=$(BUILD) tests/run sanity tests/sanity/run tests/sanity/cephfs
 
 ASAN := BUILD=build/asan OPTIMIZE='-O1 -fno-omit-frame-pointer' \
 	SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined'
 TSAN := BUILD=build/tsan OPTIMIZE=-O1 SANITIZE=-fsanitize=thread
 
 # A driver that is killed has no end at which leaks could be counted; what it runs, the others run.
-ASAN_INTEGRATION := $(filter-out test_cuts,$(INTEGRATION_NAMES))
+ASAN_INTEGRATION := $(filter-out %_cuts,$(INTEGRATION_NAMES))
 
 .PHONY: asan
 asan: ## unit and integration tests under ASan, UBSan and LSan

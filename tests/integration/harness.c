@@ -296,8 +296,7 @@ int harness_delete_volume(struct driver_process *driver, const char *handle, str
         driver, &(struct harness_call){.method = "DeleteVolume", .request = request}, NULL, err);
 }
 
-/* Runs a program of Ceph's and returns what it prints. Caller frees. */
-static char *run_ceph_tool(const char *const *argv)
+char *harness_run_tool(const char *const *argv)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
@@ -340,7 +339,7 @@ static void add_object(struct text *out, const char *pool, const char *name_spac
         return;
     }
     _cleanup_free_ char *prefix = xasprintf("key %s/%s/%s ", pool, name_space, object);
-    _cleanup_free_ char *keys = run_ceph_tool((const char *[]){
+    _cleanup_free_ char *keys = harness_run_tool((const char *[]){
         "rados", "-p", pool, "--namespace", name_space, "listomapkeys", object, NULL});
     if (strcmp(object, "rbd_directory") == 0 && strcmp(keys, "state\n") == 0)
         return; /* what making a namespace leaves */
@@ -351,7 +350,7 @@ char *harness_pool_contents(const char *pool)
 {
     _cleanup_text_ struct text out = TEXT_INIT(OUTPUT_LIMIT);
     _cleanup_free_ char *listing =
-        run_ceph_tool((const char *[]){"rados", "-p", pool, "ls", "--all", NULL});
+        harness_run_tool((const char *[]){"rados", "-p", pool, "ls", "--all", NULL});
     char *rest = NULL;
 
     /* each line is "namespace<TAB>object" */

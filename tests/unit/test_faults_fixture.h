@@ -43,7 +43,7 @@ struct process {
     struct config_file *config;
 };
 
-static void process_start(struct process *process, struct fake_ceph *fake)
+static inline void process_start(struct process *process, struct fake_ceph *fake)
 {
     process->config = config_file_new(config_path);
     process->controller = (struct controller){
@@ -62,7 +62,7 @@ static void process_start(struct process *process, struct fake_ceph *fake)
     };
 }
 
-static void process_end(struct process *process)
+static inline void process_end(struct process *process)
 {
     assert_true(tasks_stop(process->controller.tasks, 0));
     tasks_free(process->controller.tasks);
@@ -84,14 +84,14 @@ struct world {
     char group[VOLUME_ID_LENGTH_MAX + 1];
 };
 
-static void set_credentials(struct credentials *credentials)
+static inline void set_credentials(struct credentials *credentials)
 {
     credentials->user = xstrdup("csi");
     secret_set(&credentials->key, "AQB");
 }
 
-static int create(struct process *process, const char *name, long long size, enum source_kind kind,
-                  const char *source, char *handle, struct error *err)
+static inline int create(struct process *process, const char *name, long long size,
+                         enum source_kind kind, const char *source, char *handle, struct error *err)
 {
     const bool is_shown = kind == SOURCE_SNAPSHOT && strstr(name, "shown");
     struct volume_capability capability = {.type = SETUP.access,
@@ -121,10 +121,10 @@ static int create(struct process *process, const char *name, long long size, enu
     return result;
 }
 
-static int with_handle(struct process *process, const char *handle, const char *method,
-                       int (*run)(const struct controller *, struct call *,
-                                  const struct handle_request *, struct error *),
-                       struct error *err)
+static inline int with_handle(struct process *process, const char *handle, const char *method,
+                              int (*run)(const struct controller *, struct call *,
+                                         const struct handle_request *, struct error *),
+                              struct error *err)
 {
     struct handle_request request = {.handle = xstrdup(handle)};
     struct call call;
@@ -137,27 +137,27 @@ static int with_handle(struct process *process, const char *handle, const char *
     return result;
 }
 
-static int create_volume(struct process *process, struct world *world, struct error *err)
+static inline int create_volume(struct process *process, struct world *world, struct error *err)
 {
     return create(process, "pvc-1", GIB, SOURCE_NONE, NULL, world->volume, err);
 }
 
-static int create_second(struct process *process, struct world *world, struct error *err)
+static inline int create_second(struct process *process, struct world *world, struct error *err)
 {
     return create(process, "pvc-2", GIB, SOURCE_NONE, NULL, world->second, err);
 }
 
-static int delete_volume(struct process *process, struct world *world, struct error *err)
+static inline int delete_volume(struct process *process, struct world *world, struct error *err)
 {
     return with_handle(process, world->volume, "DeleteVolume", controller_delete_volume, err);
 }
 
-static int delete_second(struct process *process, struct world *world, struct error *err)
+static inline int delete_second(struct process *process, struct world *world, struct error *err)
 {
     return with_handle(process, world->second, "DeleteVolume", controller_delete_volume, err);
 }
 
-static int create_snapshot(struct process *process, struct world *world, struct error *err)
+static inline int create_snapshot(struct process *process, struct world *world, struct error *err)
 {
     struct snapshot_request request = {.name = xstrdup("snapshot-1"),
                                        .source_handle = xstrdup(world->volume)};
@@ -178,23 +178,23 @@ static int create_snapshot(struct process *process, struct world *world, struct 
     return result;
 }
 
-static int delete_snapshot(struct process *process, struct world *world, struct error *err)
+static inline int delete_snapshot(struct process *process, struct world *world, struct error *err)
 {
     return with_handle(process, world->snapshot, "DeleteSnapshot", controller_delete_snapshot, err);
 }
 
-static int restore(struct process *process, struct world *world, struct error *err)
+static inline int restore(struct process *process, struct world *world, struct error *err)
 {
     return create(process, "pvc-restored", 2 * GIB, SOURCE_SNAPSHOT, world->snapshot, world->second,
                   err);
 }
 
-static int clone_volume(struct process *process, struct world *world, struct error *err)
+static inline int clone_volume(struct process *process, struct world *world, struct error *err)
 {
     return create(process, "pvc-cloned", 2 * GIB, SOURCE_VOLUME, world->volume, world->second, err);
 }
 
-static int create_group(struct process *process, struct world *world, struct error *err)
+static inline int create_group(struct process *process, struct world *world, struct error *err)
 {
     struct group_request request = {.name = xstrdup("group-1")};
     struct group_snapshot group = {0};
@@ -216,7 +216,7 @@ static int create_group(struct process *process, struct world *world, struct err
     return result;
 }
 
-static int delete_group(struct process *process, struct world *world, struct error *err)
+static inline int delete_group(struct process *process, struct world *world, struct error *err)
 {
     struct group_request request = {.handle = xstrdup(world->group)};
     struct call call;
@@ -229,7 +229,7 @@ static int delete_group(struct process *process, struct world *world, struct err
     return result;
 }
 
-static int expand(struct process *process, struct world *world, struct error *err)
+static inline int expand(struct process *process, struct world *world, struct error *err)
 {
     struct expand_request request = {.handle = xstrdup(world->volume),
                                      .range = {.required_bytes = 3 * GIB}};
@@ -259,13 +259,13 @@ struct scenario {
     bool ends_empty;
 };
 
-static void world_init(struct world *world)
+static inline void world_init(struct world *world)
 {
     *world = (struct world){.fake = fake_ceph_new()};
     SETUP.world_init(world);
 }
 
-static void world_free(struct world *world)
+static inline void world_free(struct world *world)
 {
     fake_ceph_free(world->fake);
     if (SETUP.world_done)
@@ -273,7 +273,8 @@ static void world_free(struct world *world)
 }
 
 /* A step that is told to come back later comes back. */
-static int run_patiently(step *run, struct process *process, struct world *world, struct error *err)
+static inline int run_patiently(step *run, struct process *process, struct world *world,
+                                struct error *err)
 {
     int result = run(process, world, err);
 
@@ -284,7 +285,7 @@ static int run_patiently(step *run, struct process *process, struct world *world
     return result;
 }
 
-static void run_all(struct world *world, step *const *steps)
+static inline void run_all(struct world *world, step *const *steps)
 {
     struct process process;
     _cleanup_error_ struct error err = {0};
@@ -299,7 +300,7 @@ static void run_all(struct world *world, step *const *steps)
 }
 
 /* Runs the tested step once in a process of its own. */
-static int run_once(struct world *world, step *tested, struct error *err)
+static inline int run_once(struct world *world, step *tested, struct error *err)
 {
     struct process process;
 
@@ -311,7 +312,7 @@ static int run_once(struct world *world, step *tested, struct error *err)
 }
 
 /* What there is, without the time at which it was begun. */
-static char *dump(struct world *world)
+static inline char *dump(struct world *world)
 {
     _cleanup_text_ struct text text = TEXT_INIT(1024 * 1024);
     struct text out = TEXT_INIT(1024 * 1024);
@@ -324,7 +325,7 @@ static char *dump(struct world *world)
     return text_take(&out);
 }
 
-static char *undisturbed(const struct scenario *scenario, unsigned *calls)
+static inline char *undisturbed(const struct scenario *scenario, unsigned *calls)
 {
     struct world world;
     _cleanup_error_ struct error err = {0};
@@ -341,8 +342,8 @@ static char *undisturbed(const struct scenario *scenario, unsigned *calls)
     return end;
 }
 
-static void disturb(const struct scenario *scenario, unsigned n, enum fake_failure failure,
-                    const char *wanted)
+static inline void disturb(const struct scenario *scenario, unsigned n, enum fake_failure failure,
+                           const char *wanted)
 {
     struct world world;
     _cleanup_error_ struct error first = {0};
@@ -365,7 +366,7 @@ static void disturb(const struct scenario *scenario, unsigned n, enum fake_failu
     world_free(&world);
 }
 
-static void check(const struct scenario *scenario)
+static inline void check(const struct scenario *scenario)
 {
     static const enum fake_failure failures[] = {FAKE_FAIL_BEFORE, FAKE_FAIL_AFTER,
                                                  FAKE_CRASH_BEFORE, FAKE_CRASH_AFTER};
@@ -386,7 +387,7 @@ static void check(const struct scenario *scenario)
     }
 }
 
-static int write_config(void **state)
+static inline int write_config(void **state)
 {
     static const char json[] = "[{\"clusterID\":\"c1\",\"monitors\":[\"127.0.0.1\"]}]";
     int fd = mkstemp(config_path);
@@ -395,7 +396,7 @@ static int write_config(void **state)
     return fd >= 0 && write(fd, json, strlen(json)) == (ssize_t)strlen(json) ? close(fd) : -1;
 }
 
-static int remove_config(void **state)
+static inline int remove_config(void **state)
 {
     (void)state;
     return unlink(config_path);
