@@ -7,7 +7,7 @@ FAKE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fakes/*.c))
 INTEGRATION_NAMES := $(patsubst tests/integration/%.c,%,$(wildcard tests/integration/test_*.c))
 INTEGRATION_TESTS := $(INTEGRATION_NAMES:%=$(BUILD)/tests/integration/%)
 HARNESS_OBJECTS := $(BUILD)/tests/integration/harness.o
-FIXTURE_TESTS := $(filter $(BUILD)/tests/integration/test_ceph_csi_%,$(INTEGRATION_TESTS))
+FIXTURE_TESTS := $(filter $(BUILD)/tests/integration/test_ceph_csi_% %_fixtures,$(INTEGRATION_TESTS))
 
 $(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPTOR_SET)"'
 $(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_SET)
@@ -134,13 +134,15 @@ clang-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(INTEGRATION_TESTS)
 
 # --- benchmarks ---------------------------------------------------------------------------------
 
-BENCH_PROGRAMS := $(BUILD)/tests/bench/csi-bench $(BUILD)/tests/bench/bare-rbd
+BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/, csi-bench bare-rbd bare-cephfs)
 
 $(BUILD)/tests/bench/csi-bench: $(BUILD)/tests/bench/csi_bench.o
 $(BUILD)/tests/bench/bare-rbd: $(BUILD)/tests/bench/bare_rbd.o
+$(BUILD)/tests/bench/bare-cephfs: $(BUILD)/tests/bench/bare_cephfs.o
 $(BENCH_PROGRAMS): $(BUILD)/tests/bench/timing.o $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
 
 .PHONY: bench
-bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd on a throwaway Ceph
+bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd and manager commands on a throwaway Ceph
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run
+	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/cephfs

@@ -22,6 +22,7 @@ struct bench {
     const char *parameters_path;
     const char *prefix;
     const char *phases;
+    const char *access;
     int64_t count;
     int64_t callers;
     int64_t size_bytes;
@@ -83,7 +84,7 @@ static int create_one(void *object, size_t index, size_t caller)
         call(bench, "CreateVolume",
              json_pack("{s:s, s:{s:I}, s:[{s:{s:s}, s:{}}], s:O}", "name", name, "capacity_range",
                        "required_bytes", (json_int_t)bench->size_bytes, "volume_capabilities",
-                       "access_mode", "mode", "SINGLE_NODE_WRITER", "block", "parameters",
+                       "access_mode", "mode", "SINGLE_NODE_WRITER", bench->access, "parameters",
                        bench->parameters));
     if (!reply)
         return -1;
@@ -196,6 +197,7 @@ int main(int argc, char **argv)
         .parameters_path = "parameters.json",
         .prefix = "bench",
         .phases = "create,delete",
+        .access = "block",
         .count = 100,
         .callers = 1,
         .size_bytes = 1 << 30,
@@ -207,6 +209,7 @@ int main(int argc, char **argv)
         {"parameters", FLAG_STRING, &bench.parameters_path, "FILE", "class parameters, JSON"},
         {"prefix", FLAG_STRING, &bench.prefix, NULL, "of the request names"},
         {"phases", FLAG_STRING, &bench.phases, NULL, "of create,snapshot,unsnapshot,delete"},
+        {"access", FLAG_STRING, &bench.access, NULL, "block or mount"},
         {"count", FLAG_INT, &bench.count, NULL, "volumes per round"},
         {"callers", FLAG_INT, &bench.callers, NULL, "calls at once"},
         {"size", FLAG_INT, &bench.size_bytes, "BYTES", "of each volume"},
