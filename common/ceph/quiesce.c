@@ -1,17 +1,15 @@
 /* 'fs quiesce': see subvolume.h. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json.h"
-#include "common/base/memory.h"
+#include "common/ceph/manager.h"
 #include "common/ceph/subvolume.h"
 
 #define RELEASE_NEEDED "Ceph 19.2 (Squid)"
 
 static int explain(struct error *err)
 {
-    if (err->sys_errno != EINVAL || !strstr(err->message, "No handler found"))
+    if (!manager_lacks_command(err))
         return -1;
     error_recode(err, STATUS_FAILED_PRECONDITION);
     return error_hint(err,
@@ -37,15 +35,12 @@ static enum quiesce_state state_of(const char *name)
     return QUIESCE_OVER; /* failed, timed out, expired, cancelled */
 }
 
-static int read_state(const char *reply, const char *set_id, enum quiesce_state *state,
+static int read_state(const json_t *answer, const char *set_id, enum quiesce_state *state,
                       struct error *err)
 {
-    json_auto_t *answer = NULL;
-
-    if (json_load_text(reply, strlen(reply), "the answer to 'fs quiesce'", &answer, err) < 0)
-        return error_recode(err, STATUS_INTERNAL);
     const json_t *set = json_object_get(json_object_get(answer, "sets"), set_id);
     const char *name = json_string_value(json_object_get(json_object_get(set, "state"), "name"));
+
     if (!name)
         return error_set(err, STATUS_INTERNAL,
                          "the managers did not say the state of quiesce set '%s'", set_id);
@@ -60,15 +55,10 @@ static json_t *command(const struct subvolume_group *group, const char *set_id)
 }
 
 /* Sends @sent, which it takes over. */
-static int ask(const struct subvolume_group *group, struct call *call, json_t *sent, char **reply,
-               struct error *err)
+static int ask(const struct subvolume_group *group, struct call *call, json_t *sent,
+               json_t **answer, struct error *err)
 {
-    json_auto_t *owned = sent;
-    _cleanup_free_ char *text = json_dumps(owned, JSON_COMPACT);
-
-    if (!text)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "the name of a subvolume is not UTF-8");
-    if (group->cluster->ops->mgr_command(group->cluster, call, text, reply, err) < 0)
+    if (manager_ask(group->cluster, call, sent, answer, err) < 0)
         return explain(err);
     return 0;
 }
@@ -78,7 +68,7 @@ int subvolume_quiesce(const struct subvolume_group *group, struct call *call, co
                       struct error *err)
 {
     json_t *sent = command(group, set_id);
-    _cleanup_free_ char *reply = NULL;
+    json_auto_t *answer = NULL;
 
     if (members) {
         json_t *list = json_array();
@@ -89,20 +79,20 @@ int subvolume_quiesce(const struct subvolume_group *group, struct call *call, co
         json_object_set_new(sent, "timeout", json_real(seconds));
         json_object_set_new(sent, "expiration", json_real(seconds));
     }
-    if (ask(group, call, sent, &reply, err) < 0)
+    if (ask(group, call, sent, &answer, err) < 0)
         return -1;
-    return read_state(reply, set_id, state, err);
+    return read_state(answer, set_id, state, err);
 }
 
 int subvolume_quiesce_release(const struct subvolume_group *group, struct call *call,
                               const char *set_id, enum quiesce_state *state, struct error *err)
 {
     json_t *sent = command(group, set_id);
-    _cleanup_free_ char *reply = NULL;
+    json_auto_t *answer = NULL;
 
     json_object_set_new(sent, "release", json_true());
-    if (ask(group, call, sent, &reply, err) == 0)
-        return read_state(reply, set_id, state, err);
+    if (ask(group, call, sent, &answer, err) == 0)
+        return read_state(answer, set_id, state, err);
     if (err->sys_errno != EPERM) /* what it says of one that does not hold any more */
         return -1;
     error_clear(err);
@@ -114,10 +104,9 @@ int subvolume_quiesce_cancel(const struct subvolume_group *group, struct call *c
                              const char *set_id, struct error *err)
 {
     json_t *sent = command(group, set_id);
-    _cleanup_free_ char *reply = NULL;
 
     json_object_set_new(sent, "cancel", json_true());
-    if (ask(group, call, sent, &reply, err) == 0)
+    if (ask(group, call, sent, NULL, err) == 0)
         return 0;
     if (err->status != STATUS_NOT_FOUND)
         return -1;

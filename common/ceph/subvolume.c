@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/base/text.h"
+#include "common/ceph/manager.h"
 
 /* --- one command --------------------------------------------------------------------------------
  */
@@ -35,21 +34,13 @@ static int explain(const struct subvolume_group *group, struct error *err)
 
 /* Sends @command, which it takes over. */
 static int ask(const struct subvolume_group *group, struct call *call, json_t *command,
-               char **reply, struct error *err)
+               json_t **answer, struct error *err)
 {
-    json_auto_t *owned = command;
-    char *ignored = NULL;
-
-    json_object_set_new(owned, "vol_name", json_string(group->fs_name));
+    json_object_set_new(command, "vol_name", json_string(group->fs_name));
     if (group->name[0])
-        json_object_set_new(owned, "group_name", json_string(group->name));
-    _cleanup_free_ char *text = json_dumps(owned, JSON_COMPACT);
-    if (!text) /* a name that is no UTF-8: Ceph has none such */
-        return error_set(err, STATUS_INVALID_ARGUMENT, "the name of a subvolume is not UTF-8");
-    if (group->cluster->ops->mgr_command(group->cluster, call, text, reply ? reply : &ignored,
-                                         err) < 0)
+        json_object_set_new(command, "group_name", json_string(group->name));
+    if (manager_ask(group->cluster, call, command, answer, err) < 0)
         return explain(group, err);
-    free(ignored);
     return 0;
 }
 
@@ -66,30 +57,12 @@ static json_t *snapshot_command(const char *prefix, const char *name, const char
     return json;
 }
 
-/* As ask(), for an answer in JSON. */
-static int ask_json(const struct subvolume_group *group, struct call *call, json_t *sent,
-                    json_t **answer, struct error *err)
-{
-    _cleanup_free_ char *reply = NULL;
-
-    if (ask(group, call, sent, &reply, err) < 0)
-        return -1;
-    if (json_load_text(reply, strlen(reply), "the manager's answer", answer, err) < 0)
-        return error_recode(err, STATUS_INTERNAL);
-    return 0;
-}
-
 static int forgive(enum status status, struct error *err)
 {
     if (err->status != status)
         return -1;
     error_clear(err);
     return 0;
-}
-
-static bool is_unknown_command(const struct error *err)
-{
-    return err->sys_errno == EINVAL && strstr(err->message, "No handler found");
 }
 
 /* --- subvolumes ---------------------------------------------------------------------------------
@@ -134,7 +107,7 @@ int subvolume_get_facts(const struct subvolume_group *group, struct call *call, 
 {
     json_auto_t *answer = NULL;
 
-    if (ask_json(group, call, command("fs subvolume info", name), &answer, err) < 0)
+    if (ask(group, call, command("fs subvolume info", name), &answer, err) < 0)
         return -1;
     json_int_t quota = json_integer_value(json_object_get(answer, "bytes_quota"));
     *facts = (struct subvolume_facts){
@@ -210,7 +183,7 @@ static int set_metadata(const struct subvolume_group *group, struct call *call, 
         json_object_set_new(sent, "value", json_string(entries->entries[i].value));
         if (ask(group, call, sent, NULL, err) == 0)
             continue;
-        if (!is_unknown_command(err))
+        if (!manager_lacks_command(err))
             return -1;
         log_v(2, call, "no metadata: %s", err->message);
         error_clear(err);
@@ -268,8 +241,8 @@ int subvolume_snapshot_get_facts(const struct subvolume_group *group, struct cal
 {
     json_auto_t *answer = NULL;
 
-    if (ask_json(group, call, snapshot_command("fs subvolume snapshot info", name, snapshot),
-                 &answer, err) < 0)
+    if (ask(group, call, snapshot_command("fs subvolume snapshot info", name, snapshot), &answer,
+            err) < 0)
         return -1;
     const char *pending = json_string_value(json_object_get(answer, "has_pending_clones"));
     parse_time(json_string_value(json_object_get(answer, "created_at")), &facts->created);
@@ -335,7 +308,7 @@ int subvolume_clone_status(const struct subvolume_group *group, struct call *cal
     json_t *sent = json_pack("{s:s, s:s, s:s}", "prefix", "fs clone status", "format", "json",
                              "clone_name", name);
 
-    if (ask_json(group, call, sent, &answer, err) < 0) {
+    if (ask(group, call, sent, &answer, err) < 0) {
         bool is_missing = err->status == STATUS_NOT_FOUND;
 
         if (!is_missing && err->sys_errno != EOPNOTSUPP)
