@@ -11,6 +11,7 @@ struct controller_backend {
     const char *type;         /* "rbd", "cephfs" */
     bool knows_migrated;      /* volumes of Kubernetes' own rbd driver, and cluster-mapping.json */
     bool has_modification;    /* ControllerModifyVolume */
+    bool has_capacity;        /* GetCapacity */
     bool group_lists_sources; /* a group's entry has SOURCE -> SNAPSHOT, not SNAPSHOT -> NAME */
 
     /* --- volumes --- */

@@ -32,7 +32,7 @@ static bool only_reads(const struct create_request *request)
 }
 
 /* Whether the volume shows its snapshot: by what the class says, else if it is only read. */
-static int choose_backing(struct creation *creation, struct error *err)
+static int choose_backing(struct cephfs_creation *creation, struct error *err)
 {
     const struct create_request *request = creation->request;
     const bool reads = only_reads(request);
@@ -52,7 +52,7 @@ static int choose_backing(struct creation *creation, struct error *err)
     return 0;
 }
 
-static int check_request(struct creation *creation, struct error *err)
+static int check_request(struct cephfs_creation *creation, struct error *err)
 {
     const struct create_request *request = creation->request;
 
@@ -71,7 +71,7 @@ static int check_request(struct creation *creation, struct error *err)
     return 0;
 }
 
-int creation_open_source(struct creation *creation, struct error *err)
+int cephfs_creation_open_source(struct cephfs_creation *creation, struct error *err)
 {
     const struct create_request *request = creation->request;
 
@@ -96,7 +96,7 @@ int creation_open_source(struct creation *creation, struct error *err)
 /* --- claim and record ---------------------------------------------------------------------------
  */
 
-static void fill_entry(struct creation *creation, const struct uuid_text *uuid)
+static void fill_entry(struct cephfs_creation *creation, const struct uuid_text *uuid)
 {
     const struct cephfs_source *source = &creation->source;
     struct journal_entry *entry = &creation->entry;
@@ -119,10 +119,10 @@ static void fill_entry(struct creation *creation, const struct uuid_text *uuid)
 }
 
 /* Writes the entry; @is_empty says that its object is there without attributes. */
-static int record(struct creation *creation, const struct uuid_text *uuid, bool is_empty,
+static int record(struct cephfs_creation *creation, const struct uuid_text *uuid, bool is_empty,
                   struct error *err)
 {
-    if (creation_open_source(creation, err) < 0)
+    if (cephfs_creation_open_source(creation, err) < 0)
         return -1;
     fill_entry(creation, uuid);
     if (is_empty)
@@ -138,7 +138,7 @@ static int record(struct creation *creation, const struct uuid_text *uuid, bool 
 }
 
 /* What an earlier try chose stays chosen. */
-static int adopt_entry(struct creation *creation, struct error *err)
+static int adopt_entry(struct cephfs_creation *creation, struct error *err)
 {
     const struct strmap *extra = &creation->entry.extra;
     uint64_t recorded = fingerprint_size(extra);
@@ -155,7 +155,7 @@ static int adopt_entry(struct creation *creation, struct error *err)
 }
 
 /* Finds or makes the entry that the request name leads to. */
-static int reserve(struct creation *creation, struct error *err)
+static int reserve(struct cephfs_creation *creation, struct error *err)
 {
     struct journal_ref ref;
     bool found = false;
@@ -176,11 +176,11 @@ static int reserve(struct creation *creation, struct error *err)
  */
 
 /* Undoes what a call that failed for good has begun. */
-static void give_up(struct creation *creation)
+static void give_up(struct cephfs_creation *creation)
 {
     _cleanup_error_ struct error err = {0};
 
-    if ((creation->entry.image_name && creation_unmake(creation, &err) < 0) ||
+    if ((creation->entry.image_name && cephfs_creation_unmake(creation, &err) < 0) ||
         journal_release_name(&creation->journal, creation->call, creation->pool,
                              creation->request->name, creation->pool->id, &creation->entry.uuid,
                              NULL, &err) < 0 ||
@@ -189,7 +189,7 @@ static void give_up(struct creation *creation)
         log_warn(creation->call, "the failed creation leaves something behind: %s", err.message);
 }
 
-static void describe(const struct creation *creation, struct volume *volume)
+static void describe(const struct cephfs_creation *creation, struct volume *volume)
 {
     struct volume_id id = {.location_id = (uint64_t)creation->fs.id, .uuid = creation->entry.uuid};
     const char *cluster_id = creation->place.cluster_id;
@@ -204,7 +204,7 @@ static void describe(const struct creation *creation, struct volume *volume)
     strmap_set(&volume->context, "subvolumePath", creation->path ? creation->path : "");
 }
 
-int creation_open_pool(struct creation *creation, struct error *err)
+int cephfs_creation_open_pool(struct cephfs_creation *creation, struct error *err)
 {
     struct ceph_cluster *cluster = creation->session.cluster;
     const char *name =
@@ -214,7 +214,7 @@ int creation_open_pool(struct creation *creation, struct error *err)
                                          name, &creation->pool, err);
 }
 
-static int open_place(struct creation *creation, struct error *err)
+static int open_place(struct cephfs_creation *creation, struct error *err)
 {
     const struct create_request *request = creation->request;
 
@@ -230,14 +230,14 @@ static int open_place(struct creation *creation, struct error *err)
         return -1;
     }
     creation->group = cephfs_group(&creation->session, &creation->fs);
-    return creation_open_pool(creation, err);
+    return cephfs_creation_open_pool(creation, err);
 }
 
-static int create(struct creation *creation, struct volume *volume, struct error *err)
+static int create(struct cephfs_creation *creation, struct volume *volume, struct error *err)
 {
     if (open_place(creation, err) < 0)
         return -1;
-    if (reserve(creation, err) == 0 && creation_make(creation, err) == 0) {
+    if (reserve(creation, err) == 0 && cephfs_creation_make(creation, err) == 0) {
         describe(creation, volume);
         return 0;
     }
@@ -246,7 +246,7 @@ static int create(struct creation *creation, struct volume *volume, struct error
     return -1;
 }
 
-static void creation_done(struct creation *creation)
+static void creation_done(struct cephfs_creation *creation)
 {
     cephfs_source_done(&creation->source);
     if (creation->pool)
@@ -263,7 +263,7 @@ int cephfs_create_volume(const struct controller *controller, struct call *call,
                          struct error *err)
 {
     _cleanup_operation_ struct operation operation = {0};
-    _cleanup_(creation_done) struct creation creation = {
+    _cleanup_(creation_done) struct cephfs_creation creation = {
         .controller = controller,
         .call = call,
         .request = request,

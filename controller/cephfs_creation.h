@@ -3,7 +3,7 @@
 #include "controller/cephfs.h"
 
 /* All that one creation works on; shared by the files that CreateVolume is made of. */
-struct creation {
+struct cephfs_creation {
     const struct controller *controller;
     struct call *call;
     const struct create_request *request;
@@ -25,14 +25,14 @@ struct creation {
 };
 
 /* Opens the source, unless it is or there is none, and fits the size to it. */
-_must_check_ int creation_open_source(struct creation *creation, struct error *err);
+_must_check_ int cephfs_creation_open_source(struct cephfs_creation *creation, struct error *err);
 
 /* Opens the journal's pool. */
-_must_check_ int creation_open_pool(struct creation *creation, struct error *err);
+_must_check_ int cephfs_creation_open_pool(struct cephfs_creation *creation, struct error *err);
 
 /* Sees to it that what the entry stands for exists and is what was asked for, and that the journal
  * says so. ABORTED, with Ceph's words, while Ceph copies. */
-_must_check_ int creation_make(struct creation *creation, struct error *err);
+_must_check_ int cephfs_creation_make(struct cephfs_creation *creation, struct error *err);
 
 /* Removes what there is of it. */
-_must_check_ int creation_unmake(struct creation *creation, struct error *err);
+_must_check_ int cephfs_creation_unmake(struct cephfs_creation *creation, struct error *err);

@@ -21,12 +21,12 @@
 #define PAUSE_MAX_MS 2000
 #define CUT_TRIES 5
 
-static bool is_committed(const struct creation *creation)
+static bool is_committed(const struct cephfs_creation *creation)
 {
     return strmap_has(&creation->entry.extra, CEPHFS_KEY_COMPLETE);
 }
 
-static int commit(struct creation *creation, struct error *err)
+static int commit(struct cephfs_creation *creation, struct error *err)
 {
     _cleanup_strmap_ struct strmap complete = {0};
 
@@ -42,7 +42,7 @@ static int commit(struct creation *creation, struct error *err)
 }
 
 /* Takes over path and size of the subvolume; *@found is false if there is none. */
-static int look(struct creation *creation, bool *found, struct error *err)
+static int look(struct cephfs_creation *creation, bool *found, struct error *err)
 {
     _cleanup_subvolume_facts_ struct subvolume_facts facts = {0};
 
@@ -63,7 +63,7 @@ static int look(struct creation *creation, bool *found, struct error *err)
 }
 
 /* As look(), for one that must be there. */
-static int look_again(struct creation *creation, struct error *err)
+static int look_again(struct cephfs_creation *creation, struct error *err)
 {
     bool found = false;
 
@@ -75,7 +75,7 @@ static int look_again(struct creation *creation, struct error *err)
     return 0;
 }
 
-static int check_size(const struct creation *creation, struct error *err)
+static int check_size(const struct cephfs_creation *creation, struct error *err)
 {
     return capacity_range_check(&creation->request->range, creation->size_bytes, err);
 }
@@ -83,7 +83,7 @@ static int check_size(const struct creation *creation, struct error *err)
 /* --- an empty one -------------------------------------------------------------------------------
  */
 
-static int make_empty(struct creation *creation, struct error *err)
+static int make_empty(struct cephfs_creation *creation, struct error *err)
 {
     if (subvolume_create(&creation->group, creation->call, creation->entry.image_name,
                          creation->size_bytes, creation->place.data_pool, err) < 0)
@@ -95,7 +95,7 @@ static int make_empty(struct creation *creation, struct error *err)
  */
 
 /* The subvolume that the cut is on; NULL if there was none to make, or it is not known. */
-static const char *cut_source(const struct creation *creation)
+static const char *cut_source(const struct cephfs_creation *creation)
 {
     const char *recorded = strmap_get(&creation->entry.extra, CEPHFS_KEY_CLONED);
 
@@ -104,7 +104,7 @@ static const char *cut_source(const struct creation *creation)
     return creation->source.snapshot ? NULL : creation->source.subvolume;
 }
 
-static int remove_cut(struct creation *creation, struct error *err)
+static int remove_cut(struct cephfs_creation *creation, struct error *err)
 {
     const char *source = cut_source(creation);
 
@@ -124,12 +124,12 @@ static int remove_cut(struct creation *creation, struct error *err)
     }
 }
 
-static int begin_clone(struct creation *creation, struct error *err)
+static int begin_clone(struct cephfs_creation *creation, struct error *err)
 {
     const struct cephfs_source *source = &creation->source;
     const char *name = creation->entry.image_name;
 
-    if (creation_open_source(creation, err) < 0)
+    if (cephfs_creation_open_source(creation, err) < 0)
         return -1;
     const char *snapshot = source->snapshot ? source->snapshot : name;
     if (!source->snapshot && subvolume_snapshot_create(&creation->group, creation->call,
@@ -146,7 +146,7 @@ static int begin_clone(struct creation *creation, struct error *err)
 
 /* Sees how far the clone is, and begins it if need be. One that failed is removed and made again,
  * once per call. */
-static int advance_clone(struct creation *creation, bool *failed_before,
+static int advance_clone(struct cephfs_creation *creation, bool *failed_before,
                          struct clone_status *status, struct error *err)
 {
     const char *name = creation->entry.image_name;
@@ -168,7 +168,7 @@ static int advance_clone(struct creation *creation, bool *failed_before,
     return begin_clone(creation, err);
 }
 
-static bool may_wait(const struct creation *creation)
+static bool may_wait(const struct cephfs_creation *creation)
 {
     atomic_uint *waiters = creation->controller->clone_waiters;
 
@@ -187,7 +187,8 @@ static int not_yet(const struct clone_status *status, struct error *err)
 }
 
 /* Asks until the clone is complete or the time is up. */
-static int poll_clone(struct creation *creation, struct clone_status *status, struct error *err)
+static int poll_clone(struct cephfs_creation *creation, struct clone_status *status,
+                      struct error *err)
 {
     const struct deadline end = deadline_in_ms(WAIT_MAX_MS);
     int64_t pause_ms = PAUSE_FIRST_MS;
@@ -211,7 +212,8 @@ static int poll_clone(struct creation *creation, struct clone_status *status, st
 }
 
 /* Waits without a place in the pool, which others can use meanwhile. */
-static int wait_for_clone(struct creation *creation, struct clone_status *status, struct error *err)
+static int wait_for_clone(struct cephfs_creation *creation, struct clone_status *status,
+                          struct error *err)
 {
     _cleanup_error_ struct error failure = {0};
     struct error *reopened = err;
@@ -223,12 +225,12 @@ static int wait_for_clone(struct creation *creation, struct clone_status *status
     atomic_fetch_sub(creation->controller->clone_waiters, 1);
     if (result < 0)
         reopened = &failure; /* the first error is the one to tell */
-    if (creation_open_pool(creation, reopened) < 0)
+    if (cephfs_creation_open_pool(creation, reopened) < 0)
         return -1;
     return result;
 }
 
-static int grow_clone(struct creation *creation, struct error *err)
+static int grow_clone(struct cephfs_creation *creation, struct error *err)
 {
     const uint64_t wanted = creation->size_bytes;
     _cleanup_subvolume_facts_ struct subvolume_facts facts = {0};
@@ -244,7 +246,7 @@ static int grow_clone(struct creation *creation, struct error *err)
                             err);
 }
 
-static int make_clone(struct creation *creation, struct error *err)
+static int make_clone(struct cephfs_creation *creation, struct error *err)
 {
     _cleanup_(clone_status_done) struct clone_status status = {0};
     bool failed_before = false;
@@ -256,7 +258,7 @@ static int make_clone(struct creation *creation, struct error *err)
         return -1;
     /* of what Ceph-CSI began, only the source tells where the cut is; it may be gone meanwhile */
     if (!fingerprint_is_present(&creation->entry.extra) &&
-        creation_open_source(creation, err) < 0) {
+        cephfs_creation_open_source(creation, err) < 0) {
         if (err->status != STATUS_NOT_FOUND)
             return -1;
         error_clear(err);
@@ -269,12 +271,12 @@ static int make_clone(struct creation *creation, struct error *err)
 /* --- one that shows its snapshot ----------------------------------------------------------------
  */
 
-static int make_reference(struct creation *creation, struct error *err)
+static int make_reference(struct cephfs_creation *creation, struct error *err)
 {
     const struct cephfs_source *source = &creation->source;
     struct subvolume_snapshot_facts facts;
 
-    if (creation_open_source(creation, err) < 0)
+    if (cephfs_creation_open_source(creation, err) < 0)
         return -1;
     if (references_add(creation->pool, creation->call, source->snapshot_handle,
                        creation->entry.image_name, err) < 0)
@@ -284,11 +286,11 @@ static int make_reference(struct creation *creation, struct error *err)
                                         source->snapshot, &facts, err);
 }
 
-static int make_shallow(struct creation *creation, struct error *err)
+static int make_shallow(struct cephfs_creation *creation, struct error *err)
 {
     if (!is_committed(creation) && make_reference(creation, err) < 0)
         return -1;
-    if (creation_open_source(creation, err) < 0) {
+    if (cephfs_creation_open_source(creation, err) < 0) {
         /* deleted, which the volume does not notice; only its path is not known here */
         if (err->status != STATUS_NOT_FOUND)
             return -1;
@@ -304,7 +306,7 @@ static int make_shallow(struct creation *creation, struct error *err)
 
 /* Makes what is not there. One that is committed, or that Ceph-CSI has made, may have grown since
  * and is only looked at. */
-static int make_subvolume(struct creation *creation, struct error *err)
+static int make_subvolume(struct cephfs_creation *creation, struct error *err)
 {
     const bool is_clone = creation->request->source_kind != SOURCE_NONE;
     const bool is_foreign = !creation->fresh && !fingerprint_is_present(&creation->entry.extra);
@@ -317,7 +319,7 @@ static int make_subvolume(struct creation *creation, struct error *err)
     return is_clone ? make_clone(creation, err) : make_empty(creation, err);
 }
 
-int creation_make(struct creation *creation, struct error *err)
+int cephfs_creation_make(struct cephfs_creation *creation, struct error *err)
 {
     if ((creation->is_shallow ? make_shallow(creation, err) : make_subvolume(creation, err)) < 0 ||
         check_size(creation, err) < 0)
@@ -325,7 +327,7 @@ int creation_make(struct creation *creation, struct error *err)
     return commit(creation, err);
 }
 
-int creation_unmake(struct creation *creation, struct error *err)
+int cephfs_creation_unmake(struct cephfs_creation *creation, struct error *err)
 {
     const char *name = creation->entry.image_name;
     const char *backing = cephfs_backing(&creation->entry);

@@ -7,11 +7,13 @@
 #include "common/base/call.h"
 #include "common/ceph/ceph_ops.h"
 #include "common/ceph/journal.h"
+#include "common/topology/requirement.h"
 #include "common/volume/capability.h"
 #include "common/volume/config.h"
 #include "common/volume/credentials.h"
 #include "common/volume/operations.h"
 #include "common/volume/size.h"
+#include "common/volume/takeover_source.h"
 #include "common/volume/tasks.h"
 #include "common/volume/volume_id.h"
 
@@ -42,7 +44,10 @@ struct controller {
     atomic_uint *clone_waiters;   /* calls that wait for a CephFS clone to end; NULL: none may */
     const char *instance_id;      /* --instanceid */
     const char *cluster_name;     /* --clustername; "" if not given */
-    bool set_metadata;            /* --setmetadata */
+    const char *driver_name;      /* --drivername: stands in topology keys */
+    struct usage_cache *usage;    /* may be NULL where no class has places */
+    struct takeover_source *takeover; /* may be NULL */
+    bool set_metadata;                /* --setmetadata */
     struct clone_limits limits;
     struct credentials standing; /* for calls that carry no secrets; unset if none is configured */
 };
@@ -59,6 +64,7 @@ struct create_request {
     struct strmap mutable_parameters;
     enum source_kind source_kind;
     char *source_handle; /* NULL without a source */
+    struct topology_requirement requirement;
     struct credentials credentials;
 };
 
@@ -70,6 +76,7 @@ struct volume {
     char handle[VOLUME_ID_LENGTH_MAX + 1];
     uint64_t size_bytes;
     struct strmap context;
+    struct strmap segments; /* from where it can be used; empty: from everywhere */
 };
 
 /* Caller calls volume_done(). */
@@ -133,6 +140,24 @@ struct volume_state {
 _must_check_ int controller_get_volume(const struct controller *controller, struct call *call,
                                        const struct handle_request *request,
                                        struct volume_state *state, struct error *err);
+
+/* How much room there is. */
+struct capacity_request {
+    struct strmap parameters; /* of the class; may be empty */
+    struct strmap segments;   /* of the place; empty: everywhere */
+};
+
+struct capacity {
+    uint64_t available_bytes;
+    uint64_t maximum_bytes; /* of one volume */
+    uint64_t minimum_bytes;
+    bool has_maximum;
+};
+
+/* No RT while the figures are fresh. A place that no pool serves has no room. */
+_must_check_ int controller_get_capacity(const struct controller *controller, struct call *call,
+                                         const struct capacity_request *request,
+                                         struct capacity *capacity, struct error *err);
 
 /* --- snapshots ------------------------------------------------------------------------------- */
 
@@ -230,6 +255,7 @@ void handle_request_done(struct handle_request *request);
 void validate_request_done(struct validate_request *request);
 void expand_request_done(struct expand_request *request);
 void modify_request_done(struct modify_request *request);
+void capacity_request_done(struct capacity_request *request);
 void snapshot_request_done(struct snapshot_request *request);
 void list_request_done(struct list_request *request);
 void group_request_done(struct group_request *request);

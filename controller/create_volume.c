@@ -20,36 +20,14 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/volume/class_parameters.h"
-#include "common/volume/rbd_parameters.h"
-#include "common/volume/session.h"
+#include "controller/creation.h"
 #include "controller/fingerprint.h"
+#include "controller/flatten.h"
 #include "controller/images.h"
 #include "controller/metadata.h"
 #include "controller/purge.h"
 #include "controller/qos.h"
 #include "controller/rbd.h"
-#include "controller/source.h"
-
-/* All that one creation works on. */
-struct creation {
-    const struct controller *controller;
-    struct call *call;
-    const struct create_request *request;
-    struct rbd_parameters parameters;
-    struct strmap metadata;
-    uint64_t size_bytes;
-    struct journal journal;
-    struct session session;
-    struct ceph_pool *directory; /* where the request name is: the class's pool */
-    struct ceph_pool *pool;      /* where the image is: the directory's or other_pool; borrowed */
-    struct ceph_pool *other_pool;
-    struct ceph_pool *attributes; /* where the uuid's attributes are: the image's pool, or the
-                                     directory's for Ceph-CSI 3.0 to 3.10; borrowed */
-    struct journal_entry entry;
-    struct source source;
-    bool source_is_open;
-    bool fresh; /* this call claimed the name */
-};
 
 static int check_request(struct creation *creation, struct error *err)
 {
@@ -61,8 +39,10 @@ static int check_request(struct creation *creation, struct error *err)
         capability_list_check_rbd(&request->capabilities, err) < 0 ||
         capacity_range_choose(&request->range, &creation->size_bytes, err) < 0 ||
         rbd_parameters_parse(&request->parameters, &creation->parameters, err) < 0 ||
+        class_pools_parse(&request->parameters, &creation->class, err) < 0 ||
         qos_to_metadata(&request->mutable_parameters, &creation->metadata, &lifted, err) < 0)
         return -1;
+    creation->cluster_id = creation->parameters.cluster_id;
     metadata_collect(creation->controller, METADATA_VOLUME, &request->parameters,
                      &creation->metadata);
     return 0;
@@ -71,131 +51,16 @@ static int check_request(struct creation *creation, struct error *err)
 /* --- the source ---------------------------------------------------------------------------------
  */
 
-static int open_source(struct creation *creation, struct error *err)
+int creation_open_source(struct creation *creation, struct error *err)
 {
     if (creation->source_is_open || creation->request->source_kind == SOURCE_NONE)
         return 0;
     creation->source_is_open = true; /* source_done() is needed from here on */
-    if (source_open(creation->controller, creation->call, creation->request,
-                    creation->parameters.cluster_id, &creation->source, err) < 0)
+    if (source_open(creation->controller, creation->call, creation->request, creation->cluster_id,
+                    &creation->source, err) < 0)
         return -1;
     return capacity_range_fit(&creation->request->range, creation->source.size_bytes,
                               &creation->size_bytes, err);
-}
-
-/* --- claim and record ---------------------------------------------------------------------------
- */
-
-/* The name leads to a volume that an earlier class put into another pool: continue there. */
-static int follow_to_pool(struct creation *creation, int64_t pool_id, struct error *err)
-{
-    struct ceph_cluster *cluster = creation->session.cluster;
-
-    if (pool_id == creation->pool->id)
-        return 0;
-    if (cluster->ops->pool_open_by_id(cluster, creation->call, pool_id,
-                                      creation->pool->rados_namespace, &creation->other_pool,
-                                      err) < 0)
-        return -1;
-    creation->pool = creation->other_pool;
-    return 0;
-}
-
-/* Claims the name. A name that leads to a pool which is gone means nothing any more: it is freed
- * and claimed again, once. */
-static int claim(struct creation *creation, struct journal_ref *ref, struct error *err)
-{
-    const char *name = creation->request->name;
-
-    for (int tries = 0;; tries++) {
-        if (journal_claim(&creation->journal, creation->call, creation->directory, name,
-                          creation->pool->id, ref, &creation->fresh, err) < 0)
-            return -1;
-        if (follow_to_pool(creation, ref->image_pool_id, err) == 0)
-            return 0;
-        if (err->status != STATUS_NOT_FOUND || tries > 0)
-            return -1;
-        error_clear(err);
-        if (journal_release_name(&creation->journal, creation->call, creation->directory, name,
-                                 ref->image_pool_id, &ref->uuid, NULL, err) < 0)
-            return -1;
-    }
-}
-
-/* Reads what there is for a name that was claimed before. */
-static int read_entry(struct creation *creation, const struct uuid_text *uuid, bool *found,
-                      struct error *err)
-{
-    struct journal_entry *entry = &creation->entry;
-    struct journal_entry split = {0};
-    bool is_split = false;
-
-    if (journal_read(&creation->journal, creation->call, creation->pool, uuid, entry, found, err) <
-        0)
-        return -1;
-    if (!*found || entry->request_name || creation->pool == creation->directory)
-        return 0;
-    /* Ceph-CSI 3.0 to 3.10 wrote the attributes beside the directory */
-    if (journal_read(&creation->journal, creation->call, creation->directory, uuid, &split,
-                     &is_split, err) < 0)
-        return -1;
-    if (is_split) {
-        journal_entry_done(entry);
-        *entry = split;
-        creation->attributes = creation->directory;
-    }
-    return 0;
-}
-
-/* Writes the entry; @is_empty says that its object is there without attributes. */
-static int record(struct creation *creation, const struct uuid_text *uuid, bool is_empty,
-                  struct error *err)
-{
-    struct journal_entry *entry = &creation->entry;
-
-    if (open_source(creation, err) < 0)
-        return -1;
-    journal_entry_done(entry);
-    *entry = (struct journal_entry){
-        .uuid = *uuid,
-        .request_name = xstrdup(creation->request->name),
-        .image_name = xasprintf("%s%s", creation->parameters.name_prefix, uuid->chars),
-        .owner = creation->parameters.owner ? xstrdup(creation->parameters.owner) : NULL,
-        .journal_pool_id = creation->directory->id,
-    };
-    fingerprint_write(creation->request, creation->size_bytes, &entry->extra);
-    image_mark_begun(creation->controller, &entry->extra);
-    if (is_empty)
-        return journal_fill(&creation->journal, creation->call, creation->attributes, entry, err);
-    if (journal_write(&creation->journal, creation->call, creation->pool, entry, err) == 0)
-        return 0;
-    if (err->status != STATUS_ALREADY_EXISTS)
-        return -1;
-    error_clear(err); /* another process continues the same reservation */
-    return 0;
-}
-
-/* Finds or makes the entry that the request name leads to. */
-static int reserve(struct creation *creation, struct error *err)
-{
-    struct journal_ref ref;
-    bool found = false;
-
-    if (claim(creation, &ref, err) < 0)
-        return -1;
-    creation->entry.uuid = ref.uuid;
-    creation->attributes = creation->pool;
-    if (!creation->fresh && read_entry(creation, &ref.uuid, &found, err) < 0)
-        return -1;
-    if (!found || !creation->entry.request_name)
-        return record(creation, &ref.uuid, found, err);
-    if (journal_check_name(&creation->entry, creation->request->name, err) < 0 ||
-        fingerprint_check(creation->request, &creation->entry.extra, err) < 0)
-        return -1;
-    uint64_t recorded = fingerprint_size(&creation->entry.extra);
-    if (recorded)
-        creation->size_bytes = recorded;
-    return 0;
 }
 
 /* --- the image ----------------------------------------------------------------------------------
@@ -218,7 +83,7 @@ static int forget_trashed(struct creation *creation, struct error *err)
     if (image_queue_trashed(creation->pool, creation->call, creation->entry.image_name, &queued,
                             err) < 0)
         return -1;
-    return purge_queue(creation->controller, creation->call, creation->parameters.cluster_id,
+    return purge_queue(creation->controller, creation->call, creation->cluster_id,
                        &creation->request->credentials, creation->directory, &queued, err);
 }
 
@@ -228,7 +93,7 @@ static int make_image(struct creation *creation, struct error *err)
     const char *name = creation->entry.image_name;
     const struct image_options *options = &creation->parameters.image;
 
-    if (open_source(creation, err) < 0)
+    if (creation_open_source(creation, err) < 0)
         return -1;
     if (!creation->fresh && forget_trashed(creation, err) < 0)
         return -1;
@@ -275,7 +140,7 @@ static int settle_begun(struct creation *creation, bool *usable, struct error *e
     bool is_clone = creation->request->source_kind != SOURCE_NONE;
     bool source_is_gone = false;
 
-    if (open_source(creation, err) < 0) {
+    if (creation_open_source(creation, err) < 0) {
         if (err->status != STATUS_NOT_FOUND)
             return -1;
         error_clear(err); /* and the cut with it */
@@ -375,8 +240,19 @@ static void give_up(struct creation *creation)
         return;
     }
     if (queued.count > 0)
-        purge_start(creation->controller, creation->parameters.cluster_id,
-                    &creation->request->credentials, creation->directory);
+        purge_start(creation->controller, creation->cluster_id, &creation->request->credentials,
+                    creation->directory);
+}
+
+/* A clone that left its source's pool is to be a copy, so that neither place needs the other. */
+static void detach_from_other_pool(const struct creation *creation)
+{
+    const struct flatten_target target = {creation->cluster_id, &creation->request->credentials,
+                                          creation->pool, creation->entry.image_name};
+
+    if (creation->source_is_open && creation->class.may_cross_pools &&
+        creation->source.located.pool->id != creation->pool->id)
+        flatten_start(creation->controller, &target);
 }
 
 static void describe(const struct creation *creation, struct volume *volume)
@@ -385,8 +261,7 @@ static void describe(const struct creation *creation, struct volume *volume)
                            .uuid = creation->entry.uuid};
     struct strmap *context = &volume->context;
 
-    memcpy(id.cluster_id, creation->parameters.cluster_id,
-           strlen(creation->parameters.cluster_id) + 1);
+    memcpy(id.cluster_id, creation->cluster_id, strlen(creation->cluster_id) + 1);
     volume_id_format(&id, volume->handle);
     volume->size_bytes = creation->size_bytes;
     class_parameters_to_context(&creation->request->parameters, context);
@@ -397,39 +272,26 @@ static void describe(const struct creation *creation, struct volume *volume)
         strmap_set(context, "radosNamespace", creation->pool->rados_namespace);
     if (creation->parameters.image.data_pool)
         strmap_set(context, "dataPool", creation->parameters.image.data_pool);
-}
-
-static int create_in_pool(struct creation *creation, struct volume *volume, struct error *err)
-{
-    if (reserve(creation, err) < 0 || complete(creation, err) < 0) {
-        if (creation->fresh && status_is_final(err->status))
-            give_up(creation);
-        return -1;
-    }
-    describe(creation, volume);
-    return 0;
+    else
+        strmap_remove(context, "dataPool"); /* the class's own is not that of a listed pool */
+    strmap_merge(&volume->segments, &creation->place.segments);
 }
 
 static int create(struct creation *creation, struct volume *volume, struct error *err)
 {
-    const struct rbd_parameters *parameters = &creation->parameters;
-    struct session *session = &creation->session;
-
-    if (session_open(creation->controller->ceph, creation->controller->config, creation->call,
-                     parameters->cluster_id, &creation->request->credentials, session, err) < 0)
+    if (creation_open_pools(creation, err) < 0)
         return -1;
-    const struct ceph_ops *ops = session->cluster->ops;
-    if (ops->pool_open(session->cluster, creation->call, parameters->pool,
-                       session_rbd_namespace(session), &creation->directory, err) < 0) {
-        if (err->status ==
-            STATUS_NOT_FOUND) /* the class's fault: the volume could not be missing */
-            error_recode(err, STATUS_INVALID_ARGUMENT);
+    purge_resume(creation->controller, creation->cluster_id, &creation->request->credentials,
+                 creation->directory);
+    if (creation_reserve(creation, err) < 0 || complete(creation, err) < 0) {
+        if (creation->fresh && status_is_final(err->status))
+            give_up(creation);
         return -1;
     }
-    creation->pool = creation->directory;
-    purge_resume(creation->controller, parameters->cluster_id, &creation->request->credentials,
-                 creation->directory);
-    return create_in_pool(creation, volume, err);
+    detach_from_other_pool(creation);
+    place_end(&creation->place, creation->fresh);
+    describe(creation, volume);
+    return 0;
 }
 
 static void creation_done(struct creation *creation)
@@ -442,6 +304,8 @@ static void creation_done(struct creation *creation)
         ceph_pool_close(creation->directory);
     session_close(&creation->session);
     journal_entry_done(&creation->entry);
+    place_done(&creation->place);
+    class_pools_done(&creation->class);
     strmap_done(&creation->metadata);
 }
 

@@ -2,6 +2,7 @@
 
 #include "common/base/memory.h"
 #include "controller/backend.h"
+#include "controller/place.h"
 
 int controller_get_volume(const struct controller *controller, struct call *call,
                           const struct handle_request *request, struct volume_state *state,
@@ -16,6 +17,7 @@ int controller_get_volume(const struct controller *controller, struct call *call
         controller_backend(controller)->examine_volume(call, &located, true, state, err) < 0)
         return error_wrap(err, "get volume '%s'", request->handle);
     memcpy(state->volume.handle, located.handle, sizeof(located.handle));
+    segments_read(&located.entry.extra, &state->volume.segments);
     if (!state->message)
         state->message = xstrdup("volume is in a healthy condition");
     return 0;

@@ -16,6 +16,11 @@ static Csi__V1__Volume *put_volume(const struct volume *volume)
     message->capacity_bytes = (int64_t)volume->size_bytes;
     message->volume_context = wire_put_map(&csi__v1__volume__volume_context_entry__descriptor,
                                            &volume->context, &message->n_volume_context);
+    if (volume->segments.count > 0) {
+        message->n_accessible_topology = 1;
+        message->accessible_topology = xcalloc(1, sizeof(*message->accessible_topology));
+        message->accessible_topology[0] = wire_put_topology(&volume->segments);
+    }
     return message;
 }
 
@@ -61,6 +66,7 @@ static int create_volume(void *object, struct call *call, const ProtobufCMessage
     wire_get_map(in->n_parameters, in->parameters, &request.parameters);
     wire_get_map(in->n_mutable_parameters, in->mutable_parameters, &request.mutable_parameters);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    wire_get_requirement(in->accessibility_requirements, &request.requirement);
     get_source(in->volume_content_source, &request);
     if (controller_create_volume(object, call, &request, &volume, err) < 0)
         return -1;
@@ -130,6 +136,34 @@ static Csi__V1__VolumeCondition *put_condition(const struct volume_state *state)
     condition->abnormal = state->abnormal;
     condition->message = xstrdup(state->message ? state->message : "");
     return condition;
+}
+
+static Google__Protobuf__Int64Value *put_int64(uint64_t value)
+{
+    Google__Protobuf__Int64Value *message = message_new(&google__protobuf__int64_value__descriptor);
+
+    message->value = (int64_t)value;
+    return message;
+}
+
+static int get_capacity(void *object, struct call *call, const ProtobufCMessage *message,
+                        ProtobufCMessage **reply, struct error *err)
+{
+    const Csi__V1__GetCapacityRequest *in = (const Csi__V1__GetCapacityRequest *)message;
+    _cleanup_(capacity_request_done) struct capacity_request request = {0};
+    struct capacity capacity = {0};
+
+    wire_get_map(in->n_parameters, in->parameters, &request.parameters);
+    wire_get_topology(in->accessible_topology, &request.segments);
+    if (controller_get_capacity(object, call, &request, &capacity, err) < 0)
+        return -1;
+    Csi__V1__GetCapacityResponse *out = message_new(&csi__v1__get_capacity_response__descriptor);
+    out->available_capacity = (int64_t)capacity.available_bytes;
+    if (capacity.has_maximum)
+        out->maximum_volume_size = put_int64(capacity.maximum_bytes);
+    out->minimum_volume_size = put_int64(capacity.minimum_bytes);
+    *reply = &out->base;
+    return 0;
 }
 
 static int get_volume(void *object, struct call *call, const ProtobufCMessage *message,
@@ -241,12 +275,26 @@ static const Csi__V1__ControllerServiceCapability__RPC__Type CAPABILITIES[] = {
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CLONE_VOLUME,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__MODIFY_VOLUME,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_CAPACITY,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__SINGLE_NODE_MULTI_WRITER,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_VOLUMES,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION,
 };
 #define CAPABILITIES_WITHOUT_CREDENTIALS (ARRAY_LENGTH(CAPABILITIES) - 3)
+
+static bool backend_has(const struct controller_backend *backend,
+                        Csi__V1__ControllerServiceCapability__RPC__Type type)
+{
+    switch (type) {
+    case CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__MODIFY_VOLUME:
+        return backend->has_modification;
+    case CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_CAPACITY:
+        return backend->has_capacity;
+    default:
+        return true;
+    }
+}
 
 static int get_capabilities(void *object, struct call *call, const ProtobufCMessage *message,
                             ProtobufCMessage **reply, struct error *err)
@@ -261,8 +309,7 @@ static int get_capabilities(void *object, struct call *call, const ProtobufCMess
     (void)call, (void)message, (void)err;
     out->capabilities = xcalloc(count, sizeof(*out->capabilities));
     for (size_t i = 0; i < count; i++) {
-        if (CAPABILITIES[i] == CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__MODIFY_VOLUME &&
-            !controller_backend(controller)->has_modification)
+        if (!backend_has(controller_backend(controller), CAPABILITIES[i]))
             continue;
         Csi__V1__ControllerServiceCapability *capability =
             message_new(&csi__v1__controller_service_capability__descriptor);
@@ -291,6 +338,7 @@ static const struct rpc_method METHODS[] = {
     METHOD("ControllerModifyVolume", controller_modify_volume, modify_volume),
     METHOD("ControllerGetVolume", controller_get_volume, get_volume),
     METHOD("ListVolumes", list_volumes, list_volumes),
+    METHOD("GetCapacity", get_capacity, get_capacity),
 };
 
 struct rpc_service controller_volume_service(struct controller *controller)

@@ -15,6 +15,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "controller/backend.h"
+#include "controller/place.h"
 
 #define PAGE_MAX 1000 /* entries; 4 MiB is what a gRPC client takes */
 
@@ -262,6 +263,7 @@ static int add_volume(struct listing *listing, struct located *located, bool *ad
             ->examine_volume(listing->call, located, false, &state, err) < 0)
         return -1;
     volume_id_format(&located->id, state.volume.handle);
+    segments_read(&located->entry.extra, &state.volume.segments);
     list->items = xreallocarray(list->items, list->count + 1, sizeof(*list->items));
     list->items[list->count++] = state;
     *added = true;

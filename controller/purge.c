@@ -14,7 +14,9 @@
 
 #define KEY_PREFIX "cephzone.purge."
 #define POOL_ID_DIGITS 16
-#define PATIENCE 30 /* a burst of deletions may hold up removal this many quiet times */
+#define BUSY_TRIES 6
+#define BUSY_PAUSES 10 /* of a tenth of a second */
+#define PATIENCE 30    /* a burst of deletions may hold up removal this many quiet times */
 
 struct purge {
     const struct controller *controller;
@@ -38,7 +40,8 @@ struct purger {
 /* What one pass over the keys came to. */
 struct pass {
     unsigned removed;
-    unsigned blocked; /* still needed by clones, or still open somewhere */
+    unsigned blocked; /* by clones, or busy */
+    unsigned busy;    /* somebody has the image open, which soon passes */
 };
 
 struct purger *purger_new(int64_t quiet_ms)
@@ -92,8 +95,8 @@ static bool parse_key(const char *key, int64_t *pool_id, const char **image_id)
 
 /* Removes one image's data. *@gone is false when it is not possible yet. */
 static int remove_data(struct ceph_cluster *cluster, struct call *call, int64_t pool_id,
-                       const char *rados_namespace, const char *image_id, bool *gone,
-                       struct error *err)
+                       const char *rados_namespace, const char *image_id, struct pass *pass,
+                       bool *gone, struct error *err)
 {
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
 
@@ -107,6 +110,8 @@ static int remove_data(struct ceph_cluster *cluster, struct call *call, int64_t 
     }
     if (err->sys_errno != ENOTEMPTY && err->sys_errno != EBUSY)
         return -1;
+    pass->blocked++;
+    pass->busy += err->sys_errno == EBUSY;
     error_clear(err);
     *gone = false;
     return 0;
@@ -123,12 +128,11 @@ static int purge_key(struct ceph_cluster *cluster, struct call *call, struct cep
 
     if (!parse_key(item->key, &pool_id, &image_id))
         return error_set(err, STATUS_DATA_LOSS, "'%s' is not a purge key", item->key);
-    if (remove_data(cluster, call, pool_id, directory->rados_namespace, image_id, &gone, err) < 0)
+    if (remove_data(cluster, call, pool_id, directory->rados_namespace, image_id, pass, &gone,
+                    err) < 0)
         return error_wrap(err, "remove the data of image '%s'", item->value);
-    if (!gone) {
-        pass->blocked++;
+    if (!gone)
         return 0;
-    }
     pass->removed++;
     return directory->ops->omap_remove_if(directory, call, object, item->key, item->value, NULL,
                                           &removed, err);
@@ -166,12 +170,29 @@ static int purge_directory(const struct purge *purge, struct ceph_cluster *clust
     return 0;
 }
 
-/* Passes until nothing is left, or until only what waits for clones is: the removal of a clone
- * frees its parent for the next pass. @total is right after a failure too. */
+/* Whether another pass may do more: the removal of a clone frees its parent, and who has an image
+ * open may be another driver that just looked at it. */
+static bool is_worth_another(const struct pass *pass, unsigned *patience, const struct call *call)
+{
+    struct timespec pause = {.tv_nsec = 100000000};
+
+    if (pass->removed > 0)
+        return true;
+    if (pass->busy == 0 || *patience == 0)
+        return false;
+    (*patience)--;
+    for (unsigned i = 0; i < BUSY_PAUSES && !call_is_cancelled(call); i++)
+        nanosleep(&pause, NULL);
+    return !call_is_cancelled(call);
+}
+
+/* Passes until nothing is left, or nothing that could go soon. @total is right after a failure too.
+ */
 static int purge_all(const struct purge *purge, struct ceph_cluster *cluster, struct call *call,
                      struct ceph_pool *directory, struct pass *total, struct error *err)
 {
     static const enum journal_kind kinds[] = {JOURNAL_VOLUME, JOURNAL_SNAPSHOT};
+    unsigned patience = purge->controller->purger->quiet_ms > 0 ? BUSY_TRIES : 0;
     struct pass pass;
 
     do {
@@ -184,7 +205,7 @@ static int purge_all(const struct purge *purge, struct ceph_cluster *cluster, st
         if (result < 0)
             return -1;
         log_v(4, call, "removed the data of %u image(s), %u must wait", pass.removed, pass.blocked);
-    } while (pass.removed > 0);
+    } while (is_worth_another(&pass, &patience, call));
     return 0;
 }
 

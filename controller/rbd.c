@@ -5,6 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/volume/class_parameters.h"
+#include "common/volume/usage_cache.h"
 #include "controller/fingerprint.h"
 #include "controller/images.h"
 #include "controller/purge.h"
@@ -34,6 +35,11 @@ static int discard_volume(const struct controller *controller, struct call *call
         image_discard(located->pool, call, intermediate, intermediate_id, &queued, err) < 0)
         return -1;
     int result = located_release(located, call, &queued, err);
+    if (result == 0 && controller->usage)
+        usage_cache_deletion(controller->usage,
+                             &(struct usage_pool){located->id.cluster_id, located->pool->name,
+                                                  located->pool->rados_namespace},
+                             fingerprint_size(&entry->extra));
     purge_start(controller, located->id.cluster_id, credentials, located->directory);
     return result;
 }
@@ -169,6 +175,7 @@ const struct controller_backend RBD_BACKEND = {
     .type = "rbd",
     .knows_migrated = true,
     .has_modification = true,
+    .has_capacity = true,
     .create_volume = rbd_create_volume,
     .discard_volume = discard_volume,
     .choose_size = capacity_range_choose,

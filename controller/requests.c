@@ -31,7 +31,14 @@ void create_request_done(struct create_request *request)
     capability_list_done(&request->capabilities);
     strmap_done(&request->parameters);
     strmap_done(&request->mutable_parameters);
+    topology_requirement_done(&request->requirement);
     credentials_done(&request->credentials);
+}
+
+void capacity_request_done(struct capacity_request *request)
+{
+    strmap_done(&request->parameters);
+    strmap_done(&request->segments);
 }
 
 void handle_request_done(struct handle_request *request)
@@ -90,6 +97,7 @@ void group_request_done(struct group_request *request)
 void volume_done(struct volume *volume)
 {
     strmap_done(&volume->context);
+    strmap_done(&volume->segments);
 }
 
 void volume_state_done(struct volume_state *state)

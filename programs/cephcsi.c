@@ -41,8 +41,9 @@ int main(int argc, char **argv)
     rpc_init();
     log_info(NULL, "cephcsi %s (%s) starts as %s, driver '%s'", CEPHZONE_VERSION, CEPHZONE_COMMIT,
              options.type, options.driver_name);
-    code = strcmp(options.type, "liveness") == 0 ? liveness_run(&options, &signals)
-                                                 : driver_run(&options, &signals, ceph_new);
+    code = strcmp(options.type, "liveness") == 0
+               ? liveness_run(&options, &signals)
+               : driver_run(&options, &signals, ceph_new, host_new);
     rpc_shutdown();
     return code;
 }

@@ -15,6 +15,8 @@ static const struct {
     {"call", command_call, "call one CSI method of a driver and print its answer"},
     {"capacity", command_capacity, "print how much room each StorageClass has in each place"},
     {"fsck", command_fsck, "compare journal, images, trash and PVs; report and repair leftovers"},
+    {"place", command_place, "print which pool a volume would get, and why"},
+    {"topology", command_topology, "print places, pools, room and takeovers as a tree or picture"},
 };
 
 static void print_usage(FILE *file)

@@ -1,6 +1,7 @@
 /*
- * cephzone call METHOD [REQUEST]: one CSI call, request and answer as JSON. Works against any CSI
- * driver; the methods and their messages come from the descriptors of csi.proto.
+ * cephzone call METHOD [REQUEST]: one CSI call, request and answer as JSON; with --batch many, one
+ * per line of standard input. Works against any CSI driver; the methods and their messages come
+ * from the descriptors of csi.proto.
  */
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct call_options {
     const char *endpoint;
     const char *secrets;
     int64_t timeout_ms;
+    bool batch;
     struct string_list fields;
 };
 
@@ -132,10 +134,9 @@ static void print_answer(const ProtobufCMessage *answer, const struct string_lis
         puts(text_chars(&json));
 }
 
-static int call(const struct call_options *options, const struct method *method, const char *source,
-                struct error *err)
+static int call(struct rpc_client *client, const struct call_options *options,
+                const struct method *method, const char *source, struct error *err)
 {
-    _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
     _cleanup_(message_freep) ProtobufCMessage *request = NULL;
     _cleanup_(message_freep) ProtobufCMessage *answer = NULL;
     _cleanup_free_ char *path = xasprintf("/%s/%s", method->service->name, method->rpc->name);
@@ -143,8 +144,7 @@ static int call(const struct call_options *options, const struct method *method,
 
     if (load_request(source, &json, err) < 0 ||
         add_secrets(json, method->rpc->input, options->secrets, err) < 0 ||
-        message_parse_json(method->rpc->input, json, &request, err) < 0 ||
-        rpc_client_new(options->endpoint, &client, err) < 0)
+        message_parse_json(method->rpc->input, json, &request, err) < 0)
         return -1;
     const struct rpc_request call = {
         .path = path,
@@ -158,13 +158,71 @@ static int call(const struct call_options *options, const struct method *method,
     return 0;
 }
 
+/* Arguments of one call. The exit code. */
+static int call_once(const struct call_options *options, char **arguments, struct error *err)
+{
+    _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
+    struct method method = {0};
+
+    if (find_method(arguments[0], &method, err) < 0) {
+        fprintf(stderr, "cephzone call: %s\n", err->message);
+        return 2;
+    }
+    if (rpc_client_new(options->endpoint, &client, err) < 0 ||
+        call(client, options, &method, arguments[1] ? arguments[1] : "{}", err) < 0) {
+        fprintf(stderr, "%s: %s: %s\n", arguments[0], status_name(err->status), err->message);
+        return 1;
+    }
+    return 0;
+}
+
+/* @line is "METHOD" or "METHOD REQUEST" and is changed. The failure is one line of the output. */
+static int call_line(struct rpc_client *client, const struct call_options *options, char *line)
+{
+    _cleanup_error_ struct error err = {0};
+    struct method method = {0};
+    char *end = line + strcspn(line, " ");
+    const char *source = *end ? end + 1 : "{}";
+
+    *end = '\0';
+    if (find_method(line, &method, &err) == 0 && call(client, options, &method, source, &err) == 0)
+        return 0;
+    printf("%s: %s: %s\n", line, status_name(err.status), err.message);
+    return 1;
+}
+
+/* The calls of standard input over one connection, for scripts that make many. Each answer is
+ * printed before the next line is read. */
+static int call_batch(const struct call_options *options, struct error *err)
+{
+    _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
+    _cleanup_free_ char *line = NULL;
+    size_t size = 0;
+    int code = 0;
+
+    if (rpc_client_new(options->endpoint, &client, err) < 0) {
+        fprintf(stderr, "cephzone call: %s\n", err->message);
+        return 1;
+    }
+    while (getline(&line, &size, stdin) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        code |= call_line(client, options, line);
+        fflush(stdout);
+    }
+    return code;
+}
+
 static void print_help(const struct flag *flags, size_t count)
 {
-    puts("Usage: cephzone call [flags] METHOD [REQUEST]\n\n"
-         "Calls one CSI method. REQUEST is JSON with csi.proto's field names, @FILE, or - for\n"
-         "standard input; {} if left out. The answer is printed as JSON, secrets left out.\n\n"
-         "  cephzone call Probe\n"
-         "  cephzone call --secrets=s.json --field=volume.volume_id CreateVolume @request.json\n");
+    puts(
+        "Usage: cephzone call [flags] METHOD [REQUEST]\n"
+        "       cephzone call [flags] --batch <CALLS\n\n"
+        "Calls one CSI method. REQUEST is JSON with csi.proto's field names, @FILE, or - for\n"
+        "standard input; {} if left out. The answer is printed as JSON, secrets left out.\n"
+        "With --batch each line of standard input is a METHOD and a REQUEST. Each gives one line:\n"
+        "the answer, or why the call failed. The exit status is 1 if one failed.\n\n"
+        "  cephzone call Probe\n"
+        "  cephzone call --secrets=s.json --field=volume.volume_id CreateVolume @request.json\n");
     flags_print_usage(stdout, flags, count);
 }
 
@@ -179,9 +237,9 @@ int command_call(int argc, char **argv)
         {"field", FLAG_STRING_LIST, &options.fields, "PATH",
          "print only this field of the answer, such as volume.volume_id; several are separated by "
          "tabs"},
+        {"batch", FLAG_BOOL, &options.batch, NULL, "read calls from standard input"},
     };
     _cleanup_error_ struct error err = {0};
-    struct method method = {0};
     int next = 0;
     int code = 2;
 
@@ -191,16 +249,13 @@ int command_call(int argc, char **argv)
     }
     if (flags_parse(flags, ARRAY_LENGTH(flags), argc, argv, &next, &err) < 0) {
         fprintf(stderr, "cephzone call: %s\n", err.message);
-    } else if (next == argc || next + 2 < argc) {
-        fputs("cephzone call: one METHOD and at most one REQUEST are needed\n", stderr);
-    } else if (find_method(argv[next], &method, &err) < 0) {
-        fprintf(stderr, "cephzone call: %s\n", err.message);
+    } else if (options.batch ? next < argc : next == argc || next + 2 < argc) {
+        fputs("cephzone call: one METHOD and at most one REQUEST are needed, none with --batch\n",
+              stderr);
     } else {
         rpc_init();
-        code = call(&options, &method, next + 1 < argc ? argv[next + 1] : "{}", &err) < 0;
+        code = options.batch ? call_batch(&options, &err) : call_once(&options, argv + next, &err);
         rpc_shutdown();
-        if (code)
-            fprintf(stderr, "%s: %s: %s\n", argv[next], status_name(err.status), err.message);
     }
     string_list_done(&options.fields);
     return code;

@@ -7,16 +7,20 @@
 #include "common/base/memory.h"
 #include "common/base/metrics.h"
 #include "common/base/process_metrics.h"
+#include "common/linux/host.h"
 #include "common/rpc/server.h"
 #include "common/volume/config.h"
 #include "common/volume/identity.h"
 #include "common/volume/keyring.h"
 #include "common/volume/operations.h"
 #include "common/volume/tasks.h"
+#include "common/volume/usage_cache.h"
 #include "controller/backend.h"
 #include "controller/purge.h"
 #include "controller/service.h"
 #include "node/node.h"
+#include "node/volumes.h"
+#include "programs/driver_node.h"
 
 /* More than the pools' own limits together, so that one slow pool leaves workers for others. */
 #define WORKERS 128
@@ -24,6 +28,11 @@
 #define TASK_THREADS 2
 #define TASKS_STOP_MS 5000
 #define PURGE_QUIET_MS 200
+#define LISTING_AGE_MS 300000
+/* A little more than the 30 s after which Ceph forgets a client that died. */
+#define WATCHER_WAIT_MS 40000
+#define DEVICE_WAIT_MS 10000
+#define RECOVERY_MS 60000
 
 struct driver {
     struct metrics *metrics;
@@ -33,8 +42,12 @@ struct driver {
     struct tasks *tasks;
     struct purger *purger;
     atomic_uint clone_waiters;
+    struct usage_cache *usage;
     struct controller controller;
+    struct driver_node place;
     struct node node;
+    struct host *host;
+    struct node_volumes volumes;
     struct identity identity;
     struct rpc_server *server;
 };
@@ -56,6 +69,7 @@ static void report(void *object, struct health_sink *sink)
     bool healthy = config_file_is_healthy(driver->config, &message, &since);
 
     health_add(sink, subject, healthy, message, since);
+    driver_node_report(&driver->place, sink);
     ceph_report(driver->ceph, report_cluster, sink);
 }
 
@@ -71,12 +85,41 @@ static void read_standing_credentials(const char *path, struct credentials *cred
         log_info(NULL, "client.%s of '%s' serves calls without secrets", credentials->user, path);
 }
 
-static void driver_init(struct driver *driver, const struct options *options,
-                        struct ceph *(*make_ceph)(const struct ceph_options *options))
+static void init_volumes(struct driver *driver, const struct options *options,
+                         struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
 {
-    driver->metrics = metrics_new();
+    _cleanup_free_ char *key_dir = xasprintf("%s/" MAPPER_KEY_FOLDER, options->run_dir);
+
+    driver->host = make_host(options->kubelet_dir, key_dir);
+    driver->volumes = (struct node_volumes){
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .operations = driver->operations,
+        .mappers = {driver->host, options->run_dir},
+        .io_checks = io_checks_new(driver->host),
+        .node_id = options->node_id,
+        .instance_id = options->instance_id,
+        .mapping_path = options->mapping_path,
+        .default_mounter = options->mounter,
+        .watcher_wait_ms = WATCHER_WAIT_MS,
+        .device_wait_ms = DEVICE_WAIT_MS,
+    };
+}
+
+static void recover_volumes(struct driver *driver)
+{
+    struct call call;
+
+    call_init(&call, 0, "recovery", deadline_in_ms(RECOVERY_MS));
+    node_recover(&driver->volumes, &call);
+    call_done(&call);
+}
+
+static void driver_init(struct driver *driver, const struct options *options,
+                        struct ceph *(*make_ceph)(const struct ceph_options *options),
+                        struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
+{
     process_metrics_register(driver->metrics);
-    driver->config = config_file_new(options->config_path);
     driver->operations = operations_new();
     driver->tasks = tasks_new(TASK_THREADS);
     driver->purger = purger_new(PURGE_QUIET_MS);
@@ -86,6 +129,12 @@ static void driver_init(struct driver *driver, const struct options *options,
         .osd_op_timeout_ms = options->ceph_timeout_ms,
     });
     const bool is_cephfs = strcmp(options->type, "cephfs") == 0;
+    driver->usage = usage_cache_new(&(struct usage_cache_options){
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .max_age_ms = options->capacity_interval_ms,
+        .listing_age_ms = LISTING_AGE_MS,
+    });
     driver->controller = (struct controller){
         .backend = is_cephfs ? &CEPHFS_BACKEND : &RBD_BACKEND,
         .ceph = driver->ceph,
@@ -99,12 +148,16 @@ static void driver_init(struct driver *driver, const struct options *options,
         .clone_waiters = &driver->clone_waiters,
         .instance_id = options->instance_id,
         .cluster_name = options->cluster_name,
+        .driver_name = options->driver_name,
+        .usage = driver->usage,
+        .takeover = driver->place.takeover,
         .set_metadata = options->set_metadata,
         .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
                    (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
     };
     read_standing_credentials(options->keyring, &driver->controller.standing);
-    driver->node = (struct node){options->node_id};
+    driver->node = (struct node){options->node_id, driver->place.info};
+    init_volumes(driver, options, make_host);
     driver->identity = (struct identity){
         .driver_name = options->driver_name,
         .version = CEPHZONE_VERSION,
@@ -122,10 +175,14 @@ static bool driver_done(struct driver *driver)
     rpc_server_free(driver->server);
     tasks_free(driver->tasks);
     purger_free(driver->purger);
+    usage_cache_free(driver->usage);
     credentials_done(&driver->controller.standing);
     operations_free(driver->operations);
-    config_file_free(driver->config);
+    io_checks_free(driver->volumes.io_checks);
+    host_free(driver->host);
     metrics_free(driver->metrics);
+    driver_node_done(&driver->place);
+    config_file_free(driver->config);
     return ceph_free(driver->ceph);
 }
 
@@ -146,11 +203,19 @@ static int serve(struct driver *driver, const struct options *options, struct er
         controller_snapshot_service(&driver->controller),
         controller_group_service(&driver->controller),
         node_service(&driver->node),
+        node_volume_service(&driver->volumes),
+        node_empty_service(&driver->node),
     };
     const bool is_controller = options->controller_server;
-    const bool enabled[] = {true,          true,          is_controller,
-                            is_controller, is_controller, options->node_server};
+    /* the other kind of volumes has no node service yet */
+    const bool has_volumes = options->node_server && strcmp(options->type, "rbd") == 0;
+    const bool enabled[] = {true,          true,
+                            is_controller, is_controller,
+                            is_controller, options->node_server,
+                            has_volumes,   options->node_server && !has_volumes};
 
+    if (has_volumes)
+        recover_volumes(driver);
     if (rpc_server_new(&server_options, &driver->server, err) < 0)
         return -1;
     for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
@@ -160,13 +225,23 @@ static int serve(struct driver *driver, const struct options *options, struct er
 }
 
 int driver_run(const struct options *options, const sigset_t *signals,
-               struct ceph *(*make_ceph)(const struct ceph_options *options))
+               struct ceph *(*make_ceph)(const struct ceph_options *options),
+               struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
 {
     _cleanup_error_ struct error err = {0};
     struct driver driver = {0};
     int signal_number = 0;
 
-    driver_init(&driver, options, make_ceph);
+    driver.metrics = metrics_new();
+    driver.config = config_file_new(options->config_path);
+    if (driver_node_init(&driver.place, options, driver.config, driver.metrics, &err) < 0) {
+        log_error(NULL, "cannot start: %s", err.message);
+        metrics_free(driver.metrics);
+        driver_node_done(&driver.place);
+        config_file_free(driver.config);
+        return 1;
+    }
+    driver_init(&driver, options, make_ceph, make_host);
     if (serve(&driver, options, &err) < 0) {
         log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);
         return 1;
@@ -175,7 +250,7 @@ int driver_run(const struct options *options, const sigset_t *signals,
     sigwait(signals, &signal_number);
     log_info(NULL, "got %s, draining", sigabbrev_np(signal_number));
     if (!rpc_server_drain(driver.server) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
-        !driver_done(&driver)) {
+        !usage_cache_stop(driver.usage, TASKS_STOP_MS) || !driver_done(&driver)) {
         /* All state is in Ceph: the retry continues the call, the next start the task. */
         log_warn(NULL, "something still waits for Ceph; leaving it");
         _exit(0);

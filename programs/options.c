@@ -19,8 +19,17 @@ static const struct options DEFAULTS = {
     .mapping_path = "/etc/ceph-csi-config/cluster-mapping.json",
     .cephfs_namespace = "",
     .keyring = "/etc/ceph/keyring",
+    .kubelet_dir = "",
+    .run_dir = "/run/cephzone",
+    .mounter = "",
     .metrics_path = "/metrics",
     .log_file = "",
+    .domain_labels = "",
+    .node_labels = "",
+    .node_labels_path = "",
+    .takeover_path = "",
+    .takeover_via = "labels",
+    .crush_location_labels = "",
     .log_to_stderr = true,
     .metrics_port = 8080,
     .poll_ms = 60000,
@@ -28,6 +37,7 @@ static const struct options DEFAULTS = {
     .slow_call_ms = 30000,
     .drain_ms = 20000,
     .ceph_timeout_ms = 30000,
+    .capacity_interval_ms = 30000,
     .hard_clone_depth = 8,
     .soft_clone_depth = 4,
     .max_snapshots = 450,
@@ -66,6 +76,27 @@ static int parse(struct options *o, int argc, char **argv)
          "RADOS namespace of CephFS' journal where config.json names none; csi if empty"},
         {"keyring", FLAG_STRING, &o->keyring, "FILE",
          "Ceph keyring for calls that carry no secrets, such as ListVolumes"},
+        {"domainlabels", FLAG_STRING, &o->domain_labels, "LABELS",
+         "labels of the node that say where it is, outermost first: LABEL,LABEL"},
+        {"node-labels", FLAG_STRING, &o->node_labels, "LABELS",
+         "the labels of this node, without asking anybody: LABEL=VALUE,LABEL=VALUE"},
+        {"node-labels-file", FLAG_STRING, &o->node_labels_path, "FILE",
+         "file with the labels of this node: lines LABEL=VALUE or a JSON object"},
+        {"max-volumes-per-node", FLAG_INT, &o->max_volumes_per_node, "COUNT",
+         "how many volumes a node takes; 0: the orchestrator decides"},
+        {"takeover-file", FLAG_STRING, &o->takeover_path, "FILE",
+         "map of failed domains to those that take over; need not exist"},
+        {"takeover-via", FLAG_STRING, &o->takeover_via, "labels|nodeinfo",
+         "who tells that a node takes over: the controller by labels, or NodeGetInfo"},
+        {"enable-read-affinity", FLAG_BOOL, &o->read_affinity, NULL,
+         "read from the nearest replica, for clusters that have readAffinity enabled"},
+        {"crush-location-labels", FLAG_STRING, &o->crush_location_labels, "LABELS",
+         "labels of the node that are its CRUSH location: LABEL,LABEL"},
+        {"kubeletdir", FLAG_STRING, &o->kubelet_dir, "DIR",
+         "kubelet's folder, if links lead to it; beneath it no link is followed"},
+        {"rundir", FLAG_STRING, &o->run_dir, "DIR", "where exports of the fuse mapper are"},
+        {"mounter", FLAG_STRING, &o->mounter, "NAME",
+         "rbd, rbd-nbd or fuse, for classes that name none; else what the kernel has"},
         {"rbdhardmaxclonedepth", FLAG_UINT, &o->hard_clone_depth, NULL,
          "chain of clones on which nothing more is built before it is flattened"},
         {"rbdsoftmaxclonedepth", FLAG_UINT, &o->soft_clone_depth, NULL,
@@ -76,6 +107,8 @@ static int parse(struct options *o, int argc, char **argv)
          "snapshots of an image from which on the oldest are detached in the background"},
         {"cephtimeout", FLAG_DURATION, &o->ceph_timeout_ms, NULL,
          "how long one operation may wait for Ceph before the call fails and can be repeated"},
+        {"capacity-interval", FLAG_DURATION, &o->capacity_interval_ms, NULL,
+         "how old the figures of free space may be that pools are chosen and capacity is told by"},
         {"draintimeout", FLAG_DURATION, &o->drain_ms, NULL,
          "how long running calls may take to end after SIGTERM"},
         {"logslowopinterval", FLAG_DURATION, &o->slow_call_ms, NULL,
@@ -95,16 +128,13 @@ static int parse(struct options *o, int argc, char **argv)
         LEGACY_BOOL("enableprofiling"),
         LEGACY_BOOL("enablegrpcmetrics"),
         LEGACY_BOOL("enable-fencing"),
-        LEGACY_BOOL("enable-read-affinity"),
         LEGACY_BOOL("forcecephkernelclient"),
         LEGACY_BOOL("skipforceflatten"),
         LEGACY_BOOL("automaxprocs"),
         LEGACY_BOOL("add_dir_header"),
         LEGACY_BOOL("one_output"),
         LEGACY_BOOL("skip_log_headers"),
-        LEGACY_VALUE("crush-location-labels"),
         LEGACY_VALUE("csi-addons-endpoint"),
-        LEGACY_VALUE("domainlabels"),
         LEGACY_VALUE("drivernamespace"),
         LEGACY_VALUE("feature-gates"),
         LEGACY_VALUE("fusemountoptions"),
@@ -177,6 +207,17 @@ static const char *check_limits(const struct options *o)
     return NULL;
 }
 
+static const char *check_node(const struct options *o)
+{
+    if (o->node_labels[0] != '\0' && o->node_labels_path[0] != '\0')
+        return "--node-labels and --node-labels-file exclude each other";
+    if (strcmp(o->takeover_via, "labels") != 0 && strcmp(o->takeover_via, "nodeinfo") != 0)
+        return "--takeover-via must be labels or nodeinfo";
+    if (o->max_volumes_per_node < 0)
+        return "--max-volumes-per-node must not be negative";
+    return NULL;
+}
+
 static const char *check(struct options *o)
 {
     const bool is_cephfs = strcmp(o->type, "cephfs") == 0;
@@ -197,7 +238,10 @@ static const char *check(struct options *o)
         return "--metricsport is not a port";
     if (o->poll_ms <= 0 || o->timeout_ms <= 0)
         return "--polltime and --timeout must be positive";
-    return check_limits(o);
+    if (o->capacity_interval_ms <= 0)
+        return "--capacity-interval must be positive";
+    const char *fault = check_node(o);
+    return fault ? fault : check_limits(o);
 }
 
 int options_read(struct options *options, int argc, char **argv)

@@ -20,8 +20,18 @@ struct options {
     const char *mapping_path;
     const char *cephfs_namespace;
     const char *keyring;
+    const char *kubelet_dir;
+    const char *run_dir;
+    const char *mounter;
     const char *metrics_path;
     const char *log_file;
+    const char *domain_labels;
+    const char *node_labels;
+    const char *node_labels_path;
+    const char *takeover_path;
+    const char *takeover_via;
+    const char *crush_location_labels;
+    bool read_affinity;
     bool controller_server;
     bool node_server;
     bool set_metadata;
@@ -36,10 +46,12 @@ struct options {
     int64_t slow_call_ms;
     int64_t drain_ms;
     int64_t ceph_timeout_ms;
+    int64_t capacity_interval_ms;
     uint64_t hard_clone_depth;
     uint64_t soft_clone_depth;
     uint64_t max_snapshots;
     uint64_t min_snapshots;
+    int64_t max_volumes_per_node;
 };
 
 /*

@@ -1,9 +1,11 @@
 PROGRAMS := $(BUILD)/cephcsi $(BUILD)/cephzone
 
 CEPHCSI_OBJECTS := $(addprefix $(BUILD)/programs/, \
-	cephcsi.o driver.o liveness_handlers.o options.o)
+	cephcsi.o driver.o driver_node.o liveness_handlers.o options.o)
 CEPHZONE_OBJECTS := $(addprefix $(BUILD)/programs/, \
-	cephzone.o command_call.o command_capacity.o command_fsck.o fsck_print.o tool.o)
+	cephzone.o clusters.o command_call.o command_capacity.o command_fsck.o \
+	command_place.o command_topology.o fsck_print.o place_terms.o tool.o topology_svg.o \
+	topology_tree.o)
 
 $(CEPHCSI_OBJECTS) $(CEPHZONE_OBJECTS): CPPFLAGS += \
 	-DCEPHZONE_VERSION='"$(VERSION)"' -DCEPHZONE_COMMIT='"$(COMMIT)"'

@@ -6,7 +6,7 @@ FAKE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fakes/*.c))
 
 INTEGRATION_NAMES := $(patsubst tests/integration/%.c,%,$(wildcard tests/integration/test_*.c))
 INTEGRATION_TESTS := $(INTEGRATION_NAMES:%=$(BUILD)/tests/integration/%)
-HARNESS_OBJECTS := $(BUILD)/tests/integration/harness.o
+HARNESS_OBJECTS := $(addprefix $(BUILD)/tests/integration/,harness.o liveness_process.o place.o)
 FIXTURE_TESTS := $(filter $(BUILD)/tests/integration/test_ceph_csi_% %_fixtures,$(INTEGRATION_TESTS))
 
 $(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPTOR_SET)"'
@@ -16,6 +16,10 @@ $(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(FAKE_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
 
 $(FIXTURE_TESTS): $(BUILD)/tests/integration/fixtures.o $(BUILD)/tests/integration/calls.o
+$(BUILD)/tests/integration/test_topology: $(BUILD)/tests/integration/calls.o
+
+NODE_TESTS := $(filter $(BUILD)/tests/integration/test_node%,$(INTEGRATION_TESTS))
+$(NODE_TESTS): $(BUILD)/tests/integration/node_fixture.o
 
 CEPHFS_TESTS := $(filter $(BUILD)/tests/integration/test_cephfs%,$(INTEGRATION_TESTS))
 $(CEPHFS_TESTS): $(BUILD)/tests/integration/cephfs.o $(BUILD)/tests/integration/calls.o
@@ -26,6 +30,32 @@ $(CUT_TESTS): $(BUILD)/tests/integration/cuts.o
 $(INTEGRATION_TESTS): $(BUILD)/%: $(BUILD)/%.o $(HARNESS_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
 
+# --- fuzzing ------------------------------------------------------------------------------------
+# Each tests/fuzz/fuzz_NAME.c is a target. Linked with replay.c it is a unit test that runs over
+# tests/data/fuzz/NAME; linked with libFuzzer it looks for more.
+
+FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+REPLAY_TESTS := $(FUZZ_NAMES:%=$(BUILD)/tests/fuzz/fuzz_%)
+FUZZERS := $(FUZZ_NAMES:%=$(BUILD)/fuzzers/%)
+FUZZ_SECONDS ?= 60
+FUZZ := BUILD=build/fuzz CC=clang OPTIMIZE='-O1 -fno-omit-frame-pointer' \
+	SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined'
+
+$(REPLAY_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/fuzz/bytes.o $(BUILD)/tests/fuzz/replay.o $(LIBRARY)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
+
+$(FUZZERS): $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/bytes.o $(LIBRARY)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZ_SECONDS (60)
+	@$(MAKE) --no-print-directory $(FUZZ) fuzz-build
+	@tests/fuzz/run build/fuzz $(FUZZ_SECONDS) $(FUZZ_NAMES)
+
+.PHONY: fuzz-build
+fuzz-build: $(FUZZERS)
+
 # the driver that can be made to kill itself at a Ceph call
 CUT_DRIVER := $(BUILD)/tests/cut/cephcsi-cut
 CUT_OBJECTS := $(BUILD)/tests/cut/cephcsi_cut.o $(filter-out %/cephcsi.o,$(CEPHCSI_OBJECTS))
@@ -33,8 +63,8 @@ $(CUT_DRIVER): $(CUT_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
 
 .PHONY: check
-check: $(UNIT_TESTS) ## run the unit tests
-	@BUILD=$(BUILD) tests/run unit $(UNIT_TESTS)
+check: $(UNIT_TESTS) $(REPLAY_TESTS) ## run the unit tests
+	@BUILD=$(BUILD) tests/run unit $(UNIT_TESTS) $(REPLAY_TESTS)
 
 .PHONY: integration
 integration: $(PROGRAMS) $(CUT_DRIVER) $(INTEGRATION_TESTS) ## run the real driver against a throwaway Ceph
@@ -55,11 +85,11 @@ ASAN_INTEGRATION := $(filter-out %_cuts,$(INTEGRATION_NAMES))
 asan: ## unit and integration tests under ASan, UBSan and LSan
 	@$(MAKE) --no-print-directory $(ASAN) asan-build
 	@BUILD=build/asan tests/run asan \
-		$(UNIT_NAMES:%=build/asan/tests/unit/%) \
+		$(UNIT_NAMES:%=build/asan/tests/unit/%) $(FUZZ_NAMES:%=build/asan/tests/fuzz/fuzz_%) \
 		$(ASAN_INTEGRATION:%=build/asan/tests/integration/%)
 
 .PHONY: asan-build
-asan-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(INTEGRATION_TESTS)
+asan-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(REPLAY_TESTS) $(INTEGRATION_TESTS)
 
 .PHONY: tsan
 tsan: ## unit tests under ThreadSanitizer
@@ -130,19 +160,34 @@ lint-clang: ## everything compiles with clang without a warning
 	@$(MAKE) --no-print-directory BUILD=build/clang CC=clang clang-build
 
 .PHONY: clang-build
-clang-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(INTEGRATION_TESTS)
+clang-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(REPLAY_TESTS) $(INTEGRATION_TESTS)
 
 # --- benchmarks ---------------------------------------------------------------------------------
 
-BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/, csi-bench bare-rbd bare-cephfs)
+BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/,csi-bench bare-rbd bare-cephfs bare-map topology-bench)
 
 $(BUILD)/tests/bench/csi-bench: $(BUILD)/tests/bench/csi_bench.o
 $(BUILD)/tests/bench/bare-rbd: $(BUILD)/tests/bench/bare_rbd.o
 $(BUILD)/tests/bench/bare-cephfs: $(BUILD)/tests/bench/bare_cephfs.o
+$(BUILD)/tests/bench/topology-bench: $(BUILD)/tests/bench/topology.o
+$(BUILD)/tests/bench/bare-map: $(BUILD)/tests/bench/bare_map.o
 $(BENCH_PROGRAMS): $(BUILD)/tests/bench/timing.o $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
+
+# --- the VM -------------------------------------------------------------------------------------
+
+# The VM has a kernel with Ceph's clients, which the machine that runs it need not have.
+VM_SUITES ?= tests/vm/suite_krbd.sh tests/vm/suite_csi.sh tests/vm/suite_many.sh
+
+.PHONY: test-vm
+test-vm: $(PROGRAMS) $(BENCH_PROGRAMS) ## the node service on a real kernel, in a VM
+	@BUILD=$(BUILD) VM_SUITES='$(VM_SUITES)' tests/run vm tests/vm/run
 
 .PHONY: bench
 bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd and manager commands on a throwaway Ceph
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/cephfs
+
+.PHONY: bench-topology
+bench-topology: $(PROGRAMS) $(BENCH_PROGRAMS) ## pool selection, and GetCapacity with many callers
+	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run-topology

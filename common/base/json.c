@@ -1,10 +1,7 @@
 #include "common/base/json.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
@@ -94,17 +91,24 @@ static int refuse_malformed(json_error_t *reason, const char *what, struct error
                      reason->column, reason->text);
 }
 
-static int parse(const char *text, size_t length, const char *what, json_t **out, struct error *err)
+static int parse(const char *text, size_t length, size_t flags, const char *what, json_t **out,
+                 struct error *err)
 {
     json_error_t reason;
 
     if (check_depth(text, length, what, err) < 0)
         return -1;
-    json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &reason);
+    json_t *value = json_loadb(text, length, flags | JSON_REJECT_DUPLICATES, &reason);
     if (!value)
         return refuse_malformed(&reason, what, err);
     *out = value;
     return 0;
+}
+
+int json_load_large(const char *text, size_t length, const char *what, json_t **out,
+                    struct error *err)
+{
+    return parse(text, length, JSON_ALLOW_NUL, what, out, err);
 }
 
 int json_load_text(const char *text, size_t length, const char *what, json_t **out,
@@ -113,40 +117,27 @@ int json_load_text(const char *text, size_t length, const char *what, json_t **o
     if (length > JSON_TEXT_LIMIT)
         return error_set(err, STATUS_INVALID_ARGUMENT, "%s: larger than %zu bytes", what,
                          JSON_TEXT_LIMIT);
-    return parse(text, length, what, out, err);
+    return parse(text, length, 0, what, out, err);
 }
 
-/* Stops when @content is full. */
-static int read_all(int fd, struct text *content, struct error *err)
+int json_load_whole(const struct text *text, const char *what, json_t **out, struct error *err)
 {
-    _cleanup_free_ char *buffer = xmalloc(BUFSIZ);
-    ssize_t count = 0;
-
-    do {
-        count = TEMP_FAILURE_RETRY(read(fd, buffer, BUFSIZ));
-        if (count > 0)
-            text_add_bytes(content, buffer, (size_t)count);
-    } while (count > 0 && !content->truncated);
-    return count < 0 ? error_set_errno(err, -errno, "read") : 0;
+    return parse(text_chars(text), text->length, 0, what, out, err);
 }
 
 int json_load_path(const char *path, size_t limit, json_t **out, struct error *err)
 {
     _cleanup_text_ struct text content = TEXT_INIT(limit);
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0)
-        return error_set_errno(err, -errno, "open '%s'", path);
-    if (read_all(fd, &content, err) < 0)
-        return error_wrap(err, "'%s'", path);
-    if (content.truncated)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is larger than %zu bytes", path,
-                         limit);
-    return parse(text_chars(&content), content.length, path, out, err);
+    if (text_read_path(&content, path, err) < 0)
+        return -1;
+    return parse(text_chars(&content), content.length, 0, path, out, err);
 }
 
 static const char *found_name(const json_t *value)
 {
+    if (!value)
+        return "nothing";
     switch (json_typeof(value)) {
     case JSON_OBJECT:
         return "an object";

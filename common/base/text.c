@@ -1,9 +1,13 @@
 #include "common/base/text.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/memory.h"
 
@@ -51,6 +55,35 @@ void text_addf(struct text *text, const char *fmt, ...)
     text_add(text, piece);
 }
 
+/* Stops when @text is full. */
+static int read_all(int fd, struct text *text, struct error *err)
+{
+    _cleanup_free_ char *buffer = xmalloc(BUFSIZ);
+    ssize_t count = 0;
+
+    do {
+        count = TEMP_FAILURE_RETRY(read(fd, buffer, BUFSIZ));
+        if (count > 0)
+            text_add_bytes(text, buffer, (size_t)count);
+    } while (count > 0 && !text->truncated);
+    explicit_bzero(buffer, BUFSIZ); /* tokens and keys are files, too */
+    return count < 0 ? error_set_errno(err, -errno, "read") : 0;
+}
+
+int text_read_path(struct text *text, const char *path, struct error *err)
+{
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return error_set_errno(err, -errno, "open '%s'", path);
+    if (read_all(fd, text, err) < 0)
+        return error_wrap(err, "'%s'", path);
+    if (text->truncated)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is larger than %zu bytes", path,
+                         text->limit);
+    return 0;
+}
+
 const char *text_chars(const struct text *text)
 {
     return text->chars ? text->chars : "";
@@ -81,6 +114,17 @@ bool text_has_suffix(const char *chars, const char *suffix)
     size_t wanted = strlen(suffix);
 
     return length >= wanted && strcmp(chars + length - wanted, suffix) == 0;
+}
+
+char *text_trim(char *chars)
+{
+    size_t length = strlen(chars);
+
+    while (length > 0 && isspace((unsigned char)chars[length - 1]))
+        chars[--length] = '\0';
+    while (isspace((unsigned char)*chars))
+        chars++;
+    return chars;
 }
 
 bool text_is_empty(const char *chars)
@@ -226,4 +270,19 @@ int text_parse_duration_ms(const char *chars, int64_t *ms, struct error *err)
     int64_t rounded = (int64_t)(total_ns / 1e6 + 0.5);
     *ms = chars[0] == '-' ? -rounded : rounded;
     return 0;
+}
+
+char *text_size(uint64_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    unsigned unit = 0;
+
+    if (bytes < 1024)
+        return xasprintf("%" PRIu64 " B", bytes);
+    while (unit + 1 < ARRAY_LENGTH(units) && bytes >> (10 * (unit + 2)))
+        unit++;
+    unsigned shift = 10 * (unit + 1);
+    /* the bits below the unit, as tenths; EiB leave four bits above them, enough for the ten */
+    uint64_t tenths = ((bytes & ((UINT64_C(1) << shift) - 1)) * 10) >> shift;
+    return xasprintf("%" PRIu64 ".%" PRIu64 " %s", bytes >> shift, tenths, units[unit]);
 }

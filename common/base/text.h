@@ -28,6 +28,9 @@ struct text {
 void text_add(struct text *text, const char *chars);
 void text_add_bytes(struct text *text, const char *bytes, size_t length);
 _printf_(2, 3) void text_addf(struct text *text, const char *fmt, ...);
+/* Adds the whole file. Fails with the error number's status when it cannot be read, with
+ * INVALID_ARGUMENT when it is larger than the limit. */
+_must_check_ int text_read_path(struct text *text, const char *path, struct error *err);
 /* The characters so far, "" when empty. Borrowed. */
 const char *text_chars(const struct text *text);
 /* Hands the characters over and leaves the text empty. Caller frees. */
@@ -38,6 +41,8 @@ void text_done(struct text *text);
 
 bool text_has_prefix(const char *chars, const char *prefix);
 bool text_has_suffix(const char *chars, const char *suffix);
+/* Cuts white space off both ends, in place. */
+char *text_trim(char *chars);
 /* NULL counts as empty. */
 bool text_is_empty(const char *chars);
 bool text_is_utf8(const void *bytes, size_t length);
@@ -51,3 +56,7 @@ _must_check_ int text_parse_i64(const char *chars, int64_t *value, struct error 
 /* Go's time.ParseDuration ("60s", "500ms", "1h2m3s", "-1.5h"), rounded to milliseconds; a bare
  * number other than 0 is an error. */
 _must_check_ int text_parse_duration_ms(const char *chars, int64_t *ms, struct error *err);
+
+/* "0 B", "1023 B", "1.0 KiB", ... up to EiB, rounded down to one decimal: never more than there
+ * is. Caller frees. */
+char *text_size(uint64_t bytes);

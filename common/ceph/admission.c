@@ -8,10 +8,18 @@
 #include "common/base/memory.h"
 
 #define STALL_DEFAULT_MS 3000
-#define POLL_MS                                                                                    \
-    100 /* how soon a waiter notices that its caller has gone, or that the pool hangs              \
-         */
 #define MARGIN_MAX_MS 500
+/* A hundred waiting calls that look up more often take time from those that work. */
+#define LOOK_MS 500
+
+/* A call that waits for a place, on its own stack. Each has its own condition and is woken once,
+ * when a place is its own: calls that end in other pools do not rouse those waiting for this one.
+ */
+struct waiter {
+    struct waiter *next;
+    pthread_cond_t woken;
+    bool admitted;
+};
 
 struct pool_gate {
     struct pool_gate *next;
@@ -19,13 +27,14 @@ struct pool_gate {
     int64_t pool_id;
     unsigned running;
     unsigned waiting;
-    int64_t progress_ms; /* when a call last left, or entered a pool with room */
+    struct waiter *first; /* in the order of arrival; there are some only while the pool is full */
+    struct waiter **last; /* where the next one is linked in */
+    int64_t progress_ms;  /* when a call last left, or entered a pool with room */
 };
 
 struct admission {
     struct admission_options options;
     pthread_mutex_t lock;
-    pthread_cond_t left;
     struct pool_gate *gates;
     struct place *places; /* all that are taken */
 };
@@ -42,7 +51,6 @@ struct admission *admission_new(const struct admission_options *options)
     if (!options->hint)
         admission->options.hint = "are its OSDs up?";
     pthread_mutex_init(&admission->lock, NULL);
-    pthread_cond_init(&admission->left, NULL);
     return admission;
 }
 
@@ -56,7 +64,6 @@ void admission_free(struct admission *admission)
         free(gate->cluster_id);
         free(gate);
     }
-    pthread_cond_destroy(&admission->left);
     pthread_mutex_destroy(&admission->lock);
     free(admission);
 }
@@ -71,8 +78,13 @@ static struct pool_gate *find_gate(struct admission *admission, const char *clus
     if (gate)
         return gate;
     gate = xcalloc(1, sizeof(*gate));
-    *gate = (struct pool_gate){admission->gates,    xstrdup(cluster_id), pool_id, 0, 0,
-                               clock_monotonic_ms()};
+    *gate = (struct pool_gate){
+        .next = admission->gates,
+        .cluster_id = xstrdup(cluster_id),
+        .pool_id = pool_id,
+        .last = &gate->first,
+        .progress_ms = clock_monotonic_ms(),
+    };
     admission->gates = gate;
     return gate;
 }
@@ -95,6 +107,11 @@ struct deadline admission_deadline(const struct call *call)
                           (remaining / 10 < MARGIN_MAX_MS ? remaining / 10 : MARGIN_MAX_MS));
 }
 
+struct timespec admission_wake_time(struct deadline give_up)
+{
+    return deadline_timespec(deadline_earlier(give_up, deadline_in_ms(LOOK_MS)));
+}
+
 /* Why a full pool does not even let wait; 0 if it does. Lock held. */
 static int refuse(const struct admission *admission, const struct pool_gate *gate,
                   const char *pool_name, struct error *err)
@@ -115,15 +132,48 @@ static int refuse(const struct admission *admission, const struct pool_gate *gat
     return 0;
 }
 
-/* Waits for room. Lock held, given up while waiting. */
-static int wait_for_room(struct admission *admission, struct call *call, struct pool_gate *gate,
-                         const char *pool_name, struct error *err)
+static void line_up(struct pool_gate *gate, struct waiter *waiter)
+{
+    pthread_cond_init(&waiter->woken, NULL);
+    *gate->last = waiter;
+    gate->last = &waiter->next;
+    gate->waiting++;
+}
+
+static void step_out(struct pool_gate *gate, struct waiter *waiter)
+{
+    struct waiter **link = &gate->first;
+
+    while (*link != waiter)
+        link = &(*link)->next;
+    *link = waiter->next;
+    if (gate->last == &waiter->next)
+        gate->last = link;
+    gate->waiting--;
+}
+
+/* Gives the places that are free to those who have waited longest. Lock held. */
+static void admit(const struct admission *admission, struct pool_gate *gate)
+{
+    while (gate->first && gate->running < admission->options.running) {
+        struct waiter *waiter = gate->first;
+
+        step_out(gate, waiter);
+        gate->running++;
+        waiter->admitted = true;
+        pthread_cond_signal(&waiter->woken);
+    }
+}
+
+/* Waits until @waiter is admitted. Lock held, given up while waiting. */
+static int wait_for_place(struct admission *admission, struct call *call, struct pool_gate *gate,
+                          struct waiter *waiter, const char *pool_name, struct error *err)
 {
     struct deadline give_up = admission_deadline(call);
 
-    while (gate->running >= admission->options.running) {
-        const struct timespec wake =
-            deadline_timespec(deadline_earlier(give_up, deadline_in_ms(POLL_MS)));
+    while (!waiter->admitted) {
+        const struct deadline stall = {gate->progress_ms + admission->options.stall_ms};
+        const struct timespec wake = admission_wake_time(deadline_earlier(give_up, stall));
 
         if (refuse(admission, gate, pool_name, err) < 0 || call_check(call, err) < 0)
             return -1;
@@ -131,28 +181,39 @@ static int wait_for_room(struct admission *admission, struct call *call, struct 
             return error_set(err, STATUS_DEADLINE_EXCEEDED,
                              "%u other calls were under way in %s '%s' all the time; retry",
                              gate->running, admission->options.kind, pool_name);
-        pthread_cond_clockwait(&admission->left, &admission->lock, CLOCK_MONOTONIC, &wake);
+        pthread_cond_clockwait(&waiter->woken, &admission->lock, CLOCK_MONOTONIC, &wake);
     }
     return 0;
+}
+
+/* Takes a place that is free, or lines up for one. Lock held, given up while waiting. */
+static int take_place(struct admission *admission, struct call *call, struct pool_gate *gate,
+                      const char *pool_name, struct error *err)
+{
+    struct waiter waiter = {0};
+
+    if (gate->running < admission->options.running || call_has_place(admission, call)) {
+        if (++gate->running < admission->options.running)
+            gate->progress_ms = clock_monotonic_ms();
+        return 0;
+    }
+    call_stage(call, "waiting {age} for a place among the calls in %s '%s'",
+               admission->options.kind, pool_name);
+    line_up(gate, &waiter);
+    int result = wait_for_place(admission, call, gate, &waiter, pool_name, err);
+    if (result < 0)
+        step_out(gate, &waiter);
+    pthread_cond_destroy(&waiter.woken);
+    return result;
 }
 
 int admission_enter(struct admission *admission, struct call *call, const char *cluster_id,
                     int64_t pool_id, const char *pool_name, struct place *place, struct error *err)
 {
-    int result = 0;
-
     pthread_mutex_lock(&admission->lock);
     struct pool_gate *gate = find_gate(admission, cluster_id, pool_id);
-    if (gate->running >= admission->options.running && !call_has_place(admission, call)) {
-        call_stage(call, "waiting {age} for a place among the calls in %s '%s'",
-                   admission->options.kind, pool_name);
-        gate->waiting++;
-        result = wait_for_room(admission, call, gate, pool_name, err);
-        gate->waiting--;
-    }
+    int result = take_place(admission, call, gate, pool_name, err);
     if (result == 0) {
-        if (++gate->running < admission->options.running)
-            gate->progress_ms = clock_monotonic_ms();
         *place = (struct place){admission->places, gate, call};
         admission->places = place;
     }
@@ -169,6 +230,6 @@ void admission_leave(struct admission *admission, struct place *place)
     *link = place->next;
     place->gate->running--;
     place->gate->progress_ms = clock_monotonic_ms();
-    pthread_cond_broadcast(&admission->left);
+    admit(admission, place->gate);
     pthread_mutex_unlock(&admission->lock);
 }

@@ -49,3 +49,6 @@ void admission_leave(struct admission *admission, struct place *place);
 /* The time by which a waiting call gives up, so that its own message reaches the caller before the
  * deadline does. */
 struct deadline admission_deadline(const struct call *call);
+/* When a call that waits for an event looks up in any case: at @give_up, or before, to see whether
+ * its caller has gone. For pthread_cond_clockwait(CLOCK_MONOTONIC). */
+struct timespec admission_wake_time(struct deadline give_up);

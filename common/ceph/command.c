@@ -13,7 +13,6 @@
 #include "common/base/memory.h"
 #include "common/ceph/connections.h"
 
-#define POLL_MS 100
 #define REPLY_LIMIT ((size_t)64 << 20)
 
 typedef int send_fn(rados_t cluster, const char **commands, size_t count, const char *input,
@@ -78,8 +77,7 @@ static bool wait_for(struct command *command, const struct call *call, struct de
 {
     pthread_mutex_lock(&command->lock);
     while (!command->done && !command->left) {
-        const struct timespec wake =
-            deadline_timespec(deadline_earlier(give_up, deadline_in_ms(POLL_MS)));
+        const struct timespec wake = admission_wake_time(give_up);
 
         command->left = deadline_has_passed(give_up) || call_is_cancelled(call);
         if (!command->left)

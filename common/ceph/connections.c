@@ -6,6 +6,10 @@
  * A monitor address without "v1:" or "v2:" and with a port of its own makes librados try both
  * protocols in turn; a refused key then looks like an unreachable monitor until the time-out. So
  * such addresses are tried as v2 first, for a short while, which tells the two apart.
+ *
+ * A client on the OSDs' blocklist never gets off it for good: its address is spent. Such a
+ * connection is marked as fenced, no call joins it any more, and it is closed when the last one has
+ * left.
  */
 #include "common/ceph/connections.h"
 
@@ -21,7 +25,7 @@
 #include "common/base/text.h"
 
 #define FAILURE_KEPT_MS 1000 /* a storm of calls makes one attempt, not one each */
-#define POLL_MS 100
+#define GRACE_MS 100         /* a first attempt that takes no longer is no trouble to report */
 #define FIRST_TRY_MS 5000
 #define SWEEP_MS 15000
 #define STOP_MS 1000
@@ -38,6 +42,7 @@ struct connection {
     char *user;
     struct secret key;
     bool manager; /* for manager commands: without rados_mon_op_timeout */
+    bool fenced;
     enum connection_state state;
     unsigned refs;
     unsigned blocked; /* threads of connections_run() */
@@ -219,7 +224,7 @@ static void start_attempt(struct connection *connection)
 static bool matches(const struct connection *connection, const struct ceph_target *target,
                     bool manager)
 {
-    return connection->manager == manager &&
+    return connection->manager == manager && !connection->fenced &&
            strcmp(connection->cluster_id, target->cluster_id) == 0 &&
            strcmp(connection->monitors, target->monitors) == 0 &&
            strcmp(connection->user, target->user) == 0 &&
@@ -256,7 +261,7 @@ static void connection_free(struct connection *connection)
 }
 
 /* Takes the connections that nobody has used since @before_ms off the list; failed ones go after
- * the same time. Lock held. */
+ * the same time, fenced ones at once. Lock held. */
 static struct connection *take_idle(struct connections *connections, int64_t before_ms)
 {
     struct connection *idle = NULL;
@@ -264,7 +269,7 @@ static struct connection *take_idle(struct connections *connections, int64_t bef
     for (struct connection **link = &connections->first; *link;) {
         struct connection *connection = *link;
         bool expired = connection->refs == 0 && connection->state != CONNECTION_CONNECTING &&
-                       connection->used_ms < before_ms;
+                       (connection->fenced || connection->used_ms < before_ms);
 
         if (!expired) {
             link = &connection->next;
@@ -283,7 +288,7 @@ static void free_all(struct connection *connection)
     while (connection) {
         struct connection *next = connection->next;
 
-        log_v(2, NULL, "closing the idle connection to cluster '%s' as client.%s",
+        log_v(2, NULL, "closing the unused connection to cluster '%s' as client.%s",
               connection->cluster_id, connection->user);
         connection_free(connection);
         connection = next;
@@ -399,8 +404,7 @@ static int wait_for(struct connection *connection, struct call *call, struct err
 
     call_stage(call, "waiting {age} for the monitors of cluster '%s'", connection->cluster_id);
     while (connection->state == CONNECTION_CONNECTING) {
-        const struct timespec wake =
-            deadline_timespec(deadline_earlier(give_up, deadline_in_ms(POLL_MS)));
+        const struct timespec wake = admission_wake_time(give_up);
 
         if (deadline_has_passed(give_up))
             return error_set(err, STATUS_DEADLINE_EXCEEDED,
@@ -488,6 +492,20 @@ void connections_leave(struct connections *connections, struct connection *conne
     pthread_mutex_lock(&connections->lock);
     connection->refs--;
     connection->used_ms = clock_monotonic_ms();
+    if (connection->fenced && connection->refs == 0)
+        pthread_cond_broadcast(&connections->changed); /* for the sweeper */
+    pthread_mutex_unlock(&connections->lock);
+}
+
+void connections_fence(struct connections *connections, struct connection *connection)
+{
+    pthread_mutex_lock(&connections->lock);
+    if (!connection->fenced)
+        log_warn(NULL,
+                 "cluster '%s' has put this connection of client.%s on its blocklist; the next "
+                 "call makes another one",
+                 connection->cluster_id, connection->user);
+    connection->fenced = true;
     pthread_mutex_unlock(&connections->lock);
 }
 
@@ -499,9 +517,12 @@ void connections_report(struct connections *connections,
     pthread_mutex_lock(&connections->lock);
     for (const struct connection *c = connections->first; c; c = c->next) {
         _cleanup_error_ struct error err = {0};
+
+        if (c->fenced)
+            continue; /* on its way out */
         bool healthy =
             c->state == CONNECTION_READY || (c->state == CONNECTION_CONNECTING && c->failure == 0 &&
-                                             clock_monotonic_ms() - c->changed_ms < POLL_MS);
+                                             clock_monotonic_ms() - c->changed_ms < GRACE_MS);
 
         if (!healthy && c->failure == 0)
             error_set(&err, STATUS_UNAVAILABLE, "no answer from the monitors (%s) so far",

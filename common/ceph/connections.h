@@ -62,6 +62,8 @@ _must_check_ int connections_join_manager(struct connections *connections, struc
                                           const struct connection *connection,
                                           struct connection **manager, struct error *err);
 void connections_leave(struct connections *connections, struct connection *connection);
+/* The OSDs refuse the connection for good (ESHUTDOWN): nobody joins it any more. */
+void connections_fence(struct connections *connections, struct connection *connection);
 
 /*
  * Calls @run in a thread of its own, which keeps the connection until it returns: for what librados

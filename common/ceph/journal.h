@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/base/uuid.h"
 #include "common/ceph/ceph_ops.h"
@@ -57,6 +58,16 @@ struct journal_entry {
 _must_check_ int journal_find(const struct journal *journal, struct call *call,
                               struct ceph_pool *directory, const char *request_name,
                               struct journal_ref *ref, bool *found, struct error *err);
+
+/*
+ * Looks for a name in the directories of several pools at once; *@index is the pool that has it, -1
+ * if none does. UNAVAILABLE naming a pool that does not answer in @patience_ms; with a patience
+ * below 0 the call's deadline counts. 1 RT in all.
+ */
+_must_check_ int journal_find_in_pools(const struct journal *journal, struct call *call,
+                                       struct ceph_pool *const *directories, size_t count,
+                                       const char *request_name, int64_t patience_ms,
+                                       struct journal_ref *ref, ssize_t *index, struct error *err);
 
 /* Reads the object of @uuid. *@found is false when there is none. Caller calls
  * journal_entry_done(). 1 RT. */

@@ -15,7 +15,6 @@
 #include "common/ceph/connections.h"
 
 #define LIST_MAX 512 /* keys per call */
-#define POLL_MS 100
 #define EXEC_LIMIT 4096
 #define LIST_CHECK 1024 /* names between two looks at the deadline */
 
@@ -84,27 +83,37 @@ static void on_complete(rados_completion_t completion, void *object)
     operation_unref(operation);
 }
 
-/* The operation's result, or a negative errno of our own: ETIMEDOUT, ECANCELED. */
-static int wait_for(struct operation_in_flight *operation, const struct call *call)
+/* The operation's result, or ETIMEDOUT if it has not come by @give_up. Every rpc begins with such
+ * an operation, so one that is refused because the client has been fenced is noticed here, whatever
+ * comes after it. */
+static int wait_until(const struct ceph_pool *pool, struct operation_in_flight *operation,
+                      const struct call *call, struct deadline give_up)
 {
-    struct deadline give_up = admission_deadline(call);
+    const struct real_cluster *cluster = real_cluster(pool->cluster);
     int result = 0;
 
     pthread_mutex_lock(&operation->lock);
     while (!operation->done && !deadline_has_passed(give_up) && !call_is_cancelled(call)) {
-        const struct timespec wake =
-            deadline_timespec(deadline_earlier(give_up, deadline_in_ms(POLL_MS)));
+        const struct timespec wake = admission_wake_time(give_up);
 
         pthread_cond_clockwait(&operation->ended, &operation->lock, CLOCK_MONOTONIC, &wake);
     }
     result = operation->done ? operation->result : -ETIMEDOUT;
     pthread_mutex_unlock(&operation->lock);
+    if (result == -ESHUTDOWN)
+        connections_fence(cluster->ceph->connections, cluster->connection);
     return result;
 }
 
-/* Sends the write or read that @operation holds and waits for it. */
-static int run(struct operation_in_flight *operation, struct ceph_pool *pool,
-               const struct call *call, const char *object)
+static int wait_for(const struct ceph_pool *pool, struct operation_in_flight *operation,
+                    const struct call *call)
+{
+    return wait_until(pool, operation, call, admission_deadline(call));
+}
+
+/* Sends the write or read that @operation holds. */
+static int send_operation(struct operation_in_flight *operation, struct ceph_pool *pool,
+                          const char *object)
 {
     rados_ioctx_t io = real_pool(pool)->io;
 
@@ -113,11 +122,18 @@ static int run(struct operation_in_flight *operation, struct ceph_pool *pool,
                                                              operation->completion, object, NULL, 0)
                                 : rados_aio_read_op_operate(operation->read, io,
                                                             operation->completion, object, 0);
-    if (sent < 0) {
-        operation_unref(operation); /* no answer will come */
-        return sent;
-    }
-    return wait_for(operation, call);
+    if (sent < 0)
+        atomic_fetch_sub(&operation->refs, 1); /* no answer will come to give it back */
+    return sent;
+}
+
+/* Sends and waits. */
+static int run(struct operation_in_flight *operation, struct ceph_pool *pool,
+               const struct call *call, const char *object)
+{
+    int sent = send_operation(operation, pool, object);
+
+    return sent < 0 ? sent : wait_for(pool, operation, call);
 }
 
 int object_exec(struct ceph_pool *pool, struct call *call, const char *object, const char *method,
@@ -133,7 +149,7 @@ int object_exec(struct ceph_pool *pool, struct call *call, const char *object, c
     if (result < 0)
         operation_unref(operation);
     else
-        result = wait_for(operation, call);
+        result = wait_for(pool, operation, call);
     if (result < 0)
         return error_set_errno(err, result, "ask object '%s' in pool '%s' for %s", object,
                                pool->name, method);
@@ -172,17 +188,24 @@ static int take_entries(struct operation_in_flight *operation, const struct ceph
     }
 }
 
-static int omap_get(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
-                    char **value, struct error *err)
+static struct operation_in_flight *new_get(struct ceph_pool *pool, const char *key)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
-    _cleanup_strmap_ struct strmap entries = {0};
+    struct operation_in_flight *operation = operation_new(pool);
     const size_t key_length = strlen(key);
 
     operation->read = rados_create_read_op();
     rados_read_op_omap_get_vals_by_keys2(operation->read, &key, 1, &key_length,
                                          &operation->iterator, &operation->step_result);
-    int result = run(operation, pool, call, object);
+    return operation;
+}
+
+/* The value that a get found, NULL if there is none. @result is that of the operation. */
+static int take_value(struct operation_in_flight *operation, const struct ceph_pool *pool,
+                      const char *object, const char *key, int result, char **value,
+                      struct error *err)
+{
+    _cleanup_strmap_ struct strmap entries = {0};
+
     *value = NULL;
     if (result == -ENOENT)
         return 0;
@@ -194,6 +217,53 @@ static int omap_get(struct ceph_pool *pool, struct call *call, const char *objec
     if (entries.count > 0)
         *value = xstrdup(entries.entries[0].value);
     return 0;
+}
+
+static int omap_get(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
+                    char **value, struct error *err)
+{
+    _cleanup_operation_ struct operation_in_flight *operation = new_get(pool, key);
+    int result = run(operation, pool, call, object);
+
+    return take_value(operation, pool, object, key, result, value, err);
+}
+
+static int take_answer(struct operation_in_flight *operation, const struct ceph_pool *pool,
+                       const char *object, const char *key, int result, struct omap_answer *answer,
+                       struct error *err)
+{
+    if (result == -ETIMEDOUT)
+        return 0;
+    answer->answered = true;
+    return take_value(operation, pool, object, key, result, &answer->value, err);
+}
+
+static int omap_get_many(struct ceph_pool *const *pools, size_t count, struct call *call,
+                         const char *object, const char *key, int64_t patience_ms,
+                         struct omap_answer *answers, struct error *err)
+{
+    struct operation_in_flight **operations = xcalloc(count + 1, sizeof(*operations));
+    int *sent = xcalloc(count + 1, sizeof(*sent));
+    struct deadline give_up = admission_deadline(call);
+    int result = 0;
+
+    if (patience_ms >= 0)
+        give_up = deadline_earlier(give_up, deadline_in_ms(patience_ms));
+    for (size_t i = 0; i < count; i++) {
+        operations[i] = new_get(pools[i], key);
+        sent[i] = send_operation(operations[i], pools[i], object);
+    }
+    for (size_t i = 0; i < count; i++) {
+        int got = sent[i] < 0 ? sent[i] : wait_until(pools[i], operations[i], call, give_up);
+
+        answers[i] = (struct omap_answer){0};
+        if (result == 0)
+            result = take_answer(operations[i], pools[i], object, key, got, &answers[i], err);
+        operation_unref(operations[i]);
+    }
+    free(operations);
+    free(sent);
+    return result;
 }
 
 static int omap_list(struct ceph_pool *pool, struct call *call, const char *object,
@@ -477,6 +547,7 @@ static int object_change(struct ceph_pool *pool, struct call *call, const char *
 void objects_register(struct ceph_ops *ops)
 {
     ops->omap_get = omap_get;
+    ops->omap_get_many = omap_get_many;
     ops->omap_list = omap_list;
     ops->omap_add = omap_add;
     ops->omap_set = omap_set;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stdbool.h>
+
 #include "common/base/error.h"
 #include "common/base/string_list.h"
 #include "common/base/strmap.h"
@@ -29,7 +31,9 @@ struct topology_levels {
 #define TOPOLOGY_LEVELS_MAX 16
 
 /* @labels is the flag's text, "" for no levels. INVALID_ARGUMENT for a label twice, two labels with
- * one tail (upper and lower case are one), a malformed label or a prefix of more than 63 bytes. */
+ * one tail (upper and lower case are one), a malformed label, a prefix of more than 63 bytes, or
+ * tails whose keys could be taken for membership keys of others ("member.x", "zone" and "zone.x").
+ */
 _must_check_ int topology_levels_parse(const char *driver, const char *labels,
                                        struct topology_levels *levels, struct error *err);
 void topology_levels_done(struct topology_levels *levels);
@@ -42,32 +46,24 @@ int topology_level_find(const struct topology_levels *levels, const char *name);
 char *segment_key(const char *prefix, const char *level);
 char *membership_key(const char *prefix, const char *level, const char *value);
 
+/* The node's domain of that level, NULL if it lacks the label or its value is none that CSI allows.
+ * Borrowed. */
+const char *topology_home_value(const struct topology_level *level, const struct strmap *labels);
+
 /*
  * The home of a node: for each level whose label it has, the segment and the membership key, added
- * to @segments. Labels that it lacks, or whose value CSI does not allow (empty), are added to
- * @missing by their label.
+ * to @segments. Labels without a usable value are added to @missing.
  */
 void topology_home(const struct topology_levels *levels, const struct strmap *labels,
                    struct strmap *segments, struct string_list *missing);
 
-/* One domain: a value on a level. Borrowed texts. */
-struct topology_domain {
-    const char *level;
-    const char *value;
-};
-
 /*
- * The domains that a segment map (a term of a requirement, the topology of GetCapacity) names, as
- * level -> value. Plain segments first; a membership key counts only on levels for which there is
- * no plain one, because on a node under takeover the home decides. A level with several membership
- * keys and no plain segment keeps them all. A key under another prefix counts by its tail, as in
- * Ceph-CSI. @add is called for each.
+ * Whether @term, a segment map of CSI, is in the domain @level=@value. Where it has a plain segment
+ * of that level, that decides: on a node under takeover the home counts. Else a membership key
+ * does. Keys count by their tail, whatever stands before it, as in Ceph-CSI.
  */
-void topology_term_domains(const struct strmap *term,
-                           void (*add)(void *object, const struct topology_domain *domain),
-                           void *object);
+bool topology_term_serves(const struct strmap *term, const char *level, const char *value);
 
-/* Whether @value of @level and another value share a membership key apart from case. @seen is
- * filled by the caller's earlier calls: lower-cased key to key. False and @err when they clash:
- * CSI's keys must differ in more than case. */
+/* CSI's keys must differ in more than case: INVALID_ARGUMENT if @key and one of @seen do not. Adds
+ * @key to @seen, which maps lower case to the spelling. */
 _must_check_ int membership_key_claim(struct strmap *seen, const char *key, struct error *err);

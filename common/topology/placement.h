@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "common/base/error.h"
 #include "common/base/text.h"
@@ -52,19 +53,18 @@ struct placement_request {
 
 enum candidate_verdict {
     VERDICT_CHOSEN,
-    VERDICT_NOT_PREFERRED, /* would do, but an earlier term won */
+    VERDICT_NOT_NEEDED,    /* not in the winning term, nor in one before it */
     VERDICT_LESS_SPECIFIC, /* of the winning term, but constrains fewer levels */
     VERDICT_POLICY,        /* of the last round, but the policy took another */
     VERDICT_NO_ROOM,
     VERDICT_REFUSED,
-    VERDICT_ELSEWHERE, /* serves no term */
+    VERDICT_ELSEWHERE, /* serves none of the terms */
 };
 
 struct decision {
     const struct placement_request *request; /* borrowed: print before it goes */
     ssize_t chosen;                          /* index of a candidate; -1: none */
-    ssize_t term;                            /* which won: preferred first, then requisite */
-    bool term_is_preferred;
+    const struct strmap *term;        /* which won, in the requirement; NULL without requirement */
     enum candidate_verdict *verdicts; /* one per candidate */
 };
 
@@ -76,8 +76,8 @@ struct decision {
 _must_check_ int placement_decide(const struct placement_request *request,
                                   struct decision *decision, struct error *err);
 
-/* One line: what was asked, each candidate with its verdict (the first 8 that matter, then how many
- * more). */
+/* One line: what was asked, what became of it, and of each candidate (of eight at most, then how
+ * many more). */
 void decision_print_line(const struct decision *decision, struct text *line);
 /* Columns POOL PLACE ROOM VOLUMES VERDICT, one candidate per line, the winner marked. */
 void decision_print_table(const struct decision *decision, struct text *table);
@@ -85,27 +85,3 @@ void decision_print_table(const struct decision *decision, struct text *table);
 json_t *decision_to_json(const struct decision *decision);
 void decision_done(struct decision *decision);
 #define _cleanup_decision_ _cleanup_(decision_done)
-
-/* --- pinning: what CreateVolume answers as accessible_topology ---------------------------------
- */
-
-enum pinning {
-    PINNING_AUTO,       /* membership when the winning term carries that key, else plain */
-    PINNING_MEMBERSHIP, /* topology.DRIVER/member.zone.zone-a: "true" */
-    PINNING_PLAIN,      /* the segments of the levels that the entry constrains */
-    PINNING_STANDARD,   /* topology.kubernetes.io/zone, region: for autoscalers */
-    PINNING_NONE,
-};
-
-_must_check_ int pinning_parse(const char *text, enum pinning *pinning, struct error *err);
-
-/*
- * Fills @segments, empty for unpinned (no requirement, an entry for everywhere, PINNING_NONE).
- * Membership takes the deepest level that the entry constrains; if its value is not unique under
- * its parents (another entry has the same value on that level with other parents), the membership
- * keys of all levels are ANDed. FAILED_PRECONDITION when 'standard' is asked for and the entry
- * constrains neither zone nor region. The deepest level is the last of the entry's segments.
- */
-_must_check_ int placement_pin(const struct placement_request *request,
-                               const struct decision *decision, const char *prefix,
-                               enum pinning pinning, struct strmap *segments, struct error *err);

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/error.h"
+
 /*
  * How much room a pool has for volumes. Pure; any thread.
  *
@@ -18,8 +20,8 @@ struct pool_usage {
     uint64_t quota_bytes;     /* 0: none */
     uint64_t quota_objects;   /* 0: none */
     uint64_t objects;
-    int64_t crush_rule; /* pools with one root share their room; -1 unknown */
-    char *root;       /* what the rule takes, with the device class: "default~ssd"; NULL unknown */
+    const char *root; /* what its CRUSH rule takes, "default~ssd"; pools of one root share room.
+                         Borrowed; NULL: unknown */
     bool has_figures; /* false: too new for df to know it */
     bool is_full;     /* the pool's own full flag (quota reached) */
 };
@@ -43,15 +45,15 @@ struct room room_of_pool(const struct pool_usage *usage, const struct pool_provi
                          uint64_t overcommit);
 
 /* "1.5" to 1500; INVALID_ARGUMENT unless between 0.001 and 1000 with at most 3 decimals. */
-struct error;
-int overcommit_parse(const char *text, uint64_t *overcommit, struct error *err);
+_must_check_ int overcommit_parse(const char *text, uint64_t *overcommit, struct error *err);
 
 /*
- * Room of several pools together: those with the same root share it (the largest counts), those
- * with different roots add up. @largest is that of the best single pool.
+ * Room of several pools together: those with the same root of the same cluster share it (the
+ * largest counts), those with different roots add up. @largest is that of the best single pool.
  */
 struct room_sum_item {
     struct room room;
-    const char *root; /* NULL: shares with nobody */
+    const char *root;    /* NULL: shares with nobody */
+    const char *cluster; /* NULL: all are of one */
 };
 void room_sum(const struct room_sum_item *items, size_t count, uint64_t *total, uint64_t *largest);

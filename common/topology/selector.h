@@ -12,7 +12,10 @@
  * The three kinds of selectors of the Kubernetes API and how they match labels, as Kubernetes does
  * it. Pure; any thread. Decoding takes JSON as the API server gives it: only a wrong shape (a
  * string where a list must be) is an error there. An operator, key or value that makes no sense is
- * kept as the fault of its term, because that is when Kubernetes notices it: at matching.
+ * kept as the fault of its term, because that is when Kubernetes notices it: at matching. What is
+ * decoded into is zeroed before, stays as it is on failure and is freed with its _done().
+ *
+ * Cost: one binary search and a comparison per requirement and value.
  */
 enum selector_operator {
     SELECTOR_IN,
@@ -26,7 +29,7 @@ enum selector_operator {
 
 struct selector_requirement {
     char *key;
-    enum selector_operator operator;
+    enum selector_operator op;
     struct string_list values;
     int64_t operand; /* of GT and LT */
 };
@@ -50,6 +53,7 @@ struct node_selector {
     size_t count;
 };
 
+/* Null is a wrong shape: an absent selector means "any" in some places and "none" in others. */
 _must_check_ int node_selector_decode(const json_t *value, struct node_selector *selector,
                                       struct error *err);
 /* The strict way: INVALID_ARGUMENT naming the first term with a fault. */
@@ -66,6 +70,7 @@ _must_check_ int node_selector_match(const struct node_selector *selector,
 bool node_selector_term_match(const struct node_selector_term *term, const struct strmap *labels,
                               const char *name);
 void node_selector_done(struct node_selector *selector);
+#define _cleanup_node_selector_ _cleanup_(node_selector_done)
 
 /* --- LabelSelector: all of it ANDed -------------------------------------------------------------
  */
@@ -76,12 +81,14 @@ struct label_selector {
     char *fault;
 };
 
+/* NULL and null are an unset selector. */
 _must_check_ int label_selector_decode(const json_t *value, struct label_selector *selector,
                                        struct error *err);
 _must_check_ int label_selector_match(const struct label_selector *selector,
                                       const struct strmap *labels, bool *matches,
                                       struct error *err);
 void label_selector_done(struct label_selector *selector);
+#define _cleanup_label_selector_ _cleanup_(label_selector_done)
 
 /* --- allowedTopologies: terms ORed, what is in a term ANDed; no terms at all: everything ---------
  */
@@ -96,11 +103,14 @@ struct allowed_topologies {
     size_t count;
 };
 
+/* NULL and null are no terms. */
 _must_check_ int allowed_topologies_decode(const json_t *value, struct allowed_topologies *allowed,
                                            struct error *err);
 bool allowed_topologies_match(const struct allowed_topologies *allowed,
                               const struct strmap *labels);
 void allowed_topologies_done(struct allowed_topologies *allowed);
+#define _cleanup_allowed_topologies_ _cleanup_(allowed_topologies_done)
 
+/* For those that tell which part of a selector it was. */
 bool selector_requirement_match(const struct selector_requirement *requirement,
                                 const struct strmap *labels);

@@ -1,15 +1,13 @@
 #include "common/volume/config.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/volume/watched_file.h"
 
 #define CONFIG_BYTES_MAX (1024UL * 1024) /* a ConfigMap cannot be larger */
 
@@ -58,69 +56,47 @@ static const struct json_field CLUSTER_FIELDS[] = {
 static const struct json_table CLUSTER = JSON_TABLE(struct cluster_config, CLUSTER_FIELDS);
 
 struct config {
-    atomic_int refs;
+    struct watched_version base;
     struct cluster_config *clusters;
     size_t count;
-    bool has_clusters; /* version 2 form: the key is there */
+    bool has_clusters;      /* version 2 form: the key is there */
+    json_t *takeover_value; /* as written, NULL for none */
+    struct takeover_map takeover;
+    char *takeover_fault; /* NULL if the map is good */
 };
 
 static const struct json_field VERSION_2_FIELDS[] = {
     JSON_FIELD_OBJECTS("clusters", struct config, clusters, count, &CLUSTER),
     JSON_FIELD_PRESENT("clusters", struct config, has_clusters),
+    JSON_FIELD_VALUE(CONFIG_TAKEOVER_KEY, struct config, takeover_value),
 };
 static const struct json_table VERSION_2 = JSON_TABLE(struct config, VERSION_2_FIELDS);
 
-/* What tells one version of the file from the next; follows the ConfigMap's symbolic links. */
-struct file_version {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec modified;
-};
-
 struct config_file {
-    char *path;
-    pthread_mutex_t lock; /* over the rest; held over stat() and the read of a local file */
-    struct config *current;
-    struct file_version version;
-    bool version_known;
-    char *fault;  /* why the newest version cannot be used; NULL if it can */
-    time_t since; /* of the fault, or of there being none */
+    struct watched_file *file;
 };
 
-struct config_file *config_file_new(const char *path)
+static void release(struct watched_version *version)
 {
-    struct config_file *file = xcalloc(1, sizeof(*file));
+    struct config *config = (struct config *)version;
 
-    file->path = xstrdup(path);
-    pthread_mutex_init(&file->lock, NULL);
-    return file;
+    for (size_t i = 0; i < config->count; i++)
+        free(config->clusters[i].monitors);
+    json_free_array(&CLUSTER, config->clusters, config->count);
+    json_decref(config->takeover_value);
+    takeover_map_done(&config->takeover);
+    free(config->takeover_fault);
+    free(config);
 }
 
 void config_unref(struct config *config)
 {
-    if (!config || atomic_fetch_sub(&config->refs, 1) != 1)
-        return;
-    for (size_t i = 0; i < config->count; i++)
-        free(config->clusters[i].monitors);
-    json_free_array(&CLUSTER, config->clusters, config->count);
-    free(config);
+    watched_version_unref(config ? &config->base : NULL);
 }
 
-void config_file_free(struct config_file *file)
+struct watched_version *config_hold(struct config *config)
 {
-    if (!file)
-        return;
-    config_unref(file->current);
-    pthread_mutex_destroy(&file->lock);
-    free(file->fault);
-    free(file->path);
-    free(file);
-}
-
-const char *config_file_path(const struct config_file *file)
-{
-    return file->path;
+    return watched_version_ref(&config->base);
 }
 
 static void join_monitors(struct cluster_config *cluster)
@@ -152,103 +128,80 @@ static int decode(const json_t *root, struct config *config, struct error *err)
     return 0;
 }
 
-static int load(const char *path, struct config **out, struct error *err)
+/* A mistake in the map must not take the clusters away: it is kept for whoever wants the map. */
+static void decode_takeover(struct config *config)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (!config->takeover_value ||
+        takeover_map_decode(config->takeover_value, &config->takeover, &err) == 0)
+        return;
+    config->takeover_fault = TAKE(err.message);
+}
+
+static int load(const char *path, struct watched_version **out, struct error *err)
 {
     _cleanup_config_ struct config *config = xcalloc(1, sizeof(*config));
     json_auto_t *root = NULL;
 
-    atomic_init(&config->refs, 1);
+    watched_version_init(&config->base, release);
     if (json_load_path(path, CONFIG_BYTES_MAX, &root, err) < 0)
         return -1;
     if (decode(root, config, err) < 0)
         return error_wrap(err, "%s", path);
     for (size_t i = 0; i < config->count; i++)
         join_monitors(&config->clusters[i]);
+    decode_takeover(config);
     log_v(2, NULL, "read %zu cluster(s) from %s", config->count, path);
-    *out = TAKE(config);
+    *out = &config->base;
+    config = NULL;
     return 0;
 }
 
-static struct file_version version_of(const struct stat *status)
+static const struct watched_kind CONFIG = {.what = "configuration", .load = load};
+
+struct config_file *config_file_new(const char *path)
 {
-    return (struct file_version){status->st_dev, status->st_ino, status->st_size, status->st_mtim};
+    struct config_file *file = xcalloc(1, sizeof(*file));
+
+    file->file = watched_file_new(path, &CONFIG);
+    return file;
 }
 
-static bool version_is_equal(const struct file_version *a, const struct file_version *b)
+void config_file_free(struct config_file *file)
 {
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           a->modified.tv_sec == b->modified.tv_sec && a->modified.tv_nsec == b->modified.tv_nsec;
+    if (!file)
+        return;
+    watched_file_free(file->file);
+    free(file);
 }
 
-static void note_fault(struct config_file *file, const char *fault)
+const char *config_file_path(const struct config_file *file)
 {
-    if (fault && (!file->fault || strcmp(file->fault, fault) != 0))
-        log_warn(NULL, "%s: %s",
-                 file->current ? "keeping the last good configuration" : "no configuration", fault);
-    if (!fault && file->fault)
-        log_info(NULL, "%s is good again", file->path);
-    if (file->since == 0 || !fault != !file->fault)
-        file->since = time(NULL); /* one bad version after another is one outage */
-    free(file->fault);
-    file->fault = fault ? xstrdup(fault) : NULL;
-}
-
-/* Brings @file up to date with the disk. Lock held. */
-static void refresh(struct config_file *file)
-{
-    _cleanup_error_ struct error err = {0};
-    struct config *config = NULL;
-    struct stat status;
-
-    if (stat(file->path, &status) < 0) {
-        _cleanup_free_ char *fault = xasprintf("cannot read '%s': %m", file->path);
-
-        file->version_known = false;
-        note_fault(file, fault);
-        return;
-    }
-    struct file_version version = version_of(&status);
-    if (file->version_known && version_is_equal(&version, &file->version))
-        return;
-    file->version = version;
-    file->version_known = true;
-    if (load(file->path, &config, &err) < 0) {
-        if (err.sys_errno != 0) /* unread, perhaps for want of descriptors: try again */
-            file->version_known = false;
-        note_fault(file, err.message);
-        return;
-    }
-    config_unref(file->current);
-    file->current = config;
-    note_fault(file, NULL);
+    return watched_file_path(file->file);
 }
 
 int config_file_get(struct config_file *file, struct config **config, struct error *err)
 {
-    int result = 0;
+    struct watched_version *version = NULL;
 
-    pthread_mutex_lock(&file->lock);
-    refresh(file);
-    if (file->current) {
-        atomic_fetch_add(&file->current->refs, 1);
-        *config = file->current;
-    } else {
-        result = error_set(err, STATUS_UNAVAILABLE, "the driver has no cluster configuration: %s",
-                           file->fault);
-    }
-    pthread_mutex_unlock(&file->lock);
-    return result;
+    if (watched_file_get(file->file, &version, err) < 0)
+        return error_wrap(err, "the driver has no cluster configuration");
+    *config = (struct config *)version;
+    return 0;
 }
 
 bool config_file_is_healthy(struct config_file *file, char **message, time_t *since)
 {
-    pthread_mutex_lock(&file->lock);
-    refresh(file);
-    bool healthy = !file->fault;
-    *message = xstrdup(healthy ? "" : file->fault);
-    *since = file->since;
-    pthread_mutex_unlock(&file->lock);
-    return healthy;
+    return watched_file_is_healthy(file->file, message, since);
+}
+
+const struct takeover_map *config_takeover(const struct config *config, const char **fault)
+{
+    if (!config->takeover_fault)
+        return &config->takeover;
+    *fault = config->takeover_fault;
+    return NULL;
 }
 
 size_t config_cluster_count(const struct config *config)

@@ -6,14 +6,15 @@
 
 #include "common/base/error.h"
 #include "common/base/string_list.h"
+#include "common/topology/takeover.h"
 
 /*
  * config.json: the clusters that the driver may use, in Ceph-CSI's form (an array) or in version 2
  * form (an object with the array under "clusters"). Unknown keys are ignored and case does not
  * matter, as in Go.
  *
- * The file is read again when it has changed; a broken new version leaves the last good one in
- * force, is logged once, and shows in the health report. Any thread; a look-up costs one stat().
+ * The file is a watched one (watched_file.h): read again when it has changed, the last good version
+ * in force while it is broken. Any thread; a look-up costs one stat().
  */
 struct secret_ref {
     char *name;
@@ -52,6 +53,7 @@ struct cluster_config {
 
 struct config_file;
 struct config;
+struct watched_version;
 
 /* @path is copied; the file need not exist yet. */
 struct config_file *config_file_new(const char *path);
@@ -67,6 +69,8 @@ _must_check_ int config_file_get(struct config_file *file, struct config **confi
 void config_unref(struct config *config);
 DEFINE_CLEANUP(struct config, config_unref)
 #define _cleanup_config_ _cleanup_(config_unrefp)
+/* One more reference, for who keeps versions of several files; watched_version_unref(). */
+struct watched_version *config_hold(struct config *config);
 
 /* For walking over all of them. Ids are borrowed; "" where one is missing. */
 size_t config_cluster_count(const struct config *config);
@@ -76,6 +80,13 @@ const char *config_cluster_id(const struct config *config, size_t index);
  * there are, if none has it or if it lists no monitors. */
 _must_check_ int config_find_cluster(const struct config *config, const char *cluster_id,
                                      const struct cluster_config **cluster, struct error *err);
+
+#define CONFIG_TAKEOVER_KEY "topology-takeover"
+
+/* The takeover map of the version 2 form, empty if there is none. Borrowed from @config. NULL, with
+ * the reason in *@fault (borrowed as well), if it makes no sense: the clusters are good all the
+ * same. */
+const struct takeover_map *config_takeover(const struct config *config, const char **fault);
 
 /* For the health report: false, with the reason in @message (caller frees, "" if healthy), when the
  * file as it is now cannot be used. *@since is when it went bad or, if healthy, good. */

@@ -1,6 +1,5 @@
 #include "common/volume/keyring.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,18 +7,6 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-
-/* Cuts white space off both ends, in place. */
-static char *trim(char *line)
-{
-    size_t length = strlen(line);
-
-    while (length > 0 && isspace((unsigned char)line[length - 1]))
-        line[--length] = '\0';
-    while (isspace((unsigned char)*line))
-        line++;
-    return line;
-}
 
 /* Takes one line in; true when a user and its key are complete. */
 static bool take_line(char *line, struct credentials *credentials)
@@ -37,9 +24,9 @@ static bool take_line(char *line, struct credentials *credentials)
     if (!credentials->user || !equals)
         return false;
     *equals = '\0';
-    if (strcmp(trim(line), "key") != 0)
+    if (strcmp(text_trim(line), "key") != 0)
         return false;
-    secret_set(&credentials->key, trim(equals + 1));
+    secret_set(&credentials->key, text_trim(equals + 1));
     return secret_is_set(&credentials->key);
 }
 
@@ -54,7 +41,7 @@ int keyring_read(const char *path, struct credentials *credentials, bool *found,
     if (!file)
         return errno == ENOENT ? 0 : error_set_errno(err, -errno, "read keyring '%s'", path);
     while (!complete && fgets(line, sizeof(line), file))
-        complete = take_line(trim(line), &read);
+        complete = take_line(text_trim(line), &read);
     explicit_bzero(line, sizeof(line));
     if (!complete)
         return 0;

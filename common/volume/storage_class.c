@@ -6,10 +6,7 @@
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
-
-#define DOMAIN_LIMIT 4096
-#define ANYWHERE "anywhere"
-#define POOLS_KEY "topologyConstrainedPools"
+#include "common/base/yaml.h"
 
 struct class_metadata {
     char *name;
@@ -26,24 +23,6 @@ struct class_list {
     struct class_object *items;
     size_t count;
     bool has_items;
-};
-
-struct domain_segment {
-    char *label;
-    char *value;
-};
-
-struct pool_entry {
-    char *pool;
-    char *data_pool;
-    struct domain_segment *segments;
-    size_t count;
-    bool has_segments;
-};
-
-struct pool_entries {
-    struct pool_entry *items;
-    size_t count;
 };
 
 struct class_parameters {
@@ -69,112 +48,20 @@ static const struct json_field LIST_FIELDS[] = {
 };
 static const struct json_table LIST_TABLE = JSON_TABLE(struct class_list, LIST_FIELDS);
 
-static const struct json_field SEGMENT_FIELDS[] = {
-    JSON_FIELD_STRING("domainLabel", struct domain_segment, label),
-    JSON_FIELD_STRING("value", struct domain_segment, value),
-};
-static const struct json_table SEGMENT_TABLE =
-    JSON_STRICT_TABLE(struct domain_segment, SEGMENT_FIELDS);
-
-static const struct json_field ENTRY_FIELDS[] = {
-    JSON_FIELD_STRING("poolName", struct pool_entry, pool),
-    JSON_FIELD_STRING("dataPool", struct pool_entry, data_pool),
-    JSON_FIELD_OBJECTS("domainSegments", struct pool_entry, segments, count, &SEGMENT_TABLE),
-    JSON_FIELD_PRESENT("domainSegments", struct pool_entry, has_segments),
-};
-static const struct json_table ENTRY_TABLE = JSON_STRICT_TABLE(struct pool_entry, ENTRY_FIELDS);
-
 /* --- parameters -------------------------------------------------------------------------------
  */
 
-static int check_entry(const struct pool_entry *entry, struct error *err)
+static int take_parameters(struct storage_class *class, struct error *err)
 {
-    if (text_is_empty(entry->pool))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "poolName is missing");
-    if (!entry->has_segments)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "domainSegments is missing; [] stands for everywhere");
-    for (size_t i = 0; i < entry->count; i++) {
-        if (text_is_empty(entry->segments[i].label))
-            return error_set(err, STATUS_INVALID_ARGUMENT,
-                             "domainSegments[%zu].domainLabel is missing", i);
-        if (text_is_empty(entry->segments[i].value))
-            return error_set(err, STATUS_INVALID_ARGUMENT, "domainSegments[%zu].value is missing",
-                             i);
-    }
-    return 0;
-}
+    struct class_pools *pools = &class->pools;
 
-static char *domain_text(const struct pool_entry *entry)
-{
-    _cleanup_text_ struct text text = TEXT_INIT(DOMAIN_LIMIT);
-
-    if (entry->count == 0)
-        return xstrdup(ANYWHERE);
-    for (size_t i = 0; i < entry->count; i++)
-        text_addf(&text, "%s%s=%s", i ? "," : "", entry->segments[i].label,
-                  entry->segments[i].value);
-    return text_take(&text);
-}
-
-/* @domain changes hands. */
-static void add_pool(struct storage_class *class, char *domain, const char *pool,
-                     const char *data_pool)
-{
-    class->pools = xreallocarray(class->pools, class->count + 1, sizeof(*class->pools));
-    class->pools[class->count++] = (struct class_pool){
-        .domain = domain,
-        .pool = xstrdup(pool),
-        .data_pool = text_is_empty(data_pool) ? NULL : xstrdup(data_pool),
-    };
-}
-
-static int take_entries(const struct pool_entries *entries, struct storage_class *class,
-                        struct error *err)
-{
-    for (size_t i = 0; i < entries->count; i++) {
-        const struct pool_entry *entry = &entries->items[i];
-
-        if (check_entry(entry, err) < 0)
-            return error_wrap(err, POOLS_KEY ": [%zu]", i);
-        /* the class's own dataPool belongs to its plain pool, as in Ceph-CSI */
-        add_pool(class, domain_text(entry), entry->pool, entry->data_pool);
-    }
-    return 0;
-}
-
-static int take_constrained_pools(const char *text, struct storage_class *class, struct error *err)
-{
-    struct pool_entries entries = {0};
-    json_auto_t *json = NULL;
-    void *items = NULL;
-
-    if (json_load_text(text, strlen(text), POOLS_KEY, &json, err) < 0)
+    if (class_pools_parse(&class->parameters, pools, err) < 0)
         return -1;
-    if (json_decode_array(json, &ENTRY_TABLE, &items, &entries.count, err) < 0)
-        return error_wrap(err, POOLS_KEY);
-    entries.items = items;
-    int result = take_entries(&entries, class, err);
-    json_free_array(&ENTRY_TABLE, items, entries.count);
-    return result;
-}
-
-static int take_parameters(const struct strmap *parameters, struct storage_class *class,
-                           struct error *err)
-{
-    const char *cluster_id = strmap_get_or(parameters, "clusterID", NULL);
-    const char *pool = strmap_get_or(parameters, "pool", NULL);
-    const char *constrained = strmap_get_or(parameters, POOLS_KEY, NULL);
-
-    if (!cluster_id)
+    if (!pools->cluster_id)
         return error_set(err, STATUS_INVALID_ARGUMENT, "clusterID is missing");
-    if (pool)
-        add_pool(class, xstrdup(ANYWHERE), pool, strmap_get(parameters, "dataPool"));
-    if (constrained && take_constrained_pools(constrained, class, err) < 0)
-        return -1;
-    if (class->count == 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "neither pool nor " POOLS_KEY " names one");
-    class->cluster_id = xstrdup(cluster_id);
+    if (!pools->pool && !class_pools_have_places(pools))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "neither pool nor topologyConstrainedPools names one");
     return 0;
 }
 
@@ -192,26 +79,12 @@ static int decode_parameters(json_t *value, struct storage_class *class, struct 
     if (value)
         json_object_set(holder, "parameters", value);
     int result = json_decode(holder, &PARAMETERS_TABLE, &parameters, err);
-    if (result == 0)
-        result = take_parameters(&parameters.map, class, err);
-    json_free_fields(&PARAMETERS_TABLE, &parameters);
-    return result;
+    class->parameters = parameters.map;
+    return result < 0 ? -1 : take_parameters(class, err);
 }
 
 /* --- the dump ---------------------------------------------------------------------------------
  */
-
-static void free_pools(struct storage_class *class)
-{
-    for (size_t i = 0; i < class->count; i++) {
-        free(class->pools[i].domain);
-        free(class->pools[i].pool);
-        free(class->pools[i].data_pool);
-    }
-    free(class->pools);
-    class->pools = NULL;
-    class->count = 0;
-}
 
 static int take_class(struct class_object *object, const char *driver,
                       struct storage_class_dump *dump, struct error *err)
@@ -228,17 +101,22 @@ static int take_class(struct class_object *object, const char *driver,
         return 0;
     struct storage_class *class = &dump->items[dump->count++];
     class->name = TAKE(object->metadata.name);
-    if (decode_parameters(object->parameters, class, &fault) < 0) {
-        free_pools(class);
+    if (decode_parameters(object->parameters, class, &fault) < 0)
         class->fault = TAKE(fault.message);
-    }
     return 0;
+}
+
+/* Room for @count classes more. */
+static void reserve(struct storage_class_dump *dump, size_t count)
+{
+    dump->items = xreallocarray(dump->items, dump->count + count + 1, sizeof(*dump->items));
+    memset(&dump->items[dump->count], 0, (count + 1) * sizeof(*dump->items));
 }
 
 static int take_list(struct class_list *list, const char *driver, struct storage_class_dump *dump,
                      struct error *err)
 {
-    dump->items = xcalloc(list->count + 1, sizeof(*dump->items));
+    reserve(dump, list->count);
     for (size_t i = 0; i < list->count; i++)
         if (take_class(&list->items[i], driver, dump, err) < 0)
             return error_wrap(err, "items[%zu]", i);
@@ -251,7 +129,7 @@ static int decode_single(const json_t *json, const char *driver, struct storage_
 {
     struct class_object object = {0};
 
-    dump->items = xcalloc(1, sizeof(*dump->items));
+    reserve(dump, 1);
     int result = json_decode(json, &OBJECT_TABLE, &object, err);
     if (result == 0)
         result = take_class(&object, driver, dump, err);
@@ -272,16 +150,28 @@ static int decode(const json_t *json, const char *driver, struct storage_class_d
     return result;
 }
 
+/* In a manifest other kinds may stand beside classes; a file with one document is meant. */
+static bool is_beside_the_point(const json_t *documents, size_t index)
+{
+    const json_t *document = json_array_get(documents, index);
+    const char *kind = json_string_value(json_object_get(document, "kind"));
+
+    return json_array_size(documents) > 1 && kind && strcmp(kind, "StorageClass") != 0 &&
+           !json_object_get(document, "items");
+}
+
 int storage_class_dump_load(const char *path, const char *driver, struct storage_class_dump *out,
                             struct error *err)
 {
     _cleanup_storage_class_dump_ struct storage_class_dump dump = {0};
-    json_auto_t *json = NULL;
+    json_auto_t *documents = NULL;
 
-    if (json_load_path(path, STORAGE_CLASS_DUMP_LIMIT, &json, err) < 0)
+    if (documents_load_path(path, STORAGE_CLASS_DUMP_LIMIT, &documents, err) < 0)
         return -1;
-    if (decode(json, driver, &dump, err) < 0)
-        return error_wrap(err, "'%s' is no output of 'kubectl get storageclass -o json'", path);
+    for (size_t i = 0; i < json_array_size(documents); i++)
+        if (!is_beside_the_point(documents, i) &&
+            decode(json_array_get(documents, i), driver, &dump, err) < 0)
+            return error_wrap(err, "'%s' is no output of 'kubectl get storageclass'", path);
     *out = dump;
     dump = (struct storage_class_dump){0};
     return 0;
@@ -290,9 +180,9 @@ int storage_class_dump_load(const char *path, const char *driver, struct storage
 void storage_class_dump_done(struct storage_class_dump *dump)
 {
     for (size_t i = 0; i < dump->count; i++) {
-        free_pools(&dump->items[i]);
+        class_pools_done(&dump->items[i].pools);
+        strmap_done(&dump->items[i].parameters);
         free(dump->items[i].name);
-        free(dump->items[i].cluster_id);
         free(dump->items[i].fault);
     }
     free(dump->items);

@@ -3,24 +3,18 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
+#include "common/volume/class_pools.h"
 
 /*
  * What "kubectl get storageclass -o json" printed, as far as pools and their places are concerned:
- * a List of StorageClasses, or a single one. Any thread. Strings are owned and never NULL unless
- * said.
+ * a List of StorageClasses, or a single one. Or a manifest in YAML, in which other kinds may stand
+ * beside them. Any thread. Strings are owned and never NULL unless said.
  */
-struct class_pool {
-    char *domain; /* "zone=zone-a,rack=r1", or "anywhere" */
-    char *pool;
-    char *data_pool; /* NULL: none */
-};
-
 struct storage_class {
     char *name;
-    char *cluster_id;         /* NULL with a fault */
+    struct strmap parameters;
     char *fault;              /* why its parameters cannot be used; NULL if they can */
-    struct class_pool *pools; /* its plain pool first, then topologyConstrainedPools */
-    size_t count;             /* 0 with a fault */
+    struct class_pools pools; /* of no use with a fault; has a cluster_id and a pool or places */
 };
 
 struct storage_class_dump {

@@ -110,6 +110,42 @@ Csi__V1__VolumeCapability *wire_put_capability(const struct volume_capability *c
     return message;
 }
 
+void wire_get_topology(const Csi__V1__Topology *message, struct strmap *segments)
+{
+    if (message)
+        wire_get_map(message->n_segments, message->segments, segments);
+}
+
+Csi__V1__Topology *wire_put_topology(const struct strmap *segments)
+{
+    Csi__V1__Topology *message = message_new(&csi__v1__topology__descriptor);
+
+    message->segments = wire_put_map(&csi__v1__topology__segments_entry__descriptor, segments,
+                                     &message->n_segments);
+    return message;
+}
+
+static void get_terms(size_t count, Csi__V1__Topology *const *messages,
+                      struct topology_terms *terms)
+{
+    for (size_t i = 0; i < count; i++) {
+        _cleanup_strmap_ struct strmap segments = {0};
+
+        wire_get_topology(messages[i], &segments);
+        if (segments.count > 0)
+            topology_terms_add(terms, &segments);
+    }
+}
+
+void wire_get_requirement(const Csi__V1__TopologyRequirement *message,
+                          struct topology_requirement *requirement)
+{
+    if (!message)
+        return;
+    get_terms(message->n_preferred, message->preferred, &requirement->preferred);
+    get_terms(message->n_requisite, message->requisite, &requirement->requisite);
+}
+
 void wire_get_range(const Csi__V1__CapacityRange *message, struct capacity_range *range)
 {
     *range = (struct capacity_range){0};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "common/base/strmap.h"
+#include "common/topology/requirement.h"
 #include "common/volume/capability.h"
 #include "common/volume/credentials.h"
 #include "common/volume/size.h"
@@ -26,5 +27,12 @@ void wire_get_capability(const Csi__V1__VolumeCapability *message,
 void wire_get_capabilities(size_t count, Csi__V1__VolumeCapability *const *messages,
                            struct capability_list *list);
 Csi__V1__VolumeCapability *wire_put_capability(const struct volume_capability *capability);
+
+/* Topologies are maps of segments. Empty ones are left out of a requirement: they ask for nothing.
+ */
+void wire_get_topology(const Csi__V1__Topology *message, struct strmap *segments);
+Csi__V1__Topology *wire_put_topology(const struct strmap *segments);
+void wire_get_requirement(const Csi__V1__TopologyRequirement *message,
+                          struct topology_requirement *requirement);
 
 void wire_get_range(const Csi__V1__CapacityRange *message, struct capacity_range *range);

@@ -102,14 +102,23 @@ static int open_cluster(struct bare *bare)
 
 static size_t run(struct bare *bare)
 {
-    const size_t count = (size_t)bare->count;
-    const size_t callers = (size_t)bare->callers;
+    static const struct {
+        const char *title;
+        int (*work)(void *object, size_t index, size_t caller);
+    } phases[] = {
+        {"bare create", create_one},
+        {"bare snapshot", snapshot_one},
+        {"bare unsnapshot", drop_snapshot},
+        {"bare delete", delete_one},
+    };
     size_t failed = 0;
 
-    failed += timing_run(&(struct timing){"bare create", count, callers, create_one, bare});
-    failed += timing_run(&(struct timing){"bare snapshot", count, callers, snapshot_one, bare});
-    failed += timing_run(&(struct timing){"bare unsnapshot", count, callers, drop_snapshot, bare});
-    failed += timing_run(&(struct timing){"bare delete", count, callers, delete_one, bare});
+    for (size_t i = 0; i < ARRAY_LENGTH(phases); i++)
+        failed += timing_run(&(struct timing){.title = phases[i].title,
+                                              .count = (size_t)bare->count,
+                                              .callers = (size_t)bare->callers,
+                                              .work = phases[i].work,
+                                              .object = bare});
     return failed;
 }
 

@@ -1,10 +1,13 @@
 /*
- * csi-bench: creates, snapshots and deletes volumes through any CSI endpoint and prints rates and
- * latencies, and the resident memory of the server (--pid) before, during and after.
+ * csi-bench: creates, snapshots, stages, publishes and deletes volumes through any CSI endpoint and
+ * prints rates and latencies, and the resident memory of the server (--pid) before, during and
+ * after.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/flags.h"
 #include "common/base/json.h"
@@ -16,30 +19,46 @@
 
 #include "csi.pb-c.h"
 
+struct volume {
+    char *handle; /* NULL: not created */
+    json_t *context;
+    char *snapshot;
+};
+
 struct bench {
     const char *endpoint;
     const char *secrets_path;
     const char *parameters_path;
     const char *prefix;
     const char *phases;
-    const char *access;
+    const char *fs_type; /* "": block volumes */
+    const char *staging; /* folders that exist, for what is staged and published */
+    const char *targets;
     int64_t count;
+    int64_t step; /* so many volumes between two looks at the memory */
     int64_t callers;
+    int64_t pause_ms;
     int64_t size_bytes;
     int64_t rounds;
     int64_t pid;
     struct rpc_client *client;
     json_t *secrets;
     json_t *parameters;
-    char **handles;
-    char **snapshots;
+    struct volume *volumes;
+    size_t first; /* of the step */
     int64_t round;
 };
+
+static const ProtobufCServiceDescriptor *service_of(const char *method)
+{
+    return strncmp(method, "Node", 4) == 0 ? &csi__v1__node__descriptor
+                                           : &csi__v1__controller__descriptor;
+}
 
 static const ProtobufCMessageDescriptor *message_type(const char *method, bool response)
 {
     const ProtobufCMethodDescriptor *descriptor =
-        protobuf_c_service_descriptor_get_method_by_name(&csi__v1__controller__descriptor, method);
+        protobuf_c_service_descriptor_get_method_by_name(service_of(method), method);
 
     return response ? descriptor->output : descriptor->input;
 }
@@ -50,10 +69,11 @@ static json_t *call(struct bench *bench, const char *method, json_t *request)
     _cleanup_error_ struct error err = {0};
     _cleanup_(message_freep) ProtobufCMessage *message = NULL;
     _cleanup_(message_freep) ProtobufCMessage *answer = NULL;
-    _cleanup_free_ char *path = xasprintf("/csi.v1.Controller/%s", method);
+    _cleanup_free_ char *path = xasprintf("/%s/%s", service_of(method)->name, method);
     _cleanup_text_ struct text text = TEXT_INIT(1024 * 1024);
 
-    json_object_set(request, "secrets", bench->secrets);
+    if (protobuf_c_message_descriptor_get_field_by_name(message_type(method, false), "secrets"))
+        json_object_set(request, "secrets", bench->secrets);
     int result = message_parse_json(message_type(method, false), request, &message, &err);
     json_decref(request);
     if (result == 0)
@@ -73,39 +93,56 @@ static json_t *call(struct bench *bench, const char *method, json_t *request)
     return json_loads(text_chars(&text), 0, NULL);
 }
 
+static struct volume *volume_at(struct bench *bench, size_t index)
+{
+    return &bench->volumes[bench->first + index];
+}
+
+static json_t *capability(const struct bench *bench)
+{
+    json_t *capability = json_pack("{s:{s:s}}", "access_mode", "mode", "SINGLE_NODE_WRITER");
+
+    json_object_set_new(capability, bench->fs_type[0] ? "mount" : "block",
+                        bench->fs_type[0] ? json_pack("{s:s}", "fs_type", bench->fs_type)
+                                          : json_object());
+    return capability;
+}
+
 static int create_one(void *object, size_t index, size_t caller)
 {
     struct bench *bench = object;
+    struct volume *volume = volume_at(bench, index);
     _cleanup_free_ char *name =
-        xasprintf("%s-%lld-%zu", bench->prefix, (long long)bench->round, index);
+        xasprintf("%s-%lld-%zu", bench->prefix, (long long)bench->round, bench->first + index);
 
     (void)caller;
     json_auto_t *reply =
         call(bench, "CreateVolume",
-             json_pack("{s:s, s:{s:I}, s:[{s:{s:s}, s:{}}], s:O}", "name", name, "capacity_range",
+             json_pack("{s:s, s:{s:I}, s:[o], s:O}", "name", name, "capacity_range",
                        "required_bytes", (json_int_t)bench->size_bytes, "volume_capabilities",
-                       "access_mode", "mode", "SINGLE_NODE_WRITER", bench->access, "parameters",
-                       bench->parameters));
+                       capability(bench), "parameters", bench->parameters));
     if (!reply)
         return -1;
-    bench->handles[index] =
-        xstrdup(json_string_value(json_object_get(json_object_get(reply, "volume"), "volume_id")));
+    const json_t *created = json_object_get(reply, "volume");
+    volume->handle = xstrdup(json_string_value(json_object_get(created, "volume_id")));
+    volume->context = json_incref(json_object_get(created, "volume_context"));
     return 0;
 }
 
 static int snapshot_one(void *object, size_t index, size_t caller)
 {
     struct bench *bench = object;
+    struct volume *volume = volume_at(bench, index);
     _cleanup_free_ char *name =
-        xasprintf("%s-s-%lld-%zu", bench->prefix, (long long)bench->round, index);
+        xasprintf("%s-s-%lld-%zu", bench->prefix, (long long)bench->round, bench->first + index);
 
     (void)caller;
     json_auto_t *reply = call(bench, "CreateSnapshot",
                               json_pack("{s:s, s:s}", "name", name, "source_volume_id",
-                                        bench->handles[index] ? bench->handles[index] : ""));
+                                        volume->handle ? volume->handle : ""));
     if (!reply)
         return -1;
-    bench->snapshots[index] = xstrdup(
+    volume->snapshot = xstrdup(
         json_string_value(json_object_get(json_object_get(reply, "snapshot"), "snapshot_id")));
     return 0;
 }
@@ -113,28 +150,102 @@ static int snapshot_one(void *object, size_t index, size_t caller)
 static int drop_snapshot(void *object, size_t index, size_t caller)
 {
     struct bench *bench = object;
+    struct volume *volume = volume_at(bench, index);
 
     (void)caller;
-    if (!bench->snapshots[index])
+    if (!volume->snapshot)
         return -1;
     json_auto_t *reply =
-        call(bench, "DeleteSnapshot", json_pack("{s:s}", "snapshot_id", bench->snapshots[index]));
-    free(bench->snapshots[index]);
-    bench->snapshots[index] = NULL;
+        call(bench, "DeleteSnapshot", json_pack("{s:s}", "snapshot_id", volume->snapshot));
+    free(volume->snapshot);
+    volume->snapshot = NULL;
     return reply ? 0 : -1;
+}
+
+/* Where a volume is staged or published beneath @folder. Caller frees. */
+static char *path_in(const char *folder, const struct bench *bench, size_t index)
+{
+    return xasprintf("%s/%s-%zu", folder, bench->prefix, bench->first + index);
+}
+
+static int stage_one(void *object, size_t index, size_t caller)
+{
+    struct bench *bench = object;
+    const struct volume *volume = volume_at(bench, index);
+    _cleanup_free_ char *staging = path_in(bench->staging, bench, index);
+
+    (void)caller;
+    if (!volume->handle || mkdir(staging, 0750) < 0)
+        return -1;
+    json_auto_t *reply = call(bench, "NodeStageVolume",
+                              json_pack("{s:s, s:s, s:o, s:O}", "volume_id", volume->handle,
+                                        "staging_target_path", staging, "volume_capability",
+                                        capability(bench), "volume_context", volume->context));
+    return reply ? 0 : -1;
+}
+
+static int publish_one(void *object, size_t index, size_t caller)
+{
+    struct bench *bench = object;
+    const struct volume *volume = volume_at(bench, index);
+    _cleanup_free_ char *staging = path_in(bench->staging, bench, index);
+    _cleanup_free_ char *target = path_in(bench->targets, bench, index);
+
+    (void)caller;
+    if (!volume->handle)
+        return -1;
+    json_auto_t *reply =
+        call(bench, "NodePublishVolume",
+             json_pack("{s:s, s:s, s:s, s:o, s:O}", "volume_id", volume->handle,
+                       "staging_target_path", staging, "target_path", target, "volume_capability",
+                       capability(bench), "volume_context", volume->context));
+    return reply ? 0 : -1;
+}
+
+static int unpublish_one(void *object, size_t index, size_t caller)
+{
+    struct bench *bench = object;
+    const struct volume *volume = volume_at(bench, index);
+    _cleanup_free_ char *target = path_in(bench->targets, bench, index);
+
+    (void)caller;
+    if (!volume->handle)
+        return -1;
+    json_auto_t *reply =
+        call(bench, "NodeUnpublishVolume",
+             json_pack("{s:s, s:s}", "volume_id", volume->handle, "target_path", target));
+    return reply ? 0 : -1;
+}
+
+static int unstage_one(void *object, size_t index, size_t caller)
+{
+    struct bench *bench = object;
+    const struct volume *volume = volume_at(bench, index);
+    _cleanup_free_ char *staging = path_in(bench->staging, bench, index);
+
+    (void)caller;
+    if (!volume->handle)
+        return -1;
+    json_auto_t *reply =
+        call(bench, "NodeUnstageVolume",
+             json_pack("{s:s, s:s}", "volume_id", volume->handle, "staging_target_path", staging));
+    return reply ? rmdir(staging) : -1;
 }
 
 static int delete_one(void *object, size_t index, size_t caller)
 {
     struct bench *bench = object;
+    struct volume *volume = volume_at(bench, index);
 
     (void)caller;
-    if (!bench->handles[index])
+    if (!volume->handle)
         return -1;
     json_auto_t *reply =
-        call(bench, "DeleteVolume", json_pack("{s:s}", "volume_id", bench->handles[index]));
-    free(bench->handles[index]);
-    bench->handles[index] = NULL;
+        call(bench, "DeleteVolume", json_pack("{s:s}", "volume_id", volume->handle));
+    free(volume->handle);
+    volume->handle = NULL;
+    json_decref(volume->context);
+    volume->context = NULL;
     return reply ? 0 : -1;
 }
 
@@ -146,30 +257,70 @@ static void print_memory(const struct bench *bench, const char *when)
 
     while (file && fgets(line, sizeof(line), file))
         if (strncmp(line, "VmRSS:", 6) == 0)
-            printf("%-14s resident %8.1f MB\n", when, strtod(line + 6, NULL) / 1000);
+            printf("%-16s resident %8.1f MB\n", when, strtod(line + 6, NULL) / 1000);
 }
 
-static const struct {
+struct phase {
     const char *name;
     int (*work)(void *object, size_t index, size_t caller);
-} PHASES[] = {
-    {"create", create_one},
-    {"snapshot", snapshot_one},
-    {"unsnapshot", drop_snapshot},
-    {"delete", delete_one},
 };
+
+static int ask_capacity(void *object, size_t index, size_t caller)
+{
+    static const char *const zones[] = {"zone-a", "zone-b", "zone-c"};
+    struct bench *bench = object;
+
+    (void)caller;
+    json_auto_t *reply =
+        call(bench, "GetCapacity",
+             json_pack("{s:O, s:{s:{s:s}}}", "parameters", bench->parameters, "accessible_topology",
+                       "segments", "topology.rbd.csi.ceph.com/zone",
+                       zones[index % ARRAY_LENGTH(zones)]));
+    return reply ? 0 : -1;
+}
+
+static const struct phase PHASES[] = {
+    {"capacity", ask_capacity},    {"create", create_one},   {"snapshot", snapshot_one},
+    {"unsnapshot", drop_snapshot}, {"stage", stage_one},     {"publish", publish_one},
+    {"unpublish", unpublish_one},  {"unstage", unstage_one}, {"delete", delete_one},
+};
+
+/* Whether the name is one of the list: "stage" is not in "unstage". */
+static bool is_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (strcspn(at, ",") == length && strncmp(at, name, length) == 0)
+            return true;
+    return false;
+}
+
+static size_t run_phase(struct bench *bench, const struct phase *phase)
+{
+    const size_t count = (size_t)bench->count;
+    const size_t step = bench->step > 0 ? (size_t)bench->step : count;
+    size_t failed = 0;
+
+    for (bench->first = 0; bench->first < count; bench->first += step) {
+        size_t left = count - bench->first;
+        size_t now = left < step ? left : step;
+        _cleanup_free_ char *when = xasprintf("%s %zu", phase->name, bench->first + now);
+
+        failed += timing_run(&(struct timing){phase->name, now, (size_t)bench->callers, phase->work,
+                                              bench, (unsigned)bench->pause_ms});
+        print_memory(bench, when);
+    }
+    return failed;
+}
 
 static size_t run_round(struct bench *bench)
 {
     size_t failed = 0;
 
-    for (size_t i = 0; i < ARRAY_LENGTH(PHASES); i++) {
-        if (!strstr(bench->phases, PHASES[i].name))
-            continue;
-        failed += timing_run(&(struct timing){PHASES[i].name, (size_t)bench->count,
-                                              (size_t)bench->callers, PHASES[i].work, bench});
-        print_memory(bench, PHASES[i].name);
-    }
+    for (size_t i = 0; i < ARRAY_LENGTH(PHASES); i++)
+        if (is_listed(bench->phases, PHASES[i].name))
+            failed += run_phase(bench, &PHASES[i]);
     return failed;
 }
 
@@ -179,14 +330,23 @@ static int run(struct bench *bench, struct error *err)
         json_load_path(bench->parameters_path, JSON_TEXT_LIMIT, &bench->parameters, err) < 0 ||
         rpc_client_new(bench->endpoint, &bench->client, err) < 0)
         return -1;
-    bench->handles = xcalloc((size_t)bench->count, sizeof(char *));
-    bench->snapshots = xcalloc((size_t)bench->count, sizeof(char *));
+    bench->volumes = xcalloc((size_t)bench->count, sizeof(*bench->volumes));
     print_memory(bench, "before");
     size_t failed = 0;
     for (bench->round = 0; bench->round < bench->rounds; bench->round++)
         failed += run_round(bench);
     print_memory(bench, "after");
     return failed ? error_set(err, STATUS_INTERNAL, "%zu calls failed", failed) : 0;
+}
+
+static void volumes_free(struct bench *bench)
+{
+    for (int64_t i = 0; bench->volumes && i < bench->count; i++) {
+        free(bench->volumes[i].handle);
+        free(bench->volumes[i].snapshot);
+        json_decref(bench->volumes[i].context);
+    }
+    free(bench->volumes);
 }
 
 int main(int argc, char **argv)
@@ -197,7 +357,9 @@ int main(int argc, char **argv)
         .parameters_path = "parameters.json",
         .prefix = "bench",
         .phases = "create,delete",
-        .access = "block",
+        .fs_type = "",
+        .staging = "/var/lib/kubelet/plugins/kubernetes.io/csi",
+        .targets = "/var/lib/kubelet/pods",
         .count = 100,
         .callers = 1,
         .size_bytes = 1 << 30,
@@ -208,10 +370,15 @@ int main(int argc, char **argv)
         {"secrets", FLAG_STRING, &bench.secrets_path, "FILE", "secrets as a JSON object"},
         {"parameters", FLAG_STRING, &bench.parameters_path, "FILE", "class parameters, JSON"},
         {"prefix", FLAG_STRING, &bench.prefix, NULL, "of the request names"},
-        {"phases", FLAG_STRING, &bench.phases, NULL, "of create,snapshot,unsnapshot,delete"},
-        {"access", FLAG_STRING, &bench.access, NULL, "block or mount"},
+        {"phases", FLAG_STRING, &bench.phases, NULL,
+         "of create,snapshot,unsnapshot,stage,publish,unpublish,unstage,delete,capacity"},
+        {"fs-type", FLAG_STRING, &bench.fs_type, NULL, "of the volumes; without: block volumes"},
+        {"staging", FLAG_STRING, &bench.staging, "DIR", "where volumes are staged"},
+        {"targets", FLAG_STRING, &bench.targets, "DIR", "where volumes are published"},
+        {"step", FLAG_INT, &bench.step, NULL, "print figures after each so many volumes"},
         {"count", FLAG_INT, &bench.count, NULL, "volumes per round"},
         {"callers", FLAG_INT, &bench.callers, NULL, "calls at once"},
+        {"pause", FLAG_DURATION, &bench.pause_ms, NULL, "how long a caller rests after each call"},
         {"size", FLAG_INT, &bench.size_bytes, "BYTES", "of each volume"},
         {"rounds", FLAG_INT, &bench.rounds, NULL, "how often to repeat all phases"},
         {"pid", FLAG_INT, &bench.pid, NULL, "of the server, to watch its memory"},
@@ -233,7 +400,6 @@ int main(int argc, char **argv)
     rpc_shutdown();
     json_decref(bench.secrets);
     json_decref(bench.parameters);
-    free(bench.handles);
-    free(bench.snapshots);
+    volumes_free(&bench);
     return result < 0;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/base/memory.h"
 
@@ -43,6 +44,8 @@ static void *call_until_done(void *object)
         if (run->timing->work(run->timing->object, index, caller->number) != 0)
             atomic_fetch_add(&run->failed, 1);
         run->milliseconds[index] = now_ms() - start;
+        if (run->timing->pause_ms)
+            usleep(run->timing->pause_ms * 1000);
     }
 }
 
@@ -70,7 +73,7 @@ size_t timing_run(const struct timing *timing)
     double total = now_ms() - start;
     qsort(run.milliseconds, timing->count, sizeof(double), compare);
     printf(
-        "%-14s callers %2zu  count %5zu  rate %7.1f /s  p50 %7.2f ms  p99 %7.2f ms  failed %zu\n",
+        "%-20s callers %2zu  count %5zu  rate %7.1f /s  p50 %7.2f ms  p99 %7.2f ms  failed %zu\n",
         timing->title, timing->callers, timing->count, (double)timing->count / total * 1e3,
         run.milliseconds[timing->count / 2], run.milliseconds[timing->count * 99 / 100],
         atomic_load(&run.failed));

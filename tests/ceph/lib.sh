@@ -2,7 +2,7 @@
 # What a throwaway cluster is made of: configuration, users, pools, and the files that the tests
 # read. Sourced by tests/ceph/cluster, which sets DIR, the cluster's directory.
 
-readonly ADDRESS=127.0.0.1
+ADDRESS=127.0.0.1 # where the daemons listen
 readonly OSDS=(osd.0 osd.1 osd.2)
 readonly ZONES=(zone-a zone-b zone-c) # in this order they hold one host with one of the OSDs
 readonly RBD_POOLS=(common "${ZONES[@]}")

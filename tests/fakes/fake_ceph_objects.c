@@ -64,6 +64,26 @@ static int omap_get(struct ceph_pool *pool, struct call *call, const char *objec
     return 0;
 }
 
+/* One step per pool, so that any of them can fail. A pool that times out is one that does not
+ * answer. */
+static int omap_get_many(struct ceph_pool *const *pools, size_t count, struct call *call,
+                         const char *object, const char *key, int64_t patience_ms,
+                         struct omap_answer *answers, struct error *err)
+{
+    (void)patience_ms;
+    memset(answers, 0, count * sizeof(*answers));
+    for (size_t i = 0; i < count; i++) {
+        if (omap_get(pools[i], call, object, key, &answers[i].value, err) == 0) {
+            answers[i].answered = true;
+            continue;
+        }
+        if (err->status != STATUS_DEADLINE_EXCEEDED)
+            return -1;
+        error_clear(err);
+    }
+    return 0;
+}
+
 /* Copies the next keys to @part and returns whether there are more. */
 static bool list_part(const struct strmap *omap, const char *after, const char *prefix,
                       struct strmap *part)
@@ -327,6 +347,7 @@ static int object_list(struct ceph_pool *pool, struct call *call, const char *pr
 void fake_object_ops(struct ceph_ops *ops)
 {
     ops->omap_get = omap_get;
+    ops->omap_get_many = omap_get_many;
     ops->omap_list = omap_list;
     ops->omap_add = omap_add;
     ops->omap_set = omap_set;

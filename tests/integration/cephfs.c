@@ -80,9 +80,12 @@ static json_t *names(const char *const *argv)
 
 static void add_subvolume(struct text *out, const char *name)
 {
-    json_auto_t *snapshots =
-        names((const char *[]){"ceph", "fs", "subvolume", "snapshot", "ls", CEPHFS_NAME, name,
-                               CEPHFS_GROUP, "--format", "json", NULL});
+    /* it may go while it is being looked at */
+    _cleanup_free_ char *script =
+        xasprintf("ceph fs subvolume snapshot ls " CEPHFS_NAME " '%s' " CEPHFS_GROUP
+                  " --format json 2>/dev/null || echo '[]'",
+                  name);
+    json_auto_t *snapshots = names((const char *[]){"sh", "-c", script, NULL});
     const json_t *item = NULL;
     size_t i = 0;
 

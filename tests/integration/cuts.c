@@ -202,7 +202,8 @@ static bool cut(const struct cuts_setup *setup, const struct cuts_scenario *scen
         harness_start(&cuts_driver, setup->flags);
     if (run_patiently(scenario->tested, &world, &err) < 0)
         fail_msg("%s, cut %u: the retry failed: %s", scenario->title, n, err.message);
-    assert_state(setup, scenario, n, wanted);
+    if (!scenario->wanders)
+        assert_state(setup, scenario, n, wanted);
     clean_up(setup, scenario, &world);
     return died;
 }

@@ -13,6 +13,7 @@ struct cuts_world {
     char *volume;
     char *second;
     char *snapshot;
+    unsigned tries; /* of a creation that is asked for in another zone each time */
 };
 
 typedef int cuts_step(struct cuts_world *world, struct error *err);
@@ -23,6 +24,7 @@ struct cuts_scenario {
     cuts_step *before[6]; /* undisturbed; ends with NULL */
     cuts_step *tested;
     cuts_step *after[5]; /* what removes everything; ends with NULL */
+    bool wanders; /* the retry may end in another pool: only that nothing is left at last counts */
 };
 
 struct cuts_setup {

@@ -16,149 +16,23 @@
 #include "common/base/text.h"
 
 #define IMAGE_ID_SIZE 256
-#define KEYS_MAX 512
 #define SNAPSHOTS_MAX 64
 #define UUID_CHARS 36
 
-/* Fails the test, naming the call, unless @result is good. */
-#define must(result) check_result((result), #result, __LINE__)
-
-static int check_result(int result, const char *what, int line)
+static void remove_object(void *pool, const char *rados_namespace, const char *object)
 {
-    if (result < 0)
-        fail_msg("fixtures.c:%d: %s: error %d", line, what, -result);
-    return result;
-}
+    _cleanup_place_ struct place place = place_open(pool, rados_namespace);
 
-/* --- plain access -------------------------------------------------------------------------------
- */
-
-static rados_t connection;
-
-static void disconnect(void)
-{
-    rados_shutdown(connection);
-}
-
-/* One for the whole program. */
-static rados_t connect_once(void)
-{
-    if (!connection) {
-        must(rados_create(&connection, "admin"));
-        must(rados_conf_read_file(connection, getenv("CEPH_CONF")));
-        must(rados_connect(connection));
-        atexit(disconnect);
-    }
-    return connection;
-}
-
-struct place place_open(const char *pool, const char *rados_namespace)
-{
-    struct place place = {0};
-
-    must(rados_ioctx_create(connect_once(), pool, &place.io));
-    rados_ioctx_set_namespace(place.io, rados_namespace ? rados_namespace : "");
-    place.id = rados_ioctx_get_id(place.io);
-    return place;
-}
-
-void place_close(struct place *place)
-{
-    rados_ioctx_destroy(place->io);
-}
-
-void place_set(const struct place *place, const char *object, const char *key, const char *value)
-{
-    rados_write_op_t write = rados_create_write_op();
-    const size_t key_length = strlen(key);
-    const size_t value_length = strlen(value);
-
-    rados_write_op_omap_set2(write, &key, &value, &key_length, &value_length, 1);
-    must(rados_write_op_operate(write, place->io, object, NULL, 0));
-    rados_release_write_op(write);
-}
-
-void place_create(const struct place *place, const char *object)
-{
-    rados_write_op_t write = rados_create_write_op();
-
-    rados_write_op_create(write, LIBRADOS_CREATE_EXCLUSIVE, NULL);
-    must(rados_write_op_operate(write, place->io, object, NULL, 0));
-    rados_release_write_op(write);
-}
-
-void place_remove(const struct place *place, const char *object)
-{
-    must(rados_remove(place->io, object));
-}
-
-bool place_has(const struct place *place, const char *object)
-{
-    uint64_t size = 0;
-    time_t modified = 0;
-
-    return rados_stat(place->io, object, &size, &modified) == 0;
-}
-
-void place_list(const struct place *place, const char *object, struct strmap *entries)
-{
-    rados_read_op_t read = rados_create_read_op();
-    rados_omap_iter_t iterator = NULL;
-    unsigned char more = 0;
-    int result = 0;
-
-    rados_read_op_omap_get_vals2(read, "", "", KEYS_MAX, &iterator, &more, &result);
-    if (rados_read_op_operate(read, place->io, object, 0) == 0) {
-        char *key = NULL;
-        char *value = NULL;
-        size_t key_length = 0;
-        size_t value_length = 0;
-
-        assert_false(more);
-        while (rados_omap_get_next2(iterator, &key, &value, &key_length, &value_length) == 0 &&
-               key) {
-            _cleanup_free_ char *text = xstrndup(value, value_length);
-
-            assert_int_equal(strlen(text), value_length); /* no NUL at the end of what we write */
-            strmap_set(entries, key, text);
-        }
-        rados_omap_get_end(iterator);
-    }
-    rados_release_read_op(read);
-}
-
-char *place_get(const struct place *place, const char *object, const char *key)
-{
-    _cleanup_strmap_ struct strmap entries = {0};
-
-    place_list(place, object, &entries);
-    const char *value = strmap_get(&entries, key);
-    return value ? xstrdup(value) : NULL;
-}
-
-static void wipe(const char *pool)
-{
-    _cleanup_place_ struct place place = place_open(pool, LIBRADOS_ALL_NSPACES);
-    rados_list_ctx_t list = NULL;
-    const char *object = NULL;
-    const char *name_space = NULL;
-
-    must(rados_nobjects_list_open(place.io, &list));
-    while (rados_nobjects_list_next(list, &object, NULL, &name_space) == 0) {
-        _cleanup_place_ struct place inner = place_open(pool, name_space);
-
-        if (strcmp(object, "rbd_info") != 0)
-            rados_remove(inner.io, object);
-    }
-    rados_nobjects_list_close(list);
+    if (strcmp(object, "rbd_info") != 0)
+        rados_remove(place.io, object);
 }
 
 void fixture_wipe_pools(void)
 {
-    wipe("common");
-    wipe("zone-a");
-    wipe("zone-b");
-    wipe("zone-c");
+    char pools[][8] = {"common", "zone-a", "zone-b", "zone-c"};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(pools); i++)
+        pool_each_object(pools[i], remove_object, pools[i]);
 }
 
 static rbd_image_options_t image_options(uint64_t features)
@@ -175,7 +49,7 @@ void fixture_image_create(const struct place *place, const char *image, uint64_t
 {
     rbd_image_options_t options = image_options(RBD_FEATURE_LAYERING);
 
-    must(rbd_create4(place->io, image, size_bytes, options));
+    place_must(rbd_create4(place->io, image, size_bytes, options));
     rbd_image_options_destroy(options);
 }
 
@@ -185,13 +59,13 @@ void fixture_image_clone(const struct place *from, const char *parent, const cha
     rbd_image_options_t options = image_options(RBD_FEATURE_LAYERING | RBD_FEATURE_DEEP_FLATTEN);
 
     rbd_image_options_set_uint64(options, RBD_IMAGE_OPTION_CLONE_FORMAT, 2);
-    must(rbd_clone3(from->io, parent, snapshot, to->io, image, options));
+    place_must(rbd_clone3(from->io, parent, snapshot, to->io, image, options));
     rbd_image_options_destroy(options);
 }
 
 void fixture_image_trash(const struct place *place, const char *image)
 {
-    must(rbd_trash_move(place->io, image, 0));
+    place_must(rbd_trash_move(place->io, image, 0));
 }
 
 /* NULL if there is no such image. */
@@ -201,7 +75,7 @@ static rbd_image_t open_image(const struct place *place, const char *image)
     int result = rbd_open_read_only(place->io, image, &opened, NULL);
 
     if (result != -ENOENT)
-        must(result);
+        place_must(result);
     return result == 0 ? opened : NULL;
 }
 
@@ -212,7 +86,7 @@ uint64_t fixture_image_size(const struct place *place, const char *image)
 
     if (!opened)
         return 0;
-    must(rbd_get_size(opened, &size));
+    place_must(rbd_get_size(opened, &size));
     rbd_close(opened);
     return size;
 }
@@ -224,7 +98,7 @@ char *fixture_image_id(const struct place *place, const char *image)
 
     if (!opened)
         return NULL;
-    must(rbd_get_id(opened, id, sizeof(id)));
+    place_must(rbd_get_id(opened, id, sizeof(id)));
     rbd_close(opened);
     return xstrdup(id);
 }
@@ -235,7 +109,7 @@ uint64_t fixture_image_features(const struct place *place, const char *image)
     uint64_t features = 0;
 
     assert_non_null(opened);
-    must(rbd_get_features(opened, &features));
+    place_must(rbd_get_features(opened, &features));
     rbd_close(opened);
     return features;
 }
@@ -252,7 +126,7 @@ char *fixture_image_parent(const struct place *place, const char *image)
     if (result == -ENOENT) {
         text = xstrdup("");
     } else {
-        must(result);
+        place_must(result);
         text =
             xasprintf("%lld/%s@%s", (long long)parent.pool_id, parent.image_name,
                       snapshot.namespace_type == RBD_SNAP_NAMESPACE_TYPE_TRASH ? "trash" : "user");
@@ -267,7 +141,7 @@ static rbd_image_t open_for_writing(const struct place *place, const char *image
 {
     rbd_image_t opened = NULL;
 
-    must(rbd_open(place->io, image, &opened, NULL));
+    place_must(rbd_open(place->io, image, &opened, NULL));
     return opened;
 }
 
@@ -275,7 +149,7 @@ void fixture_snapshot_create(const struct place *place, const char *image, const
 {
     rbd_image_t opened = open_for_writing(place, image);
 
-    must(rbd_snap_create(opened, snapshot));
+    place_must(rbd_snap_create(opened, snapshot));
     rbd_close(opened);
 }
 
@@ -283,7 +157,7 @@ void fixture_snapshot_remove(const struct place *place, const char *image, const
 {
     rbd_image_t opened = open_for_writing(place, image);
 
-    must(rbd_snap_remove(opened, snapshot));
+    place_must(rbd_snap_remove(opened, snapshot));
     rbd_close(opened);
 }
 
@@ -295,11 +169,11 @@ char *fixture_snapshots(const struct place *place, const char *image)
     struct text names = TEXT_INIT(SNAPSHOTS_MAX * IMAGE_ID_SIZE);
 
     assert_non_null(opened);
-    int count = must(rbd_snap_list(opened, snapshots, &limit));
+    int count = place_must(rbd_snap_list(opened, snapshots, &limit));
     for (int i = 0; i < count; i++) {
         rbd_snap_namespace_type_t kind = RBD_SNAP_NAMESPACE_TYPE_USER;
 
-        must(rbd_snap_get_namespace_type(opened, snapshots[i].id, &kind));
+        place_must(rbd_snap_get_namespace_type(opened, snapshots[i].id, &kind));
         if (kind == RBD_SNAP_NAMESPACE_TYPE_USER)
             text_addf(&names, "%s%s", names.length ? "," : "", snapshots[i].name);
     }
@@ -313,14 +187,14 @@ void fixture_namespace_create(const char *pool, const char *rados_namespace)
 {
     _cleanup_place_ struct place place = place_open(pool, NULL);
 
-    must(rbd_namespace_create(place.io, rados_namespace));
+    place_must(rbd_namespace_create(place.io, rados_namespace));
 }
 
 void fixture_namespace_remove(const char *pool, const char *rados_namespace)
 {
     _cleanup_place_ struct place place = place_open(pool, NULL);
 
-    must(rbd_namespace_remove(place.io, rados_namespace));
+    place_must(rbd_namespace_remove(place.io, rados_namespace));
 }
 
 /* --- Ceph-CSI's volumes -------------------------------------------------------------------------

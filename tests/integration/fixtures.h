@@ -1,10 +1,10 @@
 #pragma once
 
-#include <rados/librados.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/strmap.h"
+#include "tests/integration/place.h"
 
 /*
  * What Ceph-CSI writes, written by the test: volumes and snapshots of each generation, byte for
@@ -12,29 +12,8 @@
  * of the driver's journal, so that the two can be compared. Every failure ends the test.
  */
 
-/* --- plain access ----------------------------------------------------------------------------- */
-
-/* A pool and RADOS namespace. */
-struct place {
-    rados_ioctx_t io;
-    int64_t id; /* of the pool */
-};
-
-struct place place_open(const char *pool, const char *rados_namespace);
-void place_close(struct place *place);
-#define _cleanup_place_ _cleanup_(place_close)
-
-void place_set(const struct place *place, const char *object, const char *key, const char *value);
-/* Creates an empty object that must not exist. */
-void place_create(const struct place *place, const char *object);
 /* Empties all pools, so that a failed test does not spoil the next. */
 void fixture_wipe_pools(void);
-void place_remove(const struct place *place, const char *object);
-bool place_has(const struct place *place, const char *object);
-/* Caller frees; NULL if object or key are absent. */
-char *place_get(const struct place *place, const char *object, const char *key);
-/* All keys of an omap. */
-void place_list(const struct place *place, const char *object, struct strmap *entries);
 
 /* Without features beyond layering, so that nothing but the image itself is in the pool. */
 void fixture_image_create(const struct place *place, const char *image, uint64_t size_bytes);

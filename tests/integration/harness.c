@@ -19,6 +19,7 @@
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
 #include "common/rpc/message.h"
+#include "tests/integration/place.h"
 
 #include "cephzone.pb-c.h"
 #include "csi.pb-c.h"
@@ -320,48 +321,44 @@ static bool is_directory(const char *object)
            text_has_prefix(object, "csi.snaps.") || text_has_prefix(object, "csi.groups.");
 }
 
-static void add_lines(struct text *out, const char *prefix, char *lines)
-{
-    char *rest = NULL;
+struct pool_listing {
+    const char *pool;
+    struct text text;
+};
 
-    for (char *line = strtok_r(lines, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        text_addf(out, "%s%s\n", prefix, line);
+static void add_keys(struct pool_listing *listing, const char *rados_namespace, const char *object)
+{
+    _cleanup_place_ struct place place = place_open(listing->pool, rados_namespace);
+    _cleanup_string_list_ struct string_list keys = {0};
+
+    place_keys(&place, object, &keys);
+    if (strcmp(object, "rbd_directory") == 0 && keys.count == 1 &&
+        strcmp(keys.items[0], "state") == 0)
+        return; /* what making a namespace leaves */
+    for (size_t i = 0; i < keys.count; i++)
+        text_addf(&listing->text, "key %s/%s/%s %s\n", listing->pool, rados_namespace, object,
+                  keys.items[i]);
 }
 
-static void add_object(struct text *out, const char *pool, const char *name_space,
-                       const char *object)
+static void add_object(void *context, const char *rados_namespace, const char *object)
 {
+    struct pool_listing *listing = context;
+
     if (strcmp(object, "rbd_info") == 0 || strcmp(object, "rbd_task") == 0 ||
         strcmp(object, "rbd_namespace") == 0)
         return;
-    if (!is_directory(object)) {
-        text_addf(out, "object %s/%s/%s\n", pool, name_space, object);
-        return;
-    }
-    _cleanup_free_ char *prefix = xasprintf("key %s/%s/%s ", pool, name_space, object);
-    _cleanup_free_ char *keys = harness_run_tool((const char *[]){
-        "rados", "-p", pool, "--namespace", name_space, "listomapkeys", object, NULL});
-    if (strcmp(object, "rbd_directory") == 0 && strcmp(keys, "state\n") == 0)
-        return; /* what making a namespace leaves */
-    add_lines(out, prefix, keys);
+    if (is_directory(object))
+        add_keys(listing, rados_namespace, object);
+    else
+        text_addf(&listing->text, "object %s/%s/%s\n", listing->pool, rados_namespace, object);
 }
 
 char *harness_pool_contents(const char *pool)
 {
-    _cleanup_text_ struct text out = TEXT_INIT(OUTPUT_LIMIT);
-    _cleanup_free_ char *listing =
-        harness_run_tool((const char *[]){"rados", "-p", pool, "ls", "--all", NULL});
-    char *rest = NULL;
+    struct pool_listing listing = {pool, TEXT_INIT(OUTPUT_LIMIT)};
 
-    /* each line is "namespace<TAB>object" */
-    for (char *line = strtok_r(listing, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        char *tab = strchr(line, '\t');
-
-        assert_non_null(tab);
-        *tab = '\0';
-        add_object(&out, pool, line, tab + 1);
-    }
-    return text_take(&out);
+    pool_each_object(pool, add_object, &listing);
+    return text_take(&listing.text);
 }
 
 void harness_assert_pool_empties(const char *pool)

@@ -17,6 +17,7 @@
 
 #include "common/base/memory.h"
 #include "common/ceph/ceph.h"
+#include "common/ceph/connections.h"
 #include "tests/integration/harness.h"
 
 enum { FEATURE_LAYERING = 1, FEATURE_EXCLUSIVE_LOCK = 4, MIB = 1 << 20 };
@@ -90,6 +91,19 @@ static void fixture_close(struct fixture *f)
     call_done(&f->call);
 }
 #define _cleanup_fixture_ _cleanup_(fixture_close)
+
+/* As the next call does. */
+static void fixture_reconnect(struct fixture *f)
+{
+    const struct harness_cluster *cluster = harness_cluster();
+    _cleanup_error_ struct error err = {0};
+
+    ceph_pool_close(f->pool);
+    ceph_disconnect(f->cluster);
+    assert_done(connect_as(f->ceph, &f->call, cluster->monitors, cluster->key, &f->cluster, &err),
+                &err);
+    assert_done(f->ceph->ops->pool_open(f->cluster, &f->call, POOL, "", &f->pool, &err), &err);
+}
 
 static void make_image(struct fixture *f, const char *name, uint64_t features)
 {
@@ -260,6 +274,47 @@ static void idle_connection_is_closed(void **state)
     assert_int_equal(count, 0);
     assert_non_null(connect_and_leave(ceph)); /* and it is made anew */
     end_ceph(ceph);
+}
+
+/* Puts the client behind @cluster on the blocklist. */
+static void fence(struct ceph_cluster *cluster, struct call *call)
+{
+    char *addresses = NULL;
+    _cleanup_free_ char *reply = NULL;
+    _cleanup_error_ struct error err = {0};
+    rados_t rados = ((struct real_cluster *)cluster)->rados;
+
+    assert_int_equal(rados_getaddrs(rados, &addresses), 0);
+    _cleanup_free_ char *command = xasprintf(
+        "{\"prefix\":\"osd blocklist\",\"blocklistop\":\"add\",\"addr\":\"%s\"}", addresses);
+    rados_buffer_free(addresses);
+    assert_done(cluster->ops->mon_command(cluster, call, command, &reply, &err), &err);
+}
+
+static void fenced_connection_is_replaced(void **state)
+{
+    _cleanup_fixture_ struct fixture f;
+    struct deadline limit = deadline_in_ms(10000);
+    _cleanup_error_ struct error err = {0};
+    unsigned count = 0;
+    int result = 0;
+
+    (void)state;
+    fixture_open(&f);
+    fence(f.cluster, &f.call);
+    while (result == 0 && !deadline_has_passed(limit)) { /* the OSD gets to know soon */
+        _cleanup_free_ char *value = NULL;
+
+        result = f.pool->ops->omap_get(f.pool, &f.call, OBJECT, "key", &value, &err);
+    }
+    assert_int_equal(err.sys_errno, ESHUTDOWN);
+    assert_int_equal(err.status, STATUS_UNAVAILABLE);
+    ceph_report(f.ceph, count_connection, &count);
+    assert_int_equal(count, 0);
+
+    fixture_reconnect(&f);
+    make_image(&f, "after-the-fence", FEATURE_LAYERING);
+    discard_image(&f, "after-the-fence");
 }
 
 static void pools_open_by_name_and_by_id(void **state)
@@ -674,6 +729,7 @@ int main(void)
         cmocka_unit_test(cancelled_call_does_not_wait_for_monitors),
         cmocka_unit_test(threads_share_one_connection),
         cmocka_unit_test(idle_connection_is_closed),
+        cmocka_unit_test(fenced_connection_is_replaced),
         cmocka_unit_test(pools_open_by_name_and_by_id),
         cmocka_unit_test(commands_answer_or_tell_why_not),
         cmocka_unit_test(keys_are_added_only_where_absent),

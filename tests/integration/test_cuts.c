@@ -37,6 +37,26 @@ static int create_volume(struct cuts_world *world, struct error *err)
     return create_from("pvc-cut", 8 * MIB, NULL, &world->volume, err);
 }
 
+/* The scheduler moves the pod between two tries: zone-a, zone-b, zone-a, ... */
+static int create_in_a_zone(struct cuts_world *world, struct error *err)
+{
+    static const char pools[] =
+        "[{\"poolName\":\"zone-a\",\"domainSegments\":[{\"domainLabel\":\"zone\",\"value\":"
+        "\"zone-a\"}]},{\"poolName\":\"zone-b\",\"domainSegments\":[{\"domainLabel\":\"zone\","
+        "\"value\":\"zone-b\"}]}]";
+    const char *zone = world->tries++ % 2 ? "zone-b" : "zone-a";
+    _cleanup_free_ char *plain = harness_create_request("pvc-cut-moved", "common", 8 * MIB);
+    json_auto_t *request = json_loads(plain, 0, NULL);
+
+    json_object_set_new(json_object_get(request, "parameters"), "topologyConstrainedPools",
+                        json_string(pools));
+    json_object_set_new(request, "accessibility_requirements",
+                        json_pack("{s:[{s:{s:s}}]}", "preferred", "segments",
+                                  "topology.rbd.csi.ceph.com/zone", zone));
+    _cleanup_free_ char *text = json_dumps(request, 0);
+    return cuts_call("CreateVolume", text, "volume", "volume_id", &world->volume, err);
+}
+
 static int clone_volume(struct cuts_world *world, struct error *err)
 {
     _cleanup_free_ char *source = xasprintf("{\"volume\":{\"volume_id\":\"%s\"}}", world->volume);
@@ -112,6 +132,18 @@ static void creation_survives_every_cut(void **state)
                                   .after = {delete_volume}});
 }
 
+static void creation_survives_every_cut_and_a_move_to_another_zone(void **state)
+{
+    (void)state;
+    check(&(struct cuts_scenario){.title = "CreateVolume, retried in another zone",
+                                  .methods = "CreateVolume",
+                                  .tested = create_in_a_zone,
+                                  .after = {delete_volume},
+                                  .wanders = true});
+    harness_assert_pool_empties("zone-b");
+    harness_assert_pool_empties("common");
+}
+
 static void clone_survives_every_cut(void **state)
 {
     (void)state;
@@ -166,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(creation_survives_every_cut),
+        cmocka_unit_test(creation_survives_every_cut_and_a_move_to_another_zone),
         cmocka_unit_test(clone_survives_every_cut),
         cmocka_unit_test(restore_survives_every_cut),
         cmocka_unit_test(snapshot_survives_every_cut),

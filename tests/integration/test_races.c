@@ -155,6 +155,26 @@ static void twelve_deletions_of_one_volume_leave_nothing(void **state)
     }
 }
 
+/* Two processes may each have told the other's callers to retry; the sidecar would. */
+static char *create_snapshot_at_last(const char *request)
+{
+    struct caller caller = {.method = "CreateSnapshot",
+                            .request = request,
+                            .object = "snapshot",
+                            .field = "snapshot_id"};
+
+    for (size_t tries = 0; tries < 400 && !caller.handle; tries++) {
+        if (tries > 0)
+            usleep(200000);
+        error_clear(&caller.err);
+        caller.driver = &drivers[tries % 2];
+        call(&caller);
+    }
+    if (!caller.handle)
+        fail_msg("%s", caller.err.message);
+    return caller.handle;
+}
+
 static void twelve_snapshots_of_one_name_are_one_snapshot(void **state)
 {
     _cleanup_error_ struct error err = {0};
@@ -165,15 +185,17 @@ static void twelve_snapshots_of_one_name_are_one_snapshot(void **state)
     size_t answered = 0;
 
     (void)state;
-    char *handle = race("CreateSnapshot", request, "snapshot", "snapshot_id", &answered);
-    assert_non_null(handle);
+    _cleanup_free_ char *raced =
+        race("CreateSnapshot", request, "snapshot", "snapshot_id", &answered);
+    _cleanup_free_ char *handle = create_snapshot_at_last(request);
+    if (raced)
+        assert_string_equal(handle, raced);
     _cleanup_free_ char *removal = xasprintf("{\"snapshot_id\":\"%s\"}", handle);
     assert_int_equal(
         harness_call(&drivers[1],
                      &(struct harness_call){.method = "DeleteSnapshot", .request = removal}, NULL,
                      &err),
         0);
-    free(handle);
     assert_int_equal(harness_delete_volume(&drivers[1], volume, &err), 0);
     harness_assert_pool_empties(POOL);
 }

@@ -109,6 +109,63 @@ static void cancelled_waiter_leaves(void **state)
     admission_free(admission);
 }
 
+static void waiter_whose_caller_goes_meanwhile_leaves(void **state)
+{
+    struct admission *admission =
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
+    atomic_bool cancelled = false;
+    struct visitor first;
+    struct visitor second;
+
+    (void)state;
+    visitor_init(&first, admission, 10000);
+    visitor_init(&second, admission, 10000);
+    second.call.cancelled = &cancelled;
+    assert_int_equal(enter(&first, 1, &first.place), 0);
+    assert_int_equal(pthread_create(&second.thread, NULL, enter_thread, &second), 0);
+    usleep(100000);
+    atomic_store(&cancelled, true);
+    pthread_join(second.thread, NULL);
+    assert_int_equal(second.err.status, STATUS_CANCELLED);
+    admission_leave(admission, &first.place);
+    visitor_done(&first);
+    visitor_done(&second);
+    admission_free(admission);
+}
+
+/* Three wait; the one in the middle, or at the end, gives up. The others get the place in turn. */
+static void places_go_in_the_order_of_arrival(void **state)
+{
+    struct admission *admission =
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
+    struct visitor visitors[4];
+
+    (void)state;
+    for (size_t impatient = 2; impatient <= 3; impatient++) {
+        size_t patient = impatient == 2 ? 3 : 2;
+
+        for (size_t i = 0; i < 4; i++)
+            visitor_init(&visitors[i], admission, i == impatient ? 400 : 20000);
+        assert_int_equal(enter(&visitors[0], 1, &visitors[0].place), 0);
+        for (size_t i = 1; i < 4; i++) {
+            pthread_create(&visitors[i].thread, NULL, enter_thread, &visitors[i]);
+            usleep(50000);
+        }
+        pthread_join(visitors[impatient].thread, NULL);
+        assert_int_equal(visitors[impatient].err.status, STATUS_DEADLINE_EXCEEDED);
+        admission_leave(admission, &visitors[0].place);
+        pthread_join(visitors[1].thread, NULL);
+        assert_int_equal(visitors[1].result, 0);
+        admission_leave(admission, &visitors[1].place);
+        pthread_join(visitors[patient].thread, NULL);
+        assert_int_equal(visitors[patient].result, 0);
+        admission_leave(admission, &visitors[patient].place);
+        for (size_t i = 0; i < 4; i++)
+            visitor_done(&visitors[i]);
+    }
+    admission_free(admission);
+}
+
 static void full_pool_without_progress_refuses(void **state)
 {
     struct admission *admission =
@@ -174,6 +231,8 @@ int main(void)
         cmocka_unit_test(full_pool_lets_wait_until_one_leaves),
         cmocka_unit_test(waiter_gives_up_before_its_deadline),
         cmocka_unit_test(cancelled_waiter_leaves),
+        cmocka_unit_test(waiter_whose_caller_goes_meanwhile_leaves),
+        cmocka_unit_test(places_go_in_the_order_of_arrival),
         cmocka_unit_test(full_pool_without_progress_refuses),
         cmocka_unit_test(call_with_a_place_never_waits_for_another),
     };

@@ -90,8 +90,14 @@ static void file_that_the_operator_writes_is_understood(void **state)
 static void version_2_has_the_same_array_inside(void **state)
 {
     _cleanup_config_ struct config *config = load(DATA "version-2.json");
+    const char *fault = NULL;
+    const struct takeover_map *map = config_takeover(config, &fault);
 
     (void)state;
+    assert_non_null(map);
+    assert_int_equal(map->count, 2);
+    assert_non_null(takeover_find(map, "zone", "zone-a"));
+    assert_true(takeover_find(map, "rack", "r7")->to_all);
     assert_string_equal(find(config, "zone-a")->monitors,
                         "10.1.0.11:3300,10.1.0.12:3300,10.1.0.13:3300");
     assert_string_equal(find(config, "zone-a")->rbd.rados_namespace, "prod");
@@ -293,6 +299,8 @@ static void mistake_is_told_with_its_place(void **state)
          "[0].rbd.mirrorCount: expected a whole number, found one with a fraction or an exponent"},
         {"[{\"rbd\": {\"controllerPublishSecretRef\": {\"name\": true}}}]",
          "[0].rbd.controllerPublishSecretRef.name: expected a string, found a boolean"},
+        {"[{\"readAffinity\": {\"enabled\": \"true\"}}]",
+         "[0].readAffinity.enabled: expected true or false, found a string"},
         {"[{\"readAffinity\": {\"enabled\": 1}}]",
          "[0].readAffinity.enabled: expected true or false, found a number"},
         {"[{\"readAffinity\": {\"crushLocationLabels\": \"zone\"}}]",

@@ -1,92 +1,15 @@
 #pragma once
 
-#include <fcntl.h>
-#include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
+#include "tests/unit/test_files_fixture.h"
 
-#include <cmocka.h>
-
-#include "common/base/memory.h"
 #include "common/volume/config.h"
 
-/*
- * For tests of config.json: a folder for each test, a clock that stands still unless the test moves
- * it, and assertions. For one translation unit per program.
- */
+/* For tests of config.json: assertions. For one translation unit per program. */
 #define GOOD_A "[{\"clusterID\": \"a\", \"monitors\": [\"mon-a\"]}]"
 #define GOOD_B "[{\"clusterID\": \"b\", \"monitors\": [\"mon-b\"]}]"
 #define BROKEN "[{\"clusterID\": \"b\", \"monitors\": [\"mon-b\"]}"
 
 #define _cleanup_config_file_ _cleanup_(config_file_freep)
-
-static time_t now = 1700000000;
-
-/* Stands in for the C library's. */
-time_t time(time_t *copy)
-{
-    if (copy)
-        *copy = now;
-    return now;
-}
-
-/* --- files ------------------------------------------------------------------------------------ */
-
-static char *folder; /* of the running test */
-
-static inline int make_folder(void **state)
-{
-    (void)state;
-    folder = xstrdup("/tmp/test_config.XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static inline int remove_one(const char *path, const struct stat *status, int kind,
-                             struct FTW *place)
-{
-    (void)status, (void)kind, (void)place;
-    return remove(path);
-}
-
-static inline int remove_folder(void **state)
-{
-    int result = nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-
-    (void)state;
-    free(TAKE(folder));
-    return result;
-}
-
-/* Caller frees. */
-static inline char *path_of(const char *name)
-{
-    return xasprintf("%s/%s", folder, name);
-}
-
-static inline void write_bytes(const char *path, const char *bytes, size_t length)
-{
-    _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, bytes, length), length);
-}
-
-/* Puts @content in place of the file at once, as a careful editor does. */
-static inline void replace_file(const char *path, const char *content)
-{
-    _cleanup_free_ char *draft = xasprintf("%s.new", path);
-
-    write_bytes(draft, content, strlen(content));
-    assert_int_equal(rename(draft, path), 0);
-}
 
 /* A new config.json in the test's folder. Caller frees. */
 static inline char *make_file(const char *content)
@@ -183,5 +106,3 @@ static inline void assert_unhealthy(struct config_file *file, const char *reason
     assert_string_equal(message, reason);
     assert_int_equal(told, since);
 }
-
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)

@@ -60,29 +60,6 @@ static void file_of_the_same_size_and_inode_is_told_by_its_time(void **state)
     assert_in_force(file, "b");
 }
 
-/* A ConfigMap as kubelet lays it out: config.json -> ..data/config.json, ..data -> ..VERSION. */
-static void write_configmap(const char *version, const char *content)
-{
-    _cleanup_free_ char *versioned = path_of(version);
-    _cleanup_free_ char *content_path = xasprintf("%s/config.json", versioned);
-    _cleanup_free_ char *draft = path_of("..data_tmp");
-    _cleanup_free_ char *current = path_of("..data");
-
-    assert_int_equal(mkdir(versioned, 0755), 0);
-    write_bytes(content_path, content, strlen(content));
-    assert_int_equal(symlink(version, draft), 0);
-    assert_int_equal(rename(draft, current), 0);
-}
-
-static void remove_configmap_version(const char *version)
-{
-    _cleanup_free_ char *versioned = path_of(version);
-    _cleanup_free_ char *content_path = xasprintf("%s/config.json", versioned);
-
-    assert_int_equal(unlink(content_path), 0);
-    assert_int_equal(rmdir(versioned), 0);
-}
-
 static void swapped_configmap_takes_effect(void **state)
 {
     _cleanup_free_ char *path = path_of("config.json");
@@ -240,36 +217,6 @@ static void want_of_descriptors_is_not_held_against_the_file(void **state)
     assert_string_equal(message, fault);
     assert_in_force(file, "b");
     assert_healthy(file, now);
-}
-
-/* What the tested calls write to stderr, which goes to a file meanwhile. */
-static int divert_stderr(const char *path)
-{
-    int saved = dup(STDERR_FILENO);
-    _cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-
-    assert_true(saved >= 0 && fd >= 0);
-    assert_true(dup2(fd, STDERR_FILENO) >= 0);
-    return saved;
-}
-
-static void restore_stderr(int saved)
-{
-    assert_true(dup2(saved, STDERR_FILENO) >= 0);
-    close(saved);
-}
-
-static size_t count_lines(const char *path, const char *part)
-{
-    _cleanup_fclose_ FILE *lines = fopen(path, "re");
-    _cleanup_free_ char *line = NULL;
-    size_t capacity = 0;
-    size_t count = 0;
-
-    assert_non_null(lines);
-    while (getline(&line, &capacity, lines) >= 0)
-        count += strstr(line, part) != NULL;
-    return count;
 }
 
 static void each_fault_is_logged_once(void **state)

@@ -36,7 +36,7 @@ static void plain_error_numbers_have_their_status(void **state)
         {EINVAL, STATUS_INVALID_ARGUMENT},
         {EBUSY, STATUS_FAILED_PRECONDITION},
         {EIO, STATUS_INTERNAL},
-        {ESHUTDOWN, STATUS_INTERNAL},
+        {ESHUTDOWN, STATUS_UNAVAILABLE},
     };
 
     (void)state;

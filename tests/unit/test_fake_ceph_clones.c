@@ -343,7 +343,7 @@ static void hold_is_lost_in_a_crash(void **state)
                  ECONNABORTED);
     fake_ceph_recover(w->fake);
     assert_int_equal(count_snapshots(w, "a"), 0);
-    assert_fails(w, w->ops->hold_snapshot(hold, &w->call, "s", &w->err), STATUS_INTERNAL,
+    assert_fails(w, w->ops->hold_snapshot(hold, &w->call, "s", &w->err), STATUS_UNAVAILABLE,
                  ESHUTDOWN);
     assert_int_equal(discard(w, "a"), 0);
     ceph_hold_release(hold);

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/memory.h"
 #include "common/base/text.h"
 
 static void empty_text_is_an_empty_string(void **state)
@@ -328,6 +330,40 @@ static void malformed_durations_are_refused(void **state)
     }
 }
 
+static void white_space_around_is_cut_off(void **state)
+{
+    static const struct {
+        const char *chars;
+        const char *trimmed;
+    } cases[] = {{"", ""}, {" \t\r\n", ""}, {"a", "a"}, {"  a b\t", "a b"}, {"a ", "a"}};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_free_ char *chars = xstrdup(cases[i].chars);
+
+        assert_string_equal(text_trim(chars), cases[i].trimmed);
+    }
+}
+
+static void file_is_read_up_to_the_limit(void **state)
+{
+    _cleanup_text_ struct text whole = TEXT_INIT(1024 * 1024);
+    _cleanup_text_ struct text cut = TEXT_INIT(4);
+    _cleanup_text_ struct text none = TEXT_INIT(4);
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    text_add(&whole, "> ");
+    assert_int_equal(text_read_path(&whole, "/proc/self/status", &err), 0);
+    assert_true(text_has_prefix(text_chars(&whole), "> Name:"));
+    assert_int_equal(text_read_path(&cut, "/proc/self/status", &err), -1);
+    assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+    assert_string_equal(err.message, "'/proc/self/status' is larger than 4 bytes");
+    error_clear(&err);
+    assert_int_equal(text_read_path(&none, "/nowhere", &err), -1);
+    assert_int_equal(err.sys_errno, ENOENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +375,8 @@ int main(void)
         cmocka_unit_test(zero_bytes_are_kept),
         cmocka_unit_test(taken_text_is_empty_and_keeps_its_limit),
         cmocka_unit_test(prefix_and_suffix_are_found),
+        cmocka_unit_test(white_space_around_is_cut_off),
+        cmocka_unit_test(file_is_read_up_to_the_limit),
         cmocka_unit_test(null_counts_as_empty),
         cmocka_unit_test(utf8_is_told_from_other_bytes),
         cmocka_unit_test(utf8_cut_by_the_length_is_invalid),

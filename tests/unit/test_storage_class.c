@@ -11,7 +11,8 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/volume/class_capacity.h"
+#include "common/volume/cluster_usage.h"
+#include "common/volume/storage_class.h"
 
 #define DATA "tests/data/capacity/"
 #define DRIVER "rbd.csi.ceph.com"
@@ -64,15 +65,17 @@ static void assert_contains(const char *text, const char *part)
         fail_msg("wanted '%s', got '%s'", part, text ? text : "nothing");
 }
 
-static void assert_place(const struct class_pool *place, const char *domain, const char *pool,
+static void assert_entry(const struct pool_entry *entry, const char *place, const char *pool,
                          const char *data_pool)
 {
-    assert_string_equal(place->domain, domain);
-    assert_string_equal(place->pool, pool);
+    _cleanup_free_ char *text = pool_entry_place(entry);
+
+    assert_string_equal(text, place);
+    assert_string_equal(entry->pool, pool);
     if (data_pool)
-        assert_string_equal(place->data_pool, data_pool);
+        assert_string_equal(entry->data_pool, data_pool);
     else
-        assert_null(place->data_pool);
+        assert_null(entry->data_pool);
 }
 
 /* --- classes ------------------------------------------------------------------------------------
@@ -87,18 +90,19 @@ static void classes_of_the_driver_are_taken_with_their_places(void **state)
     assert_int_equal(storage_class_dump_load(DATA "classes.json", DRIVER, &dump, &err), 0);
     assert_int_equal(dump.count, 3);
     assert_string_equal(dump.items[0].name, "plain");
-    assert_string_equal(dump.items[0].cluster_id, "c1");
-    assert_int_equal(dump.items[0].count, 1);
-    assert_place(&dump.items[0].pools[0], "anywhere", "common", "zone-a");
+    assert_string_equal(dump.items[0].pools.cluster_id, "c1");
+    assert_false(class_pools_have_places(&dump.items[0].pools));
+    assert_string_equal(dump.items[0].pools.pool, "common");
+    assert_string_equal(dump.items[0].pools.data_pool, "zone-a");
     assert_null(dump.items[1].fault);
-    assert_int_equal(dump.items[1].count, 3);
-    assert_place(&dump.items[1].pools[0], "zone=zone-a", "zone-a", NULL);
-    assert_place(&dump.items[1].pools[1], "region=east,zone=zone-b", "zone-b", "zone-c");
-    assert_place(&dump.items[1].pools[2], "anywhere", "common", NULL);
+    const struct pool_entries *entries = &dump.items[1].pools.entries;
+    assert_int_equal(entries->count, 3);
+    assert_entry(&entries->items[0], "zone=zone-a", "zone-a", NULL);
+    assert_entry(&entries->items[1], "region=east,zone=zone-b", "zone-b", "zone-c");
+    assert_entry(&entries->items[2], "anywhere", "common", NULL);
     assert_string_equal(dump.items[2].name, "misspelt");
     assert_string_equal(dump.items[2].fault, "topologyConstrainedPools: [1].domainSegmnts: unknown "
                                              "key (did you mean 'domainSegments'?)");
-    assert_int_equal(dump.items[2].count, 0);
 }
 
 static void single_class_and_empty_list_are_dumps_too(void **state)
@@ -110,9 +114,68 @@ static void single_class_and_empty_list_are_dumps_too(void **state)
     (void)state;
     assert_int_equal(load(CLASS("{\"clusterID\":\"c\",\"pool\":\"p\"}"), &one, &err), 0);
     assert_int_equal(one.count, 1);
-    assert_place(&one.items[0].pools[0], "anywhere", "p", NULL);
+    assert_string_equal(one.items[0].pools.pool, "p");
     assert_int_equal(load("{\"kind\":\"List\",\"items\":[]}", &none, &err), 0);
     assert_int_equal(none.count, 0);
+}
+
+static void classes_may_be_written_in_yaml(void **state)
+{
+    static const char text[] = "# two classes and something else\n"
+                               "apiVersion: storage.k8s.io/v1\n"
+                               "kind: StorageClass\n"
+                               "metadata: {name: one}\n"
+                               "provisioner: " DRIVER "\n"
+                               "parameters:\n"
+                               "  clusterID: c\n"
+                               "  topologyConstrainedPools: |\n"
+                               "    [{\"poolName\": \"p\",\n"
+                               "      \"domainSegments\": [\n"
+                               "        {\"domainLabel\": \"zone\", \"value\": \"a\"}]}]\n"
+                               "---\n"
+                               "kind: Secret\n"
+                               "metadata: {name: other}\n"
+                               "---\n"
+                               "kind: StorageClass\n"
+                               "metadata: {name: two}\n"
+                               "provisioner: " DRIVER "\n"
+                               "parameters: {clusterID: c, pool: q}\n";
+    _cleanup_error_ struct error err = {0};
+    _cleanup_storage_class_dump_ struct storage_class_dump dump = {0};
+
+    (void)state;
+    if (load(text, &dump, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(dump.count, 2);
+    assert_entry(&dump.items[0].pools.entries.items[0], "zone=a", "p", NULL);
+    assert_string_equal(dump.items[1].name, "two");
+    assert_string_equal(dump.items[1].pools.pool, "q");
+}
+
+static void yaml_that_is_no_class_is_refused_with_its_place(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {"kind: Pod\n", "kind: expected 'StorageClass', found 'Pod'"},
+        {"hello\n", "expected an object"},
+        {"a: [\n", "line 2"},
+        {"kind: StorageClass\nkind: StorageClass\n", "line 2"},
+        {"kind: StorageClass\nmetadata: {name: x}\nprovisioner: " DRIVER "\nparameters: [1]\n---\n"
+         "kind: StorageClass\n",
+         "metadata.name is missing"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_error_ struct error err = {0};
+        struct storage_class_dump dump = {0};
+
+        assert_int_equal(load(cases[i].text, &dump, &err), -1);
+        assert_contains(err.message, cases[i].message);
+        assert_null(dump.items);
+    }
 }
 
 static void plain_pool_and_its_data_pool_stand_beside_constrained_ones(void **state)
@@ -126,9 +189,11 @@ static void plain_pool_and_its_data_pool_stand_beside_constrained_ones(void **st
 
     (void)state;
     assert_int_equal(load(json, &dump, &err), 0);
-    assert_int_equal(dump.items[0].count, 2);
-    assert_place(&dump.items[0].pools[0], "anywhere", "p", "d");
-    assert_place(&dump.items[0].pools[1], "zone=a", "q", NULL);
+    struct pool_entry plain = class_pools_plain(&dump.items[0].pools);
+    assert_entry(&plain, "anywhere", "p", "d");
+    pool_entry_done(&plain);
+    assert_int_equal(dump.items[0].pools.entries.count, 1);
+    assert_entry(&dump.items[0].pools.entries.items[0], "zone=a", "q", NULL);
 }
 
 static void bad_parameters_are_the_fault_of_their_class(void **state)
@@ -142,7 +207,7 @@ static void bad_parameters_are_the_fault_of_their_class(void **state)
         {CLASS("{\"clusterID\":\"c\"}"), "neither pool nor topologyConstrainedPools"},
         {CLASS("7"), "parameters: expected an object, found a number"},
         {CLASS("{\"pool\":7}"), "parameters.pool: expected a string, found a number"},
-        {POOLS("[]"), "neither pool nor topologyConstrainedPools"},
+        {POOLS("[]"), "topologyConstrainedPools: the list is empty"},
         {POOLS("{}"), "topologyConstrainedPools: expected an array, found an object"},
         {POOLS("[{]"), "topologyConstrainedPools: line 1, column 3"},
         {POOLS("[\\n {]"), "topologyConstrainedPools: line 2, column 3"},
@@ -153,10 +218,10 @@ static void bad_parameters_are_the_fault_of_their_class(void **state)
          "topologyConstrainedPools: [0]: domainSegments is missing; [] stands for everywhere"},
         {POOLS("[{\\\"poolName\\\":\\\"p\\\",\\\"PoolName\\\":\\\"q\\\"}]"), "[0].PoolName: same"},
         {POOLS("[{\\\"poolName\\\":\\\"p\\\",\\\"domainSegments\\\":[{\\\"value\\\":\\\"a\\\"}]}]"),
-         "[0]: domainSegments[0].domainLabel is missing"},
+         "[0]: domainSegments[0]: domainLabel is missing"},
         {POOLS("[{\\\"poolName\\\":\\\"p\\\",\\\"domainSegments\\\":[{\\\"domainLabel\\\":"
                "\\\"zone\\\"}]}]"),
-         "[0]: domainSegments[0].value is missing"},
+         "[0]: domainSegments[0]: value is missing"},
         {POOLS("[{\\\"poolName\\\":\\\"p\\\",\\\"domainSegments\\\":[{\\\"domainLabel\\\":"
                "\\\"zone\\\",\\\"valeu\\\":\\\"a\\\"}]}]"),
          "[0].domainSegments[0].valeu: unknown key (did you mean 'value'?)"},
@@ -170,8 +235,6 @@ static void bad_parameters_are_the_fault_of_their_class(void **state)
         assert_int_equal(load(cases[i].json, &dump, &err), 0);
         assert_int_equal(dump.count, 1);
         assert_contains(dump.items[0].fault, cases[i].fault);
-        assert_int_equal(dump.items[0].count, 0);
-        assert_null(dump.items[0].cluster_id);
     }
 }
 
@@ -212,13 +275,13 @@ static void answers_of_a_real_cluster_are_understood(void **state)
     (void)state;
     load_usage(&usage);
     assert_int_equal(usage.count, 4);
-    const struct pool_usage *common = cluster_usage_find(&usage, "common");
-    assert_non_null(common);
+    assert_non_null(cluster_usage_find(&usage, "common"));
+    const struct pool_usage *common = &cluster_usage_find(&usage, "common")->usage;
     assert_true(common->has_figures);
     assert_int_equal(common->stored_bytes, 19);
     assert_true(common->max_avail_bytes > 100 * GIB);
     assert_int_equal(common->quota_bytes, 0);
-    assert_int_equal(cluster_usage_find(&usage, "zone-a")->quota_bytes, GIB);
+    assert_int_equal(cluster_usage_find(&usage, "zone-a")->usage.quota_bytes, GIB);
     assert_null(cluster_usage_find(&usage, "zone"));
 }
 
@@ -276,47 +339,15 @@ static void quota_bounds_the_room(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const struct pool_usage pool = {.stored_bytes = cases[i].stored,
                                         .max_avail_bytes = cases[i].max_avail,
-                                        .quota_bytes = cases[i].quota};
+                                        .quota_bytes = cases[i].quota,
+                                        .has_figures = true};
 
-        assert_int_equal(pool_usage_room(&pool), cases[i].room);
-    }
-}
-
-static void place_has_the_room_of_its_data_pool(void **state)
-{
-    static const struct {
-        const char *pool, *data_pool, *remark;
-        uint64_t room, quota;
-        bool wrong;
-    } cases[] = {
-        {"zone-a", NULL, "", GIB - 19, GIB, false},
-        {"common", "zone-a", "", GIB - 19, GIB, false},
-        {"zone-b", NULL, "quota used up", 0, 10, false},
-        {"nope", NULL, "no such pool", 0, 0, true},
-        {"nope", "common", "no such pool", 0, 0, true},
-        {"common", "nope", "no such data pool", 0, 0, true},
-    };
-    _cleanup_cluster_usage_ struct cluster_usage usage = {0};
-
-    (void)state;
-    load_usage(&usage);
-    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        _cleanup_free_ char *pool = xstrdup(cases[i].pool);
-        _cleanup_free_ char *data = cases[i].data_pool ? xstrdup(cases[i].data_pool) : NULL;
-        const struct place_capacity place =
-            class_pool_capacity(&(struct class_pool){.pool = pool, .data_pool = data}, &usage);
-
-        assert_string_equal(place.remark, cases[i].remark);
-        assert_int_equal(place.room_bytes, cases[i].room);
-        assert_int_equal(place.quota_bytes, cases[i].quota);
-        assert_int_equal(place.is_wrong, cases[i].wrong);
+        assert_int_equal(room_of_pool(&pool, NULL, 0).bytes, cases[i].room);
     }
 }
 
 static void full_and_brand_new_pools_are_remarked(void **state)
 {
-    char full[] = "full";
-    char fresh[] = "new";
     _cleanup_error_ struct error err = {0};
     _cleanup_cluster_usage_ struct cluster_usage usage = {0};
 
@@ -328,9 +359,9 @@ static void full_and_brand_new_pools_are_remarked(void **state)
                             "{\"pool_name\":\"full\",\"quota_max_bytes\":0}]}",
                             &usage, &err),
         0);
-    assert_string_equal(class_pool_capacity(&(struct class_pool){.pool = full}, &usage).remark,
+    assert_string_equal(room_of_pool(&cluster_usage_find(&usage, "full")->usage, NULL, 0).remark,
                         "full");
-    assert_string_equal(class_pool_capacity(&(struct class_pool){.pool = fresh}, &usage).remark,
+    assert_string_equal(room_of_pool(&cluster_usage_find(&usage, "new")->usage, NULL, 0).remark,
                         "no figures yet");
     assert_null(cluster_usage_find(&usage, "gone"));
 }
@@ -356,7 +387,7 @@ static void sizes_are_readable_and_never_too_large(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        _cleanup_free_ char *text = capacity_text(cases[i].bytes);
+        _cleanup_free_ char *text = text_size(cases[i].bytes);
 
         assert_string_equal(text, cases[i].text);
     }
@@ -367,13 +398,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_of_the_driver_are_taken_with_their_places),
         cmocka_unit_test(single_class_and_empty_list_are_dumps_too),
+        cmocka_unit_test(classes_may_be_written_in_yaml),
+        cmocka_unit_test(yaml_that_is_no_class_is_refused_with_its_place),
         cmocka_unit_test(plain_pool_and_its_data_pool_stand_beside_constrained_ones),
         cmocka_unit_test(bad_parameters_are_the_fault_of_their_class),
         cmocka_unit_test(what_is_no_dump_is_refused_with_its_place),
         cmocka_unit_test(answers_of_a_real_cluster_are_understood),
         cmocka_unit_test(other_answers_are_refused_with_their_place),
         cmocka_unit_test(quota_bounds_the_room),
-        cmocka_unit_test(place_has_the_room_of_its_data_pool),
         cmocka_unit_test(full_and_brand_new_pools_are_remarked),
         cmocka_unit_test(sizes_are_readable_and_never_too_large),
     };

@@ -1,0 +1,435 @@
+#include "common/kube/informer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/kube/backoff.h"
+#include "common/kube/kube.h"
+#include "common/kube/worker.h"
+
+#define ITEMS_MAX 100000
+#define RETRY_FIRST_MS 800
+#define RETRY_LIMIT_MS 30000
+#define WATCH_TIMEOUT_S 600
+/* A watch that ends sooner and brought nothing was no success: the server may be lying. */
+#define WATCH_WORTH_MS 1000
+#define KEY_LIMIT 1024
+
+struct informer {
+    struct kube *kube;
+    char *path;
+    char *labels;
+    char *fields;
+    struct informer_options options;
+    struct worker worker;
+    struct backoff backoff;
+    char *resource_version; /* the thread's own: where the watch continues */
+    uint64_t events;        /* the thread's own */
+    bool reported;          /* the thread's own: a failure was logged */
+    json_t *fresh;          /* the thread's own: what a list has brought so far */
+    pthread_mutex_t lock;   /* over all below */
+    pthread_cond_t changed;
+    json_t *items; /* "NAMESPACE/NAME" -> item; values never change once they are in, and only the
+                    * thread counts references to them */
+    struct informer_health health;
+};
+
+static void key_of(const json_t *item, struct text *key)
+{
+    text_addf(key, "%s/%s", kube_namespace(item), kube_name(item));
+}
+
+/* --- health ---------------------------------------------------------------------------------- */
+
+static void set_healthy(struct informer *informer, bool healthy)
+{
+    if (informer->health.healthy != healthy)
+        informer->health.since_ms = clock_monotonic_ms();
+    informer->health.healthy = healthy;
+    pthread_cond_broadcast(&informer->changed);
+}
+
+static void note_success(struct informer *informer)
+{
+    pthread_mutex_lock(&informer->lock);
+    set_healthy(informer, true);
+    pthread_mutex_unlock(&informer->lock);
+    if (informer->reported)
+        log_info(NULL, "%s is up to date again", informer->path);
+    informer->reported = false;
+}
+
+/* Servers end connections now and then; what fails a second time in a row is worth a line, once. */
+static void note_failure(struct informer *informer, const struct error *err)
+{
+    pthread_mutex_lock(&informer->lock);
+    informer->health.failures++;
+    free(informer->health.last_error);
+    informer->health.last_error = xstrdup(err->message);
+    set_healthy(informer, false);
+    pthread_mutex_unlock(&informer->lock);
+    if (informer->backoff.failures == 0 || informer->reported)
+        return;
+    informer->reported = true;
+    log_warn(NULL, "cannot follow %s, trying again: %s", informer->path, err->message);
+}
+
+/* --- changes --------------------------------------------------------------------------------- */
+
+static void trim(struct informer *informer, json_t *item)
+{
+    json_object_del(json_object_get(item, "metadata"), "managedFields");
+    if (informer->options.handler.trim)
+        informer->options.handler.trim(informer->options.object, item);
+}
+
+static void tell_put(struct informer *informer, json_t *item, json_t *old)
+{
+    if (informer->options.handler.put)
+        informer->options.handler.put(informer->options.object, item, old);
+}
+
+static void tell_gone(struct informer *informer, json_t *item)
+{
+    if (informer->options.handler.gone)
+        informer->options.handler.gone(informer->options.object, item);
+}
+
+static bool is_same_version(const json_t *a, const json_t *b)
+{
+    return strcmp(kube_resource_version(a), kube_resource_version(b)) == 0;
+}
+
+static void put(struct informer *informer, json_t *item)
+{
+    _cleanup_text_ struct text key = TEXT_INIT(KEY_LIMIT);
+
+    key_of(item, &key);
+    pthread_mutex_lock(&informer->lock);
+    json_auto_t *old = json_incref(json_object_get(informer->items, text_chars(&key)));
+    json_object_set(informer->items, text_chars(&key), item);
+    pthread_mutex_unlock(&informer->lock);
+    if (!old || !is_same_version(item, old))
+        tell_put(informer, item, old);
+}
+
+static void drop(struct informer *informer, const json_t *item)
+{
+    _cleanup_text_ struct text key = TEXT_INIT(KEY_LIMIT);
+
+    key_of(item, &key);
+    pthread_mutex_lock(&informer->lock);
+    json_auto_t *old = json_incref(json_object_get(informer->items, text_chars(&key)));
+    json_object_del(informer->items, text_chars(&key));
+    pthread_mutex_unlock(&informer->lock);
+    if (old)
+        tell_gone(informer, old);
+}
+
+/* Tells the difference between the last state and the new one. */
+static void tell_difference(struct informer *informer, json_t *before, json_t *now)
+{
+    const char *key = NULL;
+    json_t *item = NULL;
+
+    json_object_foreach(before, key, item)
+    {
+        if (!json_object_get(now, key))
+            tell_gone(informer, item);
+    }
+    json_object_foreach(now, key, item)
+    {
+        json_t *old = json_object_get(before, key);
+
+        if (!old || !is_same_version(item, old))
+            tell_put(informer, item, old);
+    }
+}
+
+/* --- list ------------------------------------------------------------------------------------ */
+
+static void start_list(void *object)
+{
+    struct informer *informer = object;
+
+    json_decref(informer->fresh);
+    informer->fresh = json_object();
+}
+
+static int add_listed(void *object, json_t *item, struct error *err)
+{
+    struct informer *informer = object;
+    _cleanup_text_ struct text key = TEXT_INIT(KEY_LIMIT);
+
+    if (json_object_size(informer->fresh) >= informer->options.items_max)
+        return error_set(err, STATUS_FAILED_PRECONDITION, "%s has more than %zu objects",
+                         informer->path, informer->options.items_max);
+    trim(informer, item);
+    key_of(item, &key);
+    json_object_set(informer->fresh, text_chars(&key), item);
+    return 0;
+}
+
+static struct kube_select selection(const struct informer *informer)
+{
+    return (struct kube_select){informer->labels, informer->fields};
+}
+
+/* The handler walks over a copy of the new state: informer->items may only be touched with the
+ * lock held. */
+static void take_fresh(struct informer *informer)
+{
+    json_auto_t *now = json_copy(informer->fresh);
+
+    pthread_mutex_lock(&informer->lock);
+    json_auto_t *before = informer->items;
+    informer->items = TAKE(informer->fresh);
+    informer->health.lists++;
+    pthread_mutex_unlock(&informer->lock);
+    tell_difference(informer, before, now);
+    if (informer->options.handler.synced)
+        informer->options.handler.synced(informer->options.object);
+    pthread_mutex_lock(&informer->lock);
+    informer->health.synced = true;
+    pthread_mutex_unlock(&informer->lock);
+}
+
+static int list(struct informer *informer, struct error *err)
+{
+    const struct kube_list_sink sink = {start_list, add_listed, informer};
+    const struct kube_select select = selection(informer);
+    char *version = NULL;
+
+    if (kube_list(informer->kube, &informer->worker.call, informer->path, &select, &sink, &version,
+                  err) < 0)
+        return -1;
+    free(informer->resource_version);
+    informer->resource_version = version;
+    take_fresh(informer);
+    note_success(informer);
+    return 0;
+}
+
+/* --- watch ----------------------------------------------------------------------------------- */
+
+static int take_event(void *object, enum kube_event_kind kind, json_t *item, struct error *err)
+{
+    struct informer *informer = object;
+    const char *version = kube_resource_version(item);
+
+    (void)err;
+    informer->events++;
+    backoff_reset(&informer->backoff);
+    note_success(informer);
+    if (kind == KUBE_ADDED || kind == KUBE_MODIFIED) {
+        trim(informer, item);
+        put(informer, item);
+    } else if (kind == KUBE_DELETED) {
+        drop(informer, item);
+    }
+    if (version[0] != '\0') {
+        free(informer->resource_version);
+        informer->resource_version = xstrdup(version);
+    }
+    return 0;
+}
+
+static unsigned watch_timeout(const struct informer *informer)
+{
+    if (informer->options.watch_timeout_s > 0)
+        return informer->options.watch_timeout_s;
+    return (unsigned)backoff_jitter_ms(WATCH_TIMEOUT_S);
+}
+
+/* One watch, from wherever we are until it ends. */
+static int watch(struct informer *informer, struct error *err)
+{
+    _cleanup_free_ char *from = xstrdup(informer->resource_version);
+    const struct kube_watch_options options = {.select = selection(informer),
+                                               .resource_version = from,
+                                               .timeout_s = watch_timeout(informer),
+                                               .event = take_event,
+                                               .object = informer};
+
+    return informer->kube->ops->watch(informer->kube, &informer->worker.call, informer->path,
+                                      &options, err);
+}
+
+static void pause_after_failure(struct informer *informer)
+{
+    worker_pause(&informer->worker, backoff_next_ms(&informer->backoff));
+}
+
+/* Watches until only a new list helps. */
+static void follow(struct informer *informer)
+{
+    while (!worker_is_stopping(&informer->worker)) {
+        _cleanup_error_ struct error err = {0};
+        int64_t began = clock_monotonic_ms();
+        uint64_t events = informer->events;
+        int result = watch(informer, &err);
+        bool was_worth =
+            informer->events > events || clock_monotonic_ms() - began >= WATCH_WORTH_MS;
+
+        if (worker_is_stopping(&informer->worker))
+            return;
+        if (result == 0 && was_worth) {
+            backoff_reset(&informer->backoff);
+            note_success(informer);
+            continue;
+        }
+        if (result < 0 && err.status == STATUS_OUT_OF_RANGE)
+            log_v(4, NULL, "listing %s again: %s", informer->path, err.message);
+        else if (result < 0)
+            note_failure(informer, &err);
+        pause_after_failure(informer);
+        if (result < 0 && err.status == STATUS_OUT_OF_RANGE)
+            return;
+    }
+}
+
+static void run(void *object)
+{
+    struct informer *informer = object;
+
+    while (!worker_is_stopping(&informer->worker)) {
+        _cleanup_error_ struct error err = {0};
+
+        if (list(informer, &err) == 0) {
+            follow(informer);
+        } else if (!worker_is_stopping(&informer->worker)) {
+            note_failure(informer, &err);
+            pause_after_failure(informer);
+        }
+    }
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static char *copy_or_null(const char *chars)
+{
+    return chars ? xstrdup(chars) : NULL;
+}
+
+struct informer *informer_new(struct kube *kube, const struct informer_options *options)
+{
+    struct informer *informer = xcalloc(1, sizeof(*informer));
+
+    informer->kube = kube;
+    informer->path = xstrdup(options->path);
+    informer->labels = copy_or_null(options->select.labels);
+    informer->fields = copy_or_null(options->select.fields);
+    informer->options = *options;
+    if (informer->options.items_max == 0)
+        informer->options.items_max = ITEMS_MAX;
+    informer->backoff = (struct backoff)BACKOFF_INIT(
+        options->retry_first_ms > 0 ? options->retry_first_ms : RETRY_FIRST_MS,
+        options->retry_limit_ms > 0 ? options->retry_limit_ms : RETRY_LIMIT_MS);
+    informer->items = json_object();
+    informer->health.since_ms = clock_monotonic_ms();
+    pthread_mutex_init(&informer->lock, NULL);
+    pthread_cond_init(&informer->changed, NULL);
+    worker_start(&informer->worker, "informer", run, informer);
+    return informer;
+}
+
+void informer_free(struct informer *informer)
+{
+    if (!informer)
+        return;
+    worker_stop(&informer->worker);
+    json_decref(informer->items);
+    json_decref(informer->fresh);
+    informer_health_done(&informer->health);
+    pthread_cond_destroy(&informer->changed);
+    pthread_mutex_destroy(&informer->lock);
+    free(informer->resource_version);
+    free(informer->path);
+    free(informer->labels);
+    free(informer->fields);
+    free(informer);
+}
+
+/* --- questions ------------------------------------------------------------------------------- */
+
+/* Lock held. Cancellation has no event, hence the short waits. */
+static bool wait_a_moment(struct informer *informer, const struct call *call)
+{
+    const struct timespec until = deadline_timespec(deadline_in_ms(50));
+
+    if (informer->health.synced || call_is_cancelled(call))
+        return false;
+    pthread_cond_clockwait(&informer->changed, &informer->lock, CLOCK_MONOTONIC, &until);
+    return true;
+}
+
+int informer_wait_synced(struct informer *informer, struct call *call, struct error *err)
+{
+    call_stage(call, "waiting {age} for the list of %s", informer->path);
+    pthread_mutex_lock(&informer->lock);
+    while (wait_a_moment(informer, call))
+        ;
+    bool synced = informer->health.synced;
+    _cleanup_free_ char *reason =
+        xstrdup(informer->health.last_error ? informer->health.last_error : "no answer yet");
+    pthread_mutex_unlock(&informer->lock);
+    if (synced)
+        return 0;
+    if (call->cancelled && atomic_load(call->cancelled))
+        return call_check(call, err);
+    return error_set(err, STATUS_UNAVAILABLE, "the list of %s is not complete: %s", informer->path,
+                     reason);
+}
+
+json_t *informer_get(struct informer *informer, const char *name_space, const char *name)
+{
+    _cleanup_free_ char *key = xasprintf("%s/%s", name_space, name);
+
+    pthread_mutex_lock(&informer->lock);
+    json_t *item = json_deep_copy(json_object_get(informer->items, key));
+    pthread_mutex_unlock(&informer->lock);
+    return item;
+}
+
+void informer_each(struct informer *informer, void (*visit)(void *object, const json_t *item),
+                   void *object)
+{
+    const char *key = NULL;
+    json_t *item = NULL;
+
+    pthread_mutex_lock(&informer->lock);
+    json_object_foreach(informer->items, key, item)
+    {
+        visit(object, item);
+    }
+    pthread_mutex_unlock(&informer->lock);
+}
+
+static void add_copy(void *object, const json_t *item)
+{
+    json_array_append_new(object, json_deep_copy(item));
+}
+
+json_t *informer_items(struct informer *informer)
+{
+    json_t *array = json_array();
+
+    informer_each(informer, add_copy, array);
+    return array;
+}
+
+void informer_health(struct informer *informer, struct informer_health *health)
+{
+    pthread_mutex_lock(&informer->lock);
+    *health = informer->health;
+    health->last_error = copy_or_null(informer->health.last_error);
+    pthread_mutex_unlock(&informer->lock);
+}
+
+void informer_health_done(struct informer_health *health)
+{
+    free(health->last_error);
+    *health = (struct informer_health){0};
+}

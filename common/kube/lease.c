@@ -1,0 +1,354 @@
+#include "common/kube/lease.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/uuid.h"
+#include "common/kube/backoff.h"
+#include "common/kube/kube.h"
+#include "common/kube/worker.h"
+
+#define DURATION_MS 15000
+#define RENEW_DEADLINE_MS 10000
+#define RETRY_MS 5000
+#define RELEASE_TIMEOUT_MS 2000
+/* A holder that promises more is not believed. */
+#define DURATION_MAX_MS 3600000
+
+struct lease {
+    struct kube *kube;
+    struct lease_options options; /* times and callbacks */
+    char *collection;
+    char *path;
+    char *name;
+    char *identity;
+    struct worker worker;
+    bool leading;        /* the thread's own, as all down to the lock */
+    char *seen_version;  /* of the lease when it was last seen to change */
+    int64_t seen_ms;     /* when that was, on our clock */
+    int64_t promised_ms; /* how long its holder promised to be back */
+    bool reported;       /* a failure was logged, and nothing worked since */
+    atomic_int_least64_t held_until_ms;
+    pthread_mutex_t lock;
+    char *holder; /* under the lock */
+};
+
+bool lease_is_held(struct lease *lease)
+{
+    return clock_monotonic_ms() < atomic_load(&lease->held_until_ms);
+}
+
+const char *lease_identity(const struct lease *lease)
+{
+    return lease->identity;
+}
+
+char *lease_holder(struct lease *lease)
+{
+    pthread_mutex_lock(&lease->lock);
+    char *holder = xstrdup(lease->holder);
+    pthread_mutex_unlock(&lease->lock);
+    return holder;
+}
+
+static void set_holder(struct lease *lease, const char *holder)
+{
+    pthread_mutex_lock(&lease->lock);
+    if (strcmp(lease->holder, holder) != 0) {
+        free(lease->holder);
+        lease->holder = xstrdup(holder);
+    }
+    pthread_mutex_unlock(&lease->lock);
+}
+
+/* --- the object ------------------------------------------------------------------------------ */
+
+static int64_t integer_at(const json_t *spec, const char *key)
+{
+    const json_t *value = json_object_get(spec, key);
+
+    return json_is_integer(value) ? json_integer_value(value) : 0;
+}
+
+/* Remembers when the lease was last seen to change. */
+static void observe(struct lease *lease, const json_t *item)
+{
+    const char *version = kube_resource_version(item);
+    int64_t promised = integer_at(json_object_get(item, "spec"), "leaseDurationSeconds") * 1000;
+
+    set_holder(lease, kube_text(item, "spec", "holderIdentity", NULL));
+    if (lease->seen_version && strcmp(lease->seen_version, version) == 0)
+        return;
+    free(lease->seen_version);
+    lease->seen_version = xstrdup(version);
+    lease->seen_ms = clock_monotonic_ms();
+    lease->promised_ms = promised < 0 || promised > DURATION_MAX_MS ? DURATION_MAX_MS : promised;
+}
+
+static bool is_free(const struct lease *lease, const json_t *item)
+{
+    const char *holder = kube_text(item, "spec", "holderIdentity", NULL);
+
+    return holder[0] == '\0' || strcmp(holder, lease->identity) == 0 ||
+           clock_monotonic_ms() - lease->seen_ms >= lease->promised_ms;
+}
+
+/* The spec that says that we hold it from now on. @old may be NULL. */
+static json_t *spec_of_ours(const struct lease *lease, const json_t *old)
+{
+    _cleanup_free_ char *now = kube_time_now(true);
+    const char *holder = kube_text(old, "holderIdentity", NULL);
+    bool is_renewal = strcmp(holder, lease->identity) == 0;
+    int64_t transitions = integer_at(old, "leaseTransitions") + (old && !is_renewal);
+    const char *acquired = is_renewal ? kube_text(old, "acquireTime", NULL) : now;
+
+    return json_pack("{s:s, s:I, s:s, s:s, s:I}", "holderIdentity", lease->identity,
+                     "leaseDurationSeconds", (json_int_t)(lease->options.duration_ms / 1000),
+                     "acquireTime", acquired[0] ? acquired : now, "renewTime", now,
+                     "leaseTransitions", (json_int_t)transitions);
+}
+
+static int create(struct lease *lease, struct call *call, struct error *err)
+{
+    json_auto_t *created = NULL;
+    json_auto_t *item =
+        json_pack("{s:s, s:s, s:{s:s}, s:o}", "apiVersion", "coordination.k8s.io/v1", "kind",
+                  "Lease", "metadata", "name", lease->name, "spec", spec_of_ours(lease, NULL));
+
+    if (lease->kube->ops->create(lease->kube, call, lease->collection, item, &created, err) < 0)
+        return -1;
+    observe(lease, created);
+    return 0;
+}
+
+/* Takes or renews it. ABORTED when somebody else has it or was faster. */
+static int hold(struct lease *lease, struct call *call, struct error *err)
+{
+    json_auto_t *item = NULL;
+    json_auto_t *updated = NULL;
+
+    if (lease->kube->ops->get(lease->kube, call, lease->path, &item, err) < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return -1;
+        error_clear(err);
+        return create(lease, call, err);
+    }
+    observe(lease, item);
+    if (!is_free(lease, item))
+        return error_set(err, STATUS_ABORTED, "held by '%s'",
+                         kube_text(item, "spec", "holderIdentity", NULL));
+    json_object_set_new(item, "spec", spec_of_ours(lease, json_object_get(item, "spec")));
+    if (lease->kube->ops->update(lease->kube, call, lease->path, item, &updated, err) < 0)
+        return -1;
+    observe(lease, updated);
+    return 0;
+}
+
+/* hold() with a time limit; until then the lease is ours from the moment before we asked. */
+static int try_hold(struct lease *lease, struct deadline deadline, struct error *err)
+{
+    int64_t asked = clock_monotonic_ms();
+    struct call call;
+
+    call_init(&call, 0, "lease", deadline);
+    call.cancelled = &lease->worker.stopping;
+    int result = hold(lease, &call, err);
+    call_done(&call);
+    if (result == 0)
+        atomic_store(&lease->held_until_ms, asked + lease->options.renew_deadline_ms);
+    return result;
+}
+
+/* --- the thread ------------------------------------------------------------------------------ */
+
+static void lose(struct lease *lease, const char *reason)
+{
+    if (!lease->leading)
+        return;
+    lease->leading = false;
+    atomic_store(&lease->held_until_ms, 0);
+    log_info(NULL, "no longer the leader by %s: %s", lease->path, reason);
+    lease->options.lost(lease->options.object, reason);
+}
+
+static void win(struct lease *lease)
+{
+    if (lease->leading)
+        return;
+    lease->leading = true;
+    log_info(NULL, "the leader by %s as '%s'", lease->path, lease->identity);
+    lease->options.gained(lease->options.object);
+}
+
+/* Said when it begins, not every few seconds while it lasts. */
+static void report(struct lease *lease, const struct error *err)
+{
+    if (err->status == STATUS_ABORTED) /* somebody else leads: as it should be */
+        return;
+    if (lease->reported)
+        log_v(4, NULL, "lease: %s", err->message);
+    else
+        log_warn(NULL, "cannot %s the lease, trying again: %s", lease->leading ? "renew" : "take",
+                 err->message);
+    lease->reported = true;
+}
+
+/* A holder tries until its time is over; others ask now and then. */
+static struct deadline time_of_try(struct lease *lease)
+{
+    if (lease->leading)
+        return (struct deadline){atomic_load(&lease->held_until_ms)};
+    return deadline_in_ms(lease->options.renew_deadline_ms);
+}
+
+static bool is_ours(struct lease *lease)
+{
+    _cleanup_free_ char *holder = lease_holder(lease);
+
+    return strcmp(holder, lease->identity) == 0;
+}
+
+static void one_round(struct lease *lease)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (try_hold(lease, time_of_try(lease), &err) == 0) {
+        lease->reported = false;
+        win(lease);
+        return;
+    }
+    if (worker_is_stopping(&lease->worker))
+        return;
+    report(lease, &err);
+    if (lease->leading && (!lease_is_held(lease) || !is_ours(lease)))
+        lose(lease, err.message);
+}
+
+static int64_t pause_of(struct lease *lease)
+{
+    int64_t pause = backoff_jitter_ms(lease->options.retry_ms);
+
+    if (!lease->leading)
+        return pause;
+    int64_t left = atomic_load(&lease->held_until_ms) - clock_monotonic_ms();
+    return left < pause ? (left > 0 ? left : 0) : pause;
+}
+
+static void release(struct lease *lease)
+{
+    _cleanup_error_ struct error err = {0};
+    json_auto_t *item = NULL;
+    json_auto_t *updated = NULL;
+    struct call call;
+
+    call_init(&call, 0, "lease", deadline_in_ms(RELEASE_TIMEOUT_MS));
+    int result = lease->kube->ops->get(lease->kube, &call, lease->path, &item, &err);
+    if (result == 0 &&
+        strcmp(kube_text(item, "spec", "holderIdentity", NULL), lease->identity) == 0) {
+        json_object_set_new(json_object_get(item, "spec"), "holderIdentity", json_string(""));
+        json_object_set_new(json_object_get(item, "spec"), "leaseDurationSeconds", json_integer(1));
+        result = lease->kube->ops->update(lease->kube, &call, lease->path, item, &updated, &err);
+    }
+    if (result < 0)
+        log_warn(NULL, "give the lease back: %s", err.message);
+    call_done(&call);
+}
+
+static void run(void *object)
+{
+    struct lease *lease = object;
+
+    while (!worker_is_stopping(&lease->worker)) {
+        one_round(lease);
+        worker_pause(&lease->worker, pause_of(lease));
+        if (lease->leading && !lease_is_held(lease))
+            lose(lease, "it was not renewed in time");
+    }
+    bool led = lease->leading;
+    lose(lease, "stopped");
+    if (led || is_ours(lease)) /* an answer to the last try may have been lost */
+        release(lease);
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+static int64_t or_default(int64_t ms, int64_t fallback)
+{
+    return ms > 0 ? ms : fallback;
+}
+
+static int set_times(struct lease *lease, const struct lease_options *options, struct error *err)
+{
+    struct lease_options *own = &lease->options;
+
+    *own = *options;
+    own->name_space = own->name = own->identity = NULL; /* borrowed; copied elsewhere */
+    own->duration_ms = or_default(options->duration_ms, DURATION_MS);
+    own->renew_deadline_ms = or_default(options->renew_deadline_ms, RENEW_DEADLINE_MS);
+    own->retry_ms = or_default(options->retry_ms, RETRY_MS);
+    if (own->duration_ms % 1000 != 0 || own->duration_ms > DURATION_MAX_MS ||
+        own->renew_deadline_ms >= own->duration_ms || own->retry_ms >= own->renew_deadline_ms)
+        return error_set(
+            err, STATUS_INVALID_ARGUMENT,
+            "lease: expected whole seconds with retry (%lld ms) < renew deadline (%lld "
+            "ms) < duration (%lld ms)",
+            (long long)own->retry_ms, (long long)own->renew_deadline_ms,
+            (long long)own->duration_ms);
+    return 0;
+}
+
+static int set_names(struct lease *lease, const struct lease_options *options, struct error *err)
+{
+    struct kube_location location = {
+        .api = "coordination.k8s.io/v1", .resource = "leases", .name_space = options->name_space};
+
+    if (kube_path(&location, &lease->collection, err) < 0)
+        return -1;
+    location.name = options->name;
+    if (kube_path(&location, &lease->path, err) < 0)
+        return -1;
+    lease->name = xstrdup(options->name);
+    lease->identity = xasprintf("%s_%s", options->identity, uuid_text_generate().chars);
+    lease->holder = xstrdup("");
+    return 0;
+}
+
+static void destroy(struct lease *lease)
+{
+    pthread_mutex_destroy(&lease->lock);
+    free(lease->collection);
+    free(lease->path);
+    free(lease->name);
+    free(lease->identity);
+    free(lease->seen_version);
+    free(lease->holder);
+    free(lease);
+}
+
+int lease_new(struct kube *kube, const struct lease_options *options, struct lease **out,
+              struct error *err)
+{
+    struct lease *lease = xcalloc(1, sizeof(*lease));
+
+    lease->kube = kube;
+    pthread_mutex_init(&lease->lock, NULL);
+    if (set_times(lease, options, err) < 0 || set_names(lease, options, err) < 0) {
+        destroy(lease);
+        return -1;
+    }
+    worker_start(&lease->worker, "lease", run, lease);
+    *out = lease;
+    return 0;
+}
+
+void lease_free(struct lease *lease)
+{
+    if (!lease)
+        return;
+    worker_stop(&lease->worker);
+    destroy(lease);
+}

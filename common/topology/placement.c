@@ -1,0 +1,511 @@
+/*
+ * The choice of a pool. The domains of all candidates are numbered once, in a hash table; a term
+ * then costs one look-up per segment, and only candidates that have one of its domains are looked
+ * at. Walking every candidate for every term would take a hundred times as long.
+ */
+#include "common/topology/placement.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/nearest.h"
+#include "common/topology/domain.h"
+#include "common/topology/labels.h"
+
+#define MEMBER_PREFIX "member."
+#define NOBODY UINT32_MAX
+
+static const char *const POLICIES[] = {
+    [PLACEMENT_FREE_SPACE] = "free-space",
+    [PLACEMENT_SPREAD] = "spread",
+    [PLACEMENT_PACK] = "pack",
+    [PLACEMENT_FIRST] = "first",
+};
+
+const char *placement_policy_name(enum placement_policy policy)
+{
+    return POLICIES[policy];
+}
+
+int placement_policy_parse(const char *text, enum placement_policy *policy, struct error *err)
+{
+    struct nearest nearest = NEAREST_INIT(text);
+
+    for (size_t i = 0; i < ARRAY_LENGTH(POLICIES); i++) {
+        if (strcmp(POLICIES[i], text) == 0) {
+            *policy = (enum placement_policy)i;
+            return 0;
+        }
+        nearest_offer(&nearest, POLICIES[i]);
+    }
+    error_set(err, STATUS_INVALID_ARGUMENT,
+              "poolSelection: '%.40s' is none of free-space, spread, pack and first", text);
+    if (nearest.name)
+        error_hint(err, "did you mean '%s'?", nearest.name);
+    return -1;
+}
+
+/* --- the index ----------------------------------------------------------------------------------
+ */
+
+/* A domain that some candidate constrains. */
+struct known_domain {
+    const char *level;
+    const char *value;
+    uint32_t level_index;
+    uint32_t first;       /* candidate whose last segment this is; the others by next_candidate */
+    uint32_t served_in;   /* number of the last term that has it */
+    char *membership_key; /* "/" and the tail; made when a term without plain segments comes */
+};
+
+/* Open addressing, at most half full; slots hold the number of a domain, or NOBODY. */
+struct table {
+    uint32_t *slots;
+    size_t mask;
+};
+
+struct placement_index {
+    const struct placement_request *request;
+    struct known_domain *domains;
+    size_t domain_count;
+    const char **levels;
+    size_t level_count;
+    uint32_t *level_seen_in; /* number of the last term that has a plain segment of it */
+    struct table plain;      /* by level and value */
+    struct table members;    /* by the tail of the membership key; empty until needed */
+    uint32_t *next_candidate;
+    uint32_t *segment_domains; /* of all candidates, one after the other */
+    size_t *first_segment;     /* of a candidate in segment_domains */
+    uint32_t *served;          /* domains that the term now looked at has */
+    size_t served_count;
+    uint32_t *hits; /* candidates that it has */
+    size_t hit_count;
+};
+
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 33;
+    x *= UINT64_C(0xff51afd7ed558ccd);
+    x ^= x >> 33;
+    x *= UINT64_C(0xc4ceb9fe1a85ec53);
+    return x ^ (x >> 33);
+}
+
+static uint64_t hash_more(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    return (hash ^ 0xff) * UINT64_C(1099511628211); /* the end counts: "a","bc" is not "ab","c" */
+}
+
+static uint64_t hash_begin(void)
+{
+    return UINT64_C(14695981039346656037);
+}
+
+static void table_init(struct table *table, size_t count)
+{
+    size_t size = 16;
+
+    while (size < count * 2)
+        size *= 2;
+    table->slots = xmalloc(size * sizeof(*table->slots));
+    memset(table->slots, 0xff, size * sizeof(*table->slots));
+    table->mask = size - 1;
+}
+
+static uint32_t *find_plain(const struct placement_index *index, size_t level, const char *value)
+{
+    size_t slot = (size_t)mix(hash_more(level, value)) & index->plain.mask;
+
+    for (;; slot = (slot + 1) & index->plain.mask) {
+        uint32_t *found = &index->plain.slots[slot];
+        const struct known_domain *domain = &index->domains[*found];
+
+        if (*found == NOBODY || (domain->level_index == level && strcmp(domain->value, value) == 0))
+            return found;
+    }
+}
+
+static uint32_t *find_member(const struct placement_index *index, const char *tail)
+{
+    size_t slot = (size_t)mix(hash_more(hash_begin(), tail)) & index->members.mask;
+
+    for (;; slot = (slot + 1) & index->members.mask) {
+        uint32_t *found = &index->members.slots[slot];
+
+        if (*found == NOBODY || strcmp(index->domains[*found].membership_key + 1, tail) == 0)
+            return found;
+    }
+}
+
+static size_t find_level(const struct placement_index *index, const char *level)
+{
+    for (size_t i = 0; i < index->level_count; i++)
+        if (index->levels[i][0] == level[0] && strcmp(index->levels[i], level) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+static uint32_t add_domain(struct placement_index *index, const struct pool_segment *segment)
+{
+    size_t level = find_level(index, segment->level);
+
+    if (level == SIZE_MAX) {
+        level = index->level_count++;
+        index->levels[level] = segment->level;
+    }
+    uint32_t *slot = find_plain(index, level, segment->value);
+    if (*slot == NOBODY) {
+        *slot = (uint32_t)index->domain_count++;
+        index->domains[*slot] = (struct known_domain){.level = segment->level,
+                                                      .value = segment->value,
+                                                      .level_index = (uint32_t)level,
+                                                      .first = NOBODY};
+    }
+    return *slot;
+}
+
+/* Candidates are chained backwards, so that a chain gives them in the class's order. */
+static void index_candidates(struct placement_index *index)
+{
+    const struct placement_request *request = index->request;
+    size_t next = 0;
+
+    for (size_t i = 0; i < request->count; i++) {
+        const struct pool_entry *entry = request->candidates[i].entry;
+
+        index->first_segment[i] = next;
+        for (size_t j = 0; j < entry->count; j++)
+            index->segment_domains[next++] = add_domain(index, &entry->segments[j]);
+    }
+    for (size_t i = request->count; i-- > 0;) {
+        size_t segments = request->candidates[i].entry->count;
+
+        if (segments == 0)
+            continue;
+        struct known_domain *last =
+            &index->domains[index->segment_domains[index->first_segment[i] + segments - 1]];
+        index->next_candidate[i] = last->first;
+        last->first = (uint32_t)i;
+    }
+}
+
+static void index_init(struct placement_index *index, const struct placement_request *request)
+{
+    size_t segments = 0;
+
+    for (size_t i = 0; i < request->count; i++)
+        segments += request->candidates[i].entry->count;
+    *index = (struct placement_index){
+        .request = request,
+        .domains = xcalloc(segments + 1, sizeof(*index->domains)),
+        .levels = xcalloc(segments + 1, sizeof(*index->levels)),
+        .next_candidate = xcalloc(request->count + 1, sizeof(*index->next_candidate)),
+        .segment_domains = xcalloc(segments + 1, sizeof(*index->segment_domains)),
+        .first_segment = xcalloc(request->count + 1, sizeof(*index->first_segment)),
+        .hits = xcalloc(request->count + 1, sizeof(*index->hits)),
+    };
+    table_init(&index->plain, segments);
+    index_candidates(index);
+    index->level_seen_in = xcalloc(index->level_count + 1, sizeof(*index->level_seen_in));
+    index->served = xcalloc(index->domain_count + 1, sizeof(*index->served));
+}
+
+static void index_members(struct placement_index *index)
+{
+    if (index->members.slots)
+        return;
+    table_init(&index->members, index->domain_count);
+    for (size_t i = 0; i < index->domain_count; i++) {
+        struct known_domain *domain = &index->domains[i];
+
+        domain->membership_key = membership_key("", domain->level, domain->value);
+        *find_member(index, domain->membership_key + 1) = (uint32_t)i;
+    }
+}
+
+static void index_done(struct placement_index *index)
+{
+    for (size_t i = 0; i < index->domain_count; i++)
+        free(index->domains[i].membership_key);
+    free(index->domains);
+    free(index->levels);
+    free(index->level_seen_in);
+    free(index->plain.slots);
+    free(index->members.slots);
+    free(index->next_candidate);
+    free(index->segment_domains);
+    free(index->first_segment);
+    free(index->served);
+    free(index->hits);
+}
+
+/* --- one term -----------------------------------------------------------------------------------
+ */
+
+static void mark(struct placement_index *index, uint32_t domain, uint32_t number)
+{
+    if (domain == NOBODY || index->domains[domain].served_in == number)
+        return;
+    index->domains[domain].served_in = number;
+    index->served[index->served_count++] = domain;
+}
+
+/* Marks the domains of the term's plain segments; returns how many levels have one. */
+static size_t mark_plain(struct placement_index *index, const struct strmap *term, uint32_t number)
+{
+    size_t levels = 0;
+
+    for (size_t i = 0; i < term->count && levels < index->level_count; i++) {
+        size_t level = find_level(index, label_tail(term->entries[i].key));
+
+        if (level == SIZE_MAX || index->level_seen_in[level] == number)
+            continue;
+        index->level_seen_in[level] = number;
+        levels++;
+        mark(index, *find_plain(index, level, term->entries[i].value), number);
+    }
+    return levels;
+}
+
+/* Marks the domains of membership keys on levels without a plain segment. */
+static void mark_members(struct placement_index *index, const struct strmap *term, uint32_t number)
+{
+    index_members(index);
+    for (size_t i = 0; i < term->count; i++) {
+        const char *tail = label_tail(term->entries[i].key);
+
+        if (strncmp(tail, MEMBER_PREFIX, strlen(MEMBER_PREFIX)) != 0 ||
+            strcmp(term->entries[i].value, "true") != 0)
+            continue;
+        uint32_t domain = *find_member(index, tail);
+        if (domain != NOBODY && index->level_seen_in[index->domains[domain].level_index] != number)
+            mark(index, domain, number);
+    }
+}
+
+static bool serves(const struct placement_index *index, size_t candidate, uint32_t number)
+{
+    const uint32_t *domains = &index->segment_domains[index->first_segment[candidate]];
+
+    for (size_t i = 0; i < index->request->candidates[candidate].entry->count; i++)
+        if (index->domains[domains[i]].served_in != number)
+            return false;
+    return true;
+}
+
+/* Candidates whose last domain the term has are found through that domain. */
+static void hit_term(struct placement_index *index, const struct strmap *term, uint32_t number)
+{
+    index->served_count = 0;
+    if (mark_plain(index, term, number) < index->level_count)
+        mark_members(index, term, number);
+    for (size_t i = 0; i < index->served_count; i++) {
+        uint32_t candidate = index->domains[index->served[i]].first;
+
+        for (; candidate != NOBODY; candidate = index->next_candidate[candidate])
+            if (serves(index, candidate, number))
+                index->hits[index->hit_count++] = candidate;
+    }
+}
+
+/* Entries for everywhere are hit by the first term: if one can be used, it wins. */
+static void hit_everywhere(struct placement_index *index, bool without_requirement)
+{
+    for (size_t i = 0; i < index->request->count; i++)
+        if (without_requirement || index->request->candidates[i].entry->count == 0)
+            index->hits[index->hit_count++] = (uint32_t)i;
+}
+
+/* --- choosing -----------------------------------------------------------------------------------
+ */
+
+static bool has_room(const struct placement_request *request,
+                     const struct placement_candidate *candidate)
+{
+    if (!candidate->room.is_known)
+        return true;
+    return request->has_overcommit ? candidate->room.bytes >= request->size_bytes
+                                   : candidate->room.bytes > 0;
+}
+
+/* Keeps of the hits those that can be used; says of the others why not. */
+static void drop_unusable(struct placement_index *index, struct decision *decision)
+{
+    const struct placement_request *request = index->request;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < index->hit_count; i++) {
+        const struct placement_candidate *candidate = &request->candidates[index->hits[i]];
+
+        if (candidate->refusal)
+            decision->verdicts[index->hits[i]] = VERDICT_REFUSED;
+        else if (!has_room(request, candidate))
+            decision->verdicts[index->hits[i]] = VERDICT_NO_ROOM;
+        else
+            index->hits[kept++] = index->hits[i];
+    }
+    index->hit_count = kept;
+}
+
+/* A zone's own pool beats a regional one. */
+static void keep_most_specific(struct placement_index *index, struct decision *decision)
+{
+    const struct placement_candidate *candidates = index->request->candidates;
+    size_t most = 0;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < index->hit_count; i++)
+        if (candidates[index->hits[i]].entry->count > most)
+            most = candidates[index->hits[i]].entry->count;
+    for (size_t i = 0; i < index->hit_count; i++) {
+        if (candidates[index->hits[i]].entry->count == most)
+            index->hits[kept++] = index->hits[i];
+        else
+            decision->verdicts[index->hits[i]] = VERDICT_LESS_SPECIFIC;
+    }
+    index->hit_count = kept;
+}
+
+/* How badly the policy wants a candidate; the lowest wins, the earlier of equals. */
+static double cost_of(const struct placement_request *request,
+                      const struct placement_candidate *candidate, double usual_room)
+{
+    double room = candidate->room.is_known ? (double)candidate->room.bytes : usual_room;
+
+    switch (request->policy) {
+    case PLACEMENT_SPREAD:
+        return (double)candidate->volumes;
+    case PLACEMENT_PACK:
+        return candidate->room.is_known ? room : INFINITY;
+    case PLACEMENT_FIRST:
+        return 0;
+    case PLACEMENT_FREE_SPACE:
+        break;
+    }
+    /* weighted rendezvous: exponentially distributed with the room as rate, drawn from the names,
+     * so that a retry draws the same and a change of room moves few */
+    const struct pool_entry *entry = candidate->entry;
+    uint64_t hash = hash_more(hash_begin(), request->volume_name);
+    hash = hash_more(hash, entry->cluster_id ? entry->cluster_id : "");
+    hash = mix(hash_more(hash, entry->pool));
+    return -log(((double)(hash >> 11) + 0.5) * 0x1p-53) / room;
+}
+
+/* What pools without figures are taken for. */
+static double usual_room(const struct placement_index *index)
+{
+    double sum = 0;
+    size_t known = 0;
+
+    for (size_t i = 0; i < index->hit_count; i++) {
+        const struct room *room = &index->request->candidates[index->hits[i]].room;
+
+        if (room->is_known) {
+            sum += (double)room->bytes;
+            known++;
+        }
+    }
+    return known ? sum / (double)known : 1;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void choose(struct placement_index *index, struct decision *decision)
+{
+    double room = usual_room(index);
+    double lowest = INFINITY;
+
+    qsort(index->hits, index->hit_count, sizeof(*index->hits), compare_numbers);
+    decision->chosen = index->hits[0];
+    for (size_t i = 0; i < index->hit_count; i++) {
+        double cost = cost_of(index->request, &index->request->candidates[index->hits[i]], room);
+
+        decision->verdicts[index->hits[i]] = VERDICT_POLICY;
+        if (cost < lowest) {
+            lowest = cost;
+            decision->chosen = index->hits[i];
+        }
+    }
+    decision->verdicts[decision->chosen] = VERDICT_CHOSEN;
+}
+
+/* Looks at one term; true if it wins. */
+static bool try_term(struct placement_index *index, const struct strmap *term, uint32_t number,
+                     struct decision *decision)
+{
+    index->hit_count = 0;
+    if (number == 1)
+        hit_everywhere(index, term == NULL);
+    if (term)
+        hit_term(index, term, number);
+    drop_unusable(index, decision);
+    if (index->hit_count == 0)
+        return false;
+    decision->term = term;
+    keep_most_specific(index, decision);
+    choose(index, decision);
+    return true;
+}
+
+static bool try_terms(struct placement_index *index, const struct topology_terms *terms,
+                      uint32_t *number, struct decision *decision)
+{
+    for (size_t i = 0; i < terms->count; i++)
+        if (try_term(index, &terms->items[i], ++*number, decision))
+            return true;
+    return false;
+}
+
+static void search(struct placement_index *index, struct decision *decision)
+{
+    const struct topology_requirement *requirement = index->request->requirement;
+    uint32_t number = 0;
+
+    if (topology_requirement_is_empty(requirement))
+        try_term(index, NULL, 1, decision);
+    else if (!try_terms(index, &requirement->preferred, &number, decision))
+        try_terms(index, &requirement->requisite, &number, decision);
+    if (decision->chosen < 0)
+        return;
+    for (size_t i = 0; i < index->request->count; i++)
+        if (decision->verdicts[i] == VERDICT_ELSEWHERE)
+            decision->verdicts[i] = VERDICT_NOT_NEEDED;
+}
+
+int placement_decide(const struct placement_request *request, struct decision *decision,
+                     struct error *err)
+{
+    _cleanup_text_ struct text line = TEXT_INIT(4096);
+    struct placement_index index;
+
+    *decision = (struct decision){
+        .request = request,
+        .chosen = -1,
+        .verdicts = xcalloc(request->count + 1, sizeof(*decision->verdicts)),
+    };
+    for (size_t i = 0; i < request->count; i++)
+        decision->verdicts[i] = VERDICT_ELSEWHERE;
+    index_init(&index, request);
+    search(&index, decision);
+    index_done(&index);
+    if (decision->chosen >= 0)
+        return 0;
+    decision_print_line(decision, &line);
+    return error_set(err, STATUS_RESOURCE_EXHAUSTED, "%s", text_chars(&line));
+}
+
+void decision_done(struct decision *decision)
+{
+    free(decision->verdicts);
+    *decision = (struct decision){.chosen = -1};
+}

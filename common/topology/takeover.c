@@ -1,0 +1,315 @@
+#include "common/topology/takeover.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/memory.h"
+#include "common/base/nearest.h"
+#include "common/base/text.h"
+#include "common/topology/labels.h"
+
+#define EVERYBODY "all"
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+static void entry_done(struct takeover_entry *entry)
+{
+    free(entry->level);
+    free(entry->value);
+    string_list_done(&entry->targets);
+    *entry = (struct takeover_entry){0};
+}
+
+void takeover_map_done(struct takeover_map *map)
+{
+    for (size_t i = 0; i < map->count; i++)
+        entry_done(&map->entries[i]);
+    free(map->entries);
+    *map = (struct takeover_map){0};
+}
+
+static int check_level(const char *level, const char *value, struct error *err)
+{
+    if (strchr(level, '/'))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "a level is called by what is behind the slash: '%s=%s'",
+                         label_tail(level), value);
+    return label_key_check(level, err) < 0 ? error_wrap(err, "level") : 0;
+}
+
+/* The value in "zone=zone-a" or "zone-a", borrowed; NULL if it is malformed. *@level is NULL where
+ * none is given. Caller frees it. */
+static const char *split_name(const char *name, char **level, struct error *err)
+{
+    const char *equals = strchr(name, '=');
+    _cleanup_free_ char *before = equals ? xstrndup(name, (size_t)(equals - name)) : NULL;
+    const char *value = equals ? equals + 1 : name;
+
+    if (value[0] == '\0') {
+        error_set(err, STATUS_INVALID_ARGUMENT, "the name of a domain is missing");
+        return NULL;
+    }
+    if (label_value_check(value, err) < 0 || (before && check_level(before, value, err) < 0))
+        return NULL;
+    *level = TAKE(before);
+    return value;
+}
+
+/* What one end says of the level holds for the other. */
+static int agree_on_level(struct takeover_entry *entry, const char *level, struct error *err)
+{
+    if (!level)
+        return 0;
+    if (!entry->level)
+        entry->level = xstrdup(level);
+    if (strcmp(entry->level, level) != 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "is of level '%s', but domains are taken over by others of their own "
+                         "level, here '%s'",
+                         level, entry->level);
+    return 0;
+}
+
+static int add_target(struct takeover_entry *entry, const json_t *target, struct error *err)
+{
+    _cleanup_free_ char *level = NULL;
+
+    if (!json_is_string(target))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "expected the name of a domain, or 'all'");
+    const char *value = split_name(json_string_value(target), &level, err);
+    if (!value)
+        return -1;
+    if (agree_on_level(entry, level, err) < 0)
+        return error_wrap(err, "'%s'", value);
+    if (strcmp(value, EVERYBODY) == 0)
+        entry->to_all = true;
+    else if (strcmp(value, entry->value) == 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' cannot take itself over", value);
+    else if (!string_list_has(&entry->targets, value))
+        string_list_add(&entry->targets, value);
+    return 0;
+}
+
+static int decode_targets(const json_t *list, struct takeover_entry *entry, struct error *err)
+{
+    size_t count = json_array_size(list);
+
+    if (!json_is_array(list))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "expected a list of domains");
+    if (count == 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "nobody is named; to give the domain back, remove its entry");
+    if (count > TAKEOVER_TARGETS_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "more than %d domains",
+                         TAKEOVER_TARGETS_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (add_target(entry, json_array_get(list, i), err) < 0)
+            return error_wrap(err, "[%zu]", i);
+    return 0;
+}
+
+/* The long form of an entry. */
+struct terms {
+    json_t *to;
+    char *fence;
+    bool has_fence;
+};
+
+static const struct json_field TERMS_FIELDS[] = {
+    JSON_FIELD_VALUE("to", struct terms, to),
+    JSON_FIELD_STRING("fence", struct terms, fence),
+    JSON_FIELD_PRESENT("fence", struct terms, has_fence),
+};
+static const struct json_table TERMS = JSON_STRICT_TABLE(struct terms, TERMS_FIELDS);
+
+static int use_terms(const struct terms *terms, struct takeover_entry *entry, struct error *err)
+{
+    if (!terms->to)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'to' is missing");
+    if (decode_targets(terms->to, entry, err) < 0)
+        return error_wrap(err, "to");
+    if (!terms->has_fence || strcmp(terms->fence, "required") == 0)
+        return 0;
+    if (strcmp(terms->fence, "none") != 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "fence: '%s' is neither 'required' nor 'none'", terms->fence);
+    entry->fence = TAKEOVER_FENCE_NONE;
+    return 0;
+}
+
+static int decode_entry(const char *name, const json_t *value, struct takeover_entry *entry,
+                        struct error *err)
+{
+    const char *domain = split_name(name, &entry->level, err);
+    struct terms terms = {0};
+
+    if (!domain)
+        return -1;
+    entry->value = xstrdup(domain);
+    if (strcmp(domain, EVERYBODY) == 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "'all' stands for domains that take over; "
+                         "those taken over are named one by one");
+    if (!json_is_object(value))
+        return decode_targets(value, entry, err);
+    int result = json_decode(value, &TERMS, &terms, err);
+    if (result == 0)
+        result = use_terms(&terms, entry, err);
+    json_free_fields(&TERMS, &terms);
+    return result;
+}
+
+static bool entry_matches(const struct takeover_entry *entry, const char *level, const char *value)
+{
+    return strcmp(entry->value, value) == 0 &&
+           (!entry->level || !level || strcmp(entry->level, level) == 0);
+}
+
+const struct takeover_entry *takeover_find(const struct takeover_map *map, const char *level,
+                                           const char *value)
+{
+    for (size_t i = 0; i < map->count; i++)
+        if (entry_matches(&map->entries[i], level, value))
+            return &map->entries[i];
+    return NULL;
+}
+
+/* Appends what @entry owns. */
+static int add_entry(struct takeover_map *map, struct takeover_entry *entry, struct error *err)
+{
+    if (takeover_find(map, entry->level, entry->value))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "an entry before may mean the same domain; one entry per domain, with its "
+                         "level where two levels have one of that name");
+    map->entries = xreallocarray(map->entries, map->count + 1, sizeof(*map->entries));
+    map->entries[map->count++] = *entry;
+    *entry = (struct takeover_entry){0};
+    return 0;
+}
+
+int takeover_map_decode(const json_t *value, struct takeover_map *out, struct error *err)
+{
+    _cleanup_takeover_map_ struct takeover_map map = {0};
+    json_t *object = (json_t *)(uintptr_t)value; /* jansson's iterator is not const */
+
+    if (!json_is_object(object))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "expected an object: {\"zone-a\": [\"zone-b\"]}");
+    if (json_object_size(object) > TAKEOVER_ENTRIES_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "more than %d entries",
+                         TAKEOVER_ENTRIES_MAX);
+    for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
+        const char *name = json_object_iter_key(i);
+        _cleanup_(entry_done) struct takeover_entry entry = {0};
+
+        if (decode_entry(name, json_object_iter_value(i), &entry, err) < 0 ||
+            add_entry(&map, &entry, err) < 0)
+            return error_wrap(err, "'%.80s'", name);
+    }
+    *out = map;
+    map = (struct takeover_map){0};
+    return 0;
+}
+
+/* --- who takes over -----------------------------------------------------------------------------
+ */
+
+static bool is_target(const struct takeover_entry *entry, const char *value)
+{
+    return value && strcmp(value, entry->value) != 0 &&
+           (entry->to_all || string_list_has(&entry->targets, value));
+}
+
+/* One node under the map. */
+struct application {
+    const struct topology_levels *levels;
+    const struct strmap *labels;
+    struct strmap *segments;
+    struct strmap seen; /* the segments' keys, see membership_key_claim() */
+    struct string_list *skipped;
+};
+
+static const char *home_of(const struct application *node, size_t level)
+{
+    return topology_home_value(&node->levels->items[level], node->labels);
+}
+
+_printf_(2, 3) static void skip(const struct application *node, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    _cleanup_free_ char *reason = xvasprintf(fmt, args);
+    va_end(args);
+    string_list_add(node->skipped, reason);
+}
+
+/* The level that an entry names; -1 if there is none of that name. */
+static int named_level(const struct application *node, const struct takeover_entry *entry)
+{
+    struct nearest nearest = NEAREST_INIT(entry->level);
+    int found = topology_level_find(node->levels, entry->level);
+
+    if (found >= 0)
+        return found;
+    for (size_t i = 0; i < node->levels->count; i++)
+        nearest_offer(&nearest, node->levels->items[i].name);
+    skip(node, "'%s=%s': no level is called '%s'%s%s%s", entry->level, entry->value, entry->level,
+         nearest.name ? "; did you mean '" : "", nearest.name ? nearest.name : "",
+         nearest.name ? "'?" : "");
+    return -1;
+}
+
+/* The level on which a bare name concerns this node; -1 if there is none, or more than one. */
+static int bare_level(const struct application *node, const struct takeover_entry *entry)
+{
+    const struct topology_level *levels = node->levels->items;
+    int found = -1;
+
+    if (node->levels->count == 1)
+        return 0;
+    for (size_t i = 0; i < node->levels->count; i++) {
+        if (!is_target(entry, home_of(node, i)))
+            continue;
+        if (found >= 0) {
+            skip(node, "'%s' may be a %s or a %s: write '%s=%s' or '%s=%s'", entry->value,
+                 levels[found].name, levels[i].name, levels[found].name, entry->value,
+                 levels[i].name, entry->value);
+            return -1;
+        }
+        found = (int)i;
+    }
+    return found;
+}
+
+static void apply_entry(struct application *node, const struct takeover_entry *entry)
+{
+    _cleanup_error_ struct error err = {0};
+    int level = entry->level ? named_level(node, entry) : bare_level(node, entry);
+
+    if (level < 0 || !is_target(entry, home_of(node, (size_t)level)))
+        return;
+    _cleanup_free_ char *key =
+        membership_key(node->levels->prefix, node->levels->items[level].name, entry->value);
+    if (membership_key_claim(&node->seen, key, &err) == 0)
+        strmap_set(node->segments, key, "true");
+    else
+        skip(node, "'%s': %s", entry->value, err.message);
+}
+
+void takeover_apply(const struct takeover_map *map, const struct topology_levels *levels,
+                    const struct strmap *labels, struct strmap *segments,
+                    struct string_list *skipped)
+{
+    struct application node = {levels, labels, segments, {0}, skipped};
+    _cleanup_error_ struct error err = {0};
+
+    for (size_t i = 0; i < segments->count; i++)
+        if (membership_key_claim(&node.seen, segments->entries[i].key, &err) < 0)
+            error_clear(&err); /* the caller's own; not made better by refusing others */
+    for (size_t i = 0; i < map->count; i++)
+        apply_entry(&node, &map->entries[i]);
+    strmap_done(&node.seen);
+}

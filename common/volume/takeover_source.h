@@ -1,0 +1,40 @@
+#pragma once
+
+#include <stdbool.h>
+#include <time.h>
+
+#include "common/base/metrics.h"
+#include "common/topology/takeover.h"
+#include "common/volume/config.h"
+
+/*
+ * Where the takeover map comes from; the first found wins: the file of --takeover-file (the map
+ * alone), then "topology-takeover" in config.json in version 2 form. A file that was never there is
+ * not found; one that is there and broken, or that went away, is found: its last good map stays in
+ * force, which is none if there never was one. To give everything back, write an empty map: {}.
+ *
+ * Any thread; a look costs two stat() at most.
+ */
+struct takeover_source;
+
+/* @path "" for no file of its own. @config is borrowed. */
+struct takeover_source *takeover_source_new(const char *path, struct config_file *config);
+void takeover_source_free(struct takeover_source *source);
+DEFINE_CLEANUP(struct takeover_source, takeover_source_free)
+
+/* The gauge csi_takeover_map_broken, 1 while the last look found the map so. */
+void takeover_source_register(struct takeover_source *source, struct metrics *metrics);
+
+/* The map in force. It stays valid, and the same, until it is given back. */
+struct takeover_snapshot {
+    const struct takeover_map *map; /* never NULL after takeover_source_get() */
+    struct watched_version *holder; /* keeps it; NULL for an empty map */
+};
+
+void takeover_source_get(struct takeover_source *source, struct takeover_snapshot *snapshot);
+void takeover_snapshot_done(struct takeover_snapshot *snapshot);
+#define _cleanup_takeover_snapshot_ _cleanup_(takeover_snapshot_done)
+
+/* For the health report: false, with the reason in @message (caller frees, "" if healthy), when the
+ * map as it is written now cannot be used. */
+bool takeover_source_is_healthy(struct takeover_source *source, char **message, time_t *since);

@@ -1,0 +1,422 @@
+#include "controller/place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/topology/domain.h"
+#include "common/topology/labels.h"
+#include "common/volume/session.h"
+#include "common/volume/usage_cache.h"
+
+#define MEMBER_PREFIX "member."
+#define LINE_LIMIT 4096
+#define SEGMENTS_LIMIT 8192
+#define KEY_SEGMENTS "cephzone.segments"
+
+/* --- the class's pools --------------------------------------------------------------------------
+ */
+
+static void add_level(struct string_list *levels, const char *tail, size_t length)
+{
+    _cleanup_free_ char *level = xstrndup(tail, length);
+
+    if (length > 0 && !string_list_has(levels, level))
+        string_list_add(levels, level);
+}
+
+static void add_levels(const struct topology_terms *terms, struct string_list *levels)
+{
+    for (size_t i = 0; i < terms->count; i++)
+        for (size_t j = 0; j < terms->items[i].count; j++) {
+            const char *tail = label_tail(terms->items[i].entries[j].key);
+
+            if (text_has_prefix(tail, MEMBER_PREFIX)) {
+                tail += strlen(MEMBER_PREFIX);
+                add_level(levels, tail, strcspn(tail, "."));
+            } else {
+                add_level(levels, tail, strlen(tail));
+            }
+        }
+}
+
+void place_levels(const struct topology_requirement *requirement, struct string_list *levels)
+{
+    add_levels(&requirement->preferred, levels);
+    add_levels(&requirement->requisite, levels);
+}
+
+static void copy_entry(const struct pool_entry *from, struct pool_entry *to)
+{
+    *to = (struct pool_entry){
+        .pool = xstrdup(from->pool),
+        .data_pool = from->data_pool ? xstrdup(from->data_pool) : NULL,
+        .cluster_id = from->cluster_id ? xstrdup(from->cluster_id) : NULL,
+        .fs_name = from->fs_name ? xstrdup(from->fs_name) : NULL,
+        .segments = xcalloc(from->count + 1, sizeof(*to->segments)),
+        .count = from->count,
+        .origin = from->origin,
+    };
+    for (size_t i = 0; i < from->count; i++)
+        to->segments[i] = (struct pool_segment){xstrdup(from->segments[i].level),
+                                                xstrdup(from->segments[i].value)};
+}
+
+int place_entries(const struct controller *controller, struct call *call,
+                  const struct class_pools *class, const struct credentials *credentials,
+                  const struct string_list *levels, struct pool_entries *entries, struct error *err)
+{
+    _cleanup_usage_snapshot_ struct usage_snapshot *snapshot = NULL;
+
+    if (!class->is_auto) {
+        for (size_t i = 0; i < class->entries.count; i++) {
+            struct pool_entry entry;
+
+            copy_entry(&class->entries.items[i], &entry);
+            pool_entries_add(entries, &entry);
+        }
+        return 0;
+    }
+    if (usage_cache_get(controller->usage, call, class->cluster_id, credentials, &snapshot, err) <
+        0)
+        return error_wrap(err, "find the pools of class '%s'", class->topology_class);
+    class_pools_find(class, usage_snapshot_usage(snapshot), levels, entries);
+    if (entries->count == 0)
+        return class_pools_refuse_none(class, err);
+    return 0;
+}
+
+/* --- their room ---------------------------------------------------------------------------------
+ */
+
+/* The figures of the clusters that the entries are in. */
+struct known_cluster {
+    const char *id;
+    struct usage_snapshot *snapshot; /* NULL: it does not tell */
+};
+
+struct survey {
+    const struct placing *placing;
+    const struct pool_entries *entries;
+    struct known_cluster *clusters;
+    size_t cluster_count;
+    struct placement_candidate *candidates;
+};
+
+static const char *cluster_of(const struct placing *placing, const struct pool_entry *entry)
+{
+    return class_pools_cluster(placing->class, entry);
+}
+
+static const struct cluster_usage *usage_of(struct survey *survey, const char *cluster_id)
+{
+    const struct placing *placing = survey->placing;
+    _cleanup_error_ struct error err = {0};
+
+    for (size_t i = 0; i < survey->cluster_count; i++)
+        if (strcmp(survey->clusters[i].id, cluster_id) == 0)
+            return survey->clusters[i].snapshot ? usage_snapshot_usage(survey->clusters[i].snapshot)
+                                                : NULL;
+    survey->clusters =
+        xreallocarray(survey->clusters, survey->cluster_count + 1, sizeof(*survey->clusters));
+    struct known_cluster *known = &survey->clusters[survey->cluster_count++];
+    *known = (struct known_cluster){.id = cluster_id};
+    if (usage_cache_get(placing->controller->usage, placing->call, cluster_id, placing->credentials,
+                        &known->snapshot, &err) == 0)
+        return usage_snapshot_usage(known->snapshot);
+    log_warn(placing->call, "choosing a pool without knowing the room of cluster '%s': %s",
+             cluster_id, err.message);
+    return NULL;
+}
+
+static bool needs_volumes(const struct class_pools *class)
+{
+    return class->overcommit > 0 || class->policy == PLACEMENT_SPREAD;
+}
+
+/* With @call the listing of a pool's volumes is waited for. */
+static struct pool_provision provision_of(const struct placing *placing,
+                                          const struct pool_entry *entry, struct call *call)
+{
+    const struct usage_pool pool = {cluster_of(placing, entry), entry->pool,
+                                    placing->rados_namespace};
+
+    if (!needs_volumes(placing->class))
+        return (struct pool_provision){0};
+    return usage_cache_provision(placing->controller->usage, call, &pool, placing->credentials,
+                                 placing->class->overcommit > 0);
+}
+
+static int survey_entry(struct survey *survey, size_t index, struct call *call, struct error *err)
+{
+    const struct placing *placing = survey->placing;
+    const struct pool_entry *entry = &survey->entries->items[index];
+    const struct cluster_usage *usage = usage_of(survey, cluster_of(placing, entry));
+    struct placement_candidate *candidate = &survey->candidates[index];
+    const struct cluster_pool *pool = NULL;
+
+    *candidate = (struct placement_candidate){.entry = entry, .room = {.remark = "room unknown"}};
+    struct pool_provision provision = provision_of(placing, entry, call);
+    candidate->volumes = provision.volumes;
+    if (!usage)
+        return 0;
+    if (class_pools_look_up(placing->class, entry, index, usage, &pool, err) < 0)
+        return -1;
+    candidate->room = room_of_pool(&pool->usage, &provision, placing->class->overcommit);
+    return 0;
+}
+
+/* A restore or clone stays beside its source unless the class says otherwise. */
+static void refuse_crossing(struct survey *survey)
+{
+    const struct placing *placing = survey->placing;
+
+    for (size_t i = 0; placing->source_pool && i < survey->entries->count; i++) {
+        const struct pool_entry *entry = &survey->entries->items[i];
+
+        if (strcmp(cluster_of(placing, entry), placing->source_cluster) != 0)
+            survey->candidates[i].refusal = "in another cluster than the source";
+        else if (strcmp(entry->pool, placing->source_pool) != 0 && !placing->class->may_cross_pools)
+            survey->candidates[i].refusal =
+                "not the pool of the source, and the class does not say crossPoolRestore: copy";
+    }
+}
+
+bool place_is_taken_over(const struct controller *controller, const struct pool_entry *entry)
+{
+    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
+
+    if (!controller->takeover)
+        return false;
+    takeover_source_get(controller->takeover, &snapshot);
+    for (size_t i = 0; i < entry->count; i++)
+        if (takeover_find(snapshot.map, entry->segments[i].level, entry->segments[i].value))
+            return true;
+    return false;
+}
+
+static void refuse_taken_over(struct survey *survey)
+{
+    for (size_t i = 0; i < survey->entries->count; i++)
+        if (place_is_taken_over(survey->placing->controller, &survey->entries->items[i]))
+            survey->candidates[i].refusal = PLACE_TAKEN_OVER;
+}
+
+static int survey_all(struct survey *survey, struct call *call, struct error *err)
+{
+    for (size_t i = 0; i < survey->entries->count; i++)
+        if (survey_entry(survey, i, call, err) < 0)
+            return -1;
+    refuse_crossing(survey);
+    refuse_taken_over(survey);
+    return 0;
+}
+
+static void survey_done(struct survey *survey)
+{
+    for (size_t i = 0; i < survey->cluster_count; i++)
+        if (survey->clusters[i].snapshot)
+            usage_snapshot_unref(survey->clusters[i].snapshot);
+    free(survey->clusters);
+    free(survey->candidates);
+}
+
+/* --- deciding -----------------------------------------------------------------------------------
+ */
+
+static char *key_prefix(const struct controller *controller)
+{
+    return xasprintf("topology.%s", controller->driver_name);
+}
+
+static void reserve(const struct placing *placing, struct place *place)
+{
+    const struct usage_pool pool = {place->cluster_id, place->entry.pool, placing->rados_namespace};
+
+    usage_cache_creation_begins(placing->controller->usage, &pool, placing->size_bytes);
+    place->controller = placing->controller;
+    place->rados_namespace = xstrdup(placing->rados_namespace);
+    place->reserved_bytes = placing->size_bytes;
+    place->is_reserved = true;
+}
+
+static void log_decision(const struct placing *placing, const struct decision *decision)
+{
+    _cleanup_text_ struct text line = TEXT_INIT(LINE_LIMIT);
+
+    decision_print_line(decision, &line);
+    log_v(3, placing->call, "%s", text_chars(&line));
+}
+
+/* Placement lock held: what is decided here counts for the next decision. */
+static int decide(struct survey *survey, struct place *place, struct error *err)
+{
+    const struct placing *placing = survey->placing;
+    const struct placement_request request = {
+        .volume_name = placing->volume_name,
+        .size_bytes = placing->size_bytes,
+        .requirement = placing->requirement,
+        .candidates = survey->candidates,
+        .count = survey->entries->count,
+        .policy = placing->class->policy,
+        .has_overcommit = placing->class->overcommit > 0,
+    };
+    _cleanup_decision_ struct decision decision = {0};
+    _cleanup_free_ char *prefix = key_prefix(placing->controller);
+
+    if (survey_all(survey, NULL, err) < 0 || placement_decide(&request, &decision, err) < 0 ||
+        placement_pin(&decision, prefix, placing->class->pinning, &place->segments, err) < 0)
+        return -1;
+    copy_entry(&survey->entries->items[decision.chosen], &place->entry);
+    place->cluster_id =
+        place->entry.cluster_id ? place->entry.cluster_id : placing->class->cluster_id;
+    reserve(placing, place);
+    log_decision(placing, &decision);
+    return 0;
+}
+
+int place_decide(const struct placing *placing, struct place *place, struct error *err)
+{
+    _cleanup_pool_entries_ struct pool_entries entries = {0};
+    _cleanup_string_list_ struct string_list levels = {0};
+    struct survey survey = {.placing = placing, .entries = &entries};
+
+    place_levels(placing->requirement, &levels);
+    if (place_entries(placing->controller, placing->call, placing->class, placing->credentials,
+                      levels.count ? &levels : NULL, &entries, err) < 0)
+        return -1;
+    survey.candidates = xcalloc(entries.count + 1, sizeof(*survey.candidates));
+    int result = survey_all(&survey, placing->call, err); /* waits for what is not known yet */
+    if (result == 0) {
+        usage_cache_lock_placement(placing->controller->usage);
+        result = decide(&survey, place, err);
+        usage_cache_unlock_placement(placing->controller->usage);
+    }
+    survey_done(&survey);
+    return result;
+}
+
+void place_end(struct place *place, bool is_made)
+{
+    const struct usage_pool pool = {place->cluster_id, place->entry.pool, place->rados_namespace};
+
+    if (!place->is_reserved)
+        return;
+    usage_cache_creation_ends(place->controller->usage, &pool, place->reserved_bytes, is_made);
+    place->is_reserved = false;
+}
+
+void place_done(struct place *place)
+{
+    place_end(place, false);
+    pool_entry_done(&place->entry);
+    strmap_done(&place->segments);
+    free(place->rados_namespace);
+    *place = (struct place){0};
+}
+
+/* --- volumes found by their name ----------------------------------------------------------------
+ */
+
+static const struct strmap *find_term(const struct topology_terms *terms,
+                                      const struct pool_entry *entry)
+{
+    for (size_t i = 0; i < terms->count; i++) {
+        bool serves = true;
+
+        for (size_t j = 0; j < entry->count && serves; j++)
+            serves = topology_term_serves(&terms->items[i], entry->segments[j].level,
+                                          entry->segments[j].value);
+        if (serves)
+            return &terms->items[i];
+    }
+    return NULL;
+}
+
+/* Of the entries with that pool the first that a term serves, else the first. */
+static const struct pool_entry *find_entry(const struct topology_requirement *requirement,
+                                           const struct pool_entries *entries, const char *pool,
+                                           const struct strmap **term)
+{
+    const struct pool_entry *first = NULL;
+
+    *term = NULL;
+    for (size_t i = 0; i < entries->count; i++) {
+        const struct pool_entry *entry = &entries->items[i];
+
+        if (strcmp(entry->pool, pool) != 0)
+            continue;
+        first = first ? first : entry;
+        *term = find_term(&requirement->preferred, entry);
+        if (!*term)
+            *term = find_term(&requirement->requisite, entry);
+        if (*term)
+            return entry;
+    }
+    return first;
+}
+
+int place_recover(const struct placing *placing, const char *pool, struct place *place,
+                  struct error *err)
+{
+    static const struct strmap no_term = {0};
+    _cleanup_pool_entries_ struct pool_entries entries = {0};
+    _cleanup_free_ char *prefix = key_prefix(placing->controller);
+    const struct strmap *term = NULL;
+
+    if (place_entries(placing->controller, placing->call, placing->class, placing->credentials,
+                      NULL, &entries, err) < 0)
+        return -1;
+    const struct pool_entry *entry = find_entry(placing->requirement, &entries, pool, &term);
+    if (!entry) {
+        place->entry.pool = xstrdup(pool);
+        return 0;
+    }
+    copy_entry(entry, &place->entry);
+    if (topology_requirement_is_empty(placing->requirement))
+        return 0;
+    const struct placement_candidate candidate = {.entry = entry};
+    const struct placement_request request = {
+        .requirement = placing->requirement, .candidates = &candidate, .count = 1};
+    const struct decision decision = {
+        .request = &request, .chosen = 0, .term = term ? term : &no_term};
+    return placement_pin(&decision, prefix, placing->class->pinning, &place->segments, err);
+}
+
+/* --- in the journal -----------------------------------------------------------------------------
+ */
+
+void segments_write(const struct strmap *segments, struct strmap *extra)
+{
+    _cleanup_text_ struct text text = TEXT_INIT(SEGMENTS_LIMIT);
+
+    for (size_t i = 0; i < segments->count; i++)
+        text_addf(&text, "%s%s=%s", i ? "," : "", segments->entries[i].key,
+                  segments->entries[i].value);
+    strmap_set(extra, KEY_SEGMENTS, text_chars(&text));
+}
+
+bool segments_are_written(const struct strmap *extra)
+{
+    return strmap_has(extra, KEY_SEGMENTS);
+}
+
+void segments_read(const struct strmap *extra, struct strmap *segments)
+{
+    const char *next = strmap_get_or(extra, KEY_SEGMENTS, "");
+
+    while (*next) {
+        size_t length = strcspn(next, ",");
+        size_t key_length = strcspn(next, "=,");
+        _cleanup_free_ char *key = xstrndup(next, key_length);
+        _cleanup_free_ char *value = key_length < length
+                                         ? xstrndup(next + key_length + 1, length - key_length - 1)
+                                         : xstrdup("");
+
+        strmap_set(segments, key, value);
+        next += length;
+        next += *next == ',';
+    }
+}

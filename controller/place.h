@@ -1,0 +1,75 @@
+#pragma once
+
+#include "common/volume/class_pools.h"
+#include "controller/controller.h"
+
+/*
+ * Where a new volume goes: the class's pools, the room they have now, and the topology that was
+ * asked for, brought together for common/topology to decide.
+ */
+struct placing {
+    const struct controller *controller;
+    struct call *call;
+    const struct class_pools *class;
+    const struct credentials *credentials;
+    const struct topology_requirement *requirement;
+    const char *volume_name;
+    uint64_t size_bytes;
+    const char *rados_namespace;
+    /* of a clone or restore; NULL for an empty volume. Without crossPoolRestore: copy the volume
+     * stays in its pool. */
+    const char *source_pool;
+    const char *source_cluster;
+};
+
+/* The decision, and what must be undone with it. Zero-initialise. */
+struct place {
+    struct pool_entry entry; /* a copy */
+    const char *cluster_id;  /* the entry's or the class's; borrowed from @entry or the class */
+    struct strmap segments;  /* accessible_topology; empty: everywhere */
+    uint64_t reserved_bytes; /* in flight, until place_end() */
+    bool is_reserved;
+    const struct controller *controller;
+    char *rados_namespace;
+};
+
+/*
+ * RESOURCE_EXHAUSTED with the trace when there is no place or no room; INVALID_ARGUMENT naming key
+ * and position when the class lists a pool that does not exist. The room counts as taken until
+ * place_end(). No RT while the figures are fresh.
+ */
+_must_check_ int place_decide(const struct placing *placing, struct place *place,
+                              struct error *err);
+
+/* The creation has ended, with a volume or without. */
+void place_end(struct place *place, bool is_made);
+void place_done(struct place *place);
+#define _cleanup_place_ _cleanup_(place_done)
+
+/* The class's pools in @cluster_id: the listed ones, or those that carry their place. @levels as in
+ * class_pools_find(). */
+_must_check_ int place_entries(const struct controller *controller, struct call *call,
+                               const struct class_pools *class,
+                               const struct credentials *credentials,
+                               const struct string_list *levels, struct pool_entries *entries,
+                               struct error *err);
+
+/* Why such a pool is not used. */
+#define PLACE_TAKEN_OVER "its place is being taken over by others"
+
+/* Whether one of the entry's domains is being taken over: nothing new is placed there. */
+bool place_is_taken_over(const struct controller *controller, const struct pool_entry *entry);
+
+/* The levels that the terms of a requirement name. */
+void place_levels(const struct topology_requirement *requirement, struct string_list *levels);
+
+/* Fills @place for a volume whose name was found and leads to @pool: the entry of the class with
+ * that pool, and what it pins to. Nothing is reserved. */
+_must_check_ int place_recover(const struct placing *placing, const char *pool, struct place *place,
+                               struct error *err);
+
+/* What a volume is pinned to, kept in its journal entry, so that a retry gives the same answer
+ * whatever it asks for. */
+void segments_write(const struct strmap *segments, struct strmap *extra);
+bool segments_are_written(const struct strmap *extra);
+void segments_read(const struct strmap *extra, struct strmap *segments);

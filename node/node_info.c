@@ -1,0 +1,251 @@
+#include "node/node_info.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/condition.h"
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/text.h"
+
+#define FAULT_BYTES_MAX 4096
+
+struct node_info {
+    struct node_info_options options;
+    pthread_mutex_t lock; /* over the rest */
+    bool is_complete;     /* the home below is told from now on */
+    struct strmap home;   /* labels of the levels, as told */
+    struct condition labels;
+    struct condition takeover;
+    atomic_size_t missing; /* these two are read without the lock */
+    atomic_size_t skipped;
+};
+
+struct node_info *node_info_new(const struct node_info_options *options)
+{
+    struct node_info *info = xcalloc(1, sizeof(*info));
+
+    info->options = *options;
+    pthread_mutex_init(&info->lock, NULL);
+    return info;
+}
+
+void node_info_free(struct node_info *info)
+{
+    if (!info)
+        return;
+    strmap_done(&info->home);
+    condition_done(&info->labels);
+    condition_done(&info->takeover);
+    pthread_mutex_destroy(&info->lock);
+    free(info);
+}
+
+void node_answer_done(struct node_answer *answer)
+{
+    strmap_done(&answer->segments);
+    *answer = (struct node_answer){0};
+}
+
+/* --- home ---------------------------------------------------------------------------------------
+ */
+
+/* Label, what is told, and what it is now, where they differ. */
+static void add_changes(const struct node_info *info, const struct strmap *labels,
+                        struct text *fault)
+{
+    for (size_t i = 0; i < info->home.count; i++) {
+        const struct strmap_entry *told = &info->home.entries[i];
+        const char *now = strmap_get(labels, told->key);
+
+        if (now && strcmp(now, told->value) == 0)
+            continue;
+        text_addf(fault, "%slabel '%s' was '%s' and is %s%s%s now", fault->length ? "; " : "",
+                  told->key, told->value, now ? "'" : "", now ? now : "gone", now ? "'" : "");
+    }
+    if (fault->length > 0)
+        text_add(fault, "; a restart of the driver makes that count, once the node's old topology "
+                        "labels are removed");
+}
+
+static void add_missing(const struct topology_levels *levels, const struct string_list *missing,
+                        struct text *fault)
+{
+    for (size_t i = 0; i < missing->count; i++)
+        text_addf(fault, "%s'%s'", i ? ", " : "the node has no usable label ", missing->items[i]);
+    if (missing->count > 0)
+        text_addf(fault, ": %s",
+                  missing->count < levels->count ? "it is served without that part of its topology"
+                                                 : "it is served without topology");
+}
+
+static void note_labels(struct node_info *info, const char *fault)
+{
+    switch (condition_note(&info->labels, fault)) {
+    case CONDITION_FAULT:
+        log_warn(NULL, "%s: %s", info->options.labels->subject, fault);
+        break;
+    case CONDITION_MENDED:
+        log_info(NULL, "all labels of the node are known");
+        break;
+    case CONDITION_UNCHANGED:
+        break;
+    }
+}
+
+/* Keeps those that count: kubelet changes others all the time. */
+static void keep_home(struct node_info *info, const struct strmap *labels)
+{
+    const struct topology_levels *levels = info->options.levels;
+
+    strmap_done(&info->home);
+    for (size_t i = 0; i < levels->count; i++) {
+        const char *value = topology_home_value(&levels->items[i], labels);
+
+        if (value)
+            strmap_set(&info->home, levels->items[i].label, value);
+    }
+}
+
+/* Takes in what the source says. Lock held. */
+static void refresh_home(struct node_info *info, const struct strmap *labels)
+{
+    const struct topology_levels *levels = info->options.levels;
+    _cleanup_strmap_ struct strmap segments = {0};
+    _cleanup_string_list_ struct string_list missing = {0};
+    _cleanup_text_ struct text fault = TEXT_INIT(FAULT_BYTES_MAX);
+
+    if (info->is_complete) {
+        add_changes(info, labels, &fault);
+    } else {
+        topology_home(levels, labels, &segments, &missing);
+        keep_home(info, labels);
+        info->is_complete = missing.count == 0;
+        add_missing(levels, &missing, &fault);
+    }
+    note_labels(info, fault.length ? text_chars(&fault) : NULL);
+}
+
+/* --- takeover -----------------------------------------------------------------------------------
+ */
+
+static void note_skipped(struct node_info *info, const struct string_list *skipped)
+{
+    _cleanup_text_ struct text fault = TEXT_INIT(FAULT_BYTES_MAX);
+
+    for (size_t i = 0; i < skipped->count; i++)
+        text_addf(&fault, "%s%s", i ? "; " : "", skipped->items[i]);
+    atomic_store(&info->skipped, skipped->count);
+    if (condition_note(&info->takeover, fault.length ? text_chars(&fault) : NULL) ==
+        CONDITION_FAULT)
+        log_warn(NULL, "entries of the takeover map are skipped: %s", text_chars(&fault));
+}
+
+/* Lock held. */
+static void add_takeovers(struct node_info *info, struct strmap *segments)
+{
+    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
+    _cleanup_string_list_ struct string_list skipped = {0};
+
+    if (!info->options.takeover_via_nodeinfo)
+        return;
+    takeover_source_get(info->options.takeover, &snapshot);
+    takeover_apply(snapshot.map, info->options.levels, &info->home, segments, &skipped);
+    note_skipped(info, &skipped);
+}
+
+/* --- both ---------------------------------------------------------------------------------------
+ */
+
+/* @labels NULL: unknown, for the reason @fault. Lock held. */
+static void look(struct node_info *info, const struct strmap *labels, const char *fault,
+                 struct strmap *segments)
+{
+    _cleanup_string_list_ struct string_list missing = {0};
+
+    if (labels)
+        refresh_home(info, labels);
+    else
+        condition_note(&info->labels, fault); /* logged by the source */
+    topology_home(info->options.levels, &info->home, segments, &missing);
+    atomic_store(&info->missing, missing.count);
+    add_takeovers(info, segments);
+}
+
+void node_info_get(struct node_info *info, struct call *call, struct node_answer *answer)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_strmap_ struct strmap labels = {0};
+
+    *answer = (struct node_answer){
+        .node_id = info->options.node_id,
+        .max_volumes = info->options.max_volumes,
+        .is_complete = true,
+    };
+    if (info->options.levels->count == 0)
+        return;
+    bool is_known = node_labels_get(info->options.labels, call, &labels, &err) == 0;
+    pthread_mutex_lock(&info->lock);
+    look(info, is_known ? &labels : NULL, err.message, &answer->segments);
+    answer->is_complete = info->is_complete;
+    pthread_mutex_unlock(&info->lock);
+}
+
+/* The source's own trouble comes first: it explains what is missing. */
+static bool labels_are_healthy(struct node_info *info, char **message, time_t *since)
+{
+    const struct node_labels_source *source = info->options.labels;
+
+    if (!source->is_healthy(source->object, message, since))
+        return false;
+    free(*message);
+    return condition_is_healthy(&info->labels, message, since);
+}
+
+void node_info_report(struct node_info *info, node_report_fn *report, void *object)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_strmap_ struct strmap labels = {0};
+    _cleanup_strmap_ struct strmap segments = {0};
+    _cleanup_free_ char *labels_fault = NULL;
+    _cleanup_free_ char *takeover_fault = NULL;
+    time_t labels_since = 0;
+    time_t takeover_since = 0;
+
+    if (info->options.levels->count == 0)
+        return;
+    bool is_known = node_labels_get(info->options.labels, NULL, &labels, &err) == 0;
+    pthread_mutex_lock(&info->lock);
+    look(info, is_known ? &labels : NULL, err.message, &segments);
+    bool labels_ok = labels_are_healthy(info, &labels_fault, &labels_since);
+    bool takeover_ok = condition_is_healthy(&info->takeover, &takeover_fault, &takeover_since);
+    pthread_mutex_unlock(&info->lock);
+    report(object, info->options.labels->subject, labels_ok, labels_fault, labels_since);
+    if (info->options.takeover_via_nodeinfo)
+        report(object, "takeovers of this node", takeover_ok, takeover_fault, takeover_since);
+}
+
+static double read_missing(void *object)
+{
+    const struct node_info *info = object;
+
+    return (double)atomic_load(&info->missing);
+}
+
+static double read_skipped(void *object)
+{
+    const struct node_info *info = object;
+
+    return (double)atomic_load(&info->skipped);
+}
+
+void node_info_register(struct node_info *info, struct metrics *metrics)
+{
+    metrics_gauge_callback(metrics, "csi_node_labels_missing",
+                           "Levels of topology whose label this node lacks.", read_missing, info);
+    metrics_gauge_callback(metrics, "csi_takeover_entries_skipped",
+                           "Entries of the takeover map that mean nothing on this node.",
+                           read_skipped, info);
+}

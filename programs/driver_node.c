@@ -1,0 +1,73 @@
+#include "programs/driver_node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+
+static int make_labels(struct driver_node *node, const struct options *options, struct error *err)
+{
+    if (options->node_labels[0] != '\0') {
+        if (node_labels_from_text(options->node_labels, &node->labels, err) < 0)
+            return error_wrap(err, "--node-labels");
+    } else if (options->node_labels_path[0] != '\0') {
+        node_labels_from_file(options->node_labels_path, &node->labels);
+    } else {
+        node_labels_from_nowhere(&node->labels);
+        if (options->node_server && node->levels.count > 0)
+            log_warn(NULL,
+                     "--domainlabels without the labels of this node, which is served without "
+                     "topology; give --node-labels or --node-labels-file");
+    }
+    return 0;
+}
+
+int driver_node_init(struct driver_node *node, const struct options *options,
+                     struct config_file *config, struct metrics *metrics, struct error *err)
+{
+    if (topology_levels_parse(options->driver_name, options->domain_labels, &node->levels, err) < 0)
+        return error_wrap(err, "--domainlabels");
+    if (make_labels(node, options, err) < 0)
+        return -1;
+    node->serves_node = options->node_server;
+    node->takeover = takeover_source_new(options->takeover_path, config);
+    node->info = node_info_new(&(struct node_info_options){
+        .node_id = options->node_id,
+        .max_volumes = options->max_volumes_per_node,
+        .levels = &node->levels,
+        .labels = &node->labels,
+        .takeover = node->takeover,
+        .takeover_via_nodeinfo = strcmp(options->takeover_via, "nodeinfo") == 0,
+    });
+    node->read_affinity = (struct read_affinity){options->read_affinity,
+                                                 options->crush_location_labels, &node->labels};
+    takeover_source_register(node->takeover, metrics);
+    if (node->serves_node)
+        node_info_register(node->info, metrics);
+    return 0;
+}
+
+static void add(void *object, const char *subject, bool healthy, const char *message, time_t since)
+{
+    health_add(object, subject, healthy, message, since);
+}
+
+void driver_node_report(struct driver_node *node, struct health_sink *sink)
+{
+    char *message = NULL;
+    time_t since = 0;
+    bool healthy = takeover_source_is_healthy(node->takeover, &message, &since);
+
+    health_add(sink, "takeover map", healthy, message, since);
+    free(message);
+    if (node->serves_node)
+        node_info_report(node->info, add, sink);
+}
+
+void driver_node_done(struct driver_node *node)
+{
+    node_info_free(node->info);
+    takeover_source_free(node->takeover);
+    node_labels_done(&node->labels);
+    topology_levels_done(&node->levels);
+}

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "common/base/metrics.h"
+#include "common/topology/domain.h"
+#include "common/volume/config.h"
+#include "common/volume/identity.h"
+#include "common/volume/node_labels.h"
+#include "common/volume/takeover_source.h"
+#include "node/node_info.h"
+#include "node/read_affinity.h"
+#include "programs/options.h"
+
+/* What the driver knows of the place of its node, built from the command line. */
+struct driver_node {
+    struct topology_levels levels;
+    struct node_labels_source labels;
+    struct takeover_source *takeover;
+    struct node_info *info;
+    struct read_affinity read_affinity;
+    bool serves_node;
+};
+
+/* Fails with INVALID_ARGUMENT for flags that make no sense, and for nothing else. @options, @config
+ * and @metrics are borrowed; @metrics must go before @node. */
+_must_check_ int driver_node_init(struct driver_node *node, const struct options *options,
+                                  struct config_file *config, struct metrics *metrics,
+                                  struct error *err);
+void driver_node_report(struct driver_node *node, struct health_sink *sink);
+void driver_node_done(struct driver_node *node);

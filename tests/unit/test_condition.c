@@ -1,0 +1,55 @@
+#include "tests/unit/test_files_fixture.h"
+
+#include "common/base/condition.h"
+
+static void check(const struct condition *condition, const char *fault, time_t since)
+{
+    _cleanup_free_ char *message = NULL;
+    time_t told = 0;
+
+    assert_int_equal(condition_is_healthy(condition, &message, &told), fault == NULL);
+    assert_string_equal(message, fault ? fault : "");
+    assert_int_equal(told, since);
+}
+
+static void each_piece_of_news_is_told_once(void **state)
+{
+    struct condition condition = {0};
+    const time_t start = now;
+
+    (void)state;
+    assert_int_equal(condition_note(&condition, NULL), CONDITION_UNCHANGED);
+    check(&condition, NULL, start);
+    now += 10;
+    assert_int_equal(condition_note(&condition, "a"), CONDITION_FAULT);
+    now += 10;
+    assert_int_equal(condition_note(&condition, "a"), CONDITION_UNCHANGED);
+    assert_int_equal(condition_note(&condition, "b"), CONDITION_FAULT);
+    check(&condition, "b", start + 10); /* one outage */
+    assert_int_equal(condition_note(&condition, NULL), CONDITION_MENDED);
+    check(&condition, NULL, start + 20);
+    now += 10;
+    assert_int_equal(condition_note(&condition, NULL), CONDITION_UNCHANGED);
+    check(&condition, NULL, start + 20);
+    condition_done(&condition);
+}
+
+static void fault_at_the_first_look_counts_from_then(void **state)
+{
+    struct condition condition = {0};
+
+    (void)state;
+    assert_int_equal(condition_note(&condition, "a"), CONDITION_FAULT);
+    check(&condition, "a", now);
+    condition_done(&condition);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(each_piece_of_news_is_told_once),
+        WITH_FOLDER(fault_at_the_first_look_counts_from_then),
+    };
+
+    return cmocka_run_group_tests_name("condition", tests, NULL, NULL);
+}

@@ -1,0 +1,387 @@
+#include "tests/unit/test_kube_fixture.h"
+
+#include <stdatomic.h>
+
+#include "common/kube/informer.h"
+#include "common/kube/node_labels.h"
+
+/* Copies of collections and of one node's labels follow the server through everything it does. */
+
+#define NODES "/api/v1/nodes"
+
+struct seen {
+    atomic_uint puts;
+    atomic_uint news;
+    atomic_uint gones;
+    atomic_uint syncs;
+};
+
+static void put(void *object, json_t *item, json_t *old)
+{
+    struct seen *seen = object;
+
+    assert_true(json_is_object(item));
+    atomic_fetch_add(&seen->puts, 1);
+    if (!old)
+        atomic_fetch_add(&seen->news, 1);
+}
+
+static void gone(void *object, json_t *item)
+{
+    struct seen *seen = object;
+
+    assert_true(json_is_object(item));
+    atomic_fetch_add(&seen->gones, 1);
+}
+
+static void synced(void *object)
+{
+    struct seen *seen = object;
+
+    atomic_fetch_add(&seen->syncs, 1);
+}
+
+static struct informer *start(struct kube_fixture *fixture, struct seen *seen)
+{
+    const struct informer_options options = {
+        .path = NODES,
+        .handler = {.put = put, .gone = gone, .synced = synced},
+        .object = seen,
+        .retry_first_ms = 2,
+        .retry_limit_ms = 20,
+    };
+
+    return informer_new(fixture->kube, &options);
+}
+
+static size_t count(struct informer *informer)
+{
+    json_auto_t *items = informer_items(informer);
+
+    return json_array_size(items);
+}
+
+/* The copy and the server say the same. */
+static bool agree(struct informer *informer, struct fake_kube *fake)
+{
+    _cleanup_text_ struct text dump = TEXT_INIT(1 << 20);
+    json_auto_t *items = informer_items(informer);
+    size_t lines = 0;
+    size_t index = 0;
+    json_t *item = NULL;
+
+    fake_kube_dump(fake, &dump);
+    for (const char *at = text_chars(&dump); (at = strchr(at, '\n')); at++)
+        lines++;
+    if (lines != json_array_size(items))
+        return false;
+    json_array_foreach(items, index, item)
+    {
+        _cleanup_free_ char *path = xasprintf(NODES "/%s", kube_name(item));
+        json_auto_t *there = fake_kube_get(fake, path);
+
+        if (!json_equal(there, item))
+            return false;
+    }
+    return true;
+}
+
+static void copy_follows_the_server(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    struct seen seen = {0};
+    _cleanup_error_ struct error err = {0};
+
+    fake_kube_put(fixture->fake, NODES "/a", "{}");
+    _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
+    assert_int_equal(informer_wait_synced(informer, &fixture->call, &err), 0);
+    assert_int_equal(count(informer), 1);
+    fake_kube_put(fixture->fake, NODES "/b", "{\"x\":1}");
+    eventually(atomic_load(&seen.news) == 2);
+    fake_kube_put(fixture->fake, NODES "/b", "{\"x\":2}");
+    eventually(atomic_load(&seen.puts) == 3);
+    json_auto_t *b = informer_get(informer, "", "b");
+    assert_int_equal(json_integer_value(json_object_get(b, "x")), 2);
+    fake_kube_drop(fixture->fake, NODES "/a");
+    eventually(atomic_load(&seen.gones) == 1);
+    assert_null(informer_get(informer, "", "a"));
+    assert_true(agree(informer, fixture->fake));
+    assert_int_equal(atomic_load(&seen.syncs), 1);
+}
+
+static void cut_watch_is_resumed_without_a_new_list(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    struct seen seen = {0};
+    _cleanup_error_ struct error err = {0};
+    _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
+
+    assert_int_equal(informer_wait_synced(informer, &fixture->call, &err), 0);
+    for (unsigned i = 0; i < 5; i++) {
+        _cleanup_free_ char *path = xasprintf(NODES "/n%u", i);
+
+        eventually(fake_kube_watches(fixture->fake) == 1);
+        fake_kube_cut_watches(fixture->fake);
+        fake_kube_put(fixture->fake, path, "{}");
+        eventually(atomic_load(&seen.puts) == i + 1);
+    }
+    assert_int_equal(atomic_load(&seen.syncs), 1);
+    assert_true(agree(informer, fixture->fake));
+}
+
+static void forgotten_history_leads_to_a_new_list(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    struct seen seen = {0};
+    _cleanup_error_ struct error err = {0};
+
+    fake_kube_put(fixture->fake, NODES "/stays", "{}");
+    fake_kube_put(fixture->fake, NODES "/goes", "{}");
+    _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
+    assert_int_equal(informer_wait_synced(informer, &fixture->call, &err), 0);
+    eventually(fake_kube_watches(fixture->fake) == 1);
+    fake_kube_fail_all(fixture->fake, STATUS_UNAVAILABLE);
+    fake_kube_cut_watches(fixture->fake);
+    eventually(fake_kube_watches(fixture->fake) == 0);
+    fake_kube_drop(fixture->fake, NODES "/goes");
+    fake_kube_put(fixture->fake, NODES "/comes", "{}");
+    fake_kube_compact(fixture->fake);
+    fake_kube_fail_all(fixture->fake, STATUS_OK);
+    eventually(atomic_load(&seen.syncs) == 2);
+    assert_int_equal(atomic_load(&seen.gones), 1);
+    assert_int_equal(atomic_load(&seen.puts), 3); /* what stayed was not told again */
+    assert_true(agree(informer, fixture->fake));
+}
+
+static void bookmark_moves_the_place_to_resume(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    struct seen seen = {0};
+    _cleanup_error_ struct error err = {0};
+    _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
+
+    assert_int_equal(informer_wait_synced(informer, &fixture->call, &err), 0);
+    eventually(fake_kube_watches(fixture->fake) == 1);
+    fake_kube_put(fixture->fake, "/api/v1/namespaces/n/pods/p", "{}"); /* not ours */
+    fake_kube_compact(fixture->fake);
+    fake_kube_bookmark(fixture->fake);
+    fake_kube_put(fixture->fake, NODES "/a", "{}"); /* behind the bookmark */
+    eventually(atomic_load(&seen.puts) == 1);
+    fake_kube_cut_watches(fixture->fake);
+    fake_kube_put(fixture->fake, NODES "/b", "{}");
+    eventually(atomic_load(&seen.puts) == 2);
+    assert_int_equal(atomic_load(&seen.syncs), 1);
+}
+
+static void health_tells_the_last_failure_and_recovers(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    struct seen seen = {0};
+    struct informer_health health = {0};
+    _cleanup_error_ struct error err = {0};
+    struct call brief;
+
+    fake_kube_forbid(fixture->fake, "list", NODES);
+    _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
+    eventually(fake_kube_calls(fixture->fake) > 3);
+    informer_health(informer, &health);
+    assert_false(health.synced);
+    assert_false(health.healthy);
+    assert_string_equal(health.last_error, "list /api/v1/nodes: 403 Forbidden");
+    informer_health_done(&health);
+    call_init(&brief, 2, "test", deadline_in_ms(1));
+    assert_int_equal(informer_wait_synced(informer, &brief, &err), -1);
+    assert_int_equal(err.status, STATUS_UNAVAILABLE);
+    assert_non_null(strstr(err.message, "403 Forbidden"));
+    error_clear(&err);
+    call_done(&brief);
+    fake_kube_forbid(fixture->fake, NULL, NULL);
+    assert_int_equal(informer_wait_synced(informer, &fixture->call, &err), 0);
+    informer_health(informer, &health);
+    assert_true(health.synced && health.healthy);
+    assert_non_null(health.last_error);
+    informer_health_done(&health);
+}
+
+static void collection_above_its_limit_is_refused(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    struct informer_health health = {0};
+    const struct informer_options options = {.path = NODES, .items_max = 2, .retry_first_ms = 1};
+
+    fake_kube_put(fixture->fake, NODES "/a", "{}");
+    fake_kube_put(fixture->fake, NODES "/b", "{}");
+    fake_kube_put(fixture->fake, NODES "/c", "{}");
+    _cleanup_(informer_freep) struct informer *informer = informer_new(fixture->kube, &options);
+    eventually(fake_kube_calls(fixture->fake) > 1);
+    informer_health(informer, &health);
+    assert_string_equal(health.last_error, "/api/v1/nodes has more than 2 objects");
+    informer_health_done(&health);
+}
+
+static void whatever_call_fails_the_copy_converges(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    static const enum status statuses[] = {STATUS_UNAVAILABLE, STATUS_OUT_OF_RANGE,
+                                           STATUS_UNAUTHENTICATED, STATUS_INTERNAL};
+
+    for (unsigned n = 1; n <= 6; n++) {
+        for (size_t i = 0; i < ARRAY_LENGTH(statuses); i++) {
+            struct seen seen = {0};
+
+            fake_kube_put(fixture->fake, NODES "/a", "{}");
+            fake_kube_fail_call_with(fixture->fake, n, statuses[i]);
+            struct informer *informer = start(fixture, &seen);
+            for (unsigned change = 0; change < 8; change++) {
+                _cleanup_free_ char *path = xasprintf(NODES "/n%u", change);
+
+                fake_kube_put(fixture->fake, path, "{}");
+                if (change % 2 == 0)
+                    fake_kube_drop(fixture->fake, path);
+                if (change % 3 == 0)
+                    fake_kube_cut_watches(fixture->fake);
+                if (change % 5 == 0)
+                    fake_kube_compact(fixture->fake);
+            }
+            eventually(agree(informer, fixture->fake));
+            informer_free(informer);
+            fake_kube_recover(fixture->fake);
+        }
+    }
+}
+
+/* --- labels of one node ---------------------------------------------------------------------- */
+
+static void count_change(void *object, const struct strmap *labels)
+{
+    (void)labels;
+    atomic_fetch_add((atomic_uint *)object, 1);
+}
+
+static struct kube_node_labels *follow(struct kube_fixture *fixture, atomic_uint *changes)
+{
+    const struct kube_node_labels_options options = {.node = "n1",
+                                                     .changed = count_change,
+                                                     .object = changes,
+                                                     .poll_ms = 5,
+                                                     .retry_first_ms = 2};
+    struct kube_node_labels *labels = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(kube_node_labels_new(fixture->kube, &options, &labels, &err), 0);
+    return labels;
+}
+
+static void put_zone(struct kube_fixture *fixture, const char *zone)
+{
+    _cleanup_free_ char *json = xasprintf("{\"metadata\":{\"labels\":{\"zone\":\"%s\"}}}", zone);
+
+    fake_kube_put(fixture->fake, NODES "/n1", json);
+}
+
+static void assert_zone(struct kube_fixture *fixture, struct kube_node_labels *labels,
+                        const char *zone)
+{
+    _cleanup_strmap_ struct strmap map = {0};
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(kube_node_labels_copy(labels, &fixture->call, &map, &err), 0);
+    assert_string_equal(strmap_get(&map, "zone"), zone);
+}
+
+static void labels_follow_the_node(struct kube_fixture *fixture, bool watching)
+{
+    atomic_uint changes = 0;
+    struct kube_node_labels_health health = {0};
+
+    put_zone(fixture, "a");
+    _cleanup_(kube_node_labels_freep) struct kube_node_labels *labels = follow(fixture, &changes);
+    assert_zone(fixture, labels, "a");
+    eventually(atomic_load(&changes) == 1);
+    if (watching)
+        eventually(fake_kube_watches(fixture->fake) == 1);
+    put_zone(fixture, "a"); /* a new version, the same labels */
+    put_zone(fixture, "b");
+    eventually(atomic_load(&changes) == 2);
+    assert_zone(fixture, labels, "b");
+    fake_kube_cut_watches(fixture->fake);
+    fake_kube_compact(fixture->fake);
+    put_zone(fixture, "c");
+    eventually(atomic_load(&changes) == 3);
+    kube_node_labels_health(labels, &health);
+    assert_true(health.known && health.healthy);
+    free(health.last_error);
+}
+
+static void labels_are_watched_where_that_is_allowed(void **state)
+{
+    labels_follow_the_node(*state, true);
+}
+
+static void labels_are_polled_where_watching_is_forbidden(void **state)
+{
+    struct kube_fixture *fixture = *state;
+
+    fake_kube_forbid(fixture->fake, "watch", NODES);
+    fake_kube_forbid(fixture->fake, "list", NODES);
+    labels_follow_the_node(fixture, false);
+    assert_int_equal(fake_kube_watches(fixture->fake), 0);
+}
+
+static void labels_survive_the_loss_of_the_node(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    atomic_uint changes = 0;
+
+    put_zone(fixture, "a");
+    _cleanup_(kube_node_labels_freep) struct kube_node_labels *labels = follow(fixture, &changes);
+    assert_zone(fixture, labels, "a");
+    eventually(fake_kube_watches(fixture->fake) == 1);
+    fake_kube_drop(fixture->fake, NODES "/n1");
+    eventually(fake_kube_watches(fixture->fake) == 0);
+    assert_zone(fixture, labels, "a");
+    put_zone(fixture, "b");
+    eventually(atomic_load(&changes) == 2);
+    assert_zone(fixture, labels, "b");
+}
+
+static void labels_never_read_are_told_with_the_reason(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    atomic_uint changes = 0;
+    _cleanup_strmap_ struct strmap map = {0};
+    _cleanup_error_ struct error err = {0};
+    struct call brief;
+
+    fake_kube_forbid(fixture->fake, "get", NODES);
+    _cleanup_(kube_node_labels_freep) struct kube_node_labels *labels = follow(fixture, &changes);
+    eventually(fake_kube_calls(fixture->fake) > 2);
+    call_init(&brief, 2, "test", deadline_in_ms(1));
+    assert_int_equal(kube_node_labels_copy(labels, &brief, &map, &err), -1);
+    assert_string_equal(err.message, "labels of node 'n1' are not known: get /api/v1/nodes/n1: 403 "
+                                     "Forbidden");
+    call_done(&brief);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(copy_follows_the_server, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(cut_watch_is_resumed_without_a_new_list, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(forgotten_history_leads_to_a_new_list, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(bookmark_moves_the_place_to_resume, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(health_tells_the_last_failure_and_recovers, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(collection_above_its_limit_is_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(whatever_call_fails_the_copy_converges, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(labels_are_watched_where_that_is_allowed, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(labels_are_polled_where_watching_is_forbidden, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(labels_survive_the_loss_of_the_node, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(labels_never_read_are_told_with_the_reason, set_up,
+                                        tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,229 @@
+#include "tests/unit/test_kube_fixture.h"
+
+#include <stdatomic.h>
+
+#include "common/kube/lease.h"
+
+/* One leader at a time, whatever fails. Times are short; nothing is asserted about them. */
+
+#define LEASE "/apis/coordination.k8s.io/v1/namespaces/ceph/leases/driver"
+
+struct candidate {
+    atomic_uint gains;
+    atomic_uint losses;
+    atomic_uint *leaders; /* of all candidates, at this moment */
+    struct lease *lease;
+};
+
+static void gained(void *object)
+{
+    struct candidate *candidate = object;
+
+    atomic_fetch_add(&candidate->gains, 1);
+    if (atomic_fetch_add(candidate->leaders, 1) != 0)
+        fail_msg("two leaders");
+}
+
+static void lost(void *object, const char *reason)
+{
+    struct candidate *candidate = object;
+
+    assert_non_null(reason);
+    atomic_fetch_add(&candidate->losses, 1);
+    atomic_fetch_sub(candidate->leaders, 1);
+}
+
+static void compete(struct kube *kube, struct candidate *candidate, const char *identity)
+{
+    const struct lease_options options = {.name_space = "ceph",
+                                          .name = "driver",
+                                          .identity = identity,
+                                          .duration_ms = 1000,
+                                          .renew_deadline_ms = 500,
+                                          .retry_ms = 20,
+                                          .gained = gained,
+                                          .lost = lost,
+                                          .object = candidate};
+    _cleanup_error_ struct error err = {0};
+
+    if (lease_new(kube, &options, &candidate->lease, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static json_t *spec(struct kube_fixture *fixture)
+{
+    json_auto_t *item = fake_kube_get(fixture->fake, LEASE);
+
+    return json_incref(json_object_get(item, "spec"));
+}
+
+static void only_candidate_leads_and_gives_back(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    atomic_uint leaders = 0;
+    struct candidate one = {.leaders = &leaders};
+
+    compete(fixture->kube, &one, "one");
+    eventually(lease_is_held(one.lease));
+    eventually(atomic_load(&one.gains) == 1);
+    _cleanup_free_ char *holder = lease_holder(one.lease);
+    assert_string_equal(holder, lease_identity(one.lease));
+    assert_true(text_has_prefix(holder, "one_"));
+    json_auto_t *during = spec(fixture);
+    assert_string_equal(kube_text(during, "holderIdentity", NULL), holder);
+    assert_int_equal(json_integer_value(json_object_get(during, "leaseDurationSeconds")), 1);
+    assert_int_equal(strlen(kube_text(during, "renewTime", NULL)), 27);
+    lease_free(one.lease);
+    assert_int_equal(atomic_load(&one.losses), 1);
+    json_auto_t *after = spec(fixture);
+    assert_string_equal(kube_text(after, "holderIdentity", NULL), "");
+}
+
+static void second_candidate_waits_and_follows(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    atomic_uint leaders = 0;
+    struct candidate one = {.leaders = &leaders};
+    struct candidate two = {.leaders = &leaders};
+
+    compete(fixture->kube, &one, "one");
+    eventually(atomic_load(&one.gains) == 1);
+    compete(fixture->kube, &two, "two");
+    eventually(fake_kube_calls(fixture->fake) > 20);
+    assert_false(lease_is_held(two.lease));
+    lease_free(one.lease);
+    eventually(atomic_load(&two.gains) == 1);
+    json_auto_t *now = spec(fixture);
+    assert_int_equal(json_integer_value(json_object_get(now, "leaseTransitions")), 1);
+    lease_free(two.lease);
+}
+
+/* The first one's process is cut off from the server; the other is somebody else's. */
+static void leader_without_connection_steps_down_before_the_next_one_leads(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    atomic_uint leaders = 0;
+    struct candidate one = {.leaders = &leaders};
+    struct candidate two = {.leaders = &leaders};
+
+    compete(fixture->kube, &one, "one");
+    eventually(atomic_load(&one.gains) == 1);
+    compete(fake_kube_as_other(fixture->fake), &two, "two");
+    fake_kube_fail_all(fixture->fake, STATUS_UNAVAILABLE);
+    eventually(atomic_load(&two.gains) == 1); /* gained() fails the test if one still leads */
+    assert_int_equal(atomic_load(&one.losses), 1);
+    assert_false(lease_is_held(one.lease));
+    fake_kube_fail_all(fixture->fake, STATUS_OK);
+    lease_free(two.lease);
+    eventually(atomic_load(&one.gains) == 2);
+    lease_free(one.lease);
+}
+
+static void leader_steps_down_when_the_lease_was_taken(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    atomic_uint leaders = 0;
+    struct candidate one = {.leaders = &leaders};
+
+    compete(fixture->kube, &one, "one");
+    eventually(atomic_load(&one.gains) == 1);
+    fake_kube_put(fixture->fake, LEASE,
+                  "{\"spec\":{\"holderIdentity\":\"thief\",\"leaseDurationSeconds\":1}}");
+    eventually(atomic_load(&one.losses) == 1);
+    eventually(atomic_load(&one.gains) == 2); /* the thief does not renew */
+    lease_free(one.lease);
+}
+
+static void lease_of_a_dead_holder_is_taken_when_its_time_is_over(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    atomic_uint leaders = 0;
+    struct candidate one = {.leaders = &leaders};
+
+    fake_kube_put(fixture->fake, LEASE,
+                  "{\"spec\":{\"holderIdentity\":\"dead\",\"leaseDurationSeconds\":1,"
+                  "\"renewTime\":\"2099-01-01T00:00:00.000000Z\",\"leaseTransitions\":7}}");
+    compete(fixture->kube, &one, "one");
+    eventually(atomic_load(&one.gains) == 1);
+    json_auto_t *now = spec(fixture);
+    assert_int_equal(json_integer_value(json_object_get(now, "leaseTransitions")), 8);
+    lease_free(one.lease);
+}
+
+static void whatever_call_fails_there_is_a_leader_and_only_one(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    static const enum fake_kube_failure failures[] = {FAKE_KUBE_FAIL_BEFORE, FAKE_KUBE_FAIL_AFTER};
+
+    for (unsigned n = 1; n <= 6; n++) {
+        for (size_t i = 0; i < ARRAY_LENGTH(failures); i++) {
+            atomic_uint leaders = 0;
+            struct candidate one = {.leaders = &leaders};
+            struct candidate two = {.leaders = &leaders};
+
+            fake_kube_fail_call(fixture->fake, n, failures[i]);
+            compete(fixture->kube, &one, "one");
+            compete(fixture->kube, &two, "two");
+            eventually(!fake_kube_fault_is_pending(fixture->fake) && atomic_load(&leaders) == 1);
+            lease_free(one.lease);
+            eventually(atomic_load(&two.gains) > 0);
+            lease_free(two.lease);
+            assert_int_equal(atomic_load(&leaders), 0);
+        }
+    }
+}
+
+static void without_the_right_nobody_leads(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    atomic_uint leaders = 0;
+    struct candidate one = {.leaders = &leaders};
+
+    fake_kube_forbid(fixture->fake, "get", "/apis/coordination.k8s.io");
+    compete(fixture->kube, &one, "one");
+    eventually(fake_kube_calls(fixture->fake) > 3);
+    lease_free(one.lease);
+    assert_int_equal(atomic_load(&one.gains), 0);
+    assert_int_equal(atomic_load(&one.losses), 0);
+}
+
+static void times_that_cannot_work_are_refused(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    const struct lease_options cases[] = {
+        {.name_space = "a", .name = "b", .identity = "c", .duration_ms = 1500},
+        {.name_space = "a", .name = "b", .identity = "c", .duration_ms = 10000},
+        {.name_space = "a", .name = "b", .identity = "c", .retry_ms = 10000},
+        {.name_space = "a/", .name = "b", .identity = "c"},
+        {.name_space = "a", .name = "", .identity = "c"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_error_ struct error err = {0};
+        struct lease *lease = NULL;
+
+        assert_int_equal(lease_new(fixture->kube, &cases[i], &lease, &err), -1);
+        assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+        assert_null(lease);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(only_candidate_leads_and_gives_back, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(second_candidate_waits_and_follows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            leader_without_connection_steps_down_before_the_next_one_leads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leader_steps_down_when_the_lease_was_taken, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(lease_of_a_dead_holder_is_taken_when_its_time_is_over,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(whatever_call_fails_there_is_a_leader_and_only_one, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(without_the_right_nobody_leads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(times_that_cannot_work_are_refused, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,352 @@
+#include "tests/unit/test_files_fixture.h"
+
+#include <pthread.h>
+
+#include "node/node_info.h"
+
+/* What NodeGetInfo answers while labels and takeovers come, go and break. */
+
+#define PREFIX "topology.rbd.csi.ceph.com/"
+#define REGION "topology.kubernetes.io/region"
+#define ZONE "topology.kubernetes.io/zone"
+
+struct fixture {
+    char *labels_path;
+    char *map_path;
+    char *config_path;
+    struct topology_levels levels;
+    struct node_labels_source labels;
+    struct config_file *config;
+    struct takeover_source *takeover;
+    struct node_info *info;
+};
+
+static void fixture_init(struct fixture *fixture, const char *domain_labels, bool via_nodeinfo)
+{
+    _cleanup_error_ struct error err = {0};
+
+    fixture->labels_path = path_of("labels");
+    fixture->map_path = path_of("takeover.json");
+    fixture->config_path = path_of("config.json");
+    assert_int_equal(
+        topology_levels_parse("rbd.csi.ceph.com", domain_labels, &fixture->levels, &err), 0);
+    node_labels_from_file(fixture->labels_path, &fixture->labels);
+    fixture->config = config_file_new(fixture->config_path);
+    fixture->takeover = takeover_source_new(fixture->map_path, fixture->config);
+    fixture->info = node_info_new(&(struct node_info_options){
+        .node_id = "node-1",
+        .max_volumes = 110,
+        .levels = &fixture->levels,
+        .labels = &fixture->labels,
+        .takeover = fixture->takeover,
+        .takeover_via_nodeinfo = via_nodeinfo,
+    });
+}
+
+static void fixture_done(struct fixture *fixture)
+{
+    node_info_free(fixture->info);
+    takeover_source_free(fixture->takeover);
+    config_file_free(fixture->config);
+    node_labels_done(&fixture->labels);
+    topology_levels_done(&fixture->levels);
+    free(fixture->labels_path);
+    free(fixture->map_path);
+    free(fixture->config_path);
+}
+#define _cleanup_fixture_ _cleanup_(fixture_done)
+
+/* "zone=zone-b member.zone.zone-b": the segments in their order, without prefix and "=true". */
+static void assert_tells(struct fixture *fixture, const char *segments)
+{
+    _cleanup_node_answer_ struct node_answer answer = {0};
+    _cleanup_text_ struct text told = TEXT_INIT(4096);
+
+    node_info_get(fixture->info, NULL, &answer);
+    assert_string_equal(answer.node_id, "node-1");
+    assert_int_equal(answer.max_volumes, 110);
+    for (size_t i = 0; i < answer.segments.count; i++) {
+        const struct strmap_entry *segment = &answer.segments.entries[i];
+        bool is_membership = strcmp(segment->value, "true") == 0;
+
+        assert_true(text_has_prefix(segment->key, PREFIX));
+        text_addf(&told, "%s%s%s%s", i ? " " : "", segment->key + strlen(PREFIX),
+                  is_membership ? "" : "=", is_membership ? "" : segment->value);
+    }
+    assert_string_equal(text_chars(&told), segments);
+}
+
+struct wanted {
+    const char *subject; /* its end */
+    bool healthy;
+    const char *part;
+    int found;
+};
+
+static void compare(void *object, const char *subject, bool healthy, const char *message,
+                    time_t since)
+{
+    struct wanted *wanted = object;
+
+    (void)since;
+    if (!text_has_suffix(subject, wanted->subject))
+        return;
+    wanted->found++;
+    if (healthy != wanted->healthy || !strstr(message, wanted->part))
+        fail_msg("%s: wanted '%s', got '%s'", subject, wanted->part, message);
+}
+
+static void assert_report(struct fixture *fixture, const char *subject, bool healthy,
+                          const char *part)
+{
+    struct wanted wanted = {subject, healthy, part, 0};
+
+    node_info_report(fixture->info, compare, &wanted);
+    assert_int_equal(wanted.found, 1);
+}
+
+#define HOME_B "member.region.r1 member.zone.zone-b region=r1 zone=zone-b"
+
+static void node_tells_its_home(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+
+    (void)state;
+    fixture_init(&fixture, REGION "," ZONE, false);
+    replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\nother=x\n");
+    assert_tells(&fixture, HOME_B);
+    assert_tells(&fixture, HOME_B);
+    assert_report(&fixture, "/labels", true, "");
+}
+
+static void without_levels_the_topology_is_empty(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+    struct wanted nothing = {"", true, "", 0};
+
+    (void)state;
+    fixture_init(&fixture, "", true);
+    replace_file(fixture.map_path, "{\"zone=zone-a\": [\"all\"]}");
+    assert_tells(&fixture, "");
+    node_info_report(fixture.info, compare, &nothing);
+    assert_int_equal(nothing.found, 0);
+}
+
+static void missing_labels_are_told_as_they_come(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+    _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
+    _cleanup_text_ struct text text = TEXT_INIT(4096);
+
+    (void)state;
+    fixture_init(&fixture, REGION "," ZONE, false);
+    node_info_register(fixture.info, metrics);
+    assert_tells(&fixture, "");
+    assert_report(&fixture, "/labels", false, "No such file");
+    replace_file(fixture.labels_path, "other=x\n");
+    assert_tells(&fixture, "");
+    assert_report(&fixture, "/labels", false, "it is served without topology");
+    metrics_print(metrics, &text);
+    assert_non_null(strstr(text_chars(&text), "csi_node_labels_missing 2\n"));
+    replace_file(fixture.labels_path, ZONE "=zone-b\n");
+    assert_tells(&fixture, "member.zone.zone-b zone=zone-b");
+    assert_report(&fixture, "/labels", false,
+                  "no usable label '" REGION "': it is served without that");
+    metrics_print(metrics, &text);
+    assert_non_null(strstr(text_chars(&text), "csi_node_labels_missing 1\n"));
+    /* not complete yet, so still open to change */
+    replace_file(fixture.labels_path, ZONE "=zone-c\n");
+    assert_tells(&fixture, "member.zone.zone-c zone=zone-c");
+    replace_file(fixture.labels_path, ZONE "=zone-b\n" REGION "=r1\n");
+    assert_tells(&fixture, HOME_B);
+    assert_report(&fixture, "/labels", true, "");
+    metrics_print(metrics, &text);
+    assert_non_null(strstr(text_chars(&text), "csi_node_labels_missing 0\n"));
+}
+
+static void home_stays_once_it_is_complete(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+
+    (void)state;
+    fixture_init(&fixture, REGION "," ZONE, false);
+    replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\n");
+    assert_tells(&fixture, HOME_B);
+    replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-c\n");
+    assert_tells(&fixture, HOME_B);
+    assert_report(&fixture, "/labels", false, "label '" ZONE "' was 'zone-b' and is 'zone-c' now");
+    replace_file(fixture.labels_path, REGION "=r1\n");
+    assert_tells(&fixture, HOME_B);
+    assert_report(&fixture, "/labels", false, "label '" ZONE "' was 'zone-b' and is gone now");
+    replace_file(fixture.labels_path, "no labels");
+    assert_tells(&fixture, HOME_B);
+    assert_report(&fixture, "/labels", false, "expected label=value");
+    assert_int_equal(unlink(fixture.labels_path), 0);
+    assert_tells(&fixture, HOME_B);
+    assert_report(&fixture, "/labels", false, "No such file");
+    replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\nother=y\n");
+    assert_tells(&fixture, HOME_B);
+    assert_report(&fixture, "/labels", true, "");
+}
+
+static void takeover_is_told_and_given_back(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+
+    (void)state;
+    fixture_init(&fixture, REGION "," ZONE, true);
+    replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\n");
+    assert_tells(&fixture, HOME_B);
+    replace_file(fixture.map_path, "{\"zone-a\": [\"zone-b\"]}");
+    assert_tells(&fixture, "member.region.r1 member.zone.zone-a member.zone.zone-b region=r1 "
+                           "zone=zone-b");
+    assert_report(&fixture, "takeovers of this node", true, "");
+    replace_file(fixture.map_path, "{\"zone-a\": [\"zone-b\"]");
+    assert_tells(&fixture, "member.region.r1 member.zone.zone-a member.zone.zone-b region=r1 "
+                           "zone=zone-b");
+    replace_file(fixture.map_path, "{\"zone-a\": [\"zone-c\"]}");
+    assert_tells(&fixture, HOME_B);
+    replace_file(fixture.map_path, "{\"a\": [\"all\"]}");
+    assert_tells(&fixture, HOME_B);
+    assert_report(&fixture, "takeovers of this node", false, "'a' may be a region or a zone");
+    replace_file(fixture.map_path, "{}");
+    assert_tells(&fixture, HOME_B);
+    assert_report(&fixture, "takeovers of this node", true, "");
+}
+
+static void takeover_by_labels_is_not_told(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+
+    (void)state;
+    fixture_init(&fixture, REGION "," ZONE, false);
+    replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\n");
+    replace_file(fixture.map_path, "{\"zone=zone-a\": [\"all\"]}");
+    assert_tells(&fixture, HOME_B);
+}
+
+/* By the home that was told, not by labels that changed since. */
+static void takeover_goes_by_the_home_that_is_told(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+
+    (void)state;
+    fixture_init(&fixture, ZONE, true);
+    replace_file(fixture.labels_path, ZONE "=zone-b\n");
+    replace_file(fixture.map_path, "{\"zone-a\": [\"zone-b\"], \"zone-d\": [\"zone-c\"]}");
+    assert_tells(&fixture, "member.zone.zone-a member.zone.zone-b zone=zone-b");
+    replace_file(fixture.labels_path, ZONE "=zone-c\n");
+    assert_tells(&fixture, "member.zone.zone-a member.zone.zone-b zone=zone-b");
+}
+
+static void each_state_is_logged_once(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+    _cleanup_free_ char *log = path_of("log");
+    int saved = divert_stderr(log);
+
+    (void)state;
+    fixture_init(&fixture, REGION "," ZONE, true);
+    replace_file(fixture.labels_path, ZONE "=zone-b\n");
+    replace_file(fixture.config_path, "{\"clusters\": [], \"topology-takeover\":"
+                                      " {\"rak=r1\": [\"r2\"]}}");
+    for (int i = 0; i < 10; i++)
+        assert_tells(&fixture, "member.zone.zone-b zone=zone-b");
+    replace_file(fixture.labels_path, ZONE "=zone-b\n" REGION "=r1");
+    for (int i = 0; i < 10; i++)
+        assert_tells(&fixture, HOME_B);
+    restore_stderr(saved);
+    assert_int_equal(count_lines(log, "has no usable label"), 1);
+    assert_int_equal(count_lines(log, "no level is called 'rak'"), 1);
+    assert_int_equal(count_lines(log, "all labels of the node are known"), 1);
+    assert_int_equal(count_lines(log, "] "), 3);
+}
+
+/* As a source that gets its labels while somebody waits for them. */
+static int come_when_waited_for(void *object, struct call *call, struct strmap *labels,
+                                struct error *err)
+{
+    (void)object;
+    if (call_is_cancelled(call))
+        return error_set(err, STATUS_UNAVAILABLE, "no answer yet");
+    strmap_set(labels, ZONE, "zone-b");
+    return 0;
+}
+
+static bool is_never_stale(void *object, char **message, time_t *since)
+{
+    (void)object;
+    *message = xstrdup("");
+    *since = 0;
+    return true;
+}
+
+static void calls_wait_for_the_first_labels_and_reports_do_not(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+    _cleanup_node_answer_ struct node_answer answer = {0};
+    struct call call;
+
+    (void)state;
+    fixture_init(&fixture, ZONE, false);
+    node_labels_done(&fixture.labels);
+    fixture.labels = (struct node_labels_source){
+        .subject = "api", .get = come_when_waited_for, .is_healthy = is_never_stale};
+    assert_report(&fixture, "api", false, "no answer yet");
+    call_init(&call, 1, "NodeGetInfo", deadline_never());
+    node_info_get(fixture.info, &call, &answer);
+    call_done(&call);
+    assert_true(answer.is_complete);
+    assert_string_equal(strmap_get(&answer.segments, PREFIX "zone"), "zone-b");
+    /* lost again: what was told stays */
+    assert_tells(&fixture, "member.zone.zone-b zone=zone-b");
+    assert_report(&fixture, "api", false, "no answer yet");
+}
+
+static void *ask(void *object)
+{
+    for (int i = 0; i < 200; i++) {
+        _cleanup_node_answer_ struct node_answer answer = {0};
+
+        node_info_get(object, NULL, &answer);
+        if (answer.segments.count != 4)
+            return object;
+    }
+    return NULL;
+}
+
+static void several_ask_at_once(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+    pthread_t threads[4];
+
+    (void)state;
+    fixture_init(&fixture, REGION "," ZONE, true);
+    replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\n");
+    for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, ask, fixture.info), 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(threads); i++) {
+        void *fault = NULL;
+
+        assert_int_equal(pthread_join(threads[i], &fault), 0);
+        assert_null(fault);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_FOLDER(node_tells_its_home),
+        WITH_FOLDER(without_levels_the_topology_is_empty),
+        WITH_FOLDER(missing_labels_are_told_as_they_come),
+        WITH_FOLDER(home_stays_once_it_is_complete),
+        WITH_FOLDER(takeover_is_told_and_given_back),
+        WITH_FOLDER(takeover_by_labels_is_not_told),
+        WITH_FOLDER(takeover_goes_by_the_home_that_is_told),
+        WITH_FOLDER(each_state_is_logged_once),
+        WITH_FOLDER(calls_wait_for_the_first_labels_and_reports_do_not),
+        WITH_FOLDER(several_ask_at_once),
+    };
+
+    return cmocka_run_group_tests_name("node_info", tests, NULL, NULL);
+}

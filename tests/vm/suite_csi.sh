@@ -1,0 +1,258 @@
+# shellcheck shell=bash
+# Our driver in the VM: volumes from their creation to their end, on two nodes that share a kernel.
+
+readonly MIB=$((1 << 20))
+NAME=    # of the running test's volume, and part of all its paths
+HANDLE=
+CONTEXT= # its volume_context
+CAPABILITY=
+
+# Arguments: type of file system or 'block', access mode.
+set_capability() {
+    local access=${2:-SINGLE_NODE_WRITER} kind="\"mount\": {\"fs_type\": \"$1\"}"
+    [ "$1" != block ] || kind='"block": {}'
+    CAPABILITY="{$kind, \"access_mode\": {\"mode\": \"$access\"}}"
+}
+
+# Arguments: name, type, mounter. Makes the volume of the test.
+create() {
+    local answer
+    NAME=$1
+    set_capability "$2"
+    answer=$(call node-a CreateVolume "{\"name\": \"$NAME\", \"volume_capabilities\": [$CAPABILITY],
+        \"capacity_range\": {\"required_bytes\": $((512 * MIB))},
+        \"parameters\": {\"clusterID\": \"$FSID\", \"pool\": \"zone-a\", \"mounter\": \"$3\"}}")
+    HANDLE=$(jq -r .volume.volume_id <<<"$answer")
+    CONTEXT=$(jq -c .volume.volume_context <<<"$answer")
+}
+
+staging() {
+    printf '%s/%s-%s' "$STAGING" "$NAME" "$1"
+}
+
+# As kubelet does: the folder is there before the call and removed after the last.
+stage() {
+    mkdir -p "$(staging "$1")"
+    call "$1" NodeStageVolume "{\"volume_id\": \"$HANDLE\", \"volume_context\": $CONTEXT,
+        \"staging_target_path\": \"$(staging "$1")\", \"volume_capability\": $CAPABILITY}"
+}
+
+unstage() {
+    call "$1" NodeUnstageVolume "{\"volume_id\": \"$HANDLE\",
+        \"staging_target_path\": \"$(staging "$1")\"}"
+}
+
+# Arguments: node, target, readonly.
+publish() {
+    call "$1" NodePublishVolume "{\"volume_id\": \"$HANDLE\", \"volume_context\": $CONTEXT,
+        \"staging_target_path\": \"$(staging "$1")\", \"target_path\": \"$2\",
+        \"volume_capability\": $CAPABILITY, \"readonly\": ${3:-false}}"
+}
+
+unpublish() {
+    call "$1" NodeUnpublishVolume "{\"volume_id\": \"$HANDLE\", \"target_path\": \"$2\"}"
+}
+
+# Ends the use of the volume on a node.
+leave() {
+    unpublish "$1" "$2"
+    unstage "$1"
+    rmdir "$(staging "$1")"
+    the_volume_has_left_the_node
+}
+
+image() {
+    jq -r .imageName <<<"$CONTEXT"
+}
+
+# Only this volume, so that one test that fails is not followed by others.
+the_volume_has_left_the_node() {
+    ! grep -qsx "$(image)" /sys/bus/rbd/devices/*/name || fail 'still mapped'
+    ! pgrep "rbd-nbd.*$(image)" || fail 'rbd-nbd still runs'
+    ! grep "/$NAME" /proc/self/mounts || fail 'still mounted'
+    [ -z "$(find "$STAGING" "$PODS" -name "$NAME*")" ] || fail "left: $(find "$STAGING" "$PODS")"
+}
+
+# Processes whose command line matches.
+pgrep() {
+    local pid
+    for pid in /proc/[0-9]*; do
+        ! tr '\0' ' ' 2>/dev/null <"$pid/cmdline" | grep "^$1" || return 0
+    done
+    return 1
+}
+
+delete() {
+    call node-a DeleteVolume "{\"volume_id\": \"$HANDLE\"}"
+}
+
+# --- what a pod does; a block volume's target is the device ---
+
+pod_writes() {
+    if [ "$1" = block ]; then
+        seq 100000 | dd of="$2" bs=64k conv=notrunc,fsync 2>/dev/null
+    else
+        seq 100000 >"$2/numbers"
+    fi
+}
+
+pod_reads() {
+    if [ "$1" = block ]; then
+        seq 100000 | cmp - <(head -c 588895 "$2")
+    else
+        seq 100000 | cmp - "$2/numbers"
+    fi
+}
+
+# Total bytes of a target as the pod sees them.
+pod_sees_bytes() {
+    if [ "$1" = block ]; then
+        blockdev --getsize64 "$2"
+    else
+        echo $(($(stat -f -c '%b * %S' "$2")))
+    fi
+}
+
+pod_sees_at_least() {
+    [ "$(pod_sees_bytes "$1" "$2")" -ge "$3" ]
+}
+
+# --- parts of the way ---
+
+# Arguments: type, target.
+the_stats_are_true() {
+    local answer total
+    answer=$(call node-a NodeGetVolumeStats "{\"volume_id\": \"$HANDLE\", \"volume_path\": \"$2\",
+        \"staging_target_path\": \"$(staging node-a)\"}")
+    printf '%s\n' "$answer"
+    total=$(jq '.usage[] | select(.unit == "BYTES").total | tonumber' <<<"$answer")
+    [ "$total" = "$(pod_sees_bytes "$1" "$2")" ]
+    jq -e '.volume_condition.abnormal != true' <<<"$answer"
+    [ "$1" = block ] || jq -e '.usage[] | select(.unit == "INODES").total' <<<"$answer"
+}
+
+# Arguments: type, target. A file system has a part of the device for itself.
+the_volume_grows() {
+    local bytes=$((768 * MIB))
+    call node-a ControllerExpandVolume "{\"volume_id\": \"$HANDLE\",
+        \"capacity_range\": {\"required_bytes\": $bytes}, \"volume_capability\": $CAPABILITY}"
+    call node-a NodeExpandVolume "{\"volume_id\": \"$HANDLE\", \"volume_path\": \"$2\",
+        \"staging_target_path\": \"$(staging node-a)\", \"volume_capability\": $CAPABILITY,
+        \"capacity_range\": {\"required_bytes\": $bytes}}"
+    [ "$1" = block ] || bytes=$((640 * MIB))
+    wait_for pod_sees_at_least "$1" "$2" "$bytes"
+}
+
+# --- tests ---
+
+a_volume_goes_its_whole_way() {
+    local type=$1 mounter=$2 target
+    create "way-$type-$mounter" "$type" "$mounter"
+    target=$PODS/$NAME
+    stage node-a
+    stage node-a
+    publish node-a "$target"
+    publish node-a "$target"
+    [ "$type" = block ] || [ "$(findmnt -no FSTYPE -M "$target")" = "$type" ]
+    if [ "$mounter" = rbd ]; then
+        grep -qx "$(image)" /sys/bus/rbd/devices/*/name
+    else
+        pgrep "rbd-nbd.*$(image)"
+    fi
+    pod_writes "$type" "$target"
+    the_stats_are_true "$type" "$target"
+    the_volume_grows "$type" "$target"
+    unpublish node-a "$target"
+    leave node-a "$target"
+    stage node-b
+    publish node-b "$target"
+    pod_reads "$type" "$target"
+    leave node-b "$target"
+    unstage node-b
+    delete
+}
+
+# The pod's mount alone, and then the whole volume on another node.
+a_volume_that_is_read-only_cannot_be_written() {
+    local type=$1 mounter=$2 target
+    create "readonly-$type-$mounter" "$type" "$mounter"
+    target=$PODS/$NAME
+    stage node-a
+    publish node-a "$target"
+    pod_writes "$type" "$target"
+    publish node-a "$target-2" true
+    ! pod_writes "$type" "$target-2" || fail 'a read-only publication was written'
+    unpublish node-a "$target-2"
+    leave node-a "$target"
+    set_capability "$type" MULTI_NODE_READER_ONLY
+    stage node-b
+    publish node-b "$target" true
+    pod_reads "$type" "$target"
+    ! pod_writes "$type" "$target" || fail 'a read-only volume was written'
+    leave node-b "$target"
+    delete
+}
+
+# rbd-nbd plays a client that the driver knows nothing of.
+a_volume_in_use_elsewhere_is_refused_and_the_client_is_named() {
+    local device said
+    create elsewhere ext4 rbd
+    device=$(rbd-nbd map "zone-a/$(image)")
+    dd if=/dev/zero of="$device" bs=4096 count=1 conv=fsync 2>/dev/null
+    ! said=$(stage node-a) || fail 'it was staged'
+    rbd-nbd unmap "$device"
+    printf '%s\n' "$said"
+    [[ $said == *10.77.0.2* ]]
+    wait_for stage node-a
+    call_fails_with FAILED_PRECONDITION node-a DeleteVolume "{\"volume_id\": \"$HANDLE\"}"
+    unstage node-a
+    rmdir "$(staging node-a)"
+    delete
+}
+
+# What a volume holds is never formatted, whatever the class says.
+data_of_another_kind_are_not_formatted() {
+    local device
+    create foreign ext4 rbd
+    device=$(krbd_map "$(image)")
+    mkfs.xfs -q "$device"
+    krbd_unmap "$device"
+    ! stage node-a || fail 'an xfs volume was staged as ext4'
+    ! unstage node-a || rmdir "$(staging node-a)"
+    device=$(krbd_map "$(image)")
+    [ "$(blkid -p -s TYPE -o value "$device")" = xfs ]
+    krbd_unmap "$device"
+    the_volume_has_left_the_node
+    delete
+}
+
+nothing_is_left_after_all() {
+    nothing_is_left_on_the_node
+    wait_for no_image_is_left
+}
+
+the_driver_starts_on_two_nodes() {
+    [ "$(call node-a NodeGetInfo {} | jq -r .node_id)" = node-a ]
+    [ "$(cephzone call --endpoint=unix:///csi/node-b.sock --field=node_id NodeGetInfo)" = node-b ]
+}
+
+modprobe -a rbd nbd xfs
+start_driver node-a
+start_driver node-b
+check the_driver_starts_on_two_nodes
+for mounter in rbd rbd-nbd; do
+    for type in ext4 xfs block; do
+        check a_volume_goes_its_whole_way "$type" "$mounter"
+    done
+done
+check a_volume_that_is_read-only_cannot_be_written ext4 rbd
+check a_volume_that_is_read-only_cannot_be_written xfs rbd-nbd
+check a_volume_that_is_read-only_cannot_be_written block rbd
+check a_volume_in_use_elsewhere_is_refused_and_the_client_is_named
+check data_of_another_kind_are_not_formatted
+check nothing_is_left_after_all
+if [ "$FAILED" -gt 0 ]; then
+    printf 'the last words of the drivers:\n'
+    grep -h '^[EW]' /tmp/node-a.log /tmp/node-b.log | tail -n 30
+fi
+finish
