@@ -31,12 +31,14 @@ _must_check_ int capacity_range_choose(const struct capacity_range *range, uint6
 _must_check_ int capacity_range_choose_cephfs(const struct capacity_range *range,
                                               uint64_t *size_bytes, struct error *err);
 
-/* Makes *@size_bytes, which was chosen for @range, that of a volume filled from one of @source_bytes:
- * never smaller, and the same if nothing is required. OUT_OF_RANGE if @range does not allow it. */
+/* Makes *@size_bytes, which was chosen for @range, that of a volume filled from one of
+ * @source_bytes: never smaller, and the same if nothing is required. OUT_OF_RANGE if @range does
+ * not allow it. */
 _must_check_ int capacity_range_fit(const struct capacity_range *range, uint64_t source_bytes,
                                     uint64_t *size_bytes, struct error *err);
 
-/* ALREADY_EXISTS if a volume that was found by its name with @size_bytes does not satisfy @range. */
+/* ALREADY_EXISTS if a volume that was found by its name with @size_bytes does not satisfy @range.
+ */
 _must_check_ int capacity_range_check(const struct capacity_range *range, uint64_t size_bytes,
                                       struct error *err);
 

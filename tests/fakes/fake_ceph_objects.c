@@ -312,7 +312,7 @@ static int object_change(struct ceph_pool *pool, struct call *call, const char *
         fake_refuse(err, found ? -ERANGE : -EOVERFLOW, pool, "object", object);
         return fake_step_end(&step, error_recode(err, STATUS_ABORTED), err);
     }
-    if (change->remove) {
+    if (change->remove && found) {
         fake_object_done(found);
         *found = step.fake->objects[--step.fake->object_count];
     } else {

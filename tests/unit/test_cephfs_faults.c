@@ -129,12 +129,11 @@ static void volume_with_snapshots_goes_before_them(void **state)
 static void showing_a_snapshot_survives_every_fault(void **state)
 {
     (void)state;
-    check(&(struct scenario){
-        .title = "CreateVolume that shows a snapshot",
-        .before = {create_volume, create_snapshot},
-        .tested = show,
-        .after = {delete_second, delete_snapshot, delete_volume},
-        .ends_empty = true});
+    check(&(struct scenario){.title = "CreateVolume that shows a snapshot",
+                             .before = {create_volume, create_snapshot},
+                             .tested = show,
+                             .after = {delete_second, delete_snapshot, delete_volume},
+                             .ends_empty = true});
 }
 
 static void second_view_survives_every_fault(void **state)
