@@ -11,6 +11,7 @@ struct controller_backend {
     const char *type;         /* "rbd", "cephfs" */
     bool knows_migrated;      /* volumes of Kubernetes' own rbd driver, and cluster-mapping.json */
     bool has_modification;    /* ControllerModifyVolume */
+    bool has_capacity;        /* GetCapacity */
     bool group_lists_sources; /* a group's entry has SOURCE -> SNAPSHOT, not SNAPSHOT -> NAME */
 
     /* --- volumes --- */
@@ -37,6 +38,8 @@ struct controller_backend {
 
     /* --- snapshots: see snapshot_steps.h --- */
 
+    /* Checks what a snapshot's name is made of. INVALID_ARGUMENT. */
+    int (*check_snapshot_class)(const struct strmap *parameters, struct error *err);
     /* What must hold before a snapshot is begun. */
     int (*prepare_snapshot)(struct snapshot_work *work, struct error *err);
     /* Makes the snapshot, unless it is there, and commits it. With @cut the cut is made too;

@@ -9,6 +9,7 @@
 #include "common/topology/domain.h"
 #include "common/volume/session.h"
 #include "common/volume/usage_cache.h"
+#include "controller/backend.h"
 #include "controller/place.h"
 
 #define SMALLEST_VOLUME 512 /* a sector */
@@ -179,6 +180,9 @@ int controller_get_capacity(const struct controller *controller, struct call *ca
     _cleanup_(inquiry_done) struct inquiry inquiry = {
         .controller = controller, .call = call, .request = request};
 
+    if (!controller_backend(controller)->has_capacity)
+        return error_set(err, STATUS_UNIMPLEMENTED, "volumes of type %s have no capacity to tell",
+                         controller_backend(controller)->type);
     *capacity = (struct capacity){.minimum_bytes = SMALLEST_VOLUME};
     if (!names_a_class(request))
         return total_capacity(controller, call, capacity, err);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -37,12 +38,14 @@ struct controller {
     struct operations *operations;
     struct tasks *tasks;
     struct purger *purger;
-    struct uuid_text process_id;      /* of this life of the driver */
-    const char *mapping_path;         /* --clustermapping; NULL: none */
-    const char *instance_id;          /* --instanceid */
-    const char *cluster_name;         /* --clustername; "" if not given */
-    const char *driver_name;          /* --drivername: stands in topology keys */
-    struct usage_cache *usage;        /* may be NULL where no class has places */
+    struct uuid_text process_id;  /* of this life of the driver */
+    const char *mapping_path;     /* --clustermapping; NULL: none */
+    const char *cephfs_namespace; /* --radosnamespacecephfs; NULL or "": not given */
+    atomic_uint *clone_waiters;   /* calls that wait for a CephFS clone to end; NULL: none may */
+    const char *instance_id;      /* --instanceid */
+    const char *cluster_name;     /* --clustername; "" if not given */
+    const char *driver_name;      /* --drivername: stands in topology keys */
+    struct usage_cache *usage;    /* may be NULL where no class has places */
     struct takeover_source *takeover; /* may be NULL */
     bool set_metadata;                /* --setmetadata */
     struct clone_limits limits;
@@ -64,6 +67,10 @@ struct create_request {
     struct topology_requirement requirement;
     struct credentials credentials;
 };
+
+/* What must hold for any volume: a name, capabilities that can be, a source if they only read.
+ * INVALID_ARGUMENT. */
+_must_check_ int create_request_check(const struct create_request *request, struct error *err);
 
 struct volume {
     char handle[VOLUME_ID_LENGTH_MAX + 1];

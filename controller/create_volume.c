@@ -19,29 +19,15 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/volume/class_parameters.h"
 #include "controller/creation.h"
 #include "controller/fingerprint.h"
 #include "controller/flatten.h"
 #include "controller/images.h"
 #include "controller/metadata.h"
-#include "controller/names.h"
 #include "controller/purge.h"
 #include "controller/qos.h"
 #include "controller/rbd.h"
-
-static int check_modes(const struct create_request *request, struct error *err)
-{
-    for (size_t i = 0; i < request->capabilities.count; i++) {
-        enum access_mode mode = request->capabilities.items[i].mode;
-
-        if (access_mode_is_read_only(mode) && request->source_kind == SOURCE_NONE)
-            return error_set(err, STATUS_INVALID_ARGUMENT,
-                             "volume_capabilities[%zu]: %s makes no sense for an empty volume; it "
-                             "needs a content source",
-                             i, access_mode_name(mode));
-    }
-    return 0;
-}
 
 static int check_request(struct creation *creation, struct error *err)
 {
@@ -49,41 +35,21 @@ static int check_request(struct creation *creation, struct error *err)
     _cleanup_string_list_ struct string_list lifted = {0};
     const struct create_request *request = creation->request;
 
-    if (request_name_check(request->name, err) < 0 ||
-        capability_list_check(&request->capabilities, err) < 0 ||
+    if (create_request_check(request, err) < 0 ||
         capability_list_check_rbd(&request->capabilities, err) < 0 ||
         capacity_range_choose(&request->range, &creation->size_bytes, err) < 0 ||
         rbd_parameters_parse(&request->parameters, &creation->parameters, err) < 0 ||
         class_pools_parse(&request->parameters, &creation->class, err) < 0 ||
         qos_to_metadata(&request->mutable_parameters, &creation->metadata, &lifted, err) < 0)
         return -1;
-    if (request->source_handle && request->source_handle[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT, "volume_content_source has no id");
     creation->cluster_id = creation->parameters.cluster_id;
     metadata_collect(creation->controller, METADATA_VOLUME, &request->parameters,
                      &creation->metadata);
-    return check_modes(request, err);
+    return 0;
 }
 
 /* --- the source ---------------------------------------------------------------------------------
  */
-
-/* A volume is never smaller than what it is filled from. */
-static int fit_size(struct creation *creation, struct error *err)
-{
-    const struct capacity_range *range = &creation->request->range;
-    uint64_t source_size = creation->source.size_bytes;
-
-    if (creation->size_bytes >= source_size && range->required_bytes > 0)
-        return 0;
-    if (range->required_bytes > 0 || !capacity_range_has(range, source_size))
-        return error_set(err, STATUS_OUT_OF_RANGE,
-                         "the source has %llu bytes; asked for are at least %lld and at most %lld",
-                         (unsigned long long)source_size, (long long)range->required_bytes,
-                         (long long)range->limit_bytes);
-    creation->size_bytes = source_size;
-    return 0;
-}
 
 int creation_open_source(struct creation *creation, struct error *err)
 {
@@ -93,7 +59,8 @@ int creation_open_source(struct creation *creation, struct error *err)
     if (source_open(creation->controller, creation->call, creation->request, creation->cluster_id,
                     &creation->source, err) < 0)
         return -1;
-    return fit_size(creation, err);
+    return capacity_range_fit(&creation->request->range, creation->source.size_bytes,
+                              &creation->size_bytes, err);
 }
 
 /* --- the image ----------------------------------------------------------------------------------
@@ -142,7 +109,6 @@ static int make_image(struct creation *creation, struct error *err)
 static int settle_size(struct creation *creation, const char *image_id, struct error *err)
 {
     struct ceph_pool *pool = creation->pool;
-    const struct capacity_range *range = &creation->request->range;
     bool is_clone = creation->request->source_kind != SOURCE_NONE;
     /* Ceph-CSI notes the id of a clone before it grows it */
     bool is_done =
@@ -159,13 +125,8 @@ static int settle_size(struct creation *creation, const char *image_id, struct e
             return -1;
         size = creation->size_bytes;
     }
-    if (!capacity_range_has(range, size))
-        return error_set(
-            err, STATUS_ALREADY_EXISTS,
-            "a volume of that name exists with %llu bytes; asked for are at least %lld "
-            "and at most %lld",
-            (unsigned long long)size, (long long)range->required_bytes,
-            (long long)range->limit_bytes);
+    if (capacity_range_check(&creation->request->range, size, err) < 0)
+        return -1;
     creation->size_bytes = size;
     return 0;
 }
@@ -303,7 +264,7 @@ static void describe(const struct creation *creation, struct volume *volume)
     memcpy(id.cluster_id, creation->cluster_id, strlen(creation->cluster_id) + 1);
     volume_id_format(&id, volume->handle);
     volume->size_bytes = creation->size_bytes;
-    rbd_parameters_to_context(&creation->request->parameters, context);
+    class_parameters_to_context(&creation->request->parameters, context);
     strmap_set(context, "pool", creation->pool->name);
     strmap_set(context, "journalPool", creation->directory->name);
     strmap_set(context, "imageName", creation->entry.image_name);

@@ -103,17 +103,18 @@ static int open_entry(struct listing *listing, struct session *session, struct c
 static int add_name(struct listing *listing, struct session *session, struct ceph_pool *directory,
                     const struct strmap_entry *item, struct error *err)
 {
-    _cleanup_located_ struct located located = {0};
+    struct located located = {.session = *session}; /* lent for the time being */
     bool added = false;
     bool complete = false;
+    int result = open_entry(listing, session, directory, item, &located, &complete, err);
 
-    if (open_entry(listing, session, directory, item, &located, &complete, err) == 0 &&
-        (!complete || listing->add(listing, &located, &added, err) == 0)) {
-        listing->count += added;
-        return 0;
-    }
-    if (err->status != STATUS_NOT_FOUND && err->status != STATUS_DATA_LOSS)
-        return -1;
+    if (result == 0 && complete)
+        result = listing->add(listing, &located, &added, err);
+    located.session = (struct session){0};
+    located_done(&located);
+    listing->count += added;
+    if (result == 0 || (err->status != STATUS_NOT_FOUND && err->status != STATUS_DATA_LOSS))
+        return result;
     log_v(2, listing->call, "not listed: %s", err->message); /* deleted meanwhile, or broken */
     error_clear(err);
     return 0;

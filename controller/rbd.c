@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/memory.h"
+#include "common/volume/class_parameters.h"
 #include "common/volume/usage_cache.h"
 #include "controller/fingerprint.h"
 #include "controller/images.h"
@@ -109,6 +110,13 @@ static int check_volume(struct call *call, struct located *located, struct error
                                             &image_id, err);
 }
 
+static int check_snapshot_class(const struct strmap *parameters, struct error *err)
+{
+    static const char *const optional[] = {"snapshotNamePrefix"};
+
+    return class_refuse_empty(parameters, optional, ARRAY_LENGTH(optional), err);
+}
+
 /* --- the journal --------------------------------------------------------------------------------
  */
 
@@ -167,6 +175,7 @@ const struct controller_backend RBD_BACKEND = {
     .type = "rbd",
     .knows_migrated = true,
     .has_modification = true,
+    .has_capacity = true,
     .create_volume = rbd_create_volume,
     .discard_volume = discard_volume,
     .choose_size = capacity_range_choose,
@@ -175,6 +184,7 @@ const struct controller_backend RBD_BACKEND = {
     .examine_volume = examine_volume,
     .check_volume = check_volume,
     .check_capabilities = capability_list_check_rbd,
+    .check_snapshot_class = check_snapshot_class,
     .prepare_snapshot = rbd_prepare_snapshot,
     .build_snapshot = rbd_build_snapshot,
     .describe_snapshot = rbd_describe_snapshot,

@@ -1,7 +1,28 @@
-/* Freeing of what controller.h declares. */
+/* Checking and freeing of what controller.h declares. */
 #include "controller/controller.h"
 
 #include <stdlib.h>
+
+#include "controller/names.h"
+
+int create_request_check(const struct create_request *request, struct error *err)
+{
+    if (request_name_check(request->name, err) < 0 ||
+        capability_list_check(&request->capabilities, err) < 0)
+        return -1;
+    if (request->source_handle && request->source_handle[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "volume_content_source has no id");
+    for (size_t i = 0; i < request->capabilities.count; i++) {
+        enum access_mode mode = request->capabilities.items[i].mode;
+
+        if (access_mode_is_read_only(mode) && request->source_kind == SOURCE_NONE)
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "volume_capabilities[%zu]: %s makes no sense for an empty volume; it "
+                             "needs a content source",
+                             i, access_mode_name(mode));
+    }
+    return 0;
+}
 
 void create_request_done(struct create_request *request)
 {

@@ -58,9 +58,8 @@ int controller_create_snapshot(const struct controller *controller, struct call 
         return -1;
     if (request->source_handle[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "source_volume_id is missing");
-    const char *prefix = strmap_get(&request->parameters, "snapshotNamePrefix");
-    if (prefix && prefix[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT, "parameter snapshotNamePrefix is empty");
+    if (controller_backend(controller)->check_snapshot_class(&request->parameters, err) < 0)
+        return -1;
     if (create(controller, call, request, snapshot, err) < 0)
         return error_wrap(err, "create snapshot '%s' of '%s'", request->name,
                           request->source_handle);

@@ -15,6 +15,7 @@
 #include "common/volume/operations.h"
 #include "common/volume/tasks.h"
 #include "common/volume/usage_cache.h"
+#include "controller/backend.h"
 #include "controller/purge.h"
 #include "controller/service.h"
 #include "node/node.h"
@@ -40,6 +41,7 @@ struct driver {
     struct operations *operations;
     struct tasks *tasks;
     struct purger *purger;
+    atomic_uint clone_waiters;
     struct usage_cache *usage;
     struct controller controller;
     struct driver_node place;
@@ -127,6 +129,7 @@ static void driver_init(struct driver *driver, const struct options *options,
         .mon_op_timeout_ms = options->ceph_timeout_ms,
         .osd_op_timeout_ms = options->ceph_timeout_ms,
     });
+    const bool is_cephfs = strcmp(options->type, "cephfs") == 0;
     driver->usage = usage_cache_new(&(struct usage_cache_options){
         .ceph = driver->ceph,
         .config = driver->config,
@@ -134,6 +137,7 @@ static void driver_init(struct driver *driver, const struct options *options,
         .listing_age_ms = LISTING_AGE_MS,
     });
     driver->controller = (struct controller){
+        .backend = is_cephfs ? &CEPHFS_BACKEND : &RBD_BACKEND,
         .ceph = driver->ceph,
         .config = driver->config,
         .operations = driver->operations,
@@ -141,6 +145,8 @@ static void driver_init(struct driver *driver, const struct options *options,
         .purger = driver->purger,
         .process_id = uuid_text_generate(),
         .mapping_path = options->mapping_path,
+        .cephfs_namespace = options->cephfs_namespace,
+        .clone_waiters = &driver->clone_waiters,
         .instance_id = options->instance_id,
         .cluster_name = options->cluster_name,
         .driver_name = options->driver_name,
@@ -156,7 +162,7 @@ static void driver_init(struct driver *driver, const struct options *options,
     driver->identity = (struct identity){
         .driver_name = options->driver_name,
         .version = CEPHZONE_VERSION,
-        .topology = true,
+        .topology = !is_cephfs,
         .group_controller = true,
         .metrics = driver->metrics,
         .report = report,
@@ -199,17 +205,17 @@ static int serve(struct driver *driver, const struct options *options, struct er
         controller_group_service(&driver->controller),
         node_service(&driver->node),
         node_volume_service(&driver->volumes),
+        node_empty_service(&driver->node),
     };
     const bool is_controller = options->controller_server;
-    const bool enabled[] = {true,
-                            true,
-                            is_controller,
-                            is_controller,
-                            is_controller,
-                            options->node_server,
-                            options->node_server};
+    /* the other kind of volumes has no node service yet */
+    const bool has_volumes = options->node_server && strcmp(options->type, "rbd") == 0;
+    const bool enabled[] = {true,          true,
+                            is_controller, is_controller,
+                            is_controller, options->node_server,
+                            has_volumes,   options->node_server && !has_volumes};
 
-    if (options->node_server)
+    if (has_volumes)
         recover_volumes(driver);
     if (rpc_server_new(&server_options, &driver->server, err) < 0)
         return -1;

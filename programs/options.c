@@ -17,6 +17,7 @@ static const struct options DEFAULTS = {
     .instance_id = "default",
     .config_path = "/etc/ceph-csi-config/config.json",
     .mapping_path = "/etc/ceph-csi-config/cluster-mapping.json",
+    .cephfs_namespace = "",
     .keyring = "/etc/ceph/keyring",
     .kubelet_dir = "",
     .run_dir = "/run/cephzone",
@@ -56,7 +57,7 @@ static const struct options DEFAULTS = {
 static int parse(struct options *o, int argc, char **argv)
 {
     const struct flag table[] = {
-        {"type", FLAG_STRING, &o->type, "TYPE", "what to run: rbd or liveness"},
+        {"type", FLAG_STRING, &o->type, "TYPE", "what to run: rbd, cephfs or liveness"},
         {"endpoint", FLAG_STRING, &o->endpoint, "URL", "CSI socket, unix:///path"},
         {"drivername", FLAG_STRING, &o->driver_name, NULL, "name of the driver"},
         {"nodeid", FLAG_STRING, &o->node_id, NULL, "name of this node"},
@@ -71,6 +72,8 @@ static int parse(struct options *o, int argc, char **argv)
         {"configpath", FLAG_STRING, &o->config_path, "FILE", "config.json"},
         {"clustermapping", FLAG_STRING, &o->mapping_path, "FILE",
          "cluster-mapping.json: where volumes are after a failover; need not exist"},
+        {"radosnamespacecephfs", FLAG_STRING, &o->cephfs_namespace, NULL,
+         "RADOS namespace of CephFS' journal where config.json names none; csi if empty"},
         {"keyring", FLAG_STRING, &o->keyring, "FILE",
          "Ceph keyring for calls that carry no secrets, such as ListVolumes"},
         {"domainlabels", FLAG_STRING, &o->domain_labels, "LABELS",
@@ -144,7 +147,6 @@ static int parse(struct options *o, int argc, char **argv)
         LEGACY_VALUE("mountcachedir"),
         LEGACY_VALUE("pidlimit"),
         LEGACY_VALUE("pluginpath"),
-        LEGACY_VALUE("radosnamespacecephfs"),
         LEGACY_VALUE("stagingpath"),
         LEGACY_VALUE("stderrthreshold"),
         LEGACY_VALUE("vmodule"),
@@ -218,10 +220,14 @@ static const char *check_node(const struct options *o)
 
 static const char *check(struct options *o)
 {
-    if (strcmp(o->type, "rbd") != 0 && strcmp(o->type, "liveness") != 0)
-        return o->type[0] ? "--type: only rbd and liveness are known" : "--type is missing";
+    const bool is_cephfs = strcmp(o->type, "cephfs") == 0;
+
+    if (!is_cephfs && strcmp(o->type, "rbd") != 0 && strcmp(o->type, "liveness") != 0)
+        return o->type[0] ? "--type: only rbd, cephfs and liveness are known" : "--type is missing";
     if (o->driver_name[0] == '\0')
-        o->driver_name = "rbd.csi.ceph.com";
+        o->driver_name = is_cephfs ? "cephfs.csi.ceph.com" : "rbd.csi.ceph.com";
+    if (is_cephfs && !o->controller_server && !o->node_server) /* as Ceph-CSI: both */
+        o->controller_server = o->node_server = true;
     if (!driver_name_is_valid(o->driver_name))
         return "--drivername must be a DNS name of at most 63 characters";
     if (strcmp(o->type, "liveness") != 0 && o->node_id[0] == '\0')

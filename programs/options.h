@@ -18,6 +18,7 @@ struct options {
     const char *instance_id;
     const char *config_path;
     const char *mapping_path;
+    const char *cephfs_namespace;
     const char *keyring;
     const char *kubelet_dir;
     const char *run_dir;

@@ -7,7 +7,7 @@ FAKE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fakes/*.c))
 INTEGRATION_NAMES := $(patsubst tests/integration/%.c,%,$(wildcard tests/integration/test_*.c))
 INTEGRATION_TESTS := $(INTEGRATION_NAMES:%=$(BUILD)/tests/integration/%)
 HARNESS_OBJECTS := $(addprefix $(BUILD)/tests/integration/,harness.o liveness_process.o place.o)
-FIXTURE_TESTS := $(filter $(BUILD)/tests/integration/test_ceph_csi_%,$(INTEGRATION_TESTS))
+FIXTURE_TESTS := $(filter $(BUILD)/tests/integration/test_ceph_csi_% %_fixtures,$(INTEGRATION_TESTS))
 
 $(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPTOR_SET)"'
 $(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_SET)
@@ -20,6 +20,12 @@ $(BUILD)/tests/integration/test_topology: $(BUILD)/tests/integration/calls.o
 
 NODE_TESTS := $(filter $(BUILD)/tests/integration/test_node%,$(INTEGRATION_TESTS))
 $(NODE_TESTS): $(BUILD)/tests/integration/node_fixture.o
+
+CEPHFS_TESTS := $(filter $(BUILD)/tests/integration/test_cephfs%,$(INTEGRATION_TESTS))
+$(CEPHFS_TESTS): $(BUILD)/tests/integration/cephfs.o $(BUILD)/tests/integration/calls.o
+
+CUT_TESTS := $(filter %_cuts,$(INTEGRATION_TESTS))
+$(CUT_TESTS): $(BUILD)/tests/integration/cuts.o
 
 $(INTEGRATION_TESTS): $(BUILD)/%: $(BUILD)/%.o $(HARNESS_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
@@ -70,14 +76,14 @@ integration: $(PROGRAMS) $(CUT_DRIVER) $(INTEGRATION_TESTS) ## run the real driv
 
 .PHONY: sanity
 sanity: $(PROGRAMS) ## run csi-sanity against the driver on a throwaway Ceph
-	@BUILD=$(BUILD) tests/run sanity tests/sanity/run
+	@BUILD=$(BUILD) tests/run sanity tests/sanity/run tests/sanity/cephfs
 
 ASAN := BUILD=build/asan OPTIMIZE='-O1 -fno-omit-frame-pointer' \
 	SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined'
 TSAN := BUILD=build/tsan OPTIMIZE=-O1 SANITIZE=-fsanitize=thread
 
 # A driver that is killed has no end at which leaks could be counted; what it runs, the others run.
-ASAN_INTEGRATION := $(filter-out test_cuts,$(INTEGRATION_NAMES))
+ASAN_INTEGRATION := $(filter-out %_cuts,$(INTEGRATION_NAMES))
 
 .PHONY: asan
 asan: ## unit and integration tests under ASan, UBSan and LSan
@@ -162,10 +168,11 @@ clang-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(REPLAY_TESTS) $(INTEGRATI
 
 # --- benchmarks ---------------------------------------------------------------------------------
 
-BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/,csi-bench bare-rbd bare-map topology-bench)
+BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/,csi-bench bare-rbd bare-cephfs bare-map topology-bench)
 
 $(BUILD)/tests/bench/csi-bench: $(BUILD)/tests/bench/csi_bench.o
 $(BUILD)/tests/bench/bare-rbd: $(BUILD)/tests/bench/bare_rbd.o
+$(BUILD)/tests/bench/bare-cephfs: $(BUILD)/tests/bench/bare_cephfs.o
 $(BUILD)/tests/bench/topology-bench: $(BUILD)/tests/bench/topology.o
 $(BUILD)/tests/bench/bare-map: $(BUILD)/tests/bench/bare_map.o
 $(BENCH_PROGRAMS): $(BUILD)/tests/bench/timing.o $(LIBRARY)
@@ -181,8 +188,9 @@ test-vm: $(PROGRAMS) $(BENCH_PROGRAMS) ## the node service on a real kernel, in 
 	@BUILD=$(BUILD) VM_SUITES='$(VM_SUITES)' tests/run vm tests/vm/run
 
 .PHONY: bench
-bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd on a throwaway Ceph
+bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd and manager commands on a throwaway Ceph
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run
+	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/cephfs
 
 .PHONY: bench-topology
 bench-topology: $(PROGRAMS) $(BENCH_PROGRAMS) ## pool selection, and GetCapacity with many callers

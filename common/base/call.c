@@ -91,3 +91,15 @@ int call_check(const struct call *call, struct error *err)
                          "the deadline has passed; repeat the call to continue");
     return 0;
 }
+
+#define PAUSE_STEP_MS 20
+
+int call_pause(const struct call *call, int64_t ms, struct error *err)
+{
+    const struct deadline end = deadline_in_ms(ms);
+    const struct timespec step = {.tv_nsec = PAUSE_STEP_MS * 1000000L};
+
+    while (!deadline_has_passed(end) && !call_is_cancelled(call))
+        nanosleep(&step, NULL);
+    return call_check(call, err);
+}

@@ -42,5 +42,7 @@ void call_describe(struct call *call, struct text *text);
 
 /* True when the client has gone or the deadline has passed: do not start another expensive step. */
 bool call_is_cancelled(const struct call *call);
+/* Waits for something that has no event. Fails as call_check() as soon as the call is cancelled. */
+_must_check_ int call_pause(const struct call *call, int64_t ms, struct error *err);
 /* Fails with CANCELLED or DEADLINE_EXCEEDED when call_is_cancelled(). */
 _must_check_ int call_check(const struct call *call, struct error *err);

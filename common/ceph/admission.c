@@ -7,7 +7,7 @@
 
 #include "common/base/memory.h"
 
-#define STALL_MS 3000
+#define STALL_DEFAULT_MS 3000
 #define MARGIN_MAX_MS 500
 /* A hundred waiting calls that look up more often take time from those that work. */
 #define LOOK_MS 500
@@ -44,6 +44,12 @@ struct admission *admission_new(const struct admission_options *options)
     struct admission *admission = xcalloc(1, sizeof(*admission));
 
     admission->options = *options;
+    if (options->stall_ms == 0)
+        admission->options.stall_ms = STALL_DEFAULT_MS;
+    if (!options->kind)
+        admission->options.kind = "pool";
+    if (!options->hint)
+        admission->options.hint = "are its OSDs up?";
     pthread_mutex_init(&admission->lock, NULL);
     return admission;
 }
@@ -110,18 +116,19 @@ struct timespec admission_wake_time(struct deadline give_up)
 static int refuse(const struct admission *admission, const struct pool_gate *gate,
                   const char *pool_name, struct error *err)
 {
+    const struct admission_options *options = &admission->options;
     int64_t silent_ms = clock_monotonic_ms() - gate->progress_ms;
 
-    if (silent_ms >= STALL_MS)
-        return error_set(
-            err, STATUS_UNAVAILABLE,
-            "pool '%s' has %u calls under way, none of which ended in the last %lld s; "
-            "are its OSDs up? Retry later",
-            pool_name, gate->running, (long long)(silent_ms / 1000));
-    if (gate->waiting > admission->options.waiting)
+    if (silent_ms >= options->stall_ms)
         return error_set(err, STATUS_UNAVAILABLE,
-                         "pool '%s' has %u calls under way and %u waiting; retry later", pool_name,
-                         gate->running, gate->waiting);
+                         "%s '%s' has %u calls under way, none of which ended in the last %lld s; "
+                         "%s Retry later",
+                         options->kind, pool_name, gate->running, (long long)(silent_ms / 1000),
+                         options->hint);
+    if (gate->waiting > options->waiting)
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "%s '%s' has %u calls under way and %u waiting; retry later",
+                         options->kind, pool_name, gate->running, gate->waiting);
     return 0;
 }
 
@@ -165,15 +172,15 @@ static int wait_for_place(struct admission *admission, struct call *call, struct
     struct deadline give_up = admission_deadline(call);
 
     while (!waiter->admitted) {
-        const struct deadline stall = {gate->progress_ms + STALL_MS};
+        const struct deadline stall = {gate->progress_ms + admission->options.stall_ms};
         const struct timespec wake = admission_wake_time(deadline_earlier(give_up, stall));
 
         if (refuse(admission, gate, pool_name, err) < 0 || call_check(call, err) < 0)
             return -1;
         if (deadline_has_passed(give_up))
             return error_set(err, STATUS_DEADLINE_EXCEEDED,
-                             "%u other calls were under way in pool '%s' all the time; retry",
-                             gate->running, pool_name);
+                             "%u other calls were under way in %s '%s' all the time; retry",
+                             gate->running, admission->options.kind, pool_name);
         pthread_cond_clockwait(&waiter->woken, &admission->lock, CLOCK_MONOTONIC, &wake);
     }
     return 0;
@@ -190,7 +197,8 @@ static int take_place(struct admission *admission, struct call *call, struct poo
             gate->progress_ms = clock_monotonic_ms();
         return 0;
     }
-    call_stage(call, "waiting {age} for a place among the calls in pool '%s'", pool_name);
+    call_stage(call, "waiting {age} for a place among the calls in %s '%s'",
+               admission->options.kind, pool_name);
     line_up(gate, &waiter);
     int result = wait_for_place(admission, call, gate, &waiter, pool_name, err);
     if (result < 0)

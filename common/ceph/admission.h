@@ -16,6 +16,9 @@ struct admission;
 struct admission_options {
     unsigned running; /* calls at once in one pool */
     unsigned waiting; /* further calls that may wait for a place */
+    int64_t stall_ms; /* without an end for which a full pool refuses; 0: 3 s */
+    const char *kind; /* for messages, before the name: "pool" if NULL */
+    const char *hint; /* for messages: what may be wrong; "are its OSDs up?" if NULL */
 };
 
 struct admission *admission_new(const struct admission_options *options);
@@ -32,7 +35,8 @@ struct place {
 /*
  * Takes a place in pool @pool_id of cluster @cluster_id for @call. A full pool makes the call wait
  * until its deadline is near (DEADLINE_EXCEEDED) or it is cancelled; a full pool in which nothing
- * has ended for three seconds refuses at once (UNAVAILABLE), and so does one with too many waiting.
+ * has ended for the stall time refuses at once (UNAVAILABLE), and so does one with too many
+ * waiting.
  *
  * A call that has a place anywhere gets another one without waiting: calls that need two pools
  * could wait for each other otherwise.

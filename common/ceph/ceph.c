@@ -267,6 +267,13 @@ struct ceph *ceph_new(const struct ceph_options *options)
         .running = (unsigned)or_default(options->pool_workers, 40),
         .waiting = (unsigned)or_default(options->pool_waiting, 64),
     });
+    ceph->managers = admission_new(&(struct admission_options){
+        .running = (unsigned)or_default(options->manager_commands, 8),
+        .waiting = 256,
+        .stall_ms = ceph->options.mon_op_timeout_ms,
+        .kind = "the manager of cluster",
+        .hint = "is a ceph-mgr up?",
+    });
     return &ceph->base;
 }
 
@@ -277,6 +284,7 @@ bool ceph_free(struct ceph *ceph)
     if (!connections_free(real->connections))
         return false;
     admission_free(real->admission);
+    admission_free(real->managers);
     free(real);
     return true;
 }

@@ -2,6 +2,14 @@
 
 #include <stdlib.h>
 
+void object_state_done(struct object_state *state)
+{
+    free(state->data);
+    free(state->attribute);
+    strmap_done(&state->omap);
+    *state = (struct object_state){0};
+}
+
 void image_parent_done(struct image_parent *parent)
 {
     free(parent->pool_name);

@@ -101,6 +101,29 @@ struct trash_entries {
     size_t count;
 };
 
+/* A small object as a whole, or as much of it as was asked for. */
+struct object_state {
+    uint64_t version;
+    char *data;
+    size_t data_length;
+    char *attribute; /* NULL: the object does not have it */
+    size_t attribute_length;
+    struct strmap omap;
+};
+
+/* What is done to an object in one step. All borrowed. */
+struct object_change {
+    uint64_t version; /* that it must still have; 0: it must not exist */
+    bool remove;      /* the whole object; nothing below counts then */
+    const void *data; /* its new content */
+    size_t data_length;
+    const char *attribute_name; /* NULL: none is set */
+    const void *attribute;
+    size_t attribute_length;
+    const struct strmap *set;          /* omap; may be NULL */
+    const struct string_list *removed; /* omap keys; may be NULL */
+};
+
 /* An image kept open with its exclusive lock held, so that nobody can write to it. */
 struct image_hold {
     const struct ceph_ops *ops;
@@ -187,6 +210,14 @@ struct ceph_ops {
     /* Absent is success. */
     int (*object_remove)(struct ceph_pool *pool, struct call *call, const char *object,
                          struct error *err);
+    /* Data (up to 4096 bytes), one attribute and some keys of the omap, as of one moment. Absent:
+     * NOT_FOUND. Caller calls object_state_done(). */
+    int (*object_read)(struct ceph_pool *pool, struct call *call, const char *object,
+                       const char *attribute, const struct string_list *keys,
+                       struct object_state *state, struct error *err);
+    /* ABORTED if the object does not have the version, or exists although it must not. */
+    int (*object_change)(struct ceph_pool *pool, struct call *call, const char *object,
+                         const struct object_change *change, struct error *err);
     /* When the object or its omap was last written, to the second. Absent: NOT_FOUND. */
     int (*object_modified)(struct ceph_pool *pool, struct call *call, const char *object,
                            time_t *modified, struct error *err);
@@ -285,6 +316,7 @@ struct ceph_ops {
     void (*hold_release)(struct image_hold *hold);
 };
 
+void object_state_done(struct object_state *state);
 void image_parent_done(struct image_parent *parent);
 void image_facts_done(struct image_facts *facts);
 void image_snapshots_done(struct image_snapshots *snapshots);

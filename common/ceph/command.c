@@ -143,12 +143,19 @@ static int mgr_command(struct ceph_cluster *cluster, struct call *call, const ch
     struct real_cluster *real = real_cluster(cluster);
     struct connection *manager = NULL;
 
-    if (connections_join_manager(real->ceph->connections, call, real->connection, &manager, err) <
-        0)
+    struct place place = {0};
+
+    if (admission_enter(real->ceph->managers, call, cluster->cluster_id, 0, cluster->cluster_id,
+                        &place, err) < 0)
         return -1;
     int result =
-        send_command(cluster, call, manager, rados_mgr_command, "managers", command, reply, err);
-    connections_leave(real->ceph->connections, manager);
+        connections_join_manager(real->ceph->connections, call, real->connection, &manager, err);
+    if (result == 0) {
+        result = send_command(cluster, call, manager, rados_mgr_command, "managers", command, reply,
+                              err);
+        connections_leave(real->ceph->connections, manager);
+    }
+    admission_leave(real->ceph->managers, &place);
     return result;
 }
 

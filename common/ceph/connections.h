@@ -18,6 +18,8 @@ struct real_ceph {
     struct ceph_options options;
     struct connections *connections;
     struct admission *admission;
+    struct admission *managers; /* apart: a command needs nothing else to end, so whoever has a
+                                   place in a pool can wait here without a deadlock */
 };
 
 struct real_cluster {

@@ -31,7 +31,9 @@ struct operation_in_flight {
     int step_result; /* of the one step whose own result matters */
     unsigned char more;
     time_t modified;
-    char output[EXEC_LIMIT]; /* of a class call */
+    char output[EXEC_LIMIT]; /* of a class call, or the object's data */
+    size_t output_length;
+    rados_xattrs_iter_t attributes;
     rados_completion_t completion;
 };
 
@@ -53,6 +55,8 @@ static void operation_unref(struct operation_in_flight *operation)
         return;
     if (operation->iterator)
         rados_omap_get_end(operation->iterator);
+    if (operation->attributes)
+        rados_getxattrs_end(operation->attributes);
     if (operation->write)
         rados_release_write_op(operation->write);
     if (operation->read)
@@ -294,6 +298,59 @@ static int object_modified(struct ceph_pool *pool, struct call *call, const char
     return 0;
 }
 
+static int take_attribute(struct operation_in_flight *operation, const char *wanted,
+                          struct object_state *state)
+{
+    for (;;) {
+        const char *name = NULL;
+        const char *value = NULL;
+        size_t length = 0;
+        int result = rados_getxattrs_next(operation->attributes, &name, &value, &length);
+
+        if (result < 0 || !name)
+            return result;
+        if (strcmp(name, wanted) != 0)
+            continue;
+        state->attribute = xcalloc(length + 1, 1);
+        state->attribute_length = length;
+        memcpy(state->attribute, value, length);
+        return 0;
+    }
+}
+
+static int object_read(struct ceph_pool *pool, struct call *call, const char *object,
+                       const char *attribute, const struct string_list *keys,
+                       struct object_state *state, struct error *err)
+{
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+    _cleanup_(object_state_done) struct object_state found = {0};
+    _cleanup_free_ size_t *lengths = xcalloc(keys->count, sizeof(size_t));
+
+    for (size_t i = 0; i < keys->count; i++)
+        lengths[i] = strlen(keys->items[i]);
+    operation->read = rados_create_read_op();
+    rados_read_op_getxattrs(operation->read, &operation->attributes, NULL);
+    rados_read_op_read(operation->read, 0, EXEC_LIMIT, operation->output, &operation->output_length,
+                       NULL);
+    rados_read_op_omap_get_vals_by_keys2(operation->read, (const char *const *)keys->items,
+                                         keys->count, lengths, &operation->iterator,
+                                         &operation->step_result);
+    int result = run(operation, pool, call, object);
+    if (result >= 0)
+        result = take_attribute(operation, attribute, &found);
+    if (result < 0)
+        return error_set_errno(err, result, "read object '%s' in pool '%s'", object, pool->name);
+    if (take_entries(operation, pool, object, &found.omap, err) < 0)
+        return -1;
+    found.version = rados_aio_get_version(operation->completion);
+    found.data_length = operation->output_length;
+    found.data = xcalloc(found.data_length + 1, 1);
+    memcpy(found.data, operation->output, found.data_length);
+    *state = found;
+    found = (struct object_state){0};
+    return 0;
+}
+
 /* Takes the names that @list goes over; ends with librados' result, -ENOENT behind the last one. */
 static int take_names(rados_list_ctx_t list, const struct call *call, const char *prefix,
                       struct string_list *names)
@@ -446,6 +503,47 @@ static int object_remove(struct ceph_pool *pool, struct call *call, const char *
     return 0;
 }
 
+static void add_change(rados_write_op_t write, const struct object_change *change)
+{
+    if (change->remove) {
+        rados_write_op_remove(write);
+        return;
+    }
+    if (change->attribute_name)
+        rados_write_op_setxattr(write, change->attribute_name, change->attribute,
+                                change->attribute_length);
+    if (change->data)
+        rados_write_op_write_full(write, change->data, change->data_length);
+    if (change->set && change->set->count > 0)
+        add_set(write, change->set);
+    for (size_t i = 0; change->removed && i < change->removed->count; i++) {
+        const char *key = change->removed->items[i];
+        const size_t length = strlen(key);
+
+        rados_write_op_omap_rm_keys2(write, &key, &length, 1);
+    }
+}
+
+static int object_change(struct ceph_pool *pool, struct call *call, const char *object,
+                         const struct object_change *change, struct error *err)
+{
+    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+
+    operation->write = rados_create_write_op();
+    if (change->version == 0)
+        rados_write_op_create(operation->write, LIBRADOS_CREATE_EXCLUSIVE, NULL);
+    else
+        rados_write_op_assert_version(operation->write, change->version);
+    add_change(operation->write, change);
+    int result = run(operation, pool, call, object);
+    if (result >= 0)
+        return 0;
+    error_set_errno(err, result, "change object '%s' in pool '%s'", object, pool->name);
+    if (result == -ERANGE || result == -EOVERFLOW || result == -EEXIST)
+        error_recode(err, STATUS_ABORTED); /* another was faster */
+    return -1;
+}
+
 void objects_register(struct ceph_ops *ops)
 {
     ops->omap_get = omap_get;
@@ -456,6 +554,8 @@ void objects_register(struct ceph_ops *ops)
     ops->omap_remove_if = omap_remove_if;
     ops->object_create = object_create;
     ops->object_remove = object_remove;
+    ops->object_read = object_read;
+    ops->object_change = object_change;
     ops->object_modified = object_modified;
     ops->object_list = object_list;
 }

@@ -60,6 +60,18 @@ int capability_list_check_rbd(const struct capability_list *list, struct error *
     return 0;
 }
 
+int capability_list_check_cephfs(const struct capability_list *list, struct error *err)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].type == ACCESS_TYPE_BLOCK)
+            return error_set(
+                err, STATUS_INVALID_ARGUMENT,
+                "volume_capabilities[%zu]: a CephFS volume is a directory, not a block "
+                "device; use volumeMode Filesystem, or RBD",
+                i);
+    return 0;
+}
+
 void volume_capability_done(struct volume_capability *capability)
 {
     free(capability->fs_type);

@@ -45,5 +45,9 @@ _must_check_ int capability_list_check(const struct capability_list *list, struc
 /* What an RBD image can do: several writing nodes only as a raw block device. INVALID_ARGUMENT. */
 _must_check_ int capability_list_check_rbd(const struct capability_list *list, struct error *err);
 
+/* What a subvolume can do: everything but be a raw block device. INVALID_ARGUMENT. */
+_must_check_ int capability_list_check_cephfs(const struct capability_list *list,
+                                              struct error *err);
+
 void volume_capability_done(struct volume_capability *capability);
 void capability_list_done(struct capability_list *list);

@@ -21,7 +21,14 @@ void credentials_from_secrets(const struct secret_entry *secrets, size_t count,
 {
     const char *user = find(secrets, count, "userID");
     const char *key = find(secrets, count, "userKey");
+    const char *admin = find(secrets, count, "adminID");
+    const char *admin_key = find(secrets, count, "adminKey");
     const char *migrated_key = find(secrets, count, "key");
+
+    if (!(user && key) && admin && admin_key) {
+        user = admin;
+        key = admin_key;
+    }
 
     if (migrated_key) {
         user = find(secrets, count, "adminId");

@@ -16,7 +16,8 @@ struct secret_entry {
 };
 
 /*
- * Takes userID and userKey, or, as in volumes migrated from the in-tree driver, key and adminId.
+ * Takes userID and userKey, else adminID and adminKey (CephFS before Ceph-CSI 3.14), or, as in
+ * volumes migrated from the in-tree driver, key and adminId.
  * What is missing stays unset: whether it is needed shows only later.
  */
 void credentials_from_secrets(const struct secret_entry *secrets, size_t count,

@@ -6,9 +6,7 @@
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
-#include "common/volume/volume_id.h"
-
-#define SIDECAR_PREFIX "csi.storage.k8s.io/"
+#include "common/volume/class_parameters.h"
 
 /* The bits are part of the on-disk format of RBD images. */
 enum {
@@ -119,61 +117,24 @@ static int parse_layout(const struct strmap *parameters, struct image_options *i
     return 0;
 }
 
-/* Optional parameters that make no sense when they are there but empty. */
-static int refuse_empty(const struct strmap *parameters, struct error *err)
-{
-    static const char *const keys[] = {"pool",          "dataPool",         "radosNamespace",
-                                       "imageFeatures", "volumeNamePrefix", "encryptionType"};
-
-    for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
-        const char *value = strmap_get(parameters, keys[i]);
-
-        if (value && value[0] == '\0')
-            return error_set(err, STATUS_INVALID_ARGUMENT, "parameter %s is empty", keys[i]);
-    }
-    return 0;
-}
-
-static int refuse_encryption(const struct strmap *parameters, struct error *err)
-{
-    const char *value = strmap_get(parameters, "encrypted");
-    bool encrypted = false;
-
-    if (value && text_parse_bool(value, &encrypted, err) < 0)
-        return error_wrap(err, "encrypted");
-    if (encrypted)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "parameter encrypted: this driver does not encrypt volumes; leave it out "
-                         "or keep such classes with Ceph-CSI");
-    return 0;
-}
-
 int rbd_parameters_parse(const struct strmap *parameters, struct rbd_parameters *parsed,
                          struct error *err)
 {
+    static const char *const optional[] = {"pool",          "dataPool",         "radosNamespace",
+                                           "imageFeatures", "volumeNamePrefix", "encryptionType"};
     const char *features = strmap_get(parameters, "imageFeatures");
     const char *mounter = strmap_get_or(parameters, "mounter", "rbd");
     struct rbd_parameters result = {
-        .cluster_id = strmap_get_or(parameters, "clusterID", NULL),
         .pool = strmap_get_or(parameters, "pool", NULL),
         .name_prefix = strmap_get_or(parameters, "volumeNamePrefix", "csi-vol-"),
-        .owner = strmap_get_or(parameters, SIDECAR_PREFIX "pvc/namespace", NULL),
+        .owner = strmap_get_or(parameters, CLASS_SIDECAR_PREFIX "pvc/namespace", NULL),
         .image = {.features = IMAGE_FEATURES_DEFAULT,
                   .data_pool = strmap_get_or(parameters, "dataPool", NULL)},
     };
 
-    if (!result.cluster_id)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "parameter clusterID is missing");
-    if (strlen(result.cluster_id) > VOLUME_ID_CLUSTER_MAX)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "parameter clusterID has more than %d bytes and does not fit into a "
-                         "volume handle",
-                         VOLUME_ID_CLUSTER_MAX);
-    if (!volume_id_cluster_is_valid(result.cluster_id))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "parameter clusterID has a slash or a control character, which a volume "
-                         "handle cannot carry");
-    if (refuse_empty(parameters, err) < 0 || refuse_encryption(parameters, err) < 0)
+    if (class_get_cluster(parameters, &result.cluster_id, err) < 0 ||
+        class_refuse_empty(parameters, optional, ARRAY_LENGTH(optional), err) < 0 ||
+        class_refuse_encryption(parameters, err) < 0)
         return -1;
     if (!result.pool && !strmap_get_or(parameters, "topologyConstrainedPools", NULL))
         return error_set(err, STATUS_INVALID_ARGUMENT, "parameter pool is missing");
@@ -183,15 +144,4 @@ int rbd_parameters_parse(const struct strmap *parameters, struct rbd_parameters 
         return -1;
     *parsed = result;
     return 0;
-}
-
-void rbd_parameters_to_context(const struct strmap *parameters, struct strmap *context)
-{
-    for (size_t i = 0; i < parameters->count; i++) {
-        const struct strmap_entry *entry = &parameters->entries[i];
-
-        if (!text_has_prefix(entry->key, SIDECAR_PREFIX) &&
-            strcmp(entry->key, "topologyConstrainedPools") != 0)
-            strmap_set(context, entry->key, entry->value);
-    }
 }

@@ -27,7 +27,3 @@ _must_check_ int rbd_parameters_parse(const struct strmap *parameters,
  * journaling is possible. */
 _must_check_ int rbd_features_parse(const char *text, const char *mounter, uint64_t *features,
                                     struct error *err);
-
-/* Puts the parameters that a node needs later into @context: all but topologyConstrainedPools and
- * what the sidecars added. */
-void rbd_parameters_to_context(const struct strmap *parameters, struct strmap *context);

@@ -1,5 +1,9 @@
 #include "common/volume/session.h"
 
+#include "common/base/text.h"
+
+#define CEPHFS_DEFAULT "csi"
+
 int session_open(struct ceph *ceph, struct config_file *config_file, struct call *call,
                  const char *cluster_id, const struct credentials *credentials,
                  struct session *session, struct error *err)
@@ -37,4 +41,20 @@ const char *session_rbd_namespace(const struct session *session)
     const char *name = session->cluster_config->rbd.rados_namespace;
 
     return name ? name : "";
+}
+
+const char *session_cephfs_group(const struct session *session)
+{
+    const char *name = session->cluster_config->cephfs.subvolume_group;
+
+    return text_is_empty(name) ? CEPHFS_DEFAULT : name;
+}
+
+const char *session_cephfs_namespace(const struct session *session, const char *fallback)
+{
+    const char *name = session->cluster_config->cephfs.rados_namespace;
+
+    if (!text_is_empty(name))
+        return name;
+    return text_is_empty(fallback) ? CEPHFS_DEFAULT : fallback;
 }

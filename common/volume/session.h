@@ -23,5 +23,10 @@ _must_check_ int session_open(struct ceph *ceph, struct config_file *config_file
 void session_close(struct session *session);
 #define _cleanup_session_ _cleanup_(session_close)
 
+/* CephFS: the subvolume group, and the RADOS namespace of the journal; @fallback (may be NULL) is
+ * --radosnamespacecephfs. Both are 'csi' unless somebody says otherwise. */
+const char *session_cephfs_group(const struct session *session);
+const char *session_cephfs_namespace(const struct session *session, const char *fallback);
+
 /* The RADOS namespace of RBD images and their journal; "" for the default one. */
 const char *session_rbd_namespace(const struct session *session);

@@ -23,5 +23,24 @@ struct capacity_range {
 _must_check_ int capacity_range_choose(const struct capacity_range *range, uint64_t *size_bytes,
                                        struct error *err);
 
+/* What CephFS counts in: a quota that is no multiple of it looks smaller to the clients of the file
+ * system than it is. */
+#define CEPHFS_SIZE_UNIT (4ULL * 1024 * 1024)
+
+/* As capacity_range_choose(), but rounded up to CEPHFS_SIZE_UNIT. */
+_must_check_ int capacity_range_choose_cephfs(const struct capacity_range *range,
+                                              uint64_t *size_bytes, struct error *err);
+
+/* Makes *@size_bytes, which was chosen for @range, that of a volume filled from one of
+ * @source_bytes: never smaller, and the same if nothing is required. OUT_OF_RANGE if @range does
+ * not allow it. */
+_must_check_ int capacity_range_fit(const struct capacity_range *range, uint64_t source_bytes,
+                                    uint64_t *size_bytes, struct error *err);
+
+/* ALREADY_EXISTS if a volume that was found by its name with @size_bytes does not satisfy @range.
+ */
+_must_check_ int capacity_range_check(const struct capacity_range *range, uint64_t size_bytes,
+                                      struct error *err);
+
 /* True if a volume of @size_bytes satisfies @range. */
 bool capacity_range_has(const struct capacity_range *range, uint64_t size_bytes);

@@ -72,6 +72,18 @@ static void cut_point(const char *method, long made)
 #define POOL struct ceph_pool *pool, struct call *call
 #define ERR struct error *err
 
+#define CLUSTER struct ceph_cluster *cluster, struct call *call
+
+CUT(mon_command, (CLUSTER, const char *command, char **reply, ERR),
+    (cluster, call, command, reply, err))
+CUT(mgr_command, (CLUSTER, const char *command, char **reply, ERR),
+    (cluster, call, command, reply, err))
+CUT(object_read,
+    (POOL, const char *object, const char *attribute, const struct string_list *keys,
+     struct object_state *state, ERR),
+    (pool, call, object, attribute, keys, state, err))
+CUT(object_change, (POOL, const char *object, const struct object_change *change, ERR),
+    (pool, call, object, change, err))
 CUT(omap_get, (POOL, const char *object, const char *key, char **value, ERR),
     (pool, call, object, key, value, err))
 CUT(omap_get_many,
@@ -140,6 +152,7 @@ static struct ceph *make_ceph(const struct ceph_options *options)
 #define USE(name) ops.name = cut_##name
     USE(omap_get), USE(omap_get_many), USE(omap_list), USE(omap_add), USE(omap_set),
         USE(omap_remove_if);
+    USE(mon_command), USE(mgr_command), USE(object_read), USE(object_change);
     USE(object_create), USE(object_remove);
     USE(image_create), USE(image_get_id), USE(image_get_size), USE(image_has_snapshots);
     USE(image_get_facts), USE(image_watchers), USE(image_lockers), USE(image_is_empty),

@@ -125,6 +125,10 @@ void fake_ceph_add_snapshot(struct fake_ceph *fake, const char *pool, const char
  */
 void fake_ceph_dump(struct fake_ceph *fake, struct text *out);
 
+/* What another part of the fake adds to the dump: lines, in any order. */
+typedef void (*fake_ceph_dump_more)(void *object, struct string_list *lines);
+void fake_ceph_set_dump(struct fake_ceph *fake, fake_ceph_dump_more more, void *object);
+
 /*
  * The same with each distinct uuid replaced by u1, u2, ... and each image id by i1, i2, ..., sorted
  * again. Numbers are given by what the lines say, not by the order of the random values, so that

@@ -58,6 +58,8 @@ static void add_object(struct string_list *lines, const struct fake_ceph *fake,
     for (size_t i = 0; i < object->omap.count; i++)
         add_line(lines, "object %s [%s] = %s", place, object->omap.entries[i].key,
                  object->omap.entries[i].value);
+    for (size_t i = 0; i < object->data_length; i++)
+        add_line(lines, "object %s data %zu: %02x", place, i, (unsigned char)object->data[i]);
 }
 
 static void add_snapshots(struct string_list *lines, const char *prefix,
@@ -137,6 +139,8 @@ static void collect(struct fake_ceph *fake, struct string_list *lines)
     for (size_t i = 0; i < fake->image_count; i++)
         add_image(lines, fake, fake->images[i]);
     pthread_mutex_unlock(&fake->lock);
+    if (fake->dump_more)
+        fake->dump_more(fake->dump_object, lines);
     fake_lines_sort(lines);
 }
 
@@ -146,6 +150,12 @@ static void print(const struct string_list *lines, struct text *out)
         text_add(out, lines->items[i]);
         text_add(out, "\n");
     }
+}
+
+void fake_ceph_set_dump(struct fake_ceph *fake, fake_ceph_dump_more more, void *object)
+{
+    fake->dump_more = more;
+    fake->dump_object = object;
 }
 
 void fake_ceph_dump(struct fake_ceph *fake, struct text *out)

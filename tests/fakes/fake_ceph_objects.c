@@ -13,6 +13,8 @@ void fake_object_done(struct fake_object *object)
 {
     free(object->rados_namespace);
     free(object->name);
+    free(object->data);
+    free(object->attribute);
     strmap_done(&object->omap);
 }
 
@@ -232,6 +234,93 @@ static int object_modified(struct ceph_pool *pool, struct call *call, const char
     return 0;
 }
 
+static char *copy_bytes(const void *bytes, size_t length)
+{
+    char *copy = xcalloc(length + 1, 1);
+
+    if (length > 0)
+        memcpy(copy, bytes, length);
+    return copy;
+}
+
+static void read_object(const struct fake_object *object, const struct string_list *keys,
+                        struct object_state *state)
+{
+    state->version = object->version;
+    state->data = copy_bytes(object->data, object->data_length);
+    state->data_length = object->data_length;
+    if (object->attribute)
+        state->attribute = copy_bytes(object->attribute, object->attribute_length);
+    state->attribute_length = object->attribute_length;
+    for (size_t i = 0; i < keys->count; i++)
+        if (strmap_has(&object->omap, keys->items[i]))
+            strmap_set(&state->omap, keys->items[i], strmap_get(&object->omap, keys->items[i]));
+}
+
+static int object_read(struct ceph_pool *pool, struct call *call, const char *object,
+                       const char *attribute, const struct string_list *keys,
+                       struct object_state *state, struct error *err)
+{
+    _cleanup_(object_state_done) struct object_state read = {0};
+    struct fake_step step;
+    int result = 0;
+
+    (void)attribute;
+    if (fake_step_begin_in_pool(&step, pool, call, "object_read", err) < 0)
+        return -1;
+    const struct fake_object *found = object_find(step.fake, pool, object);
+    if (found)
+        read_object(found, keys, &read);
+    else
+        result = fake_refuse(err, -ENOENT, pool, "object", object);
+    if (fake_step_end(&step, result, err) < 0)
+        return -1;
+    *state = read;
+    read = (struct object_state){0};
+    return 0;
+}
+
+static void change_object(struct fake_object *object, const struct object_change *change)
+{
+    object->version++;
+    object->modified = time(NULL);
+    if (change->data) {
+        free(object->data);
+        object->data = copy_bytes(change->data, change->data_length);
+        object->data_length = change->data_length;
+    }
+    if (change->attribute_name) {
+        free(object->attribute);
+        object->attribute = copy_bytes(change->attribute, change->attribute_length);
+        object->attribute_length = change->attribute_length;
+    }
+    if (change->set)
+        strmap_merge(&object->omap, change->set);
+    for (size_t i = 0; change->removed && i < change->removed->count; i++)
+        strmap_remove(&object->omap, change->removed->items[i]);
+}
+
+static int object_change(struct ceph_pool *pool, struct call *call, const char *object,
+                         const struct object_change *change, struct error *err)
+{
+    struct fake_step step;
+
+    if (fake_step_begin_in_pool(&step, pool, call, "object_change", err) < 0)
+        return -1;
+    struct fake_object *found = object_find(step.fake, pool, object);
+    if ((found ? found->version : 0) != change->version) {
+        fake_refuse(err, found ? -ERANGE : -EOVERFLOW, pool, "object", object);
+        return fake_step_end(&step, error_recode(err, STATUS_ABORTED), err);
+    }
+    if (change->remove && found) {
+        fake_object_done(found);
+        *found = step.fake->objects[--step.fake->object_count];
+    } else {
+        change_object(found ? found : object_add(step.fake, pool, object), change);
+    }
+    return fake_step_end(&step, 0, err);
+}
+
 static int object_list(struct ceph_pool *pool, struct call *call, const char *prefix,
                        struct string_list *names, struct error *err)
 {
@@ -265,6 +354,8 @@ void fake_object_ops(struct ceph_ops *ops)
     ops->omap_remove_if = omap_remove_if;
     ops->object_create = object_create;
     ops->object_remove = object_remove;
+    ops->object_read = object_read;
+    ops->object_change = object_change;
     ops->object_modified = object_modified;
     ops->object_list = object_list;
 }

@@ -65,6 +65,11 @@ struct fake_object {
     char *name;
     struct strmap omap;
     time_t modified;
+    uint64_t version; /* counts changes */
+    char *data;
+    size_t data_length;
+    char *attribute; /* the one that object_change() has set; NULL: none */
+    size_t attribute_length;
 };
 
 struct fake_snapshot {
@@ -121,6 +126,8 @@ struct fake_ceph {
     enum status refused_connect; /* STATUS_OK: not refused */
     struct fake_answer mon;
     struct fake_answer mgr;
+    fake_ceph_dump_more dump_more;
+    void *dump_object;
 
     bool crashed;
     bool connections_counted;

@@ -16,6 +16,7 @@
 
 #include "common/base/json.h"
 #include "common/base/memory.h"
+#include "common/base/subprocess.h"
 #include "common/base/text.h"
 #include "common/rpc/message.h"
 #include "tests/integration/place.h"
@@ -294,6 +295,22 @@ int harness_delete_volume(struct driver_process *driver, const char *handle, str
 
     return harness_call(
         driver, &(struct harness_call){.method = "DeleteVolume", .request = request}, NULL, err);
+}
+
+char *harness_run_tool(const char *const *argv)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_subprocess_result_ struct subprocess_result result = {0};
+    const struct subprocess spec = {
+        .argv = argv,
+        .environment = (const char *const *)environ,
+        .deadline = deadline_in_ms(60000),
+        .output_limit = OUTPUT_LIMIT,
+    };
+
+    if (subprocess_check(&spec, &result, &err) < 0)
+        fail_msg("%s", err.message);
+    return text_take(&result.output);
 }
 
 /* Objects that stay in a pool once it was used; what they hold in their omaps is looked at. */

@@ -70,6 +70,9 @@ char *harness_create_volume(struct driver_process *driver, const char *name, con
                             long long size_bytes, struct error *err);
 int harness_delete_volume(struct driver_process *driver, const char *handle, struct error *err);
 
+/* Runs a program of Ceph's as client.admin and returns what it prints. Caller frees. */
+char *harness_run_tool(const char *const *argv);
+
 /* Everything there is in a pool, as lines of text: objects, omap keys and values of the journal,
  * images, trash. Caller frees. "" means empty. */
 char *harness_pool_contents(const char *pool);

@@ -48,7 +48,8 @@ static void *enter_thread(void *object)
 
 static void full_pool_lets_wait_until_one_leaves(void **state)
 {
-    struct admission *admission = admission_new(&(struct admission_options){1, 4});
+    struct admission *admission =
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
     struct visitor first;
     struct visitor second;
 
@@ -69,7 +70,8 @@ static void full_pool_lets_wait_until_one_leaves(void **state)
 
 static void waiter_gives_up_before_its_deadline(void **state)
 {
-    struct admission *admission = admission_new(&(struct admission_options){1, 4});
+    struct admission *admission =
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
     struct visitor first;
     struct visitor second;
 
@@ -88,7 +90,8 @@ static void waiter_gives_up_before_its_deadline(void **state)
 
 static void cancelled_waiter_leaves(void **state)
 {
-    struct admission *admission = admission_new(&(struct admission_options){1, 4});
+    struct admission *admission =
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
     const atomic_bool cancelled = true;
     struct visitor first;
     struct visitor second;
@@ -108,7 +111,8 @@ static void cancelled_waiter_leaves(void **state)
 
 static void waiter_whose_caller_goes_meanwhile_leaves(void **state)
 {
-    struct admission *admission = admission_new(&(struct admission_options){1, 4});
+    struct admission *admission =
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
     atomic_bool cancelled = false;
     struct visitor first;
     struct visitor second;
@@ -132,7 +136,8 @@ static void waiter_whose_caller_goes_meanwhile_leaves(void **state)
 /* Three wait; the one in the middle, or at the end, gives up. The others get the place in turn. */
 static void places_go_in_the_order_of_arrival(void **state)
 {
-    struct admission *admission = admission_new(&(struct admission_options){1, 4});
+    struct admission *admission =
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
     struct visitor visitors[4];
 
     (void)state;
@@ -163,7 +168,8 @@ static void places_go_in_the_order_of_arrival(void **state)
 
 static void full_pool_without_progress_refuses(void **state)
 {
-    struct admission *admission = admission_new(&(struct admission_options){1, 4});
+    struct admission *admission =
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
     struct visitor first;
     struct visitor waiting;
     struct visitor late;
@@ -193,7 +199,8 @@ static void full_pool_without_progress_refuses(void **state)
 
 static void call_with_a_place_never_waits_for_another(void **state)
 {
-    struct admission *admission = admission_new(&(struct admission_options){1, 4});
+    struct admission *admission =
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
     struct visitor a;
     struct visitor b;
     struct place again = {0};

@@ -170,6 +170,23 @@ static void impossible_mode_for_rbd_is_found_at_any_position(void **state)
     assert_non_null(strstr(err.message, "volume_capabilities[2]: MULTI_NODE_MULTI_WRITER "));
 }
 
+static void cephfs_volume_has_any_mode_but_is_no_block_device(void **state)
+{
+    (void)state;
+    for (int mode = ACCESS_SINGLE_NODE_WRITER; mode <= ACCESS_SINGLE_NODE_MULTI_WRITER; mode++) {
+        struct volume_capability mount = {.type = ACCESS_TYPE_MOUNT,
+                                          .mode = (enum access_mode)mode};
+        struct volume_capability both[] = {
+            mount, {.type = ACCESS_TYPE_BLOCK, .mode = (enum access_mode)mode}};
+
+        assert_accepted(capability_list_check_cephfs, &mount, 1);
+        assert_refused(
+            capability_list_check_cephfs, both, 2,
+            "volume_capabilities[1]: a CephFS volume is a directory, not a block device; "
+            "use volumeMode Filesystem, or RBD");
+    }
+}
+
 static void released_list_is_empty(void **state)
 {
     struct capability_list list = {.items = xcalloc(3, sizeof(*list.items)), .count = 3};
@@ -212,6 +229,7 @@ int main(void)
         cmocka_unit_test(rbd_image_has_any_mode_as_a_block_device),
         cmocka_unit_test(file_system_on_an_rbd_image_is_written_on_one_node_only),
         cmocka_unit_test(impossible_mode_for_rbd_is_found_at_any_position),
+        cmocka_unit_test(cephfs_volume_has_any_mode_but_is_no_block_device),
         cmocka_unit_test(released_list_is_empty),
         cmocka_unit_test(released_capability_is_zero),
     };

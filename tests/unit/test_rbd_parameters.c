@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/base/text.h"
+#include "common/volume/class_parameters.h"
 #include "common/volume/rbd_parameters.h"
 
 #define LETTERS_64 "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
@@ -488,7 +489,7 @@ static void context_is_the_class_without_what_nodes_do_not_need(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         strmap_set(&parameters, cases[i].key, cases[i].value);
-    rbd_parameters_to_context(&parameters, &context);
+    class_parameters_to_context(&parameters, &context);
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         if (strmap_has(&context, cases[i].key) != cases[i].kept)
             fail_msg("'%s' was %s", cases[i].key, cases[i].kept ? "dropped" : "kept");
@@ -508,7 +509,7 @@ static void context_keeps_what_was_there(void **state)
     (void)state;
     strmap_set(&context, "imageName", "csi-vol-1");
     strmap_set(&context, "pool", "old");
-    rbd_parameters_to_context(&parameters, &context);
+    class_parameters_to_context(&parameters, &context);
     assert_string_equal(strmap_get(&context, "imageName"), "csi-vol-1");
     assert_string_equal(strmap_get(&context, "pool"), "replicapool");
     assert_int_equal(context.count, 3);

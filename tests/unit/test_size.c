@@ -152,6 +152,60 @@ static void existing_size_is_compared_with_the_range(void **state)
     }
 }
 
+static void cephfs_counts_in_four_mebibytes(void **state)
+{
+    static const struct {
+        int64_t required;
+        int64_t limit;
+        uint64_t size; /* 0: out of range */
+    } cases[] = {
+        {0, 0, 1 * GIB}, {1, 0, 4 << 20},        {5 << 20, 0, 8 << 20}, {4 << 20, 4 << 20, 4 << 20},
+        {1, 1 << 20, 0}, {0, 10 << 20, 8 << 20}, {INT64_MAX, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        const struct capacity_range range = {cases[i].required, cases[i].limit};
+        _cleanup_error_ struct error err = {0};
+        uint64_t size = 0;
+        int result = capacity_range_choose_cephfs(&range, &size, &err);
+
+        assert_int_equal(result, cases[i].size ? 0 : -1);
+        assert_int_equal(size, cases[i].size);
+        if (result < 0)
+            assert_int_equal(err.status, STATUS_OUT_OF_RANGE);
+    }
+}
+
+static void volume_is_never_smaller_than_its_source(void **state)
+{
+    static const struct {
+        int64_t required;
+        int64_t limit;
+        uint64_t chosen;
+        uint64_t source;
+        uint64_t size; /* 0: out of range */
+    } cases[] = {
+        {2 * GIB, 0, 2 * GIB, 1 * GIB, 2 * GIB}, {1 * GIB, 0, 1 * GIB, 2 * GIB, 0},
+        {0, 0, 1 * GIB, 2 * GIB, 2 * GIB},       {0, 0, 2 * GIB, 1 * GIB, 1 * GIB},
+        {0, 1 * GIB, 1 * GIB, 2 * GIB, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        const struct capacity_range range = {cases[i].required, cases[i].limit};
+        _cleanup_error_ struct error err = {0};
+        uint64_t size = cases[i].chosen;
+        int result = capacity_range_fit(&range, cases[i].source, &size, &err);
+
+        assert_int_equal(result, cases[i].size ? 0 : -1);
+        if (result == 0)
+            assert_int_equal(size, cases[i].size);
+        else
+            assert_int_equal(err.status, STATUS_OUT_OF_RANGE);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +213,8 @@ int main(void)
         cmocka_unit_test(negative_size_is_an_invalid_argument),
         cmocka_unit_test(range_without_a_possible_size_is_out_of_range),
         cmocka_unit_test(existing_size_is_compared_with_the_range),
+        cmocka_unit_test(cephfs_counts_in_four_mebibytes),
+        cmocka_unit_test(volume_is_never_smaller_than_its_source),
     };
 
     return cmocka_run_group_tests_name("size", tests, NULL, NULL);

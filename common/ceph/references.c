@@ -1,0 +1,215 @@
+#include "common/ceph/references.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+
+#define VERSION_ATTRIBUTE "csi.ceph.com/rt-version"
+#define VERSION 1
+#define TRIES 16
+
+#define NORMAL "\001"
+#define MASKED "\002"
+
+/* The object as it was read, and what is to become of it. */
+struct tracker {
+    struct ceph_pool *pool;
+    struct call *call;
+    char *object;
+    uint64_t version; /* 0: there is none */
+    uint32_t count;
+    struct strmap present; /* of the keys that were asked for */
+};
+
+static void tracker_done(struct tracker *tracker)
+{
+    free(tracker->object);
+    strmap_done(&tracker->present);
+}
+
+static bool has(const struct tracker *tracker, const char *key, const char *kind)
+{
+    const char *value = strmap_get(&tracker->present, key);
+
+    return value && strcmp(value, kind) == 0;
+}
+
+static int broken(const struct tracker *tracker, const char *what, struct error *err)
+{
+    return error_set(err, STATUS_DATA_LOSS, "reference tracker '%s' in pool '%s' %s",
+                     tracker->object, tracker->pool->name, what);
+}
+
+static int take_state(struct tracker *tracker, struct object_state *state, struct error *err)
+{
+    uint32_t version = 0;
+    uint32_t count = 0;
+
+    if (state->attribute_length != sizeof(version))
+        return broken(tracker, "has no version", err);
+    memcpy(&version, state->attribute, sizeof(version));
+    if (be32toh(version) != VERSION)
+        return broken(tracker, "is of a version that this driver does not know", err);
+    if (state->data_length != sizeof(count))
+        return broken(tracker, "has no count", err);
+    memcpy(&count, state->data, sizeof(count));
+    tracker->version = state->version;
+    tracker->count = be32toh(count);
+    tracker->present = state->omap;
+    state->omap = (struct strmap){0};
+    return 0;
+}
+
+static int tracker_read(struct tracker *tracker, const struct string_list *keys, struct error *err)
+{
+    _cleanup_(object_state_done) struct object_state state = {0};
+    struct ceph_pool *pool = tracker->pool;
+
+    strmap_done(&tracker->present);
+    tracker->version = 0;
+    tracker->count = 0;
+    if (pool->ops->object_read(pool, tracker->call, tracker->object, VERSION_ATTRIBUTE, keys,
+                               &state, err) == 0)
+        return take_state(tracker, &state, err);
+    if (err->status != STATUS_NOT_FOUND)
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
+/* Writes @count and the keys; an object that counts nothing goes. */
+static int tracker_write(const struct tracker *tracker, uint32_t count, const struct strmap *set,
+                         const struct string_list *removed, struct error *err)
+{
+    const uint32_t version = htobe32(VERSION);
+    const uint32_t data = htobe32(count);
+    struct object_change change = {
+        .version = tracker->version,
+        .remove = count == 0,
+        .data = &data,
+        .data_length = sizeof(data),
+        .set = set,
+        .removed = removed,
+    };
+
+    if (tracker->version == 0) {
+        change.attribute_name = VERSION_ATTRIBUTE;
+        change.attribute = &version;
+        change.attribute_length = sizeof(version);
+    }
+    return tracker->pool->ops->object_change(tracker->pool, tracker->call, tracker->object, &change,
+                                             err);
+}
+
+/* Says what is to be done with @tracker as it was read. */
+typedef int change_fn(struct tracker *tracker, const char *snapshot, const char *volume,
+                      bool *is_last, struct error *err);
+
+static int run(struct ceph_pool *pool, struct call *call, const char *snapshot, const char *volume,
+               change_fn *change, bool *is_last, struct error *err)
+{
+    _cleanup_(tracker_done) struct tracker tracker = {
+        .pool = pool,
+        .call = call,
+        .object = xasprintf("rt-backingsnapshot-%s", snapshot),
+    };
+    _cleanup_string_list_ struct string_list keys = {0};
+
+    string_list_add(&keys, snapshot);
+    if (volume)
+        string_list_add(&keys, volume);
+    for (int tries = 1;; tries++) {
+        if (tracker_read(&tracker, &keys, err) < 0)
+            return -1;
+        if (change(&tracker, snapshot, volume, is_last, err) == 0)
+            return 0;
+        if (err->status != STATUS_ABORTED || tries == TRIES || call_is_cancelled(call))
+            return error_wrap(err, "references to snapshot '%s'", snapshot);
+        error_clear(err); /* another volume of the snapshot came between */
+    }
+}
+
+static int add(struct tracker *tracker, const char *snapshot, const char *volume, bool *is_last,
+               struct error *err)
+{
+    _cleanup_strmap_ struct strmap added = {0};
+
+    (void)is_last;
+    if (!strmap_has(&tracker->present, snapshot))
+        strmap_set(&added, snapshot, NORMAL);
+    if (!strmap_has(&tracker->present, volume))
+        strmap_set(&added, volume, NORMAL);
+    if (added.count == 0)
+        return 0;
+    return tracker_write(tracker, tracker->count + (uint32_t)added.count, &added, NULL, err);
+}
+
+static int remove_volume(struct tracker *tracker, const char *snapshot, const char *volume,
+                         bool *is_last, struct error *err)
+{
+    _cleanup_string_list_ struct string_list removed = {0};
+    uint32_t count = tracker->count;
+
+    (void)snapshot;
+    *is_last = tracker->version == 0;
+    if (*is_last || !strmap_has(&tracker->present, volume))
+        return 0;
+    if (has(tracker, volume, NORMAL) && count > 0)
+        count--;
+    string_list_add(&removed, volume);
+    *is_last = count == 0;
+    return tracker_write(tracker, count, NULL, &removed, err);
+}
+
+static int mask(struct tracker *tracker, const char *snapshot, const char *volume, bool *is_last,
+                struct error *err)
+{
+    _cleanup_strmap_ struct strmap masked = {0};
+    uint32_t count = tracker->count;
+
+    (void)volume;
+    *is_last = tracker->version == 0;
+    if (*is_last || has(tracker, snapshot, MASKED))
+        return 0;
+    if (has(tracker, snapshot, NORMAL) && count > 0)
+        count--;
+    strmap_set(&masked, snapshot, MASKED);
+    *is_last = count == 0;
+    return tracker_write(tracker, count, &masked, NULL, err);
+}
+
+int references_add(struct ceph_pool *pool, struct call *call, const char *snapshot,
+                   const char *volume, struct error *err)
+{
+    return run(pool, call, snapshot, volume, add, NULL, err);
+}
+
+int references_remove(struct ceph_pool *pool, struct call *call, const char *snapshot,
+                      const char *volume, bool *is_last, struct error *err)
+{
+    return run(pool, call, snapshot, volume, remove_volume, is_last, err);
+}
+
+int references_mask(struct ceph_pool *pool, struct call *call, const char *snapshot, bool *is_last,
+                    struct error *err)
+{
+    return run(pool, call, snapshot, NULL, mask, is_last, err);
+}
+
+int references_look(struct ceph_pool *pool, struct call *call, const char *snapshot,
+                    struct references *references, struct error *err)
+{
+    _cleanup_(tracker_done) struct tracker tracker = {
+        .pool = pool,
+        .call = call,
+        .object = xasprintf("rt-backingsnapshot-%s", snapshot),
+    };
+    _cleanup_string_list_ struct string_list keys = {0};
+
+    string_list_add(&keys, snapshot);
+    if (tracker_read(&tracker, &keys, err) < 0)
+        return error_wrap(err, "references to snapshot '%s'", snapshot);
+    *references = (struct references){tracker.version != 0, has(&tracker, snapshot, MASKED)};
+    return 0;
+}

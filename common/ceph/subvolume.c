@@ -1,0 +1,333 @@
+#include "common/ceph/subvolume.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/ceph/manager.h"
+
+/* --- one command --------------------------------------------------------------------------------
+ */
+
+/* Gives an errno of the volumes module the status that it means here. */
+static int explain(const struct subvolume_group *group, struct error *err)
+{
+    switch (err->sys_errno) {
+    case EAGAIN:
+        return error_recode(err, STATUS_ABORTED);
+    case ENOTEMPTY:
+        return error_recode(err, STATUS_FAILED_PRECONDITION);
+    case ENOENT: /* also that of the group, which must not look like that of a volume */
+        if (!strstr(err->message, "subvolume group '"))
+            return -1;
+        error_recode(err, STATUS_FAILED_PRECONDITION);
+        return error_hint(err,
+                          "make it with 'ceph fs subvolumegroup create %s %s', or correct "
+                          "cephFS.subvolumeGroup in config.json",
+                          group->fs_name, group->name);
+    default:
+        return -1;
+    }
+}
+
+/* Sends @command, which it takes over. */
+static int ask(const struct subvolume_group *group, struct call *call, json_t *command,
+               json_t **answer, struct error *err)
+{
+    json_object_set_new(command, "vol_name", json_string(group->fs_name));
+    if (group->name[0])
+        json_object_set_new(command, "group_name", json_string(group->name));
+    if (manager_ask(group->cluster, call, command, answer, err) < 0)
+        return explain(group, err);
+    return 0;
+}
+
+static json_t *command(const char *prefix, const char *name)
+{
+    return json_pack("{s:s, s:s, s:s}", "prefix", prefix, "format", "json", "sub_name", name);
+}
+
+static json_t *snapshot_command(const char *prefix, const char *name, const char *snapshot)
+{
+    json_t *json = command(prefix, name);
+
+    json_object_set_new(json, "snap_name", json_string(snapshot));
+    return json;
+}
+
+static int forgive(enum status status, struct error *err)
+{
+    if (err->status != status)
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
+/* --- subvolumes ---------------------------------------------------------------------------------
+ */
+
+int subvolume_create(const struct subvolume_group *group, struct call *call, const char *name,
+                     uint64_t size_bytes, const char *data_pool, struct error *err)
+{
+    json_t *sent = command("fs subvolume create", name);
+
+    if (size_bytes > 0)
+        json_object_set_new(sent, "size", json_integer((json_int_t)size_bytes));
+    if (data_pool)
+        json_object_set_new(sent, "pool_layout", json_string(data_pool));
+    json_object_set_new(sent, "namespace_isolated", json_false());
+    return ask(group, call, sent, NULL, err);
+}
+
+static char *copy_string(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? xstrdup(text) : NULL;
+}
+
+static bool has_feature(const json_t *answer, const char *feature)
+{
+    const json_t *features = json_object_get(answer, "features");
+    const json_t *item = NULL;
+    size_t i = 0;
+
+    json_array_foreach(features, i, item)
+    {
+        if (json_is_string(item) && strcmp(json_string_value(item), feature) == 0)
+            return true;
+    }
+    return false;
+}
+
+int subvolume_get_facts(const struct subvolume_group *group, struct call *call, const char *name,
+                        struct subvolume_facts *facts, struct error *err)
+{
+    json_auto_t *answer = NULL;
+
+    if (ask(group, call, command("fs subvolume info", name), &answer, err) < 0)
+        return -1;
+    json_int_t quota = json_integer_value(json_object_get(answer, "bytes_quota"));
+    *facts = (struct subvolume_facts){
+        .path = copy_string(answer, "path"),
+        .size_bytes = quota > 0 ? (uint64_t)quota : 0, /* "infinite" is no number */
+        .data_pool = copy_string(answer, "data_pool"),
+        .keeps_snapshots = has_feature(answer, "snapshot-retention"),
+    };
+    return 0;
+}
+
+void subvolume_facts_done(struct subvolume_facts *facts)
+{
+    free(facts->path);
+    free(facts->data_pool);
+    *facts = (struct subvolume_facts){0};
+}
+
+int subvolume_resize(const struct subvolume_group *group, struct call *call, const char *name,
+                     uint64_t size_bytes, struct error *err)
+{
+    json_t *sent = command("fs subvolume resize", name);
+    _cleanup_free_ char *size = xasprintf("%llu", (unsigned long long)size_bytes);
+
+    json_object_set_new(sent, "new_size", json_string(size));
+    json_object_set_new(sent, "no_shrink", json_true());
+    return ask(group, call, sent, NULL, err);
+}
+
+/* @option may be NULL. */
+static int remove_with(const struct subvolume_group *group, struct call *call, const char *name,
+                       const char *option, struct error *err)
+{
+    json_t *sent = command("fs subvolume rm", name);
+
+    if (option)
+        json_object_set_new(sent, option, json_true());
+    if (ask(group, call, sent, NULL, err) == 0)
+        return 0;
+    return forgive(STATUS_NOT_FOUND, err);
+}
+
+int subvolume_remove(const struct subvolume_group *group, struct call *call, const char *name,
+                     struct error *err)
+{
+    if (remove_with(group, call, name, NULL, err) == 0)
+        return 0;
+    if (err->sys_errno == EAGAIN) { /* a clone; force, which would also hide a missing group */
+        error_clear(err);
+        return remove_with(group, call, name, "force", err);
+    }
+    if (err->sys_errno != ENOTEMPTY)
+        return -1;
+    error_clear(err);
+    if (remove_with(group, call, name, "retain_snapshots", err) == 0)
+        return 0;
+    if (err->sys_errno == ENOTEMPTY || err->sys_errno == EINVAL || err->sys_errno == EOPNOTSUPP) {
+        error_recode(err, STATUS_FAILED_PRECONDITION);
+        error_hint(err, "delete its snapshots first");
+    }
+    return -1;
+}
+
+/* Sets all of @entries; what the manager does not know how to set is left out. */
+static int set_metadata(const struct subvolume_group *group, struct call *call, const char *prefix,
+                        const char *name, const char *snapshot, const struct strmap *entries,
+                        struct error *err)
+{
+    for (size_t i = 0; i < entries->count; i++) {
+        json_t *sent = snapshot ? snapshot_command(prefix, name, snapshot) : command(prefix, name);
+
+        json_object_set_new(sent, "key_name", json_string(entries->entries[i].key));
+        json_object_set_new(sent, "value", json_string(entries->entries[i].value));
+        if (ask(group, call, sent, NULL, err) == 0)
+            continue;
+        if (!manager_lacks_command(err))
+            return -1;
+        log_v(2, call, "no metadata: %s", err->message);
+        error_clear(err);
+        return 0;
+    }
+    return 0;
+}
+
+int subvolume_set_metadata(const struct subvolume_group *group, struct call *call, const char *name,
+                           const struct strmap *entries, struct error *err)
+{
+    return set_metadata(group, call, "fs subvolume metadata set", name, NULL, entries, err);
+}
+
+/* --- snapshots ----------------------------------------------------------------------------------
+ */
+
+int subvolume_snapshot_create(const struct subvolume_group *group, struct call *call,
+                              const char *name, const char *snapshot, struct error *err)
+{
+    if (ask(group, call, snapshot_command("fs subvolume snapshot create", name, snapshot), NULL,
+            err) == 0)
+        return 0;
+    return forgive(STATUS_ALREADY_EXISTS, err);
+}
+
+int subvolume_snapshot_remove(const struct subvolume_group *group, struct call *call,
+                              const char *name, const char *snapshot, struct error *err)
+{
+    json_t *sent = snapshot_command("fs subvolume snapshot rm", name, snapshot);
+
+    json_object_set_new(sent, "force", json_true());
+    if (ask(group, call, sent, NULL, err) == 0)
+        return 0;
+    return forgive(STATUS_NOT_FOUND, err);
+}
+
+/* "2026-11-16 06:10:54.477800", UTC. */
+static void parse_time(const char *text, struct timespec *time)
+{
+    struct tm utc = {0};
+    const char *rest = text ? strptime(text, "%Y-%m-%d %H:%M:%S", &utc) : NULL;
+
+    *time = (struct timespec){0};
+    if (!rest)
+        return;
+    time->tv_sec = timegm(&utc);
+    if (*rest == '.')
+        time->tv_nsec = strtol(rest + 1, NULL, 10) % 1000000 * 1000;
+}
+
+int subvolume_snapshot_get_facts(const struct subvolume_group *group, struct call *call,
+                                 const char *name, const char *snapshot,
+                                 struct subvolume_snapshot_facts *facts, struct error *err)
+{
+    json_auto_t *answer = NULL;
+
+    if (ask(group, call, snapshot_command("fs subvolume snapshot info", name, snapshot), &answer,
+            err) < 0)
+        return -1;
+    const char *pending = json_string_value(json_object_get(answer, "has_pending_clones"));
+    parse_time(json_string_value(json_object_get(answer, "created_at")), &facts->created);
+    facts->has_pending_clones = pending && strcmp(pending, "yes") == 0;
+    return 0;
+}
+
+int subvolume_snapshot_set_metadata(const struct subvolume_group *group, struct call *call,
+                                    const char *name, const char *snapshot,
+                                    const struct strmap *entries, struct error *err)
+{
+    return set_metadata(group, call, "fs subvolume snapshot metadata set", name, snapshot, entries,
+                        err);
+}
+
+/* --- clones -------------------------------------------------------------------------------------
+ */
+
+int subvolume_clone(const struct subvolume_group *group, struct call *call, const char *name,
+                    const char *snapshot, const char *target, const char *data_pool,
+                    struct error *err)
+{
+    json_t *sent = snapshot_command("fs subvolume snapshot clone", name, snapshot);
+
+    json_object_set_new(sent, "target_sub_name", json_string(target));
+    if (group->name[0])
+        json_object_set_new(sent, "target_group_name", json_string(group->name));
+    if (data_pool)
+        json_object_set_new(sent, "pool_layout", json_string(data_pool));
+    return ask(group, call, sent, NULL, err);
+}
+
+/* The state, why it failed, and how far it is where Ceph says so (from 19 on). */
+static char *describe_clone(const char *state, const json_t *status)
+{
+    const json_t *failure = json_object_get(status, "failure");
+    const json_t *progress = json_object_get(status, "progress_report");
+    const char *reason = json_string_value(json_object_get(failure, "errstr"));
+    const char *percent = json_string_value(json_object_get(progress, "percentage cloned"));
+
+    if (!reason)
+        reason = json_string_value(json_object_get(failure, "error_msg"));
+    if (reason)
+        return xasprintf("%s: %s", state, reason);
+    if (percent)
+        return xasprintf("%s, %s cloned", state, percent);
+    return xstrdup(state);
+}
+
+static enum clone_state clone_state_of(const char *state)
+{
+    if (strcmp(state, "complete") == 0)
+        return CLONE_COMPLETE;
+    if (strcmp(state, "failed") == 0 || strcmp(state, "canceled") == 0)
+        return CLONE_FAILED;
+    return CLONE_PENDING;
+}
+
+int subvolume_clone_status(const struct subvolume_group *group, struct call *call, const char *name,
+                           struct clone_status *status, struct error *err)
+{
+    json_auto_t *answer = NULL;
+    json_t *sent = json_pack("{s:s, s:s, s:s}", "prefix", "fs clone status", "format", "json",
+                             "clone_name", name);
+
+    if (ask(group, call, sent, &answer, err) < 0) {
+        bool is_missing = err->status == STATUS_NOT_FOUND;
+
+        if (!is_missing && err->sys_errno != EOPNOTSUPP)
+            return -1;
+        error_clear(err);
+        *status = (struct clone_status){.state = is_missing ? CLONE_NONE : CLONE_COMPLETE};
+        return 0;
+    }
+    const json_t *said = json_object_get(answer, "status");
+    const char *state = json_string_value(json_object_get(said, "state"));
+    if (!state)
+        return error_set(err, STATUS_INTERNAL, "the manager did not say the state of clone '%s'",
+                         name);
+    *status = (struct clone_status){clone_state_of(state), describe_clone(state, said)};
+    return 0;
+}
+
+void clone_status_done(struct clone_status *status)
+{
+    free(status->words);
+    *status = (struct clone_status){0};
+}

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "common/ceph/ceph_ops.h"
+
+/*
+ * CephFS subvolumes, through commands to the manager. Any thread; each function is one command
+ * unless said. The manager works on one command after the other, so that commands of many calls
+ * wait for each other there; see the limit in ceph.h.
+ *
+ * Errors: NOT_FOUND when subvolume or snapshot are missing, FAILED_PRECONDITION when the subvolume
+ * group is (with the command that makes it) or snapshots are in the way, ABORTED when Ceph says to
+ * try later (EAGAIN).
+ */
+
+/* Where subvolumes are. All borrowed. */
+struct subvolume_group {
+    struct ceph_cluster *cluster;
+    const char *fs_name;
+    const char *name; /* "" for none */
+};
+
+struct subvolume_facts {
+    char *path;          /* NULL: deleted, and kept for its snapshots only */
+    uint64_t size_bytes; /* 0: no quota */
+    char *data_pool;
+    bool keeps_snapshots; /* can be deleted before its snapshots */
+};
+
+/* @data_pool may be NULL; @size_bytes 0 for no quota. One that is there gets this quota. */
+_must_check_ int subvolume_create(const struct subvolume_group *group, struct call *call,
+                                  const char *name, uint64_t size_bytes, const char *data_pool,
+                                  struct error *err);
+/* Caller calls subvolume_facts_done(). */
+_must_check_ int subvolume_get_facts(const struct subvolume_group *group, struct call *call,
+                                     const char *name, struct subvolume_facts *facts,
+                                     struct error *err);
+void subvolume_facts_done(struct subvolume_facts *facts);
+#define _cleanup_subvolume_facts_ _cleanup_(subvolume_facts_done)
+
+/* Never below what is used. */
+_must_check_ int subvolume_resize(const struct subvolume_group *group, struct call *call,
+                                  const char *name, uint64_t size_bytes, struct error *err);
+/* Missing is success. Snapshots stay, and keep the rest of it, where Ceph can do that;
+ * FAILED_PRECONDITION where it cannot. A clone that failed goes as well; ABORTED for one that is
+ * being made. 1 command, 2 in these cases. */
+_must_check_ int subvolume_remove(const struct subvolume_group *group, struct call *call,
+                                  const char *name, struct error *err);
+/* A cluster whose manager is too old to keep metadata is success: 1 command per entry. */
+_must_check_ int subvolume_set_metadata(const struct subvolume_group *group, struct call *call,
+                                        const char *name, const struct strmap *entries,
+                                        struct error *err);
+
+/* --- snapshots -------------------------------------------------------------------------------- */
+
+struct subvolume_snapshot_facts {
+    struct timespec created;
+    bool has_pending_clones;
+};
+
+/* One that is there is success. */
+_must_check_ int subvolume_snapshot_create(const struct subvolume_group *group, struct call *call,
+                                           const char *name, const char *snapshot,
+                                           struct error *err);
+/* Missing is success, also of the whole subvolume. ABORTED while it is being cloned. */
+_must_check_ int subvolume_snapshot_remove(const struct subvolume_group *group, struct call *call,
+                                           const char *name, const char *snapshot,
+                                           struct error *err);
+_must_check_ int subvolume_snapshot_get_facts(const struct subvolume_group *group,
+                                              struct call *call, const char *name,
+                                              const char *snapshot,
+                                              struct subvolume_snapshot_facts *facts,
+                                              struct error *err);
+_must_check_ int subvolume_snapshot_set_metadata(const struct subvolume_group *group,
+                                                 struct call *call, const char *name,
+                                                 const char *snapshot, const struct strmap *entries,
+                                                 struct error *err);
+
+/* --- clones: the manager copies in the background --------------------------------------------- */
+
+enum clone_state { CLONE_NONE, CLONE_PENDING, CLONE_COMPLETE, CLONE_FAILED };
+
+struct clone_status {
+    enum clone_state state;
+    char *words; /* Ceph's own: "in-progress, 41% cloned", "failed: No space left"; owned */
+};
+
+/* Begins to copy @snapshot of @name to the new subvolume @target in the same group. ALREADY_EXISTS
+ * if that is there. */
+_must_check_ int subvolume_clone(const struct subvolume_group *group, struct call *call,
+                                 const char *name, const char *snapshot, const char *target,
+                                 const char *data_pool, struct error *err);
+/* CLONE_NONE when there is no such subvolume; one that is no clone is complete. Caller calls
+ * clone_status_done(). */
+_must_check_ int subvolume_clone_status(const struct subvolume_group *group, struct call *call,
+                                        const char *name, struct clone_status *status,
+                                        struct error *err);
+void clone_status_done(struct clone_status *status);
+
+/* --- quiesce: nobody writes to the members while it holds --------------------------------------
+ */
+
+enum quiesce_state { QUIESCE_PENDING, QUIESCE_HOLDS, QUIESCE_RELEASED, QUIESCE_OVER };
+
+/* Begins (@members not NULL), or asks how far it is. It ends by itself after @seconds.
+ * FAILED_PRECONDITION, naming the release, where Ceph does not have it. */
+_must_check_ int subvolume_quiesce(const struct subvolume_group *group, struct call *call,
+                                   const char *set_id, const struct string_list *members,
+                                   int seconds, enum quiesce_state *state, struct error *err);
+/* Lets them write again. QUIESCE_RELEASED only if it held until now. */
+_must_check_ int subvolume_quiesce_release(const struct subvolume_group *group, struct call *call,
+                                           const char *set_id, enum quiesce_state *state,
+                                           struct error *err);
+/* Ends it, whatever its state; one that is not known is success. */
+_must_check_ int subvolume_quiesce_cancel(const struct subvolume_group *group, struct call *call,
+                                          const char *set_id, struct error *err);

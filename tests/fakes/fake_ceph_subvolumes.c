@@ -1,0 +1,632 @@
+#include "tests/fakes/fake_ceph_subvolumes.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/uuid.h"
+#include "tests/fakes/fake_ceph_state.h"
+
+/*
+ * Flat lists, searched from the front. A subvolume that was removed with its snapshots kept stays
+ * in the list as retained. Ceph's own words are kept where the driver looks at them.
+ */
+
+#define CREATED "2026-01-02 03:04:05.000006" /* of every snapshot: retries are to give the same */
+
+enum clone_stage { NO_CLONE, CLONE_IS_PENDING, CLONE_IS_DONE, CLONE_HAS_FAILED };
+
+struct fake_fs_snapshot {
+    char *name;
+    struct strmap metadata;
+};
+
+struct fake_subvolume {
+    char *fs;
+    char *group;
+    char *name;
+    char *data_pool;
+    struct uuid_text uuid;
+    long long size;
+    bool retained;
+    struct strmap metadata;
+    struct fake_fs_snapshot *snapshots;
+    size_t snapshot_count;
+    enum clone_stage clone;
+    unsigned questions_left;
+    char *source; /* of a pending clone: NAME@SNAPSHOT */
+};
+
+struct fake_filesystem {
+    char *name;
+    int64_t id;
+    int64_t metadata_pool_id;
+    char *group;
+};
+
+struct fake_subvolumes {
+    pthread_mutex_t lock;
+    struct fake_filesystem *filesystems;
+    size_t filesystem_count;
+    struct fake_subvolume *items;
+    size_t count;
+    unsigned pace;
+    unsigned failing_clones;
+    bool has_quiesce;
+    bool quiesce_expires;
+    struct strmap quiesce_sets; /* id to state */
+};
+
+/* One command on its way. */
+struct command {
+    struct fake_subvolumes *all;
+    const json_t *json;
+    struct text *reply;
+};
+
+static const char *argument(const struct command *command, const char *key)
+{
+    const char *value = json_string_value(json_object_get(command->json, key));
+
+    return value ? value : "";
+}
+
+static _printf_(3, 4) int refuse(const struct command *command, int negative_errno, const char *fmt,
+                                 ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    _cleanup_free_ char *words = xvasprintf(fmt, args);
+    va_end(args);
+    text_add(command->reply, words);
+    return negative_errno;
+}
+
+/* --- what there is ------------------------------------------------------------------------------
+ */
+
+static struct fake_subvolume *find_named(const struct command *command, const char *name)
+{
+    for (size_t i = 0; i < command->all->count; i++) {
+        struct fake_subvolume *item = &command->all->items[i];
+
+        if (strcmp(item->fs, argument(command, "vol_name")) == 0 &&
+            strcmp(item->group, argument(command, "group_name")) == 0 &&
+            strcmp(item->name, name) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+static struct fake_subvolume *find(const struct command *command)
+{
+    return find_named(command, argument(command, "sub_name"));
+}
+
+static struct fake_fs_snapshot *find_snapshot(const struct fake_subvolume *item, const char *name)
+{
+    for (size_t i = 0; i < item->snapshot_count; i++)
+        if (strcmp(item->snapshots[i].name, name) == 0)
+            return &item->snapshots[i];
+    return NULL;
+}
+
+static struct fake_subvolume *add(const struct command *command, const char *name)
+{
+    struct fake_subvolumes *all = command->all;
+    const char *pool = argument(command, "pool_layout");
+
+    all->items = xreallocarray(all->items, all->count + 1, sizeof(*all->items));
+    struct fake_subvolume *item = &all->items[all->count++];
+    *item = (struct fake_subvolume){
+        .fs = xstrdup(argument(command, "vol_name")),
+        .group = xstrdup(argument(command, "group_name")),
+        .name = xstrdup(name),
+        .data_pool = xstrdup(pool[0] ? pool : "default"),
+        .uuid = uuid_text_generate(),
+    };
+    return item;
+}
+
+static void subvolume_done(struct fake_subvolume *item)
+{
+    for (size_t i = 0; i < item->snapshot_count; i++) {
+        free(item->snapshots[i].name);
+        strmap_done(&item->snapshots[i].metadata);
+    }
+    free(item->snapshots);
+    free(item->fs);
+    free(item->group);
+    free(item->name);
+    free(item->data_pool);
+    free(item->source);
+    strmap_done(&item->metadata);
+}
+
+static void drop(struct fake_subvolumes *all, struct fake_subvolume *item)
+{
+    subvolume_done(item);
+    *item = all->items[--all->count];
+}
+
+static bool has_pending_clones(const struct fake_subvolumes *all, const struct fake_subvolume *item,
+                               const char *snapshot)
+{
+    _cleanup_free_ char *source = xasprintf("%s@%s", item->name, snapshot);
+
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].clone == CLONE_IS_PENDING && strcmp(all->items[i].source, source) == 0)
+            return true;
+    return false;
+}
+
+static int missing(const struct command *command, const char *name)
+{
+    return refuse(command, -ENOENT, "subvolume '%s' does not exist", name);
+}
+
+/* The subvolume that the command names, if it can be worked on; else *@result is set. */
+static struct fake_subvolume *need(const struct command *command, const char *operation,
+                                   int *result)
+{
+    struct fake_subvolume *item = find(command);
+
+    *result = 0;
+    if (!item)
+        *result = missing(command, argument(command, "sub_name"));
+    else if (item->clone == CLONE_IS_PENDING || item->clone == CLONE_HAS_FAILED)
+        *result = refuse(command, -EAGAIN, "subvolume '%s' is not ready for operation %s",
+                         item->name, operation);
+    return *result < 0 ? NULL : item;
+}
+
+/* As need(), but not one that is kept for its snapshots only. */
+static struct fake_subvolume *need_live(const struct command *command, const char *operation,
+                                        int *result)
+{
+    struct fake_subvolume *item = need(command, operation, result);
+
+    if (!item || !item->retained)
+        return item;
+    *result = refuse(command, -ENOENT, "subvolume '%s' is removed and has only snapshots retained",
+                     item->name);
+    return NULL;
+}
+
+/* --- subvolumes ---------------------------------------------------------------------------------
+ */
+
+static int create_subvolume(const struct command *command)
+{
+    struct fake_subvolume *item = find(command);
+
+    if (strcmp(argument(command, "pool_layout"), "no-such-pool") == 0)
+        return refuse(command, -EINVAL, "invalid pool layout -- need a valid data pool");
+    if (!item)
+        item = add(command, argument(command, "sub_name"));
+    item->size = json_integer_value(json_object_get(command->json, "size"));
+    return 0;
+}
+
+static int info(const struct command *command)
+{
+    int result = 0;
+    const struct fake_subvolume *item = need(command, "info", &result);
+
+    if (!item)
+        return result;
+    if (item->retained) {
+        text_add(command->reply,
+                 "{\"features\":[\"snapshot-retention\"],\"state\":\"snapshot-retained\"}");
+        return 0;
+    }
+    text_addf(command->reply,
+              "{\"path\":\"/volumes/%s/%s/%s\",\"features\":[\"snapshot-retention\"],"
+              "\"state\":\"complete\",\"data_pool\":\"%s\",\"bytes_quota\":",
+              item->group, item->name, item->uuid.chars, item->data_pool);
+    if (item->size > 0)
+        text_addf(command->reply, "%lld}", item->size);
+    else
+        text_add(command->reply, "\"infinite\"}");
+    return 0;
+}
+
+static int resize(const struct command *command)
+{
+    int result = 0;
+    struct fake_subvolume *item = need_live(command, "resize", &result);
+
+    if (item)
+        item->size = strtoll(argument(command, "new_size"), NULL, 10);
+    return result;
+}
+
+static int remove_subvolume(const struct command *command)
+{
+    const bool force = json_is_true(json_object_get(command->json, "force"));
+    struct fake_subvolume *item = find(command);
+
+    if (!item)
+        return force ? 0 : missing(command, argument(command, "sub_name"));
+    if (item->clone == CLONE_IS_PENDING && force)
+        return refuse(command, -EAGAIN, "%s clone in-progress -- please cancel the clone and retry",
+                      item->name);
+    if ((item->clone == CLONE_IS_PENDING || item->clone == CLONE_HAS_FAILED) && !force)
+        return refuse(command, -EAGAIN, "subvolume '%s' is not ready for operation rm", item->name);
+    if (item->snapshot_count == 0) {
+        drop(command->all, item);
+        return 0;
+    }
+    if (!json_is_true(json_object_get(command->json, "retain_snapshots")))
+        return refuse(command, -ENOTEMPTY, "subvolume '%s' has snapshots", item->name);
+    item->retained = true;
+    return 0;
+}
+
+static int set_metadata(const struct command *command)
+{
+    int result = 0;
+    struct fake_subvolume *item = need_live(command, "metadata", &result);
+
+    if (item)
+        strmap_set(&item->metadata, argument(command, "key_name"), argument(command, "value"));
+    return result;
+}
+
+/* --- snapshots ----------------------------------------------------------------------------------
+ */
+
+static int create_snapshot(const struct command *command)
+{
+    const char *name = argument(command, "snap_name");
+    int result = 0;
+    struct fake_subvolume *item = need_live(command, "snap-create", &result);
+
+    if (!item || find_snapshot(item, name))
+        return result;
+    item->snapshots =
+        xreallocarray(item->snapshots, item->snapshot_count + 1, sizeof(*item->snapshots));
+    item->snapshots[item->snapshot_count++] = (struct fake_fs_snapshot){.name = xstrdup(name)};
+    return 0;
+}
+
+static int remove_snapshot(const struct command *command)
+{
+    const char *name = argument(command, "snap_name");
+    struct fake_subvolume *item = find(command);
+    struct fake_fs_snapshot *snapshot = item ? find_snapshot(item, name) : NULL;
+
+    if (!snapshot)
+        return 0; /* always with force */
+    if (has_pending_clones(command->all, item, name))
+        return refuse(command, -EAGAIN, "snapshot '%s' has pending clones", name);
+    free(snapshot->name);
+    strmap_done(&snapshot->metadata);
+    *snapshot = item->snapshots[--item->snapshot_count];
+    if (item->retained && item->snapshot_count == 0)
+        drop(command->all, item);
+    return 0;
+}
+
+/* NULL, with *@result set, if there is none. */
+static struct fake_fs_snapshot *need_snapshot(const struct command *command, int *result)
+{
+    const struct fake_subvolume *item = need(command, "snap-info", result);
+    struct fake_fs_snapshot *snapshot =
+        item ? find_snapshot(item, argument(command, "snap_name")) : NULL;
+
+    if (item && !snapshot)
+        *result = refuse(command, -ENOENT, "snapshot '%s' does not exist",
+                         argument(command, "snap_name"));
+    return snapshot;
+}
+
+static int snapshot_info(const struct command *command)
+{
+    int result = 0;
+    const struct fake_fs_snapshot *snapshot = need_snapshot(command, &result);
+
+    if (snapshot)
+        text_addf(command->reply, "{\"created_at\":\"" CREATED "\",\"has_pending_clones\":\"%s\"}",
+                  has_pending_clones(command->all, find(command), snapshot->name) ? "yes" : "no");
+    return result;
+}
+
+static int set_snapshot_metadata(const struct command *command)
+{
+    int result = 0;
+    struct fake_fs_snapshot *snapshot = need_snapshot(command, &result);
+
+    if (snapshot)
+        strmap_set(&snapshot->metadata, argument(command, "key_name"), argument(command, "value"));
+    return result;
+}
+
+/* --- clones -------------------------------------------------------------------------------------
+ */
+
+static int clone_snapshot(const struct command *command)
+{
+    const char *target = argument(command, "target_sub_name");
+    int result = 0;
+
+    if (!need_snapshot(command, &result))
+        return result;
+    if (find_named(command, target))
+        return refuse(command, -EEXIST, "subvolume '%s' exists", target);
+    long long size = find(command)->size;
+    struct fake_subvolume *clone = add(command, target);
+    clone->size = size;
+    clone->clone = CLONE_IS_PENDING;
+    clone->questions_left = command->all->pace;
+    clone->source =
+        xasprintf("%s@%s", argument(command, "sub_name"), argument(command, "snap_name"));
+    return 0;
+}
+
+/* Time passes with each question. */
+static void go_on(struct fake_subvolumes *all, struct fake_subvolume *clone)
+{
+    if (clone->clone != CLONE_IS_PENDING || clone->questions_left-- > 0)
+        return;
+    clone->clone = CLONE_IS_DONE;
+    if (all->failing_clones > 0) {
+        all->failing_clones--;
+        clone->clone = CLONE_HAS_FAILED;
+    }
+}
+
+static int clone_status(const struct command *command)
+{
+    const char *name = argument(command, "clone_name");
+    struct fake_subvolume *clone = find_named(command, name);
+
+    if (!clone)
+        return missing(command, name);
+    if (clone->clone == NO_CLONE)
+        return refuse(command, -EOPNOTSUPP, "operation 'clone-status' is not allowed on '%s'",
+                      name);
+    go_on(command->all, clone);
+    if (clone->clone == CLONE_IS_PENDING)
+        text_add(command->reply, "{\"status\":{\"state\":\"in-progress\",\"progress_report\":{"
+                                 "\"percentage cloned\":\"41%\"}}}");
+    else if (clone->clone == CLONE_IS_DONE)
+        text_add(command->reply, "{\"status\":{\"state\":\"complete\"}}");
+    else
+        text_add(command->reply, "{\"status\":{\"state\":\"failed\",\"failure\":{\"errno\":\"28\","
+                                 "\"errstr\":\"No space left on device\"}}}");
+    return 0;
+}
+
+/* --- quiesce ------------------------------------------------------------------------------------
+ */
+
+/* The state after this command, given the one before; NULL: it is refused. */
+static const char *next_state(const struct command *command, const char *before)
+{
+    if (json_is_true(json_object_get(command->json, "cancel")))
+        return before ? "CANCELED" : NULL;
+    if (json_is_true(json_object_get(command->json, "release")))
+        return before && strcmp(before, "QUIESCED") == 0 && !command->all->quiesce_expires
+                   ? "RELEASED"
+                   : NULL;
+    if (!before)
+        return json_object_get(command->json, "members") ? "QUIESCING" : NULL;
+    return strcmp(before, "QUIESCING") == 0 ? "QUIESCED" : before;
+}
+
+static int quiesce(const struct command *command)
+{
+    struct fake_subvolumes *all = command->all;
+    const char *set_id = argument(command, "set_id");
+    const char *before = strmap_get(&all->quiesce_sets, set_id);
+
+    if (!all->has_quiesce)
+        return refuse(command, -EINVAL, "No handler found for 'fs quiesce'");
+    const char *state = next_state(command, before);
+    if (!state)
+        return refuse(command, before ? -EPERM : -ENOENT, "set '%s'", set_id);
+    _cleanup_free_ char *copy = xstrdup(state);
+    strmap_set(&all->quiesce_sets, set_id, copy);
+    text_addf(command->reply, "{\"epoch\":1,\"sets\":{\"%s\":{\"state\":{\"name\":\"%s\"}}}}",
+              set_id, copy);
+    return 0;
+}
+
+/* --- commands -----------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const char *prefix;
+    int (*run)(const struct command *command);
+} COMMANDS[] = {
+    {"fs subvolume create", create_subvolume},
+    {"fs subvolume info", info},
+    {"fs subvolume resize", resize},
+    {"fs subvolume rm", remove_subvolume},
+    {"fs subvolume metadata set", set_metadata},
+    {"fs subvolume snapshot create", create_snapshot},
+    {"fs subvolume snapshot rm", remove_snapshot},
+    {"fs subvolume snapshot info", snapshot_info},
+    {"fs subvolume snapshot metadata set", set_snapshot_metadata},
+    {"fs subvolume snapshot clone", clone_snapshot},
+    {"fs clone status", clone_status},
+};
+
+static int check_place(const struct command *command)
+{
+    const char *fs = argument(command, "vol_name");
+    const char *group = argument(command, "group_name");
+
+    for (size_t i = 0; i < command->all->filesystem_count; i++) {
+        if (strcmp(command->all->filesystems[i].name, fs) != 0)
+            continue;
+        if (strcmp(command->all->filesystems[i].group, group) == 0)
+            return 0;
+        return refuse(command, -ENOENT, "subvolume group '%s' does not exist", group);
+    }
+    return refuse(command, -ENOENT, "FS '%s' not found", fs);
+}
+
+static int run(const struct command *command)
+{
+    const char *prefix = argument(command, "prefix");
+
+    if (strcmp(prefix, "fs quiesce") == 0)
+        return quiesce(command);
+    int result = check_place(command);
+    for (size_t i = 0; result == 0 && i < ARRAY_LENGTH(COMMANDS); i++)
+        if (strcmp(COMMANDS[i].prefix, prefix) == 0)
+            return COMMANDS[i].run(command);
+    return result < 0 ? result : refuse(command, -EINVAL, "No handler found for '%s'", prefix);
+}
+
+static int answer_mgr(void *object, const char *text, struct text *reply)
+{
+    struct fake_subvolumes *all = object;
+    json_auto_t *json = json_loads(text, 0, NULL);
+    const struct command command = {all, json, reply};
+
+    pthread_mutex_lock(&all->lock);
+    int result = json ? run(&command) : -EINVAL;
+    pthread_mutex_unlock(&all->lock);
+    return result;
+}
+
+static int answer_mon(void *object, const char *text, struct text *reply)
+{
+    struct fake_subvolumes *all = object;
+
+    if (!strstr(text, "\"fs dump\""))
+        return -EINVAL;
+    pthread_mutex_lock(&all->lock);
+    text_add(reply, "{\"epoch\":5,\"filesystems\":[");
+    for (size_t i = 0; i < all->filesystem_count; i++)
+        text_addf(reply, "%s{\"id\":%lld,\"mdsmap\":{\"fs_name\":\"%s\",\"metadata_pool\":%lld}}",
+                  i ? "," : "", (long long)all->filesystems[i].id, all->filesystems[i].name,
+                  (long long)all->filesystems[i].metadata_pool_id);
+    text_add(reply, "]}");
+    pthread_mutex_unlock(&all->lock);
+    return 0;
+}
+
+int fake_subvolumes_command(struct fake_subvolumes *all, const char *text)
+{
+    json_auto_t *json = json_loads(text, 0, NULL);
+    _cleanup_text_ struct text reply = TEXT_INIT(65536);
+
+    json_object_set_new(json, "vol_name", json_string(all->filesystems[0].name));
+    json_object_set_new(json, "group_name", json_string(all->filesystems[0].group));
+    _cleanup_free_ char *whole = json_dumps(json, 0);
+    return answer_mgr(all, whole, &reply);
+}
+
+/* --- the dump -----------------------------------------------------------------------------------
+ */
+
+static _printf_(2, 3) void add_line(struct string_list *lines, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    _cleanup_free_ char *line = xvasprintf(fmt, args);
+    va_end(args);
+    string_list_add(lines, line);
+}
+
+static void dump_one(const struct fake_subvolume *item, struct string_list *lines)
+{
+    static const char *const stages[] = {
+        [NO_CLONE] = "",
+        [CLONE_IS_PENDING] = " pending",
+        [CLONE_IS_DONE] = " cloned",
+        [CLONE_HAS_FAILED] = " failed",
+    };
+    _cleanup_free_ char *place = xasprintf("subvolume %s/%s/%s", item->fs, item->group, item->name);
+
+    add_line(lines, "%s size=%lld pool=%s%s%s", place, item->size, item->data_pool,
+             stages[item->clone], item->retained ? " retained" : "");
+    for (size_t i = 0; i < item->metadata.count; i++)
+        add_line(lines, "%s metadata [%s] = %s", place, item->metadata.entries[i].key,
+                 item->metadata.entries[i].value);
+    for (size_t i = 0; i < item->snapshot_count; i++) {
+        const struct fake_fs_snapshot *snapshot = &item->snapshots[i];
+
+        add_line(lines, "%s snapshot [%s]", place, snapshot->name);
+        for (size_t k = 0; k < snapshot->metadata.count; k++)
+            add_line(lines, "%s snapshot [%s] metadata [%s] = %s", place, snapshot->name,
+                     snapshot->metadata.entries[k].key, snapshot->metadata.entries[k].value);
+    }
+}
+
+static void dump(void *object, struct string_list *lines)
+{
+    struct fake_subvolumes *all = object;
+
+    pthread_mutex_lock(&all->lock);
+    for (size_t i = 0; i < all->count; i++)
+        dump_one(&all->items[i], lines);
+    for (size_t i = 0; i < all->quiesce_sets.count; i++)
+        if (strcmp(all->quiesce_sets.entries[i].value, "QUIESCED") == 0)
+            add_line(lines, "writers pause");
+    pthread_mutex_unlock(&all->lock);
+}
+
+/* --- the fake -----------------------------------------------------------------------------------
+ */
+
+struct fake_subvolumes *fake_subvolumes_new(struct fake_ceph *fake)
+{
+    struct fake_subvolumes *all = xcalloc(1, sizeof(*all));
+
+    pthread_mutex_init(&all->lock, NULL);
+    all->pace = 1;
+    fake_ceph_answer_mgr(fake, answer_mgr, all);
+    fake_ceph_answer_mon(fake, answer_mon, all);
+    fake_ceph_set_dump(fake, dump, all);
+    return all;
+}
+
+void fake_subvolumes_free(struct fake_subvolumes *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        subvolume_done(&all->items[i]);
+    for (size_t i = 0; i < all->filesystem_count; i++) {
+        free(all->filesystems[i].name);
+        free(all->filesystems[i].group);
+    }
+    free(all->items);
+    free(all->filesystems);
+    strmap_done(&all->quiesce_sets);
+    pthread_mutex_destroy(&all->lock);
+    free(all);
+}
+
+void fake_subvolumes_add_filesystem(struct fake_subvolumes *all, const char *name, int64_t id,
+                                    int64_t metadata_pool_id, const char *group)
+{
+    all->filesystems =
+        xreallocarray(all->filesystems, all->filesystem_count + 1, sizeof(*all->filesystems));
+    all->filesystems[all->filesystem_count++] =
+        (struct fake_filesystem){xstrdup(name), id, metadata_pool_id, xstrdup(group)};
+}
+
+void fake_subvolumes_set_clone_pace(struct fake_subvolumes *all, unsigned questions)
+{
+    all->pace = questions;
+}
+
+void fake_subvolumes_fail_clones(struct fake_subvolumes *all, unsigned count)
+{
+    all->failing_clones = count;
+}
+
+void fake_subvolumes_allow_quiesce(struct fake_subvolumes *all, bool expired)
+{
+    all->has_quiesce = true;
+    all->quiesce_expires = expired;
+}

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "tests/fakes/fake_ceph.h"
+
+/*
+ * A manager and monitors that know CephFS, for a fake cluster: file systems, subvolume groups,
+ * subvolumes with quotas, snapshots, clones and metadata, as Ceph 16.2 answers, and, if asked for,
+ * 'fs quiesce' as of 19.2. What it holds is part of fake_ceph_dump().
+ *
+ * Any thread. Free it after the fake.
+ */
+struct fake_subvolumes;
+
+/* Answers the commands of @fake from now on. */
+struct fake_subvolumes *fake_subvolumes_new(struct fake_ceph *fake);
+void fake_subvolumes_free(struct fake_subvolumes *subvolumes);
+
+/* With one subvolume group. The metadata pool must have been added to the cluster. */
+void fake_subvolumes_add_filesystem(struct fake_subvolumes *subvolumes, const char *name,
+                                    int64_t id, int64_t metadata_pool_id, const char *group);
+
+/* How many times a clone is said to be pending before it is complete; 1 at first. */
+void fake_subvolumes_set_clone_pace(struct fake_subvolumes *subvolumes, unsigned questions);
+/* The next @count clones fail. */
+void fake_subvolumes_fail_clones(struct fake_subvolumes *subvolumes, unsigned count);
+/* 'fs quiesce' is known from now on. @expired: the pause has ended when it is released. */
+void fake_subvolumes_allow_quiesce(struct fake_subvolumes *subvolumes, bool expired);
+
+/* Makes, grows or removes something behind the driver's back: sends a command as another client.
+ * @command is JSON without vol_name and group_name, which are those of the first file system.
+ * Returns 0 or a negative errno. */
+int fake_subvolumes_command(struct fake_subvolumes *subvolumes, const char *command);

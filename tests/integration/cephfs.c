@@ -1,0 +1,130 @@
+#include "tests/integration/cephfs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+
+const char *const CEPHFS_FLAGS[] = {"--type=cephfs", "--drivername=cephfs.csi.ceph.com", NULL};
+
+char *cephfs_request(const struct cephfs_wish *wish)
+{
+    json_auto_t *request = json_pack(
+        "{s:s, s:{s:I}, s:[{s:{s:s}, s:{}}], s:{s:s, s:s}}", "name", wish->name, "capacity_range",
+        "required_bytes", (json_int_t)wish->size_bytes, "volume_capabilities", "access_mode",
+        "mode", wish->mode ? wish->mode : "MULTI_NODE_MULTI_WRITER", "mount", "parameters",
+        "clusterID", harness_cluster()->fsid, "fsName", CEPHFS_NAME);
+
+    assert_non_null(request);
+    if (wish->source_snapshot)
+        json_object_set_new(
+            request, "volume_content_source",
+            json_pack("{s:{s:s}}", "snapshot", "snapshot_id", wish->source_snapshot));
+    if (wish->source_volume)
+        json_object_set_new(request, "volume_content_source",
+                            json_pack("{s:{s:s}}", "volume", "volume_id", wish->source_volume));
+    if (wish->key)
+        json_object_set_new(json_object_get(request, "parameters"), wish->key,
+                            json_string(wish->value));
+    return json_dumps(request, 0);
+}
+
+char *cephfs_create(struct driver_process *driver, const struct cephfs_wish *wish,
+                    struct error *err)
+{
+    _cleanup_free_ char *request = cephfs_request(wish);
+    const struct harness_call call = {.method = "CreateVolume", .request = request};
+    json_auto_t *reply = NULL;
+    int result = harness_call(driver, &call, &reply, err);
+
+    for (int tries = 0; result < 0 && err->status == STATUS_ABORTED && tries < 10; tries++) {
+        error_clear(err);
+        usleep(500000);
+        result = harness_call(driver, &call, &reply, err);
+    }
+    if (result < 0)
+        return NULL;
+    return xstrdup(
+        json_string_value(json_object_get(json_object_get(reply, "volume"), "volume_id")));
+}
+
+/* --- what there is ------------------------------------------------------------------------------
+ */
+
+static void add_journal(struct text *out)
+{
+    _cleanup_free_ char *all = harness_pool_contents(CEPHFS_META);
+    char *rest = NULL;
+
+    for (char *line = strtok_r(all, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (strstr(line, " " CEPHFS_META "/csi/"))
+            text_addf(out, "%s\n", line);
+}
+
+static json_t *names(const char *const *argv)
+{
+    _cleanup_free_ char *text = harness_run_tool(argv);
+    json_t *list = json_loads(text, 0, NULL);
+
+    assert_true(json_is_array(list));
+    return list;
+}
+
+static void add_subvolume(struct text *out, const char *name)
+{
+    /* it may go while it is being looked at */
+    _cleanup_free_ char *script =
+        xasprintf("ceph fs subvolume snapshot ls " CEPHFS_NAME " '%s' " CEPHFS_GROUP
+                  " --format json 2>/dev/null || echo '[]'",
+                  name);
+    json_auto_t *snapshots = names((const char *[]){"sh", "-c", script, NULL});
+    const json_t *item = NULL;
+    size_t i = 0;
+
+    text_addf(out, "subvolume %s\n", name);
+    json_array_foreach(snapshots, i, item)
+    {
+        text_addf(out, "subvolume %s snapshot %s\n", name,
+                  json_string_value(json_object_get(item, "name")));
+    }
+}
+
+char *cephfs_contents(void)
+{
+    struct text out = TEXT_INIT(8 * 1024 * 1024);
+    json_auto_t *list = names((const char *[]){"ceph", "fs", "subvolume", "ls", CEPHFS_NAME,
+                                               CEPHFS_GROUP, "--format", "json", NULL});
+    const json_t *item = NULL;
+    size_t i = 0;
+
+    add_journal(&out);
+    json_array_foreach(list, i, item)
+    {
+        add_subvolume(&out, json_string_value(json_object_get(item, "name")));
+    }
+    text_add(&out, "");
+    return out.chars ? text_take(&out) : xstrdup("");
+}
+
+void cephfs_assert_empties(void)
+{
+    struct deadline deadline = deadline_in_ms(20000);
+    char *contents = cephfs_contents();
+
+    while (contents[0] && !deadline_has_passed(deadline)) {
+        usleep(200000);
+        free(contents);
+        contents = cephfs_contents();
+    }
+    if (contents[0])
+        fail_msg("left in Ceph:\n%s", contents);
+    free(contents);
+}

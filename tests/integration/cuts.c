@@ -1,0 +1,248 @@
+#include "tests/integration/cuts.h"
+
+#include <regex.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/rpc/rpc.h"
+
+#define CUTS_MAX 200
+
+struct driver_process cuts_driver;
+
+int cuts_call(const char *method, const char *request, const char *object, const char *field,
+              char **handle, struct error *err)
+{
+    json_auto_t *reply = NULL;
+
+    if (harness_call(&cuts_driver, &(struct harness_call){.method = method, .request = request},
+                     &reply, err) < 0)
+        return -1;
+    free(*handle);
+    *handle = xstrdup(json_string_value(json_object_get(json_object_get(reply, object), field)));
+    return 0;
+}
+
+/* --- one run ------------------------------------------------------------------------------------
+ */
+
+/* Tells the driver where to die, or that it need not. */
+static void order_cut(const char *order)
+{
+    _cleanup_fclose_ FILE *file = fopen(getenv("CUT_FILE"), "we");
+
+    assert_non_null(file);
+    fputs(order, file);
+}
+
+/* An image that the killed driver had open counts as in use until its watch expires; a clone takes
+ * its time. */
+static int run_patiently(cuts_step *run, struct cuts_world *world, struct error *err)
+{
+    struct deadline deadline = deadline_in_ms(40000);
+    int result = run(world, err);
+
+    while (result < 0 &&
+           (err->status == STATUS_FAILED_PRECONDITION || err->status == STATUS_ABORTED) &&
+           !deadline_has_passed(deadline)) {
+        error_clear(err);
+        usleep(200000);
+        result = run(world, err);
+    }
+    return result;
+}
+
+static void run_all(struct cuts_world *world, cuts_step *const *steps)
+{
+    _cleanup_error_ struct error err = {0};
+
+    for (size_t i = 0; steps[i]; i++)
+        if (run_patiently(steps[i], world, &err) < 0)
+            fail_msg("step %zu: %s", i, err.message);
+}
+
+static char *replace_all(const char *text, const char *expression)
+{
+    struct text out = TEXT_INIT(1024 * 1024);
+    regex_t pattern;
+    regmatch_t match;
+
+    assert_int_equal(regcomp(&pattern, expression, REG_EXTENDED), 0);
+    while (regexec(&pattern, text, 1, &match, 0) == 0) {
+        text_add_bytes(&out, text, (size_t)match.rm_so);
+        text_add(&out, "#");
+        text += match.rm_eo;
+    }
+    text_add(&out, text);
+    regfree(&pattern);
+    return text_take(&out);
+}
+
+/* What differs from run to run: uuids, and image ids, which are hexadecimal numbers behind a dot or
+ * an underscore, in object maps with a snapshot's id behind them. */
+static char *normalise(const char *contents)
+{
+    _cleanup_free_ char *without_uuids =
+        replace_all(contents, "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}");
+
+    return replace_all(without_uuids, "[._][0-9a-f]{8,16}(\\.[0-9a-f]{16})?");
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The contents in an order that does not depend on the names. */
+static char *ceph_state(const struct cuts_setup *setup)
+{
+    _cleanup_free_ char *contents = setup->contents();
+    _cleanup_free_ char *normal = normalise(contents);
+    struct text out = TEXT_INIT(1024 * 1024);
+    char *lines[512];
+    size_t count = 0;
+    char *rest = NULL;
+
+    for (char *line = strtok_r(normal, "\n", &rest); line && count < ARRAY_LENGTH(lines);
+         line = strtok_r(NULL, "\n", &rest))
+        lines[count++] = line;
+    if (count > 1)
+        qsort(lines, count, sizeof(lines[0]), compare_lines);
+    for (size_t i = 0; i < count; i++)
+        text_addf(&out, "%s\n", lines[i]);
+    return text_take(&out);
+}
+
+/* The pool may take a moment: data of deleted images goes in the background. */
+static void assert_state(const struct cuts_setup *setup, const struct cuts_scenario *scenario,
+                         unsigned cut, const char *wanted)
+{
+    struct deadline deadline = deadline_in_ms(20000);
+    char *state = ceph_state(setup);
+
+    while (strcmp(state, wanted) != 0 && !deadline_has_passed(deadline)) {
+        usleep(100000);
+        free(state);
+        state = ceph_state(setup);
+    }
+    if (strcmp(state, wanted) != 0)
+        fail_msg("%s, cut %u: wanted\n%sgot\n%s", scenario->title, cut, wanted, state);
+    free(state);
+}
+
+static void clean_up(const struct cuts_setup *setup, const struct cuts_scenario *scenario,
+                     struct cuts_world *world)
+{
+    run_all(world, scenario->after);
+    assert_state(setup, scenario, 0, "");
+    free(world->volume);
+    free(world->second);
+    free(world->snapshot);
+    *world = (struct cuts_world){0};
+}
+
+static char *undisturbed(const struct cuts_setup *setup, const struct cuts_scenario *scenario)
+{
+    _cleanup_error_ struct error err = {0};
+    struct cuts_world world = {0};
+
+    run_all(&world, scenario->before);
+    if (run_patiently(scenario->tested, &world, &err) < 0)
+        fail_msg("%s: %s", scenario->title, err.message);
+    usleep(500000); /* for what goes in the background */
+    char *state = ceph_state(setup);
+    clean_up(setup, scenario, &world);
+    return state;
+}
+
+/* True if the driver is dead. What goes in the background may kill it a little later. */
+static bool driver_dies(int64_t within_ms)
+{
+    struct deadline deadline = deadline_in_ms(within_ms);
+    int status = 0;
+
+    while (waitpid(cuts_driver.pid, &status, WNOHANG) != cuts_driver.pid) {
+        if (deadline_has_passed(deadline))
+            return false;
+        usleep(10000);
+    }
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    cuts_driver.pid = 0;
+    rpc_client_free(cuts_driver.client);
+    cuts_driver.client = NULL;
+    return true;
+}
+
+/* Cuts after @n Ceph calls. False when the operation has fewer. */
+static bool cut(const struct cuts_setup *setup, const struct cuts_scenario *scenario, unsigned n,
+                const char *wanted)
+{
+    _cleanup_free_ char *order = xasprintf("%u %s", n, scenario->methods);
+    _cleanup_error_ struct error first = {0};
+    _cleanup_error_ struct error err = {0};
+    struct cuts_world world = {0};
+
+    run_all(&world, scenario->before);
+    order_cut(order);
+    int result = scenario->tested(&world, &first);
+    bool died = driver_dies(result < 0 ? 5000 : 500);
+    order_cut("off");
+    if (died)
+        harness_start(&cuts_driver, setup->flags);
+    if (run_patiently(scenario->tested, &world, &err) < 0)
+        fail_msg("%s, cut %u: the retry failed: %s", scenario->title, n, err.message);
+    if (!scenario->wanders)
+        assert_state(setup, scenario, n, wanted);
+    clean_up(setup, scenario, &world);
+    return died;
+}
+
+void cuts_check(const struct cuts_setup *setup, const struct cuts_scenario *scenario)
+{
+    _cleanup_free_ char *wanted = undisturbed(setup, scenario);
+    unsigned n = 0;
+
+    while (n < CUTS_MAX && cut(setup, scenario, n, wanted))
+        n++;
+    assert_true(n > 1 && n < CUTS_MAX);
+    print_message("figure: %s: killed at %u points\n", scenario->title, n);
+}
+
+int cuts_prepare(const struct cuts_setup *setup)
+{
+    const char *cut_driver = getenv("CEPHCSI_CUT");
+
+    if (!cut_driver) {
+        fprintf(stderr, "CEPHCSI_CUT is not set: run this test with 'make integration'\n");
+        return -1;
+    }
+    setenv("CEPHCSI", cut_driver, 1);
+    rpc_init();
+    harness_init(&cuts_driver);
+    _cleanup_free_ char *file = xasprintf("%s/cut", cuts_driver.folder);
+    setenv("CUT_FILE", file, 1);
+    order_cut("off");
+    harness_start(&cuts_driver, setup->flags);
+    return 0;
+}
+
+int cuts_finish(void **state)
+{
+    (void)state;
+    _cleanup_free_ char *file = xasprintf("%s/cut", cuts_driver.folder);
+    unlink(file);
+    harness_done(&cuts_driver);
+    rpc_shutdown();
+    return 0;
+}

@@ -1,0 +1,47 @@
+#pragma once
+
+#include "tests/integration/harness.h"
+
+/*
+ * The driver is killed with SIGKILL before and after each Ceph call of an operation, started again,
+ * and asked the same. (After one call and before the next is the same to Ceph, and tried once.) The
+ * end must be what an undisturbed run leaves, and after deletion there may be nothing.
+ */
+
+/* Handles of what a scenario has made so far. */
+struct cuts_world {
+    char *volume;
+    char *second;
+    char *snapshot;
+    unsigned tries; /* of a creation that is asked for in another zone each time */
+};
+
+typedef int cuts_step(struct cuts_world *world, struct error *err);
+
+struct cuts_scenario {
+    const char *title;
+    const char *methods;  /* whose calls are cut */
+    cuts_step *before[6]; /* undisturbed; ends with NULL */
+    cuts_step *tested;
+    cuts_step *after[5]; /* what removes everything; ends with NULL */
+    bool wanders; /* the retry may end in another pool: only that nothing is left at last counts */
+};
+
+struct cuts_setup {
+    const char *const *flags; /* further flags of the driver; may be NULL */
+    /* All that the driver may leave in Ceph, as lines; "" if nothing. Caller frees. */
+    char *(*contents)(void);
+};
+
+/* The driver that is killed. */
+extern struct driver_process cuts_driver;
+
+/* Makes a call; *@handle (freed before) is what its answer has under @object and @field. */
+int cuts_call(const char *method, const char *request, const char *object, const char *field,
+              char **handle, struct error *err);
+
+void cuts_check(const struct cuts_setup *setup, const struct cuts_scenario *scenario);
+
+/* For cmocka's groups. */
+int cuts_prepare(const struct cuts_setup *setup);
+int cuts_finish(void **state);

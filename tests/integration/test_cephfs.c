@@ -1,0 +1,394 @@
+/* The CephFS driver on a real Ceph: volumes, snapshots, clones, views of snapshots, refusals. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/rpc/rpc.h"
+#include "tests/integration/calls.h"
+#include "tests/integration/cephfs.h"
+
+#define MIB (1024LL * 1024)
+#define READ "MULTI_NODE_READER_ONLY"
+
+static struct driver_process driver;
+
+static int start_driver(void **state)
+{
+    (void)state;
+    rpc_init();
+    harness_init(&driver);
+    harness_start(&driver, CEPHFS_FLAGS);
+    return 0;
+}
+
+static int stop_driver(void **state)
+{
+    (void)state;
+    harness_done(&driver);
+    rpc_shutdown();
+    return 0;
+}
+
+static char *make(const struct cephfs_wish *wish)
+{
+    _cleanup_error_ struct error err = {0};
+    char *handle = cephfs_create(&driver, wish, &err);
+
+    if (!handle)
+        fail_msg("%s", err.message);
+    return handle;
+}
+
+static void drop(const char *handle)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (harness_delete_volume(&driver, handle, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void drop_snapshot(const char *handle)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (call_delete_snapshot(&driver, handle, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static char *snapshot(const char *name, const char *volume)
+{
+    _cleanup_error_ struct error err = {0};
+    char *handle = call_snapshot(&driver, name, volume, &err);
+
+    if (!handle)
+        fail_msg("%s", err.message);
+    return handle;
+}
+
+static void assert_holds(const char *words)
+{
+    _cleanup_free_ char *contents = cephfs_contents();
+
+    if (!strstr(contents, words))
+        fail_msg("'%s' is not in\n%s", words, contents);
+}
+
+/* --- volumes ------------------------------------------------------------------------------------
+ */
+
+static void created_volume_is_a_subvolume_with_its_quota(void **state)
+{
+    _cleanup_free_ char *handle = make(&(struct cephfs_wish){"pvc-1", .size_bytes = 5 * MIB});
+    const char *uuid = handle + strlen(handle) - 36;
+    _cleanup_free_ char *name = xasprintf("csi-vol-%s", uuid);
+    _cleanup_free_ char *info =
+        harness_run_tool((const char *[]){"ceph", "fs", "subvolume", "info", CEPHFS_NAME, name,
+                                          CEPHFS_GROUP, "--format", "json", NULL});
+    _cleanup_free_ char *object = xasprintf("object " CEPHFS_META "/csi/csi.volume.%s\n", uuid);
+    json_auto_t *facts = json_loads(info, 0, NULL);
+
+    (void)state;
+    assert_int_equal(json_integer_value(json_object_get(facts, "bytes_quota")), 8 * MIB);
+    assert_holds(object);
+    assert_holds("key " CEPHFS_META "/csi/csi.volumes.default csi.volume.pvc-1\n");
+    assert_non_null(strstr(handle, "-0000000000000001-")); /* the file system's id */
+    drop(handle);
+    drop(handle);
+    cephfs_assert_empties();
+}
+
+static void same_request_twice_is_one_volume(void **state)
+{
+    const struct cephfs_wish wish = {"twice", .size_bytes = 4 * MIB};
+    const struct cephfs_wish larger = {"twice", .size_bytes = 40 * MIB};
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *first = make(&wish);
+    _cleanup_free_ char *second = make(&wish);
+
+    (void)state;
+    assert_string_equal(first, second);
+    assert_null(cephfs_create(&driver, &larger, &err));
+    assert_int_equal(err.status, STATUS_ALREADY_EXISTS);
+    drop(first);
+    cephfs_assert_empties();
+}
+
+static void expansion_is_exact_and_repeatable(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *handle = make(&(struct cephfs_wish){"grows", .size_bytes = 4 * MIB});
+
+    (void)state;
+    assert_int_equal(call_expand(&driver, handle, 100 * MIB, &err), 100 * MIB);
+    assert_int_equal(call_expand(&driver, handle, 100 * MIB, &err), 100 * MIB);
+    assert_int_equal(call_expand(&driver, handle, 8 * MIB, &err), 100 * MIB);
+    assert_int_equal(call_validate(&driver, handle, &err), 0);
+    drop(handle);
+    assert_int_equal(call_validate(&driver, handle, &err), -1);
+    assert_int_equal(err.status, STATUS_NOT_FOUND);
+}
+
+static void either_pair_of_secrets_will_do(void **state)
+{
+    const struct harness_cluster *cluster = harness_cluster();
+    _cleanup_free_ char *plain =
+        cephfs_request(&(struct cephfs_wish){"admin-pair", .size_bytes = 4 * MIB});
+    json_auto_t *request = json_loads(plain, 0, NULL);
+    json_auto_t *reply = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    json_object_set_new(
+        request, "secrets",
+        json_pack("{s:s, s:s}", "adminID", cluster->user, "adminKey", cluster->key));
+    _cleanup_free_ char *text = json_dumps(request, 0);
+    assert_int_equal(harness_call(&driver,
+                                  &(struct harness_call){.method = "CreateVolume",
+                                                         .request = text,
+                                                         .without_secrets = true},
+                                  &reply, &err),
+                     0);
+    drop(json_string_value(json_object_get(json_object_get(reply, "volume"), "volume_id")));
+    cephfs_assert_empties();
+}
+
+/* --- many at once -------------------------------------------------------------------------------
+ */
+
+#define CALLERS 24
+
+struct caller {
+    pthread_t thread;
+    char name[32];
+    char *handle;
+    struct error err;
+};
+
+static void *create_one(void *object)
+{
+    struct caller *caller = object;
+
+    caller->handle = cephfs_create(
+        &driver, &(struct cephfs_wish){caller->name, .size_bytes = 4 * MIB}, &caller->err);
+    return NULL;
+}
+
+static void calls_for_one_name_at_once_make_one_volume(void **state)
+{
+    struct caller callers[8] = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(callers); i++) {
+        snprintf(callers[i].name, sizeof(callers[i].name), "same-name");
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, create_one, &callers[i]), 0);
+    }
+    for (size_t i = 0; i < ARRAY_LENGTH(callers); i++) {
+        pthread_join(callers[i].thread, NULL);
+        assert_non_null(callers[i].handle);
+        assert_string_equal(callers[i].handle, callers[0].handle);
+    }
+    drop(callers[0].handle);
+    for (size_t i = 0; i < ARRAY_LENGTH(callers); i++)
+        free(callers[i].handle);
+    cephfs_assert_empties();
+}
+
+/* More than the manager is given at once. */
+static void many_volumes_at_once_all_come_about(void **state)
+{
+    struct caller callers[CALLERS] = {0};
+
+    (void)state;
+    for (size_t i = 0; i < CALLERS; i++) {
+        snprintf(callers[i].name, sizeof(callers[i].name), "many-%zu", i);
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, create_one, &callers[i]), 0);
+    }
+    for (size_t i = 0; i < CALLERS; i++) {
+        pthread_join(callers[i].thread, NULL);
+        if (!callers[i].handle)
+            fail_msg("%s", callers[i].err.message);
+        drop(callers[i].handle);
+        free(callers[i].handle);
+    }
+    cephfs_assert_empties();
+}
+
+/* --- snapshots and clones -----------------------------------------------------------------------
+ */
+
+static void volume_goes_before_its_snapshot_and_is_restored_from_it(void **state)
+{
+    _cleanup_free_ char *volume = make(&(struct cephfs_wish){"source", .size_bytes = 8 * MIB});
+    _cleanup_free_ char *snap = snapshot("snap-1", volume);
+    _cleanup_free_ char *again = snapshot("snap-1", volume);
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    assert_string_equal(snap, again);
+    drop(volume);
+    _cleanup_free_ char *restored =
+        make(&(struct cephfs_wish){"restored", .size_bytes = 16 * MIB, .source_snapshot = snap});
+    assert_int_equal(call_validate(&driver, restored, &err), 0);
+    drop(restored);
+    drop_snapshot(snap);
+    drop_snapshot(snap);
+    cephfs_assert_empties();
+}
+
+static void clone_of_a_volume_leaves_no_cut(void **state)
+{
+    _cleanup_free_ char *volume = make(&(struct cephfs_wish){"source", .size_bytes = 8 * MIB});
+    _cleanup_free_ char *copy =
+        make(&(struct cephfs_wish){"copy", .size_bytes = 8 * MIB, .source_volume = volume});
+    _cleanup_free_ char *contents = cephfs_contents();
+
+    (void)state;
+    assert_null(strstr(contents, " snapshot "));
+    drop(volume);
+    drop(copy);
+    cephfs_assert_empties();
+}
+
+static void ten_views_keep_a_deleted_snapshot_until_the_last_goes(void **state)
+{
+    _cleanup_free_ char *volume = make(&(struct cephfs_wish){"source", .size_bytes = 8 * MIB});
+    _cleanup_free_ char *snap = snapshot("snap-shown", volume);
+    char *views[10];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(views); i++) {
+        _cleanup_free_ char *name = xasprintf("view-%zu", i);
+
+        views[i] =
+            make(&(struct cephfs_wish){name, 8 * MIB, .mode = READ, .source_snapshot = snap});
+    }
+    drop_snapshot(snap);
+    drop(volume);
+    for (size_t i = 0; i < ARRAY_LENGTH(views); i++) {
+        assert_holds("rt-backingsnapshot-");
+        assert_holds(" snapshot csi-snap-");
+        drop(views[i]);
+        free(views[i]);
+    }
+    cephfs_assert_empties();
+}
+
+static void group_needs_a_newer_ceph(void **state)
+{
+    _cleanup_free_ char *volume = make(&(struct cephfs_wish){"grouped", .size_bytes = 8 * MIB});
+    _cleanup_free_ char *request =
+        xasprintf("{\"name\":\"group-1\",\"source_volume_ids\":[\"%s\"]}", volume);
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    assert_int_equal(harness_call(&driver,
+                                  &(struct harness_call){.method = "CreateVolumeGroupSnapshot",
+                                                         .request = request},
+                                  NULL, &err),
+                     -1);
+    assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
+    assert_non_null(strstr(err.message, "Ceph 19.2 (Squid)"));
+    drop(volume);
+    cephfs_assert_empties();
+}
+
+/* --- hostile input ------------------------------------------------------------------------------
+ */
+
+static void hostile_wishes_are_refused_and_leave_nothing(void **state)
+{
+    static const struct {
+        struct cephfs_wish wish;
+        enum status status;
+    } cases[] = {
+        {{"p", 4 * MIB, .key = "volumeNamePrefix", .value = "../../"}, STATUS_INVALID_ARGUMENT},
+        {{"p", 4 * MIB, .key = "volumeNamePrefix", .value = "a/b"}, STATUS_INVALID_ARGUMENT},
+        {{"p", 4 * MIB, .key = "volumeNamePrefix", .value = "x\\\"},\\\"force\\\":true"},
+         STATUS_INVALID_ARGUMENT},
+        {{"p", 4 * MIB, .key = "fsName", .value = "no'such\\\"fs"}, STATUS_INVALID_ARGUMENT},
+        {{"p", 4 * MIB, .key = "pool", .value = "no-such-pool"}, STATUS_INVALID_ARGUMENT},
+        {{"p", 4 * MIB, .key = "clusterID", .value = "elsewhere"}, STATUS_INVALID_ARGUMENT},
+        {{"p", 4 * MIB, .key = "mounter", .value = "nfs"}, STATUS_INVALID_ARGUMENT},
+        {{"p", 4 * MIB, .mode = READ}, STATUS_INVALID_ARGUMENT},
+        {{"p", .size_bytes = -1}, STATUS_INVALID_ARGUMENT},
+        {{"p", .size_bytes = INT64_MAX}, STATUS_OUT_OF_RANGE},
+        {{"p", 4 * MIB, .source_snapshot = "../../x"}, STATUS_NOT_FOUND},
+        {{"p", 4 * MIB, .source_volume = "0001-0024-x"}, STATUS_NOT_FOUND},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_error_ struct error err = {0};
+
+        assert_null(cephfs_create(&driver, &cases[i].wish, &err));
+        if (err.status != cases[i].status)
+            fail_msg("case %zu: %s: %s", i, status_name(err.status), err.message);
+    }
+    cephfs_assert_empties();
+}
+
+static void hostile_handles_name_nothing(void **state)
+{
+    static const char *const handles[] = {"x", "../../../etc", "0001-0024-", "mig_mons-a_image-b_c",
+                                          "0001-ffff-a-0000000000000001-0"};
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(handles); i++) {
+        drop(handles[i]);
+        drop_snapshot(handles[i]);
+        assert_int_equal(call_expand(&driver, handles[i], MIB, &err), -1);
+        assert_int_equal(err.status, STATUS_NOT_FOUND);
+        error_clear(&err);
+    }
+}
+
+static void snapshot_prefix_cannot_leave_the_subvolume(void **state)
+{
+    _cleanup_free_ char *volume = make(&(struct cephfs_wish){"prefixed", .size_bytes = 4 * MIB});
+    _cleanup_free_ char *request =
+        xasprintf("{\"name\":\"s\",\"source_volume_id\":\"%s\",\"parameters\":{"
+                  "\"snapshotNamePrefix\":\"../../../x\"}}",
+                  volume);
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    assert_int_equal(
+        harness_call(&driver,
+                     &(struct harness_call){.method = "CreateSnapshot", .request = request}, NULL,
+                     &err),
+        -1);
+    assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+    drop(volume);
+    cephfs_assert_empties();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(created_volume_is_a_subvolume_with_its_quota),
+        cmocka_unit_test(same_request_twice_is_one_volume),
+        cmocka_unit_test(expansion_is_exact_and_repeatable),
+        cmocka_unit_test(either_pair_of_secrets_will_do),
+        cmocka_unit_test(calls_for_one_name_at_once_make_one_volume),
+        cmocka_unit_test(many_volumes_at_once_all_come_about),
+        cmocka_unit_test(volume_goes_before_its_snapshot_and_is_restored_from_it),
+        cmocka_unit_test(clone_of_a_volume_leaves_no_cut),
+        cmocka_unit_test(ten_views_keep_a_deleted_snapshot_until_the_last_goes),
+        cmocka_unit_test(group_needs_a_newer_ceph),
+        cmocka_unit_test(hostile_wishes_are_refused_and_leave_nothing),
+        cmocka_unit_test(hostile_handles_name_nothing),
+        cmocka_unit_test(snapshot_prefix_cannot_leave_the_subvolume),
+    };
+
+    return cmocka_run_group_tests_name("cephfs", tests, start_driver, stop_driver);
+}

@@ -1,0 +1,165 @@
+/*
+ * CephFS' operations with the driver killed at each of their Ceph calls: see cuts.h. After deletion
+ * nothing may be left: no journal entry, no key, no reference tracker, no subvolume, no snapshot.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "tests/integration/calls.h"
+#include "tests/integration/cephfs.h"
+#include "tests/integration/cuts.h"
+
+#define MIB (1024LL * 1024)
+
+static const struct cuts_setup SETUP = {CEPHFS_FLAGS, cephfs_contents};
+
+/* --- steps --------------------------------------------------------------------------------------
+ */
+
+static int create(const struct cephfs_wish *wish, char **handle, struct error *err)
+{
+    _cleanup_free_ char *request = cephfs_request(wish);
+
+    return cuts_call("CreateVolume", request, "volume", "volume_id", handle, err);
+}
+
+static int create_volume(struct cuts_world *world, struct error *err)
+{
+    return create(&(struct cephfs_wish){"pvc-cut", .size_bytes = 8 * MIB}, &world->volume, err);
+}
+
+static int clone_volume(struct cuts_world *world, struct error *err)
+{
+    return create(&(struct cephfs_wish){"pvc-cut-clone", 16 * MIB, .source_volume = world->volume},
+                  &world->second, err);
+}
+
+static int show(struct cuts_world *world, struct error *err)
+{
+    return create(&(struct cephfs_wish){"pvc-cut-shown", 8 * MIB, .mode = "MULTI_NODE_READER_ONLY",
+                                        .source_snapshot = world->snapshot},
+                  &world->second, err);
+}
+
+static int create_snapshot(struct cuts_world *world, struct error *err)
+{
+    _cleanup_free_ char *request =
+        xasprintf("{\"name\":\"snap-cut\",\"source_volume_id\":\"%s\"}", world->volume);
+
+    return cuts_call("CreateSnapshot", request, "snapshot", "snapshot_id", &world->snapshot, err);
+}
+
+static int delete_volume(struct cuts_world *world, struct error *err)
+{
+    return harness_delete_volume(&cuts_driver, world->volume, err);
+}
+
+static int delete_second(struct cuts_world *world, struct error *err)
+{
+    return harness_delete_volume(&cuts_driver, world->second, err);
+}
+
+static int delete_snapshot(struct cuts_world *world, struct error *err)
+{
+    return call_delete_snapshot(&cuts_driver, world->snapshot, err);
+}
+
+/* --- scenarios ----------------------------------------------------------------------------------
+ */
+
+static void creation_survives_every_cut(void **state)
+{
+    (void)state;
+    cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS CreateVolume",
+                                               .methods = "CreateVolume",
+                                               .tested = create_volume,
+                                               .after = {delete_volume}});
+}
+
+static void snapshot_survives_every_cut(void **state)
+{
+    (void)state;
+    cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS CreateSnapshot",
+                                               .methods = "CreateSnapshot",
+                                               .before = {create_volume},
+                                               .tested = create_snapshot,
+                                               .after = {delete_volume, delete_snapshot}});
+}
+
+static void deletion_survives_every_cut(void **state)
+{
+    (void)state;
+    cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS DeleteVolume",
+                                               .methods = "DeleteVolume",
+                                               .before = {create_volume},
+                                               .tested = delete_volume});
+}
+
+static void snapshot_deletion_survives_every_cut(void **state)
+{
+    (void)state;
+    cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS DeleteSnapshot",
+                                               .methods = "DeleteSnapshot",
+                                               .before = {create_volume, create_snapshot},
+                                               .tested = delete_snapshot,
+                                               .after = {delete_volume}});
+}
+
+static void showing_a_snapshot_survives_every_cut(void **state)
+{
+    (void)state;
+    cuts_check(&SETUP,
+               &(struct cuts_scenario){.title = "CephFS CreateVolume that shows a snapshot",
+                                       .methods = "CreateVolume",
+                                       .before = {create_volume, create_snapshot},
+                                       .tested = show,
+                                       .after = {delete_snapshot, delete_volume, delete_second}});
+}
+
+static void last_view_takes_the_snapshot_along_through_every_cut(void **state)
+{
+    (void)state;
+    cuts_check(&SETUP, &(struct cuts_scenario){
+                           .title = "CephFS DeleteVolume, the last that shows a deleted snapshot",
+                           .methods = "DeleteVolume",
+                           .before = {create_volume, create_snapshot, show, delete_snapshot},
+                           .tested = delete_second,
+                           .after = {delete_volume}});
+}
+
+static void clone_survives_every_cut(void **state)
+{
+    (void)state;
+    cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS CreateVolume from a volume",
+                                               .methods = "CreateVolume",
+                                               .before = {create_volume},
+                                               .tested = clone_volume,
+                                               .after = {delete_second, delete_volume}});
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    return cuts_prepare(&SETUP);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(creation_survives_every_cut),
+        cmocka_unit_test(snapshot_survives_every_cut),
+        cmocka_unit_test(deletion_survives_every_cut),
+        cmocka_unit_test(snapshot_deletion_survives_every_cut),
+        cmocka_unit_test(showing_a_snapshot_survives_every_cut),
+        cmocka_unit_test(last_view_takes_the_snapshot_along_through_every_cut),
+        cmocka_unit_test(clone_survives_every_cut),
+    };
+
+    return cmocka_run_group_tests_name("cephfs cuts", tests, prepare, cuts_finish);
+}

@@ -1,0 +1,296 @@
+/*
+ * What Ceph-CSI's cephfs driver writes, written by the test byte for byte and given to ours; and
+ * what ours writes, read back raw and compared with what Ceph-CSI looks for.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/rpc/rpc.h"
+#include "tests/integration/calls.h"
+#include "tests/integration/cephfs.h"
+#include "tests/integration/fixtures.h"
+
+#define MIB (1024LL * 1024)
+#define VOLUME_UUID "8d74fb16-d233-49ea-8826-ea13fe37b778"
+#define VIEW_UUID "b0285c97-a0ce-11eb-8c66-0242ac110002" /* version 1, as up to 3.7 */
+#define SNAP_UUID "5f1fd3b2-6b3c-4a54-9d1b-0d8b0d8f3c11"
+#define VOLUME "csi-vol-" VOLUME_UUID
+#define VIEW "csi-vol-" VIEW_UUID
+#define SNAP "csi-snap-" SNAP_UUID
+#define VERSION_XATTR "csi.ceph.com/rt-version"
+
+static struct driver_process driver;
+
+static int start_driver(void **state)
+{
+    (void)state;
+    rpc_init();
+    harness_init(&driver);
+    harness_start(&driver, CEPHFS_FLAGS);
+    return 0;
+}
+
+static int stop_driver(void **state)
+{
+    (void)state;
+    harness_done(&driver);
+    rpc_shutdown();
+    return 0;
+}
+
+/* The file system's id is 1. */
+static char *handle_of(const char *uuid)
+{
+    const char *fsid = harness_cluster()->fsid;
+
+    return xasprintf("0001-%04zx-%s-0000000000000001-%s", strlen(fsid), fsid, uuid);
+}
+
+static struct place open_journal(void)
+{
+    return place_open(CEPHFS_META, "csi");
+}
+
+static void ceph(const char *const *argv)
+{
+    free(harness_run_tool(argv));
+}
+
+/* --- as Ceph-CSI writes -------------------------------------------------------------------------
+ */
+
+static void write_volume(const struct place *place)
+{
+    place_create(place, "csi.volume." VOLUME_UUID);
+    place_set(place, "csi.volumes.default", "csi.volume.pvc-theirs", VOLUME_UUID);
+    place_set(place, "csi.volume." VOLUME_UUID, "csi.volname", "pvc-theirs");
+    place_set(place, "csi.volume." VOLUME_UUID, "csi.imagename", VOLUME);
+    place_set(place, "csi.volume." VOLUME_UUID, "csi.volume.owner", "ns-1");
+    ceph((const char *[]){"ceph", "fs", "subvolume", "create", CEPHFS_NAME, VOLUME, CEPHFS_GROUP,
+                          "--size", "16777216", NULL});
+}
+
+/* With the owner under an empty key, where Ceph-CSI puts it since 3.8. */
+static void write_snapshot(const struct place *place)
+{
+    place_create(place, "csi.snap." SNAP_UUID);
+    place_set(place, "csi.snaps.default", "csi.snap.snapshot-theirs", SNAP_UUID);
+    place_set(place, "csi.snap." SNAP_UUID, "csi.snapname", "snapshot-theirs");
+    place_set(place, "csi.snap." SNAP_UUID, "csi.imagename", SNAP);
+    place_set(place, "csi.snap." SNAP_UUID, "csi.source", VOLUME);
+    place_set(place, "csi.snap." SNAP_UUID, "", "ns-1");
+    ceph((const char *[]){"ceph", "fs", "subvolume", "snapshot", "create", CEPHFS_NAME, VOLUME,
+                          SNAP, CEPHFS_GROUP, NULL});
+}
+
+/* A volume that shows the snapshot; @masked: which was deleted since. */
+static void write_view(const struct place *place, bool masked)
+{
+    _cleanup_free_ char *snapshot = handle_of(SNAP_UUID);
+    _cleanup_free_ char *tracker = xasprintf("rt-backingsnapshot-%s", snapshot);
+    const char count[4] = {0, 0, 0, masked ? 1 : 2};
+
+    place_create(place, "csi.volume." VIEW_UUID);
+    place_set(place, "csi.volumes.default", "csi.volume.pvc-view", VIEW_UUID);
+    place_set(place, "csi.volume." VIEW_UUID, "csi.volname", "pvc-view");
+    place_set(place, "csi.volume." VIEW_UUID, "csi.imagename", VIEW);
+    place_set(place, "csi.volume." VIEW_UUID, "csi.volume.backingsnapshotid", snapshot);
+    place_set(place, tracker, snapshot, masked ? "\002" : "\001");
+    place_set(place, tracker, VIEW, "\001");
+    assert_int_equal(rados_write_full(place->io, tracker, count, sizeof(count)), 0);
+    assert_int_equal(rados_setxattr(place->io, tracker, VERSION_XATTR, "\0\0\0\1", 4), 0);
+}
+
+/* --- ours on theirs -----------------------------------------------------------------------------
+ */
+
+static void volume_of_ceph_csi_lives_on(void **state)
+{
+    _cleanup_place_ struct place place = open_journal();
+    _cleanup_free_ char *handle = handle_of(VOLUME_UUID);
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    write_volume(&place);
+    _cleanup_free_ char *found =
+        cephfs_create(&driver, &(struct cephfs_wish){"pvc-theirs", .size_bytes = 16 * MIB}, &err);
+    assert_string_equal(found, handle);
+    assert_int_equal(call_validate(&driver, handle, &err), 0);
+    assert_int_equal(call_expand(&driver, handle, 32 * MIB, &err), 32 * MIB);
+    assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+    cephfs_assert_empties();
+}
+
+static void snapshot_of_ceph_csi_is_found_listed_and_deleted(void **state)
+{
+    _cleanup_place_ struct place place = open_journal();
+    _cleanup_free_ char *volume = handle_of(VOLUME_UUID);
+    _cleanup_free_ char *snapshot = handle_of(SNAP_UUID);
+    _cleanup_error_ struct error err = {0};
+    json_auto_t *reply = NULL;
+
+    (void)state;
+    write_volume(&place);
+    write_snapshot(&place);
+    assert_int_equal(
+        harness_call(&driver, &(struct harness_call){.method = "ListSnapshots", .request = "{}"},
+                     &reply, &err),
+        0);
+    const json_t *listed =
+        json_object_get(json_array_get(json_object_get(reply, "entries"), 0), "snapshot");
+    assert_string_equal(json_string_value(json_object_get(listed, "snapshot_id")), snapshot);
+    assert_string_equal(json_string_value(json_object_get(listed, "source_volume_id")), volume);
+    assert_int_equal(json_integer_value(json_object_get(listed, "size_bytes")), 16 * MIB);
+    _cleanup_free_ char *again = call_snapshot(&driver, "snapshot-theirs", volume, &err);
+    assert_string_equal(again, snapshot);
+    assert_int_equal(harness_delete_volume(&driver, volume, &err), 0);
+    assert_int_equal(call_delete_snapshot(&driver, snapshot, &err), 0);
+    cephfs_assert_empties();
+}
+
+static void view_of_ceph_csi_keeps_its_snapshot(void **state)
+{
+    _cleanup_place_ struct place place = open_journal();
+    _cleanup_free_ char *volume = handle_of(VOLUME_UUID);
+    _cleanup_free_ char *view = handle_of(VIEW_UUID);
+    _cleanup_free_ char *snapshot = handle_of(SNAP_UUID);
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    write_volume(&place);
+    write_snapshot(&place);
+    write_view(&place, false);
+    assert_int_equal(call_delete_snapshot(&driver, snapshot, &err), 0);
+    assert_true(place_has(&place, "csi.snap." SNAP_UUID));
+    assert_int_equal(harness_delete_volume(&driver, view, &err), 0);
+    assert_false(place_has(&place, "csi.snap." SNAP_UUID));
+    assert_int_equal(harness_delete_volume(&driver, volume, &err), 0);
+    cephfs_assert_empties();
+}
+
+static void snapshot_that_ceph_csi_masked_goes_with_its_last_view(void **state)
+{
+    _cleanup_place_ struct place place = open_journal();
+    _cleanup_free_ char *volume = handle_of(VOLUME_UUID);
+    _cleanup_free_ char *view = handle_of(VIEW_UUID);
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    write_volume(&place);
+    write_snapshot(&place);
+    write_view(&place, true);
+    assert_int_equal(harness_delete_volume(&driver, volume, &err), 0);
+    assert_int_equal(harness_delete_volume(&driver, view, &err), 0);
+    cephfs_assert_empties();
+}
+
+static void empty_object_that_ceph_csi_left_is_filled(void **state)
+{
+    _cleanup_place_ struct place place = open_journal();
+    _cleanup_free_ char *handle = handle_of(VOLUME_UUID);
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    place_create(&place, "csi.volume." VOLUME_UUID);
+    place_set(&place, "csi.volumes.default", "csi.volume.pvc-theirs", VOLUME_UUID);
+    _cleanup_free_ char *made =
+        cephfs_create(&driver, &(struct cephfs_wish){"pvc-theirs", .size_bytes = 16 * MIB}, &err);
+    assert_string_equal(made, handle);
+    assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+    cephfs_assert_empties();
+}
+
+/* --- theirs on ours -----------------------------------------------------------------------------
+ */
+
+static void assert_attribute(const struct place *place, const char *object, const char *key,
+                             const char *wanted)
+{
+    _cleanup_free_ char *value = place_get(place, object, key);
+
+    if (!value || !wanted)
+        assert_true(!value && !wanted);
+    else
+        assert_string_equal(value, wanted);
+}
+
+static void assert_tracker(const struct place *place, const char *snapshot, const char *view,
+                           char count, const char *kind)
+{
+    _cleanup_free_ char *tracker = xasprintf("rt-backingsnapshot-%s", snapshot);
+    const char wanted[4] = {0, 0, 0, count};
+    char bytes[16];
+
+    assert_int_equal(rados_read(place->io, tracker, bytes, sizeof(bytes), 0), 4);
+    assert_memory_equal(bytes, wanted, 4);
+    assert_int_equal(rados_getxattr(place->io, tracker, VERSION_XATTR, bytes, sizeof(bytes)), 4);
+    assert_memory_equal(bytes, "\0\0\0\1", 4);
+    assert_attribute(place, tracker, snapshot, kind);
+    assert_attribute(place, tracker, view, "\001");
+}
+
+static void our_entries_are_what_ceph_csi_looks_for(void **state)
+{
+    _cleanup_place_ struct place place = open_journal();
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *volume = cephfs_create(
+        &driver,
+        &(struct cephfs_wish){"pvc-ours", 16 * MIB, .key = "csi.storage.k8s.io/pvc/namespace",
+                              .value = "ns-1"},
+        &err);
+    _cleanup_free_ char *snapshot = call_snapshot(&driver, "snapshot-ours", volume, &err);
+    _cleanup_free_ char *view =
+        cephfs_create(&driver,
+                      &(struct cephfs_wish){"view-ours", 16 * MIB, .mode = "MULTI_NODE_READER_ONLY",
+                                            .source_snapshot = snapshot},
+                      &err);
+    const char *uuid = volume + strlen(volume) - 36;
+    const char *snap_uuid = snapshot + strlen(snapshot) - 36;
+    const char *view_uuid = view + strlen(view) - 36;
+    _cleanup_free_ char *object = xasprintf("csi.volume.%s", uuid);
+    _cleanup_free_ char *name = xasprintf("csi-vol-%s", uuid);
+    _cleanup_free_ char *snap_object = xasprintf("csi.snap.%s", snap_uuid);
+    _cleanup_free_ char *snap_name = xasprintf("csi-snap-%s", snap_uuid);
+    _cleanup_free_ char *view_object = xasprintf("csi.volume.%s", view_uuid);
+    _cleanup_free_ char *view_name = xasprintf("csi-vol-%s", view_uuid);
+
+    (void)state;
+    assert_attribute(&place, "csi.volumes.default", "csi.volume.pvc-ours", uuid);
+    assert_attribute(&place, object, "csi.volname", "pvc-ours");
+    assert_attribute(&place, object, "csi.imagename", name);
+    assert_attribute(&place, object, "csi.volume.owner", "ns-1");
+    assert_attribute(&place, object, "csi.imageid", NULL);
+    assert_attribute(&place, object, "csi.journalpool", NULL);
+    assert_attribute(&place, "csi.snaps.default", "csi.snap.snapshot-ours", snap_uuid);
+    assert_attribute(&place, snap_object, "csi.snapname", "snapshot-ours");
+    assert_attribute(&place, snap_object, "csi.imagename", snap_name);
+    assert_attribute(&place, snap_object, "csi.source", name);
+    assert_attribute(&place, view_object, "csi.volume.backingsnapshotid", snapshot);
+    assert_tracker(&place, snapshot, view_name, 2, "\001");
+    assert_int_equal(call_delete_snapshot(&driver, snapshot, &err), 0);
+    assert_tracker(&place, snapshot, view_name, 1, "\002");
+    assert_int_equal(harness_delete_volume(&driver, view, &err), 0);
+    assert_int_equal(harness_delete_volume(&driver, volume, &err), 0);
+    cephfs_assert_empties();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(volume_of_ceph_csi_lives_on),
+        cmocka_unit_test(snapshot_of_ceph_csi_is_found_listed_and_deleted),
+        cmocka_unit_test(view_of_ceph_csi_keeps_its_snapshot),
+        cmocka_unit_test(snapshot_that_ceph_csi_masked_goes_with_its_last_view),
+        cmocka_unit_test(empty_object_that_ceph_csi_left_is_filled),
+        cmocka_unit_test(our_entries_are_what_ceph_csi_looks_for),
+    };
+
+    return cmocka_run_group_tests_name("cephfs fixtures", tests, start_driver, stop_driver);
+}

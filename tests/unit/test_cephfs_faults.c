@@ -1,0 +1,225 @@
+/*
+ * Every operation of the CephFS controller, with its n-th Ceph call failing or the process dying
+ * there, for each n; then the same request again. The end must be that of an undisturbed run, and
+ * nothing may be left behind.
+ */
+#include "tests/fakes/fake_ceph_subvolumes.h"
+#include "tests/unit/test_faults_fixture.h"
+
+static void fill_class(struct strmap *parameters)
+{
+    strmap_set(parameters, "fsName", "fs1");
+    strmap_set(parameters, "pool", "data-a");
+    strmap_set(parameters, "csi.storage.k8s.io/pvc/namespace", "ns-1");
+}
+
+static void add_filesystem(struct world *world)
+{
+    fake_ceph_add_pool(world->fake, "meta", 7);
+    world->more = fake_subvolumes_new(world->fake);
+    fake_subvolumes_add_filesystem(world->more, "fs1", 2, 7, "csi");
+    fake_subvolumes_allow_quiesce(world->more, false);
+}
+
+static void free_filesystem(struct world *world)
+{
+    fake_subvolumes_free(world->more);
+}
+
+static const struct fault_setup SETUP = {&CEPHFS_BACKEND, ACCESS_TYPE_MOUNT, fill_class,
+                                         add_filesystem, free_filesystem};
+
+/* --- steps that RBD does not have ---------------------------------------------------------------
+ */
+
+static int show(struct process *process, struct world *world, struct error *err)
+{
+    return create(process, "pvc-shown", GIB, SOURCE_SNAPSHOT, world->snapshot, world->second, err);
+}
+
+static int show_too(struct process *process, struct world *world, struct error *err)
+{
+    return create(process, "pvc-shown-2", GIB, SOURCE_SNAPSHOT, world->snapshot, world->group, err);
+}
+
+static int delete_shown_too(struct process *process, struct world *world, struct error *err)
+{
+    return with_handle(process, world->group, "DeleteVolume", controller_delete_volume, err);
+}
+
+/* The next clone fails in Ceph. */
+static int break_clone(struct process *process, struct world *world, struct error *err)
+{
+    (void)process, (void)err;
+    fake_subvolumes_fail_clones(world->more, 1);
+    return 0;
+}
+
+/* --- scenarios ----------------------------------------------------------------------------------
+ */
+
+static void creation_survives_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){.title = "CreateVolume", .tested = create_volume});
+}
+
+static void deletion_survives_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){.title = "DeleteVolume",
+                             .before = {create_volume},
+                             .tested = delete_volume,
+                             .ends_empty = true});
+}
+
+static void snapshot_survives_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){
+        .title = "CreateSnapshot", .before = {create_volume}, .tested = create_snapshot});
+}
+
+static void snapshot_deletion_survives_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){.title = "DeleteSnapshot",
+                             .before = {create_volume, create_snapshot},
+                             .tested = delete_snapshot,
+                             .after = {delete_volume},
+                             .ends_empty = true});
+}
+
+static void larger_restore_survives_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){.title = "CreateVolume from a snapshot",
+                             .before = {create_volume, create_snapshot},
+                             .tested = restore});
+}
+
+static void larger_clone_survives_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){.title = "CreateVolume from a volume",
+                             .before = {create_volume},
+                             .tested = clone_volume,
+                             .after = {delete_volume, delete_second},
+                             .ends_empty = true});
+}
+
+static void clone_that_ceph_fails_is_made_again(void **state)
+{
+    (void)state;
+    check(&(struct scenario){.title = "CreateVolume from a volume, failing in Ceph once",
+                             .before = {create_volume, break_clone},
+                             .tested = clone_volume});
+}
+
+static void volume_with_snapshots_goes_before_them(void **state)
+{
+    (void)state;
+    check(&(struct scenario){.title = "DeleteVolume of one with snapshots",
+                             .before = {create_volume, create_snapshot},
+                             .tested = delete_volume,
+                             .after = {restore, delete_second, delete_snapshot},
+                             .ends_empty = true});
+}
+
+static void showing_a_snapshot_survives_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){.title = "CreateVolume that shows a snapshot",
+                             .before = {create_volume, create_snapshot},
+                             .tested = show,
+                             .after = {delete_second, delete_snapshot, delete_volume},
+                             .ends_empty = true});
+}
+
+static void second_view_survives_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){.title = "CreateVolume that shows a snapshot, the second",
+                             .before = {create_volume, create_snapshot, show},
+                             .tested = show_too});
+}
+
+static void shown_snapshot_is_deleted_through_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){.title = "DeleteSnapshot of one that is shown",
+                             .before = {create_volume, create_snapshot, show},
+                             .tested = delete_snapshot});
+}
+
+static void first_view_of_a_deleted_snapshot_goes_through_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){
+        .title = "DeleteVolume, one of two that show a deleted snapshot",
+        .before = {create_volume, create_snapshot, show, show_too, delete_snapshot},
+        .tested = delete_second,
+        .after = {delete_volume, delete_shown_too},
+        .ends_empty = true});
+}
+
+static void last_view_takes_the_snapshot_along(void **state)
+{
+    (void)state;
+    check(&(struct scenario){
+        .title = "DeleteVolume, the last that shows a deleted snapshot",
+        .before = {create_volume, create_snapshot, show, delete_snapshot, delete_volume},
+        .tested = delete_second,
+        .ends_empty = true});
+}
+
+static void group_snapshot_survives_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){.title = "CreateVolumeGroupSnapshot",
+                             .before = {create_volume, create_second},
+                             .tested = create_group,
+                             .after = {delete_group, delete_volume, delete_second},
+                             .ends_empty = true});
+}
+
+static void group_deletion_survives_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){.title = "DeleteVolumeGroupSnapshot",
+                             .before = {create_volume, create_second, create_group},
+                             .tested = delete_group,
+                             .after = {delete_volume, delete_second},
+                             .ends_empty = true});
+}
+
+static void expansion_survives_every_fault(void **state)
+{
+    (void)state;
+    check(&(struct scenario){
+        .title = "ControllerExpandVolume", .before = {create_volume}, .tested = expand});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(creation_survives_every_fault),
+        cmocka_unit_test(deletion_survives_every_fault),
+        cmocka_unit_test(snapshot_survives_every_fault),
+        cmocka_unit_test(snapshot_deletion_survives_every_fault),
+        cmocka_unit_test(larger_restore_survives_every_fault),
+        cmocka_unit_test(larger_clone_survives_every_fault),
+        cmocka_unit_test(clone_that_ceph_fails_is_made_again),
+        cmocka_unit_test(volume_with_snapshots_goes_before_them),
+        cmocka_unit_test(showing_a_snapshot_survives_every_fault),
+        cmocka_unit_test(second_view_survives_every_fault),
+        cmocka_unit_test(shown_snapshot_is_deleted_through_every_fault),
+        cmocka_unit_test(first_view_of_a_deleted_snapshot_goes_through_every_fault),
+        cmocka_unit_test(last_view_takes_the_snapshot_along),
+        cmocka_unit_test(group_snapshot_survives_every_fault),
+        cmocka_unit_test(group_deletion_survives_every_fault),
+        cmocka_unit_test(expansion_survives_every_fault),
+    };
+
+    return cmocka_run_group_tests_name("cephfs faults", tests, write_config, remove_config);
+}
