@@ -116,9 +116,9 @@ static void refused_requests_say_why(void **state)
          STATUS_NOT_FOUND,
          "'fake-vol-id' is not a handle of this driver"},
         {"a method that the driver does not have",
-         {.method = "GetCapacity", .request = "{}"},
+         {.method = "ControllerPublishVolume", .request = "{}"},
          STATUS_UNIMPLEMENTED,
-         "GetCapacity"},
+         "ControllerPublishVolume"},
     };
 
     (void)state;
