@@ -129,7 +129,7 @@ lint-layers:
 
 .PHONY: lint-shell
 lint-shell:
-	shellcheck -x $(shell grep -lE '^#!/bin/(ba)?sh' -r tests .ci programs deploy 2>/dev/null)
+	shellcheck -x $(shell grep -lE '^#!/bin/(ba)?sh' -r tests .ci programs deploy docs 2>/dev/null)
 
 .PHONY: lint-cppcheck
 lint-cppcheck: $(PROTO_HEADERS)
