@@ -15,7 +15,6 @@ job "cephzone-controller" {
   group "controller" {
     count = 2
 
-
     task "driver" {
       driver = "docker"
 

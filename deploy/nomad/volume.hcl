@@ -1,4 +1,4 @@
-# nomad volume create deploy/nomad/volume.hcl
+# nomad volume create deploy/nomad/volume.hcl. (Volumes are written in HCL 1, jobs in HCL 2.)
 id        = "disk"
 name      = "disk"
 type      = "csi"
