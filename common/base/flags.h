@@ -30,7 +30,7 @@ struct flag {
     enum flag_kind kind;
     void *target;
     const char *value_name; /* for the usage text; NULL: named after the kind */
-    const char *help; /* of a legacy flag: the reason why it is ignored */
+    const char *help;       /* of a legacy flag: the reason why it is ignored */
 };
 
 /*
