@@ -89,7 +89,7 @@ static int entry_room(const struct inquiry *inquiry, const struct pool_entry *en
                       struct usage_snapshot *snapshot, struct room_sum_item *item,
                       struct error *err)
 {
-    const char *cluster_id = entry->cluster_id ? entry->cluster_id : inquiry->class.cluster_id;
+    const char *cluster_id = class_pools_cluster(&inquiry->class, entry);
     const struct cluster_usage *usage = usage_snapshot_usage(snapshot);
     const struct cluster_pool *pool = cluster_usage_find(usage, entry->pool);
     _cleanup_free_ char *rados_namespace = NULL;
@@ -102,8 +102,9 @@ static int entry_room(const struct inquiry *inquiry, const struct pool_entry *en
         return -1;
     const struct pool_provision provision =
         provision_of(inquiry, cluster_id, entry->pool, rados_namespace);
-    *item = (struct room_sum_item){
-        room_of_pool(&pool->usage, &provision, inquiry->class.overcommit), pool->usage.root};
+    *item =
+        (struct room_sum_item){room_of_pool(&pool->usage, &provision, inquiry->class.overcommit),
+                               pool->usage.root, cluster_id};
     return 0;
 }
 
@@ -118,7 +119,7 @@ static int sum_entries(struct inquiry *inquiry, struct capacity *capacity, struc
 
     for (size_t i = 0; i < entries->count && result == 0; i++) {
         const struct pool_entry *entry = &entries->items[i];
-        const char *cluster_id = entry->cluster_id ? entry->cluster_id : inquiry->class.cluster_id;
+        const char *cluster_id = class_pools_cluster(&inquiry->class, entry);
 
         if (!is_served(inquiry, entry) || place_is_taken_over(inquiry->controller, entry))
             continue;

@@ -84,11 +84,7 @@ int place_entries(const struct controller *controller, struct call *call,
         return error_wrap(err, "find the pools of class '%s'", class->topology_class);
     class_pools_find(class, usage_snapshot_usage(snapshot), levels, entries);
     if (entries->count == 0)
-        return error_set(err, STATUS_RESOURCE_EXHAUSTED,
-                         "topologyPools: auto: no replicated pool of cluster '%s' with application "
-                         "'rbd' has the metadata cephzone.class=%s; 'ceph osd pool application set "
-                         "POOL rbd cephzone.class %s' makes one take part",
-                         class->cluster_id, class->topology_class, class->topology_class);
+        return class_pools_refuse_none(class, err);
     return 0;
 }
 
@@ -111,7 +107,7 @@ struct survey {
 
 static const char *cluster_of(const struct placing *placing, const struct pool_entry *entry)
 {
-    return entry->cluster_id ? entry->cluster_id : placing->class->cluster_id;
+    return class_pools_cluster(placing->class, entry);
 }
 
 static const struct cluster_usage *usage_of(struct survey *survey, const char *cluster_id)
@@ -133,19 +129,6 @@ static const struct cluster_usage *usage_of(struct survey *survey, const char *c
     log_warn(placing->call, "choosing a pool without knowing the room of cluster '%s': %s",
              cluster_id, err.message);
     return NULL;
-}
-
-static const struct cluster_pool *find_pool(const struct cluster_usage *usage, const char *name,
-                                            const char *key, size_t index, const char *cluster_id,
-                                            struct error *err)
-{
-    const struct cluster_pool *pool = cluster_usage_find(usage, name);
-
-    if (!pool)
-        error_set(err, STATUS_INVALID_ARGUMENT,
-                  "topologyConstrainedPools[%zu].%s: there is no pool '%s' in cluster '%s'", index,
-                  key, name, cluster_id);
-    return pool;
 }
 
 static bool needs_volumes(const struct class_pools *class)
@@ -170,20 +153,16 @@ static int survey_entry(struct survey *survey, size_t index, struct call *call, 
 {
     const struct placing *placing = survey->placing;
     const struct pool_entry *entry = &survey->entries->items[index];
-    const char *cluster_id = cluster_of(placing, entry);
-    const struct cluster_usage *usage = usage_of(survey, cluster_id);
+    const struct cluster_usage *usage = usage_of(survey, cluster_of(placing, entry));
     struct placement_candidate *candidate = &survey->candidates[index];
+    const struct cluster_pool *pool = NULL;
 
     *candidate = (struct placement_candidate){.entry = entry, .room = {.remark = "room unknown"}};
     struct pool_provision provision = provision_of(placing, entry, call);
     candidate->volumes = provision.volumes;
     if (!usage)
         return 0;
-    const struct cluster_pool *pool =
-        find_pool(usage, entry->pool, "poolName", index, cluster_id, err);
-    if (pool && entry->data_pool)
-        pool = find_pool(usage, entry->data_pool, "dataPool", index, cluster_id, err);
-    if (!pool)
+    if (class_pools_look_up(placing->class, entry, index, usage, &pool, err) < 0)
         return -1;
     candidate->room = room_of_pool(&pool->usage, &provision, placing->class->overcommit);
     return 0;
@@ -222,7 +201,7 @@ static void refuse_taken_over(struct survey *survey)
 {
     for (size_t i = 0; i < survey->entries->count; i++)
         if (place_is_taken_over(survey->placing->controller, &survey->entries->items[i]))
-            survey->candidates[i].refusal = "its place is being taken over by others";
+            survey->candidates[i].refusal = PLACE_TAKEN_OVER;
 }
 
 static int survey_all(struct survey *survey, struct call *call, struct error *err)

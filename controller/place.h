@@ -54,6 +54,9 @@ _must_check_ int place_entries(const struct controller *controller, struct call 
                                const struct string_list *levels, struct pool_entries *entries,
                                struct error *err);
 
+/* Why such a pool is not used. */
+#define PLACE_TAKEN_OVER "its place is being taken over by others"
+
 /* Whether one of the entry's domains is being taken over: nothing new is placed there. */
 bool place_is_taken_over(const struct controller *controller, const struct pool_entry *entry);
 

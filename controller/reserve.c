@@ -61,12 +61,7 @@ static int open_plain_pool(struct creation *creation, struct error *err)
 
 static bool wants_place(const struct creation *creation)
 {
-    const struct class_pools *class = &creation->class;
-
-    if (!class_pools_have_places(class))
-        return false;
-    return !class->pool || class->has_policy ||
-           !topology_requirement_is_empty(&creation->request->requirement);
+    return class_pools_want_place(&creation->class, &creation->request->requirement);
 }
 
 /* --- names beside their images ------------------------------------------------------------------

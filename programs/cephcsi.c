@@ -50,7 +50,7 @@ static int run(const struct options *options, const sigset_t *signals)
                         "driver with Ceph-CSI's image");
         return 1;
     }
-    return driver_run(options, signals, ceph_new);
+    return driver_run(options, signals, ceph_new, host_new);
 }
 
 int main(int argc, char **argv)

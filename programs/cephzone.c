@@ -14,7 +14,14 @@ static const struct {
 } COMMANDS[] = {
     {"call", command_call, "call one CSI method of a driver and print its answer"},
     {"capacity", command_capacity, "print how much room each StorageClass has in each place"},
+    {"convert-pv", command_convert_pv,
+     "print patches from zone labels of volumes to node affinity"},
+    {"explain", command_explain, "tell why a pod is pending, node by node, and what would help"},
     {"fsck", command_fsck, "compare journal, images, trash and PVs; report and repair leftovers"},
+    {"place", command_place, "print which pool a volume would get, and why"},
+    {"simulate", command_simulate,
+     "schedule what is pending; fail a domain; add pods: does it fit?"},
+    {"topology", command_topology, "print places, pools, room and takeovers as a tree or picture"},
 };
 
 static void print_usage(FILE *file)

@@ -1,34 +1,25 @@
 /*
  * cephzone capacity: how much room each StorageClass has in each place. Decoding and arithmetic are
- * in common/volume/{storage_class,cluster_usage}.h and common/topology/room.h; here are flags,
- * questions to the clusters and printing. A cluster is asked once, however many classes it serves.
- * One that does not answer, or a class that makes no sense, costs its own rows only.
+ * in common/volume/{storage_class,cluster_usage}.h and common/topology/room.h, questions to the
+ * clusters in programs/clusters.h; here are flags and printing. A cluster that does not answer, or
+ * a class that makes no sense, costs its own rows only.
  */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/columns.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/volume/cluster_usage.h"
-#include "common/volume/session.h"
-#include "common/volume/storage_class.h"
 #include "programs/cephzone.h"
-#include "programs/tool.h"
+#include "programs/clusters.h"
 
 struct capacity_flags {
     struct tool_flags tool;
     const char *classes;
     const char *driver;
     int64_t timeout_ms;
-};
-
-/* What a cluster said, or that it said nothing. */
-struct asked_cluster {
-    char *id;
-    struct cluster_usage usage;
-    bool failed;
 };
 
 struct capacity_row {
@@ -44,107 +35,44 @@ struct capacity_row {
 
 struct capacity_run {
     const struct capacity_flags *flags;
-    struct ceph *ceph;
-    struct config_file *config;
-    struct credentials credentials;
+    struct clusters clusters;
     struct storage_class_dump dump;
-    struct asked_cluster *clusters;
-    size_t cluster_count;
     struct capacity_row *rows;
     size_t row_count;
-    struct string_list errors;
-    int code;
 };
 
 /* --- looking ------------------------------------------------------------------------------------
  */
 
-/* Tells of a failure that does not end the run. */
-static void report(struct capacity_run *run, int code, const char *kind, const char *name,
-                   const char *message)
-{
-    _cleanup_free_ char *text = xasprintf("%s '%s': %s", kind, name, message);
-
-    fprintf(stderr, "cephzone capacity: %s\n", text);
-    string_list_add(&run->errors, text);
-    if (code > run->code)
-        run->code = code;
-}
-
-static int ask_cluster(struct capacity_run *run, const char *id, struct cluster_usage *usage,
-                       struct error *err)
-{
-    struct session session = {0};
-    struct call call;
-
-    call_init(&call, run->cluster_count, "capacity", deadline_in_ms(run->flags->timeout_ms));
-    int result = session_open(run->ceph, run->config, &call, id, &run->credentials, &session, err);
-    if (result == 0)
-        result = cluster_usage_ask(session.cluster, &call, usage, err);
-    session_close(&session);
-    call_done(&call);
-    return result;
-}
-
-static const struct asked_cluster *find_cluster(struct capacity_run *run, const char *id)
-{
-    _cleanup_error_ struct error err = {0};
-
-    for (size_t i = 0; i < run->cluster_count; i++)
-        if (strcmp(run->clusters[i].id, id) == 0)
-            return &run->clusters[i];
-    run->clusters = xreallocarray(run->clusters, run->cluster_count + 1, sizeof(*run->clusters));
-    struct asked_cluster *cluster = &run->clusters[run->cluster_count++];
-    *cluster = (struct asked_cluster){.id = xstrdup(id)};
-    if (ask_cluster(run, id, &cluster->usage, &err) < 0) {
-        cluster->failed = true;
-        report(run, TOOL_BLIND, "cluster", id, err.message);
-    }
-    return cluster;
-}
-
 /* The room of one place: that of the data pool where there is one. */
 static void look_at_place(struct capacity_run *run, const struct storage_class *class,
                           const struct pool_entry *entry)
 {
-    const char *cluster_id = entry->cluster_id ? entry->cluster_id : class->pools.cluster_id;
-    const struct asked_cluster *cluster = find_cluster(run, cluster_id);
+    _cleanup_pool_figures_ struct pool_figures figures = {0};
 
-    if (cluster->failed)
+    if (!clusters_look(&run->clusters, &class->pools, entry, &figures))
         return;
-    const struct cluster_pool *pool = cluster_usage_find(&cluster->usage, entry->pool);
-    const struct cluster_pool *data =
-        entry->data_pool ? cluster_usage_find(&cluster->usage, entry->data_pool) : pool;
     run->rows = xreallocarray(run->rows, run->row_count + 1, sizeof(*run->rows));
-    struct capacity_row *row = &run->rows[run->row_count++];
-    *row = (struct capacity_row){
+    run->rows[run->row_count++] = (struct capacity_row){
         .class = class,
-        .cluster_id = xstrdup(cluster_id),
+        .cluster_id = xstrdup(figures.cluster_id),
         .place = pool_entry_place(entry),
         .pool = xstrdup(entry->pool),
         .data_pool = entry->data_pool ? xstrdup(entry->data_pool) : NULL,
-        .room = {.remark = pool ? "no such data pool" : "no such pool"},
+        .used_bytes = figures.used_bytes,
+        .quota_bytes = figures.quota_bytes,
+        .room = figures.room,
     };
-    if (pool && data) {
-        row->room = room_of_pool(&data->usage, NULL, 0);
-        row->used_bytes = data->usage.stored_bytes;
-        row->quota_bytes = data->usage.quota_bytes;
-    } else if (run->code == 0) {
-        run->code = TOOL_FOUND;
-    }
-}
-
-static void look_at_entries(struct capacity_run *run, const struct storage_class *class,
-                            const struct pool_entries *entries)
-{
-    for (size_t i = 0; i < entries->count; i++)
-        look_at_place(run, class, &entries->items[i]);
+    if (figures.is_missing && run->clusters.code == 0)
+        run->clusters.code = TOOL_FOUND;
 }
 
 static void look_at_class(struct capacity_run *run, const struct storage_class *class)
 {
+    _cleanup_pool_entries_ struct pool_entries found = {0};
+
     if (class->fault) {
-        report(run, TOOL_FOUND, "class", class->name, class->fault);
+        clusters_report(&run->clusters, TOOL_FOUND, "class", class->name, class->fault);
         return;
     }
     if (class->pools.pool) {
@@ -153,82 +81,43 @@ static void look_at_class(struct capacity_run *run, const struct storage_class *
         look_at_place(run, class, &plain);
         pool_entry_done(&plain);
     }
-    look_at_entries(run, class, &class->pools.entries);
-    if (class->pools.is_auto) {
-        _cleanup_pool_entries_ struct pool_entries found = {0};
-        const struct asked_cluster *cluster = find_cluster(run, class->pools.cluster_id);
-
-        class_pools_find(&class->pools, &cluster->usage, NULL, &found);
-        look_at_entries(run, class, &found);
-    }
+    const struct pool_entries *entries =
+        clusters_entries(&run->clusters, &class->pools, NULL, &found);
+    for (size_t i = 0; i < entries->count; i++)
+        look_at_place(run, class, &entries->items[i]);
 }
 
 /* --- printing -----------------------------------------------------------------------------------
  */
 
-enum column {
-    COLUMN_CLASS,
-    COLUMN_DOMAIN,
-    COLUMN_POOL,
-    COLUMN_DATA_POOL,
-    COLUMN_ROOM,
-    COLUMN_USED,
-    COLUMN_QUOTA,
-    COLUMN_COUNT
-};
+#define OUTPUT_LIMIT ((size_t)64 << 20)
 
-static const char *const TITLES[] = {"CLASS", "DOMAIN", "POOL", "DATA POOL",
-                                     "ROOM",  "USED",   "QUOTA"};
-
-static char *cell(const struct capacity_row *row, enum column column)
+static void add_row(const struct capacity_row *row, struct columns *columns)
 {
-    switch (column) {
-    case COLUMN_CLASS:
-        return xstrdup(row->class->name);
-    case COLUMN_DOMAIN:
-        return xstrdup(row->place);
-    case COLUMN_POOL:
-        return xstrdup(row->pool);
-    case COLUMN_DATA_POOL:
-        return xstrdup(row->data_pool ? row->data_pool : "-");
-    case COLUMN_ROOM:
-        return text_size(row->room.bytes);
-    case COLUMN_USED:
-        return text_size(row->used_bytes);
-    default:
-        return row->quota_bytes ? text_size(row->quota_bytes) : xstrdup("-");
-    }
-}
-
-static void print_cell(enum column column, const char *text, size_t width)
-{
-    /* sizes to the right, names to the left */
-    printf(column >= COLUMN_ROOM ? "%*s  " : "%-*s  ", (int)width, text);
+    columns_add(columns, row->class->name);
+    columns_add(columns, row->place);
+    columns_add(columns, row->pool);
+    columns_add(columns, row->data_pool ? row->data_pool : "-");
+    columns_take(columns, text_size(row->room.bytes));
+    columns_take(columns, text_size(row->used_bytes));
+    columns_take(columns, row->quota_bytes ? text_size(row->quota_bytes) : xstrdup("-"));
+    columns_add(columns, row->room.remark);
 }
 
 static void print_table(const struct capacity_run *run)
 {
-    size_t widths[COLUMN_COUNT];
+    static const char *const titles[] = {"CLASS", "DOMAIN", "POOL",  "DATA POOL",
+                                         "ROOM",  "USED",   "QUOTA", "REMARK"};
+    _cleanup_columns_ struct columns columns = {.count = ARRAY_LENGTH(titles),
+                                                .right = 1 << 4 | 1 << 5 | 1 << 6};
+    _cleanup_text_ struct text table = TEXT_INIT(OUTPUT_LIMIT);
 
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        widths[column] = strlen(TITLES[column]);
-        for (size_t i = 0; i < run->row_count; i++) {
-            _cleanup_free_ char *text = cell(&run->rows[i], (enum column)column);
-
-            if (strlen(text) > widths[column])
-                widths[column] = strlen(text);
-        }
-        print_cell((enum column)column, TITLES[column], widths[column]);
-    }
-    puts("REMARK");
-    for (size_t i = 0; i < run->row_count; i++) {
-        for (int column = 0; column < COLUMN_COUNT; column++) {
-            _cleanup_free_ char *text = cell(&run->rows[i], (enum column)column);
-
-            print_cell((enum column)column, text, widths[column]);
-        }
-        puts(run->rows[i].room.remark);
-    }
+    for (size_t i = 0; i < ARRAY_LENGTH(titles); i++)
+        columns_add(&columns, titles[i]);
+    for (size_t i = 0; i < run->row_count; i++)
+        add_row(&run->rows[i], &columns);
+    columns_print(&columns, &table);
+    fputs(text_chars(&table), stdout);
 }
 
 static json_t *row_json(const struct capacity_row *row)
@@ -249,8 +138,8 @@ static void print_json(const struct capacity_run *run)
 
     for (size_t i = 0; i < run->row_count; i++)
         json_array_append_new(rows, row_json(&run->rows[i]));
-    for (size_t i = 0; i < run->errors.count; i++)
-        json_array_append_new(errors, json_string(run->errors.items[i]));
+    for (size_t i = 0; i < run->clusters.errors.count; i++)
+        json_array_append_new(errors, json_string(run->clusters.errors.items[i]));
     json_auto_t *root = json_pack("{s:o, s:o}", "rows", rows, "errors", errors);
     json_dumpf(root, stdout, JSON_INDENT(2));
     putchar('\n');
@@ -264,7 +153,7 @@ static int run_all(struct capacity_run *run)
     _cleanup_error_ struct error err = {0};
     const struct capacity_flags *flags = run->flags;
 
-    if (tool_read_credentials(&flags->tool, &run->credentials, &err) < 0 ||
+    if (clusters_open(&run->clusters, "capacity", &flags->tool, flags->timeout_ms, &err) < 0 ||
         storage_class_dump_load(flags->classes, flags->driver, &run->dump, &err) < 0) {
         fprintf(stderr, "cephzone capacity: %s\n", err.message);
         return TOOL_BLIND;
@@ -278,23 +167,14 @@ static int run_all(struct capacity_run *run)
         print_json(run);
     else
         print_table(run);
-    return run->code;
+    return run->clusters.code;
 }
 
 static int run_with_ceph(const struct capacity_flags *flags)
 {
-    struct capacity_run run = {
-        .flags = flags,
-        .ceph = ceph_new(&(struct ceph_options){0}),
-        .config = config_file_new(flags->tool.config),
-    };
+    struct capacity_run run = {.flags = flags};
     int code = run_all(&run);
 
-    for (size_t i = 0; i < run.cluster_count; i++) {
-        cluster_usage_done(&run.clusters[i].usage);
-        free(run.clusters[i].id);
-    }
-    free(run.clusters);
     for (size_t i = 0; i < run.row_count; i++) {
         free(run.rows[i].cluster_id);
         free(run.rows[i].place);
@@ -302,11 +182,8 @@ static int run_with_ceph(const struct capacity_flags *flags)
         free(run.rows[i].data_pool);
     }
     free(run.rows);
-    string_list_done(&run.errors);
     storage_class_dump_done(&run.dump);
-    credentials_done(&run.credentials);
-    config_file_free(run.config);
-    return tool_leave_ceph(run.ceph, code);
+    return clusters_close(&run.clusters, code);
 }
 
 static int check_flags(const struct capacity_flags *flags, struct error *err)
@@ -347,7 +224,7 @@ int command_capacity(int argc, char **argv)
         {"keyring", FLAG_STRING, &values.tool.keyring, "FILE",
          "Ceph keyring, instead of --secrets"},
         {"classes", FLAG_STRING, &values.classes, "FILE",
-         "output of 'kubectl get storageclass -o json'"},
+         "output of 'kubectl get storageclass -o json' or -o yaml"},
         {"driver", FLAG_STRING, &values.driver, "NAME", "whose classes to take from --classes"},
         {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table or json"},
         {"timeout", FLAG_DURATION, &values.timeout_ms, NULL, "how long to wait for each cluster"},

@@ -7,6 +7,7 @@
 #include "common/base/memory.h"
 #include "common/base/metrics.h"
 #include "common/base/process_metrics.h"
+#include "common/linux/host.h"
 #include "common/rpc/server.h"
 #include "common/volume/config.h"
 #include "common/volume/identity.h"
@@ -17,6 +18,7 @@
 #include "controller/purge.h"
 #include "controller/service.h"
 #include "node/node.h"
+#include "node/volumes.h"
 #include "programs/driver_node.h"
 
 /* More than the pools' own limits together, so that one slow pool leaves workers for others. */
@@ -26,6 +28,10 @@
 #define TASKS_STOP_MS 5000
 #define PURGE_QUIET_MS 200
 #define LISTING_AGE_MS 300000
+/* A little more than the 30 s after which Ceph forgets a client that died. */
+#define WATCHER_WAIT_MS 40000
+#define DEVICE_WAIT_MS 10000
+#define RECOVERY_MS 60000
 
 struct driver {
     struct metrics *metrics;
@@ -38,6 +44,8 @@ struct driver {
     struct controller controller;
     struct driver_node place;
     struct node node;
+    struct host *host;
+    struct node_volumes volumes;
     struct identity identity;
     struct rpc_server *server;
 };
@@ -75,8 +83,40 @@ static void read_standing_credentials(const char *path, struct credentials *cred
         log_info(NULL, "client.%s of '%s' serves calls without secrets", credentials->user, path);
 }
 
+static void init_volumes(struct driver *driver, const struct options *options,
+                         struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
+{
+    _cleanup_free_ char *key_dir = xasprintf("%s/" MAPPER_KEY_FOLDER, options->run_dir);
+
+    driver->host = make_host(options->kubelet_dir, key_dir);
+    driver->volumes = (struct node_volumes){
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .operations = driver->operations,
+        .mappers = {driver->host, options->run_dir},
+        .io_checks = io_checks_new(driver->host),
+        .node_id = options->node_id,
+        .instance_id = options->instance_id,
+        .mapping_path = options->mapping_path,
+        .read_affinity = &driver->place.read_affinity,
+        .default_mounter = options->mounter,
+        .watcher_wait_ms = WATCHER_WAIT_MS,
+        .device_wait_ms = DEVICE_WAIT_MS,
+    };
+}
+
+static void recover_volumes(struct driver *driver)
+{
+    struct call call;
+
+    call_init(&call, 0, "recovery", deadline_in_ms(RECOVERY_MS));
+    node_recover(&driver->volumes, &call);
+    call_done(&call);
+}
+
 static void driver_init(struct driver *driver, const struct options *options,
-                        struct ceph *(*make_ceph)(const struct ceph_options *options))
+                        struct ceph *(*make_ceph)(const struct ceph_options *options),
+                        struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
 {
     process_metrics_register(driver->metrics);
     driver->operations = operations_new();
@@ -112,6 +152,7 @@ static void driver_init(struct driver *driver, const struct options *options,
     };
     read_standing_credentials(options->keyring, &driver->controller.standing);
     driver->node = (struct node){options->node_id, driver->place.info};
+    init_volumes(driver, options, make_host);
     driver->identity = (struct identity){
         .driver_name = options->driver_name,
         .version = CEPHZONE_VERSION,
@@ -132,6 +173,8 @@ static bool driver_done(struct driver *driver)
     usage_cache_free(driver->usage);
     credentials_done(&driver->controller.standing);
     operations_free(driver->operations);
+    io_checks_free(driver->volumes.io_checks);
+    host_free(driver->host);
     metrics_free(driver->metrics);
     driver_node_done(&driver->place);
     config_file_free(driver->config);
@@ -155,11 +198,19 @@ static int serve(struct driver *driver, const struct options *options, struct er
         controller_snapshot_service(&driver->controller),
         controller_group_service(&driver->controller),
         node_service(&driver->node),
+        node_volume_service(&driver->volumes),
     };
     const bool is_controller = options->controller_server;
-    const bool enabled[] = {true,          true,          is_controller,
-                            is_controller, is_controller, options->node_server};
+    const bool enabled[] = {true,
+                            true,
+                            is_controller,
+                            is_controller,
+                            is_controller,
+                            options->node_server,
+                            options->node_server};
 
+    if (options->node_server)
+        recover_volumes(driver);
     if (rpc_server_new(&server_options, &driver->server, err) < 0)
         return -1;
     for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
@@ -169,7 +220,8 @@ static int serve(struct driver *driver, const struct options *options, struct er
 }
 
 int driver_run(const struct options *options, const sigset_t *signals,
-               struct ceph *(*make_ceph)(const struct ceph_options *options))
+               struct ceph *(*make_ceph)(const struct ceph_options *options),
+               struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
 {
     _cleanup_error_ struct error err = {0};
     struct driver driver = {0};
@@ -184,7 +236,7 @@ int driver_run(const struct options *options, const sigset_t *signals,
         config_file_free(driver.config);
         return 1;
     }
-    driver_init(&driver, options, make_ceph);
+    driver_init(&driver, options, make_ceph, make_host);
     if (serve(&driver, options, &err) < 0) {
         log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);
         return 1;

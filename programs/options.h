@@ -19,6 +19,9 @@ struct options {
     const char *config_path;
     const char *mapping_path;
     const char *keyring;
+    const char *kubelet_dir;
+    const char *run_dir;
+    const char *mounter;
     const char *metrics_path;
     const char *log_file;
     const char *domain_labels;

@@ -20,6 +20,9 @@ $(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(FAKE_OBJECTS) $(LIBRARY)
 $(FIXTURE_TESTS): $(BUILD)/tests/integration/fixtures.o $(BUILD)/tests/integration/calls.o
 $(BUILD)/tests/integration/test_topology: $(BUILD)/tests/integration/calls.o
 
+NODE_TESTS := $(filter $(BUILD)/tests/integration/test_node%,$(INTEGRATION_TESTS))
+$(NODE_TESTS): $(BUILD)/tests/integration/node_fixture.o
+
 $(INTEGRATION_TESTS): $(BUILD)/%: $(BUILD)/%.o $(HARNESS_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
 
@@ -40,6 +43,10 @@ $(REPLAY_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/fuzz/bytes.o $(BUILD)/t
 $(FUZZERS): $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/bytes.o $(LIBRARY)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
+
+$(foreach target,binding kube_objects,$(BUILD)/tests/fuzz/fuzz_$(target) \
+	$(BUILD)/fuzzers/$(target)): $(patsubst %,$(BUILD)/tests/fakes/%.o, \
+	binding_reference cluster_script random_cluster)
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZ_SECONDS (60)
@@ -157,10 +164,11 @@ clang-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(REPLAY_TESTS) $(INTEGRATI
 
 # --- benchmarks ---------------------------------------------------------------------------------
 
-BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/,csi-bench bare-rbd bare-map)
+BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/,csi-bench bare-rbd bare-map topology-bench)
 
 $(BUILD)/tests/bench/csi-bench: $(BUILD)/tests/bench/csi_bench.o
 $(BUILD)/tests/bench/bare-rbd: $(BUILD)/tests/bench/bare_rbd.o
+$(BUILD)/tests/bench/topology-bench: $(BUILD)/tests/bench/topology.o
 $(BUILD)/tests/bench/bare-map: $(BUILD)/tests/bench/bare_map.o
 $(BENCH_PROGRAMS): $(BUILD)/tests/bench/timing.o $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
@@ -177,3 +185,16 @@ test-vm: $(PROGRAMS) $(BENCH_PROGRAMS) ## the node service on a real kernel, in 
 .PHONY: bench
 bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd on a throwaway Ceph
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run
+
+.PHONY: bench-topology
+bench-topology: $(PROGRAMS) $(BENCH_PROGRAMS) ## pool selection, and GetCapacity with many callers
+	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run-topology
+
+BINDING_BENCH := $(BUILD)/tests/bench/binding-bench
+$(BINDING_BENCH): $(BUILD)/tests/bench/binding_bench.o $(BUILD)/tests/fakes/cluster_script.o \
+		$(LIBRARY)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
+
+.PHONY: bench-binding
+bench-binding: $(BINDING_BENCH) ## volume binding in a cluster of 5,000 nodes and 50,000 volumes
+	@$(BINDING_BENCH)

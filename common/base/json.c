@@ -120,6 +120,11 @@ int json_load_text(const char *text, size_t length, const char *what, json_t **o
     return parse(text, length, 0, what, out, err);
 }
 
+int json_load_whole(const struct text *text, const char *what, json_t **out, struct error *err)
+{
+    return parse(text_chars(text), text->length, 0, what, out, err);
+}
+
 int json_load_path(const char *path, size_t limit, json_t **out, struct error *err)
 {
     _cleanup_text_ struct text content = TEXT_INIT(limit);

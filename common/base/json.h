@@ -8,6 +8,7 @@
 #include "common/base/error.h"
 #include "common/base/string_list.h"
 #include "common/base/strmap.h"
+#include "common/base/text.h"
 
 /*
  * Reading JSON: text to jansson values, and values to C structs by tables. Any thread.
@@ -120,6 +121,10 @@ _must_check_ int json_load_text(const char *text, size_t length, const char *wha
  * contain NUL (whoever takes them for C strings sees them end there), so that one odd value in an
  * object of no interest does not hide all the others. */
 _must_check_ int json_load_large(const char *text, size_t length, const char *what, json_t **out,
+                                 struct error *err);
+
+/* As json_load_text(), but bounded by the text's own limit. */
+_must_check_ int json_load_whole(const struct text *text, const char *what, json_t **out,
                                  struct error *err);
 
 /* As json_load_text(), from a file of at most @limit bytes; a larger one is refused unread. Fails

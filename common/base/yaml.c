@@ -436,3 +436,20 @@ int yaml_load_path(const char *path, size_t limit, json_t **documents, struct er
         return -1;
     return yaml_load_text(text_chars(&content), content.length, path, documents, err);
 }
+
+int documents_load_path(const char *path, size_t limit, json_t **documents, struct error *err)
+{
+    _cleanup_text_ struct text content = TEXT_INIT(limit);
+    json_t *value = NULL;
+
+    if (text_read_path(&content, path, err) < 0)
+        return -1;
+    const char *first = text_chars(&content) + strspn(text_chars(&content), " \t\r\n");
+    if (*first != '{' && *first != '[' && *first != '\0')
+        return yaml_load_text(text_chars(&content), content.length, path, documents, err);
+    if (json_load_whole(&content, path, &value, err) < 0)
+        return -1;
+    *documents = json_array();
+    json_array_append_new(*documents, value);
+    return 0;
+}

@@ -38,3 +38,11 @@ _must_check_ int yaml_load_text(const char *text, size_t length, const char *wha
  * error number's status when the file cannot be read. */
 _must_check_ int yaml_load_path(const char *path, size_t limit, json_t **documents,
                                 struct error *err);
+
+/*
+ * A file in either language: one that begins with '{' or '[', or is empty, is JSON and becomes one
+ * document, of at most @limit bytes; any other is YAML. Errors as those of json_load_path() and
+ * yaml_load_path().
+ */
+_must_check_ int documents_load_path(const char *path, size_t limit, json_t **documents,
+                                     struct error *err);

@@ -52,6 +52,21 @@ static int cluster_fsid(struct ceph_cluster *cluster, struct call *call, char **
     return 0;
 }
 
+static int cluster_client_address(struct ceph_cluster *cluster, struct call *call, char **address,
+                                  struct error *err)
+{
+    char *addresses = NULL;
+    int result = rados_getaddrs(real_cluster(cluster)->rados, &addresses);
+
+    (void)call;
+    if (result < 0)
+        return error_set_errno(err, result, "ask for our address in cluster '%s'",
+                               cluster->cluster_id);
+    *address = xstrdup(addresses);
+    rados_buffer_free(addresses);
+    return 0;
+}
+
 static int pool_missing(const struct ceph_cluster *cluster, const char *what, struct error *err)
 {
     return error_set(err, STATUS_NOT_FOUND, "cluster '%s' has no pool %s", cluster->cluster_id,
@@ -219,6 +234,7 @@ static void fill_table(struct ceph_ops *ops)
     ops->connect = cluster_connect;
     ops->disconnect = cluster_disconnect;
     ops->fsid = cluster_fsid;
+    ops->client_address = cluster_client_address;
     ops->pool_open = pool_open;
     ops->pool_open_by_id = pool_open_by_id;
     ops->pool_close = pool_close;

@@ -130,6 +130,10 @@ struct ceph_ops {
                    struct ceph_cluster **cluster, struct error *err);
     void (*disconnect)(struct ceph_cluster *cluster);
     int (*fsid)(struct ceph_cluster *cluster, struct call *call, char **fsid, struct error *err);
+    /* The addresses under which Ceph knows this client, as it prints them: "10.0.0.7:0/3141". The
+     * machine's other clients, the kernel's too, have the same one but for the last number. */
+    int (*client_address)(struct ceph_cluster *cluster, struct call *call, char **address,
+                          struct error *err);
 
     /* From the connection's osdmap: no RT. NOT_FOUND if there is no such pool. Waits for a free
      * place among the pool's workers; a pool whose workers make no progress answers UNAVAILABLE. */
@@ -214,6 +218,14 @@ struct ceph_ops {
     /* Addresses of the clients that watch the image, without ourselves. */
     int (*image_watchers)(struct ceph_pool *pool, struct call *call, const char *name,
                           struct string_list *watchers, struct error *err);
+    /* Who has locked the image by hand ("rbd lock add"): "client.4123 at 10.0.0.7:0/3141". The
+     * locks that clients take by themselves to write do not count: those of the dead are broken. */
+    int (*image_lockers)(struct ceph_pool *pool, struct call *call, const char *name,
+                         struct string_list *lockers, struct error *err);
+    /* Whether no object of the image's data has ever been written, its parent's included. Fast with
+     * the feature fast-diff; otherwise at most 16384 objects at each end are looked at. */
+    int (*image_is_empty)(struct ceph_pool *pool, struct call *call, const char *name, bool *empty,
+                          struct error *err);
     int (*image_resize)(struct ceph_pool *pool, struct call *call, const char *name,
                         uint64_t size_bytes, struct error *err);
     int (*image_flatten)(struct ceph_pool *pool, struct call *call, const char *name,

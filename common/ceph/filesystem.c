@@ -44,10 +44,13 @@ static void take_all(struct fsmap *map, struct filesystem_list *list)
     list->items = xcalloc(map->count, sizeof(*list->items));
     for (size_t i = 0; i < map->count; i++) {
         struct dumped *item = &map->items[i];
+        struct filesystem *filesystem = &list->items[list->count];
 
-        if (item->mdsmap.fs_name)
-            list->items[list->count++] = (struct filesystem){item->id, TAKE(item->mdsmap.fs_name),
-                                                             item->mdsmap.metadata_pool};
+        if (!item->mdsmap.fs_name)
+            continue;
+        *filesystem = (struct filesystem){item->id, NULL, item->mdsmap.metadata_pool};
+        filesystem->name = TAKE(item->mdsmap.fs_name);
+        list->count++;
     }
 }
 

@@ -1,6 +1,7 @@
 /* RBD images: making, looking at, changing. */
 #include <endian.h>
 #include <errno.h>
+#include <rbd/features.h>
 #include <rbd/librbd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,6 +271,90 @@ static int image_remove(struct ceph_pool *pool, struct call *call, const char *n
     return result < 0 ? fail(err, result, "remove", pool, name) : 0;
 }
 
+/* librbd and the kernel begin the cookies of locks that they take by themselves with this. */
+#define AUTOMATIC_LOCK "auto "
+#define LOCKERS_BYTES 65536
+
+static int image_lockers(struct ceph_pool *pool, struct call *call, const char *name,
+                         struct string_list *lockers, struct error *err)
+{
+    _cleanup_image_ struct open_image image = {0};
+    _cleanup_free_ char *buffer = xcalloc(3, LOCKERS_BYTES);
+    char tag[4096];
+    size_t sizes[] = {LOCKERS_BYTES, LOCKERS_BYTES, LOCKERS_BYTES, sizeof(tag)};
+    int exclusive = 0;
+
+    if (image_open(pool, call, name, true, &image, err) < 0)
+        return -1;
+    const char *client = buffer;
+    const char *cookie = buffer + LOCKERS_BYTES;
+    const char *address = buffer + (size_t)2 * LOCKERS_BYTES;
+    ssize_t count = rbd_list_lockers(image.handle, &exclusive, tag, &sizes[3], buffer, &sizes[0],
+                                     buffer + LOCKERS_BYTES, &sizes[1],
+                                     buffer + (size_t)2 * LOCKERS_BYTES, &sizes[2]);
+    if (count < 0)
+        return fail(err, (int)count, "list the locks of", pool, name);
+    for (ssize_t i = 0; i < count; i++) {
+        if (strncmp(cookie, AUTOMATIC_LOCK, strlen(AUTOMATIC_LOCK)) != 0) {
+            _cleanup_free_ char *locker = xasprintf("%s at %s", client, address);
+
+            string_list_add(lockers, locker);
+        }
+        client += strlen(client) + 1;
+        cookie += strlen(cookie) + 1;
+        address += strlen(address) + 1;
+    }
+    return 0;
+}
+
+/* Without an object map librbd asks for each object: a bound on how many. */
+#define EMPTY_CHECK_BYTES ((uint64_t)16384 * 4 * 1024 * 1024)
+
+static int note_extent(uint64_t offset, size_t length, int exists, void *object)
+{
+    bool *empty = object;
+
+    (void)offset, (void)length;
+    if (exists)
+        *empty = false;
+    return exists ? -ECANCELED : 0; /* one is enough */
+}
+
+static int look_for_data(rbd_image_t image, uint64_t from, uint64_t length, bool *empty)
+{
+    int result = rbd_diff_iterate2(image, NULL, from, length, 1, 1, note_extent, empty);
+
+    return result < 0 && *empty ? result : 0;
+}
+
+static int image_is_empty(struct ceph_pool *pool, struct call *call, const char *name, bool *empty,
+                          struct error *err)
+{
+    _cleanup_image_ struct open_image image = {0};
+    uint64_t features = 0;
+    uint64_t size = 0;
+    bool found = true;
+
+    if (image_open(pool, call, name, true, &image, err) < 0)
+        return -1;
+    call_stage(call, "looking for data in image '%s' of pool '%s' for {age}", name, pool->name);
+    int result = rbd_get_size(image.handle, &size);
+    if (result == 0)
+        result = rbd_get_features(image.handle, &features);
+    if (result == 0 && (features & RBD_FEATURE_FAST_DIFF || size <= 2 * EMPTY_CHECK_BYTES)) {
+        result = look_for_data(image.handle, 0, size, &found);
+    } else if (result == 0) {
+        result = look_for_data(image.handle, 0, EMPTY_CHECK_BYTES, &found);
+        if (result == 0 && found)
+            result =
+                look_for_data(image.handle, size - EMPTY_CHECK_BYTES, EMPTY_CHECK_BYTES, &found);
+    }
+    if (result < 0)
+        return fail(err, result, "look for data in", pool, name);
+    *empty = found;
+    return 0;
+}
+
 /* --- changing -----------------------------------------------------------------------------------
  */
 
@@ -397,6 +482,8 @@ void images_register(struct ceph_ops *ops)
     ops->image_has_snapshots = image_has_snapshots;
     ops->image_get_facts = image_get_facts;
     ops->image_watchers = image_watchers;
+    ops->image_lockers = image_lockers;
+    ops->image_is_empty = image_is_empty;
     ops->image_resize = image_resize;
     ops->image_flatten = image_flatten;
     ops->image_clone = image_clone;

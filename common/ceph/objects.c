@@ -119,7 +119,7 @@ static int send_operation(struct operation_in_flight *operation, struct ceph_poo
                                 : rados_aio_read_op_operate(operation->read, io,
                                                             operation->completion, object, 0);
     if (sent < 0)
-        operation_unref(operation); /* no answer will come */
+        atomic_fetch_sub(&operation->refs, 1); /* no answer will come to give it back */
     return sent;
 }
 

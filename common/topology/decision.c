@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/columns.h"
 #include "common/base/memory.h"
 #include "common/topology/labels.h"
 #include "common/topology/placement.h"
@@ -172,12 +173,6 @@ void decision_print_line(const struct decision *decision, struct text *line)
 /* --- a table ------------------------------------------------------------------------------------
  */
 
-enum { COLUMN_POOL, COLUMN_PLACE, COLUMN_ROOM, COLUMN_VOLUMES, COLUMN_VERDICT, COLUMNS };
-
-struct row {
-    char *cells[COLUMNS];
-};
-
 static char *room_cell(const struct placement_candidate *candidate)
 {
     if (!candidate->room.is_known)
@@ -185,50 +180,30 @@ static char *room_cell(const struct placement_candidate *candidate)
     return text_size(candidate->room.bytes);
 }
 
-static void fill_row(const struct decision *decision, size_t index, struct row *row)
+static void add_row(const struct decision *decision, size_t index, struct columns *columns)
 {
     const struct placement_candidate *candidate = &decision->request->candidates[index];
     _cleanup_text_ struct text verdict = TEXT_INIT(CELL_LIMIT);
+    bool is_chosen = (ssize_t)index == decision->chosen;
 
     print_verdict(decision, index, &verdict);
-    row->cells[COLUMN_POOL] =
-        xasprintf("%s%s", (ssize_t)index == decision->chosen ? "* " : "  ", candidate->entry->pool);
-    row->cells[COLUMN_PLACE] = pool_entry_place(candidate->entry);
-    row->cells[COLUMN_ROOM] = room_cell(candidate);
-    row->cells[COLUMN_VOLUMES] = xasprintf("%llu", (unsigned long long)candidate->volumes);
-    row->cells[COLUMN_VERDICT] = text_take(&verdict);
-}
-
-static void print_rows(const struct row *rows, size_t count, struct text *table)
-{
-    size_t widths[COLUMNS] = {0};
-
-    for (size_t i = 0; i < count; i++)
-        for (size_t c = 0; c < COLUMNS; c++)
-            if (strlen(rows[i].cells[c]) > widths[c])
-                widths[c] = strlen(rows[i].cells[c]);
-    for (size_t i = 0; i < count; i++) {
-        for (size_t c = 0; c + 1 < COLUMNS; c++)
-            text_addf(table, "%-*s  ", (int)widths[c], rows[i].cells[c]);
-        text_addf(table, "%s\n", rows[i].cells[COLUMNS - 1]);
-    }
+    columns_take(columns, xasprintf("%s%s", is_chosen ? "* " : "  ", candidate->entry->pool));
+    columns_take(columns, pool_entry_place(candidate->entry));
+    columns_take(columns, room_cell(candidate));
+    columns_take(columns, xasprintf("%llu", (unsigned long long)candidate->volumes));
+    columns_add(columns, text_chars(&verdict));
 }
 
 void decision_print_table(const struct decision *decision, struct text *table)
 {
-    static const char *const titles[COLUMNS] = {"  POOL", "PLACE", "ROOM", "VOLUMES", "VERDICT"};
-    size_t count = decision->request->count + 1;
-    struct row *rows = xcalloc(count, sizeof(*rows));
+    static const char *const titles[] = {"  POOL", "PLACE", "ROOM", "VOLUMES", "VERDICT"};
+    _cleanup_columns_ struct columns columns = {.count = ARRAY_LENGTH(titles)};
 
-    for (size_t c = 0; c < COLUMNS; c++)
-        rows[0].cells[c] = xstrdup(titles[c]);
-    for (size_t i = 1; i < count; i++)
-        fill_row(decision, i - 1, &rows[i]);
-    print_rows(rows, count, table);
-    for (size_t i = 0; i < count; i++)
-        for (size_t c = 0; c < COLUMNS; c++)
-            free(rows[i].cells[c]);
-    free(rows);
+    for (size_t i = 0; i < ARRAY_LENGTH(titles); i++)
+        columns_add(&columns, titles[i]);
+    for (size_t i = 0; i < decision->request->count; i++)
+        add_row(decision, i, &columns);
+    columns_print(&columns, table);
 }
 
 /* --- JSON ---------------------------------------------------------------------------------------

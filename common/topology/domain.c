@@ -194,7 +194,7 @@ bool topology_term_serves(const struct strmap *term, const char *level, const ch
     _cleanup_free_ char *member = membership_key("", level, value);
     bool is_member = false;
 
-    for (size_t i = 0; i < term->count; i++) {
+    for (size_t i = term->count; i-- > 0;) {
         const struct strmap_entry *segment = &term->entries[i];
         const char *tail = label_tail(segment->key);
 

@@ -60,7 +60,8 @@ void topology_home(const struct topology_levels *levels, const struct strmap *la
 /*
  * Whether @term, a segment map of CSI, is in the domain @level=@value. Where it has a plain segment
  * of that level, that decides: on a node under takeover the home counts. Else a membership key
- * does. Keys count by their tail, whatever stands before it, as in Ceph-CSI.
+ * does. Keys count by their tail, whatever stands before it, as in Ceph-CSI; of several with one
+ * tail the last counts.
  */
 bool topology_term_serves(const struct strmap *term, const char *level, const char *value);
 

@@ -19,6 +19,10 @@ int pinning_parse(const char *text, enum pinning *pinning, struct error *err)
 {
     struct nearest nearest = NEAREST_INIT(text);
 
+    if (text_is_empty(text)) {
+        *pinning = PINNING_AUTO;
+        return 0;
+    }
     for (size_t i = 0; i < ARRAY_LENGTH(NAMES); i++) {
         if (strcmp(NAMES[i], text) == 0) {
             *pinning = (enum pinning)i;
@@ -43,17 +47,24 @@ static const char *key_in_term(const struct strmap *term, const char *tail)
     return NULL;
 }
 
-static bool has_segment(const struct pool_entry *entry, const struct pool_segment *segment)
+/* The entry's value on that level; NULL if it constrains none. */
+static const char *value_on_level(const struct pool_entry *entry, const char *level)
 {
     for (size_t i = 0; i < entry->count; i++)
-        if (strcmp(entry->segments[i].level, segment->level) == 0 &&
-            strcmp(entry->segments[i].value, segment->value) == 0)
-            return true;
-    return false;
+        if (strcmp(entry->segments[i].level, level) == 0)
+            return entry->segments[i].value;
+    return NULL;
+}
+
+static bool differs_on(const struct pool_entry *entry, const struct pool_segment *segment)
+{
+    const char *value = value_on_level(entry, segment->level);
+
+    return value && strcmp(value, segment->value) != 0;
 }
 
 /* Another entry has the same value on that level, but under other parents: "rack=r1" of two zones.
- */
+ * One that does not tell its parents says nothing. */
 static bool deepest_is_ambiguous(const struct placement_request *request,
                                  const struct pool_entry *chosen)
 {
@@ -62,10 +73,10 @@ static bool deepest_is_ambiguous(const struct placement_request *request,
     for (size_t i = 0; i < request->count; i++) {
         const struct pool_entry *other = request->candidates[i].entry;
 
-        if (other == chosen || !has_segment(other, deepest))
+        if (!value_on_level(other, deepest->level) || differs_on(other, deepest))
             continue;
         for (size_t j = 0; j + 1 < chosen->count; j++)
-            if (!has_segment(other, &chosen->segments[j]))
+            if (differs_on(other, &chosen->segments[j]))
                 return true;
     }
     return false;
@@ -114,7 +125,9 @@ static enum pinning resolve(enum pinning pinning, const struct strmap *term, con
 
     if (pinning != PINNING_AUTO)
         return pinning;
-    return key_in_term(term, label_tail(key)) ? PINNING_MEMBERSHIP : PINNING_PLAIN;
+    const char *carried = key_in_term(term, label_tail(key));
+    bool is_member = carried && strcmp(strmap_get(term, carried), "true") == 0;
+    return is_member ? PINNING_MEMBERSHIP : PINNING_PLAIN;
 }
 
 int placement_pin(const struct decision *decision, const char *prefix, enum pinning pinning,

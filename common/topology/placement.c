@@ -57,8 +57,7 @@ struct known_domain {
     uint32_t level_index;
     uint32_t first;       /* candidate whose last segment this is; the others by next_candidate */
     uint32_t served_in;   /* number of the last term that has it */
-    uint32_t hit_in;      /* number of the last term whose candidates were found through it */
-    char *membership_key; /* tail; made when a term without plain segments comes */
+    char *membership_key; /* "/" and the tail; made when a term without plain segments comes */
 };
 
 /* Open addressing, at most half full; slots hold the number of a domain, or NOBODY. */
@@ -79,7 +78,9 @@ struct placement_index {
     uint32_t *next_candidate;
     uint32_t *segment_domains; /* of all candidates, one after the other */
     size_t *first_segment;     /* of a candidate in segment_domains */
-    uint32_t *hits;            /* candidates that the term now looked at has */
+    uint32_t *served;          /* domains that the term now looked at has */
+    size_t served_count;
+    uint32_t *hits; /* candidates that it has */
     size_t hit_count;
 };
 
@@ -135,7 +136,7 @@ static uint32_t *find_member(const struct placement_index *index, const char *ta
     for (;; slot = (slot + 1) & index->members.mask) {
         uint32_t *found = &index->members.slots[slot];
 
-        if (*found == NOBODY || strcmp(index->domains[*found].membership_key, tail) == 0)
+        if (*found == NOBODY || strcmp(index->domains[*found].membership_key + 1, tail) == 0)
             return found;
     }
 }
@@ -143,7 +144,7 @@ static uint32_t *find_member(const struct placement_index *index, const char *ta
 static size_t find_level(const struct placement_index *index, const char *level)
 {
     for (size_t i = 0; i < index->level_count; i++)
-        if (strcmp(index->levels[i], level) == 0)
+        if (index->levels[i][0] == level[0] && strcmp(index->levels[i], level) == 0)
             return i;
     return SIZE_MAX;
 }
@@ -210,6 +211,7 @@ static void index_init(struct placement_index *index, const struct placement_req
     table_init(&index->plain, segments);
     index_candidates(index);
     index->level_seen_in = xcalloc(index->level_count + 1, sizeof(*index->level_seen_in));
+    index->served = xcalloc(index->domain_count + 1, sizeof(*index->served));
 }
 
 static void index_members(struct placement_index *index)
@@ -219,10 +221,9 @@ static void index_members(struct placement_index *index)
     table_init(&index->members, index->domain_count);
     for (size_t i = 0; i < index->domain_count; i++) {
         struct known_domain *domain = &index->domains[i];
-        _cleanup_free_ char *key = membership_key("", domain->level, domain->value);
 
-        domain->membership_key = xstrdup(label_tail(key));
-        *find_member(index, domain->membership_key) = (uint32_t)i;
+        domain->membership_key = membership_key("", domain->level, domain->value);
+        *find_member(index, domain->membership_key + 1) = (uint32_t)i;
     }
 }
 
@@ -238,27 +239,35 @@ static void index_done(struct placement_index *index)
     free(index->next_candidate);
     free(index->segment_domains);
     free(index->first_segment);
+    free(index->served);
     free(index->hits);
 }
 
 /* --- one term -----------------------------------------------------------------------------------
  */
 
-/* Marks the domains of the term's plain segments; returns how many levels have one. */
+static void mark(struct placement_index *index, uint32_t domain, uint32_t number)
+{
+    if (domain == NOBODY || index->domains[domain].served_in == number)
+        return;
+    index->domains[domain].served_in = number;
+    index->served[index->served_count++] = domain;
+}
+
+/* Marks the domains of the term's plain segments; returns how many levels have one. From the end:
+ * there they usually are, behind the membership keys, and the rest need not be looked at. */
 static size_t mark_plain(struct placement_index *index, const struct strmap *term, uint32_t number)
 {
     size_t levels = 0;
 
-    for (size_t i = 0; i < term->count; i++) {
+    for (size_t i = term->count; i-- > 0 && levels < index->level_count;) {
         size_t level = find_level(index, label_tail(term->entries[i].key));
 
         if (level == SIZE_MAX || index->level_seen_in[level] == number)
             continue;
         index->level_seen_in[level] = number;
         levels++;
-        uint32_t domain = *find_plain(index, level, term->entries[i].value);
-        if (domain != NOBODY)
-            index->domains[domain].served_in = number;
+        mark(index, *find_plain(index, level, term->entries[i].value), number);
     }
     return levels;
 }
@@ -275,7 +284,7 @@ static void mark_members(struct placement_index *index, const struct strmap *ter
             continue;
         uint32_t domain = *find_member(index, tail);
         if (domain != NOBODY && index->level_seen_in[index->domains[domain].level_index] != number)
-            index->domains[domain].served_in = number;
+            mark(index, domain, number);
     }
 }
 
@@ -289,37 +298,22 @@ static bool serves(const struct placement_index *index, size_t candidate, uint32
     return true;
 }
 
-static void hit_domain(struct placement_index *index, struct known_domain *domain, uint32_t number)
-{
-    if (domain->hit_in == number)
-        return;
-    domain->hit_in = number;
-    for (uint32_t i = domain->first; i != NOBODY; i = index->next_candidate[i])
-        if (serves(index, i, number))
-            index->hits[index->hit_count++] = i;
-}
-
 /* Candidates whose last domain the term has are found through that domain. */
 static void hit_term(struct placement_index *index, const struct strmap *term, uint32_t number)
 {
-    bool has_members = mark_plain(index, term, number) < index->level_count;
-
-    if (has_members)
+    index->served_count = 0;
+    if (mark_plain(index, term, number) < index->level_count)
         mark_members(index, term, number);
-    for (size_t i = 0; i < term->count; i++) {
-        const char *tail = label_tail(term->entries[i].key);
-        size_t level = find_level(index, tail);
-        uint32_t domain = NOBODY;
+    for (size_t i = 0; i < index->served_count; i++) {
+        uint32_t candidate = index->domains[index->served[i]].first;
 
-        if (level != SIZE_MAX)
-            domain = *find_plain(index, level, term->entries[i].value);
-        else if (has_members)
-            domain = *find_member(index, tail);
-        if (domain != NOBODY && index->domains[domain].served_in == number)
-            hit_domain(index, &index->domains[domain], number);
+        for (; candidate != NOBODY; candidate = index->next_candidate[candidate])
+            if (serves(index, candidate, number))
+                index->hits[index->hit_count++] = candidate;
     }
 }
 
+/* Entries for everywhere are hit by the first term: if one can be used, it wins. */
 static void hit_everywhere(struct placement_index *index, bool without_requirement)
 {
     for (size_t i = 0; i < index->request->count; i++)
@@ -451,7 +445,8 @@ static bool try_term(struct placement_index *index, const struct strmap *term, u
                      struct decision *decision)
 {
     index->hit_count = 0;
-    hit_everywhere(index, term == NULL);
+    if (number == 1)
+        hit_everywhere(index, term == NULL);
     if (term)
         hit_term(index, term, number);
     drop_unusable(index, decision);

@@ -6,6 +6,7 @@
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/topology/domain.h"
 #include "common/topology/labels.h"
 
 #define PARAMETER "topologyConstrainedPools"
@@ -62,11 +63,15 @@ static int check_entry(const struct decoded_entry *decoded, struct error *err)
     if (!decoded->has_segments)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "domainSegments is missing; [] stands for everywhere");
+    if (entry->count > TOPOLOGY_LEVELS_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "domainSegments: %zu segments are more than %d", entry->count,
+                         TOPOLOGY_LEVELS_MAX);
     for (size_t i = 0; i < entry->count; i++) {
         if (check_segment(&entry->segments[i], err) < 0)
             return error_wrap(err, "domainSegments[%zu]", i);
         for (size_t j = 0; j < i; j++)
-            if (strcmp(entry->segments[i].level, entry->segments[j].level) == 0)
+            if (strcasecmp(entry->segments[i].level, entry->segments[j].level) == 0)
                 return error_set(err, STATUS_INVALID_ARGUMENT,
                                  "domainSegments[%zu].domainLabel: '%s' is there twice", i,
                                  entry->segments[i].level);
@@ -86,7 +91,7 @@ static int compare_segments(const void *a, const void *b)
 static char *identity(const struct pool_entry *entry)
 {
     struct pool_segment *sorted = xcalloc(entry->count + 1, sizeof(*sorted));
-    _cleanup_text_ struct text text = TEXT_INIT(PLACE_LIMIT);
+    _cleanup_text_ struct text text = TEXT_INIT(JSON_TEXT_LIMIT);
 
     if (entry->count)
         memcpy(sorted, entry->segments, entry->count * sizeof(*sorted));

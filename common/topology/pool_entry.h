@@ -37,7 +37,8 @@ struct pool_entries {
 
 /*
  * Keys are taken without regard to case, as Go does it, but a key that is not known, a missing
- * poolName or domainSegments, a level twice in an entry, the same pool with the same domains twice,
+ * poolName or domainSegments, a level twice in an entry (upper and lower case are one) or more than
+ * TOPOLOGY_LEVELS_MAX of them, the same pool with the same domains twice,
  * an empty list, or a value that cannot be a label's are INVALID_ARGUMENT with key and position
  * ("topologyConstrainedPools[2].domainSegments[0].domainLable: unknown key; did you mean
  * 'domainLabel'?"). An explicit empty domainSegments stands for everywhere.

@@ -1,8 +1,10 @@
 #include "common/topology/room.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/error.h"
+#include "common/base/memory.h"
 #include "common/base/text.h"
 
 /* What can still be written to the pool. */
@@ -83,37 +85,48 @@ int overcommit_parse(const char *text, uint64_t *overcommit, struct error *err)
     return 0;
 }
 
-/* Whether an earlier item with as much room has the same root. */
-static bool is_shadowed(const struct room_sum_item *items, size_t count, size_t index)
+static int compare_texts(const char *a, const char *b)
 {
-    const struct room_sum_item *item = &items[index];
+    return strcmp(a ? a : "", b ? b : "");
+}
 
-    if (!item->root)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        if (i == index || !items[i].root || strcmp(items[i].root, item->root) != 0)
-            continue;
-        if (items[i].room.bytes > item->room.bytes ||
-            (items[i].room.bytes == item->room.bytes && i < index))
-            return true;
-    }
-    return false;
+/* Those that share stand together, the largest first. */
+static int compare_items(const void *a, const void *b)
+{
+    const struct room_sum_item *x = *(const struct room_sum_item *const *)a;
+    const struct room_sum_item *y = *(const struct room_sum_item *const *)b;
+    int order = compare_texts(x->cluster, y->cluster);
+
+    if (order == 0)
+        order = compare_texts(x->root, y->root);
+    return order ? order : (x->room.bytes < y->room.bytes) - (x->room.bytes > y->room.bytes);
+}
+
+static bool shares_room(const struct room_sum_item *a, const struct room_sum_item *b)
+{
+    return a->root && b->root && strcmp(a->root, b->root) == 0 &&
+           compare_texts(a->cluster, b->cluster) == 0;
 }
 
 void room_sum(const struct room_sum_item *items, size_t count, uint64_t *total, uint64_t *largest)
 {
+    const struct room_sum_item **sorted = xcalloc(count + 1, sizeof(const struct room_sum_item *));
     uint64_t sum = 0;
     uint64_t best = 0;
 
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &items[i];
+    qsort(sorted, count, sizeof(const struct room_sum_item *), compare_items);
     for (size_t i = 0; i < count; i++) {
-        uint64_t bytes = items[i].room.bytes;
+        uint64_t bytes = sorted[i]->room.bytes;
 
         if (bytes > best)
             best = bytes;
-        if (is_shadowed(items, count, i))
+        if (i > 0 && shares_room(sorted[i - 1], sorted[i]))
             continue;
         sum = bytes > INT64_MAX - sum ? INT64_MAX : sum + bytes;
     }
+    free(sorted);
     *total = sum;
     *largest = best;
 }

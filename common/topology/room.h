@@ -48,11 +48,12 @@ struct room room_of_pool(const struct pool_usage *usage, const struct pool_provi
 _must_check_ int overcommit_parse(const char *text, uint64_t *overcommit, struct error *err);
 
 /*
- * Room of several pools together: those with the same root share it (the largest counts), those
- * with different roots add up. @largest is that of the best single pool.
+ * Room of several pools together: those with the same root of the same cluster share it (the
+ * largest counts), those with different roots add up. @largest is that of the best single pool.
  */
 struct room_sum_item {
     struct room room;
-    const char *root; /* NULL: shares with nobody */
+    const char *root;    /* NULL: shares with nobody */
+    const char *cluster; /* NULL: all are of one */
 };
 void room_sum(const struct room_sum_item *items, size_t count, uint64_t *total, uint64_t *largest);

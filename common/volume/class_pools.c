@@ -81,6 +81,36 @@ bool class_pools_have_places(const struct class_pools *pools)
     return pools->is_auto || pools->entries.count > 0;
 }
 
+bool class_pools_want_place(const struct class_pools *pools,
+                            const struct topology_requirement *requirement)
+{
+    if (!class_pools_have_places(pools))
+        return false;
+    return !pools->pool || pools->has_policy || !topology_requirement_is_empty(requirement);
+}
+
+const char *class_pools_cluster(const struct class_pools *pools, const struct pool_entry *entry)
+{
+    return entry->cluster_id ? entry->cluster_id : pools->cluster_id;
+}
+
+int class_pools_look_up(const struct class_pools *pools, const struct pool_entry *entry,
+                        size_t index, const struct cluster_usage *usage,
+                        const struct cluster_pool **pool, struct error *err)
+{
+    const struct cluster_pool *own = cluster_usage_find(usage, entry->pool);
+    const struct cluster_pool *found =
+        own && entry->data_pool ? cluster_usage_find(usage, entry->data_pool) : own;
+
+    if (!found)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "topologyConstrainedPools[%zu].%s: there is no pool '%s' in cluster '%s'",
+                         index, own ? "dataPool" : "poolName", own ? entry->data_pool : entry->pool,
+                         class_pools_cluster(pools, entry));
+    *pool = found;
+    return 0;
+}
+
 struct pool_entry class_pools_plain(const struct class_pools *pools)
 {
     return (struct pool_entry){
@@ -173,4 +203,13 @@ void class_pools_find(const struct class_pools *pools, const struct cluster_usag
         else
             pool_entry_done(&entry);
     }
+}
+
+int class_pools_refuse_none(const struct class_pools *pools, struct error *err)
+{
+    return error_set(err, STATUS_RESOURCE_EXHAUSTED,
+                     "topologyPools: auto: no replicated pool of cluster '%s' with application "
+                     "'rbd' has the metadata cephzone.class=%s; 'ceph osd pool application set "
+                     "POOL rbd cephzone.class %s' makes one take part",
+                     pools->cluster_id, pools->topology_class, pools->topology_class);
 }

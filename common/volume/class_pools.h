@@ -5,6 +5,7 @@
 #include "common/topology/pinning.h"
 #include "common/topology/placement.h"
 #include "common/topology/pool_entry.h"
+#include "common/topology/requirement.h"
 #include "common/volume/cluster_usage.h"
 
 /*
@@ -44,6 +45,21 @@ void class_pools_done(struct class_pools *pools);
 /* Whether there are several pools to choose from; without, the class's pool is the only one. */
 bool class_pools_have_places(const struct class_pools *pools);
 
+/* Whether a volume with that wish is put into one of these: without a wish the class's pool takes
+ * it, if there is one and no poolSelection says otherwise. */
+bool class_pools_want_place(const struct class_pools *pools,
+                            const struct topology_requirement *requirement);
+
+/* The cluster of an entry of the class. */
+const char *class_pools_cluster(const struct class_pools *pools, const struct pool_entry *entry);
+
+/* The pool whose room counts for the entry at @index: its data pool where it has one. Borrowed from
+ * @usage. INVALID_ARGUMENT naming key and position if the cluster does not have it. */
+_must_check_ int class_pools_look_up(const struct class_pools *pools,
+                                     const struct pool_entry *entry, size_t index,
+                                     const struct cluster_usage *usage,
+                                     const struct cluster_pool **pool, struct error *err);
+
 /*
  * Adds to @entries the pools of @usage that carry their own place: replicated, with the application
  * "rbd", and its metadata cephzone.class naming the class. The place is the metadata's other
@@ -56,6 +72,10 @@ bool class_pools_have_places(const struct class_pools *pools);
  */
 void class_pools_find(const struct class_pools *pools, const struct cluster_usage *usage,
                       const struct string_list *levels, struct pool_entries *entries);
+
+/* Sets RESOURCE_EXHAUSTED for a class that found no pools and says what makes one take part.
+ * Returns -1. */
+int class_pools_refuse_none(const struct class_pools *pools, struct error *err);
 
 /* The class's one pool, as an entry for everywhere. Caller calls pool_entry_done(). */
 struct pool_entry class_pools_plain(const struct class_pools *pools);

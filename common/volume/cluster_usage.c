@@ -166,11 +166,10 @@ static bool has_full_flag(const char *flags)
     return false;
 }
 
-static struct cluster_pool take_pool(struct dump_pool *from)
+static void take_pool(struct dump_pool *from, struct cluster_pool *pool)
 {
-    struct cluster_pool pool = {
-        .usage = {.name = TAKE(from->name),
-                  .quota_bytes = from->quota,
+    *pool = (struct cluster_pool){
+        .usage = {.quota_bytes = from->quota,
                   .quota_objects = from->quota_objects,
                   .is_full = has_full_flag(from->flags)},
         .id = from->id,
@@ -179,9 +178,8 @@ static struct cluster_pool take_pool(struct dump_pool *from)
         .is_rbd = from->applications.has_rbd,
         .rbd_metadata = from->applications.rbd,
     };
-
+    pool->usage.name = TAKE(from->name);
     from->applications.rbd = (struct strmap){0};
-    return pool;
 }
 
 /* The osdmap says which pools there are; df follows it by a few seconds. */
@@ -194,7 +192,7 @@ static void merge(const struct df_answer *df, struct dump_answer *dump, struct c
         .crush_version = dump->crush_version,
     };
     for (size_t i = 0; i < dump->count; i++)
-        usage->pools[i] = take_pool(&dump->pools[i]);
+        take_pool(&dump->pools[i], &usage->pools[i]);
     qsort(usage->pools, usage->count, sizeof(*usage->pools), compare_names);
     for (size_t i = 0; i < df->count; i++) {
         struct cluster_pool *pool = find(usage, df->pools[i].name);

@@ -114,10 +114,9 @@ static void take_buckets(struct dumped_map *dump, struct crush_map *map)
     for (size_t i = 0; i < dump->bucket_count; i++) {
         struct dumped_bucket *from = &dump->buckets[i];
 
-        map->buckets[i] = (struct crush_bucket){.id = from->id,
-                                                .name = TAKE(from->name),
-                                                .type = TAKE(from->type_name),
-                                                .type_id = from->type_id};
+        map->buckets[i] = (struct crush_bucket){.id = from->id, .type_id = from->type_id};
+        map->buckets[i].name = TAKE(from->name);
+        map->buckets[i].type = TAKE(from->type_name);
     }
     qsort(map->buckets, map->bucket_count, sizeof(*map->buckets), compare_ids);
     for (size_t i = 0; i < dump->bucket_count; i++)
@@ -158,9 +157,10 @@ static void take_rest(struct dumped_map *dump, struct crush_map *map)
                                             .takes = what_rule_takes(&dump->rules[i])};
     map->types = xcalloc(dump->type_count + 1, sizeof(*map->types));
     map->type_count = dump->type_count;
-    for (size_t i = 0; i < dump->type_count; i++)
-        map->types[i] =
-            (struct crush_type){.name = TAKE(dump->types[i].name), .id = dump->types[i].type_id};
+    for (size_t i = 0; i < dump->type_count; i++) {
+        map->types[i].name = TAKE(dump->types[i].name);
+        map->types[i].id = dump->types[i].type_id;
+    }
 }
 
 static int check(const struct dumped_map *dump, struct error *err)

@@ -6,6 +6,7 @@
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/base/yaml.h"
 
 struct class_metadata {
     char *name;
@@ -105,10 +106,17 @@ static int take_class(struct class_object *object, const char *driver,
     return 0;
 }
 
+/* Room for @count classes more. */
+static void reserve(struct storage_class_dump *dump, size_t count)
+{
+    dump->items = xreallocarray(dump->items, dump->count + count + 1, sizeof(*dump->items));
+    memset(&dump->items[dump->count], 0, (count + 1) * sizeof(*dump->items));
+}
+
 static int take_list(struct class_list *list, const char *driver, struct storage_class_dump *dump,
                      struct error *err)
 {
-    dump->items = xcalloc(list->count + 1, sizeof(*dump->items));
+    reserve(dump, list->count);
     for (size_t i = 0; i < list->count; i++)
         if (take_class(&list->items[i], driver, dump, err) < 0)
             return error_wrap(err, "items[%zu]", i);
@@ -121,7 +129,7 @@ static int decode_single(const json_t *json, const char *driver, struct storage_
 {
     struct class_object object = {0};
 
-    dump->items = xcalloc(1, sizeof(*dump->items));
+    reserve(dump, 1);
     int result = json_decode(json, &OBJECT_TABLE, &object, err);
     if (result == 0)
         result = take_class(&object, driver, dump, err);
@@ -142,16 +150,28 @@ static int decode(const json_t *json, const char *driver, struct storage_class_d
     return result;
 }
 
+/* In a manifest other kinds may stand beside classes; a file with one document is meant. */
+static bool is_beside_the_point(const json_t *documents, size_t index)
+{
+    const json_t *document = json_array_get(documents, index);
+    const char *kind = json_string_value(json_object_get(document, "kind"));
+
+    return json_array_size(documents) > 1 && kind && strcmp(kind, "StorageClass") != 0 &&
+           !json_object_get(document, "items");
+}
+
 int storage_class_dump_load(const char *path, const char *driver, struct storage_class_dump *out,
                             struct error *err)
 {
     _cleanup_storage_class_dump_ struct storage_class_dump dump = {0};
-    json_auto_t *json = NULL;
+    json_auto_t *documents = NULL;
 
-    if (json_load_path(path, STORAGE_CLASS_DUMP_LIMIT, &json, err) < 0)
+    if (documents_load_path(path, STORAGE_CLASS_DUMP_LIMIT, &documents, err) < 0)
         return -1;
-    if (decode(json, driver, &dump, err) < 0)
-        return error_wrap(err, "'%s' is no output of 'kubectl get storageclass -o json'", path);
+    for (size_t i = 0; i < json_array_size(documents); i++)
+        if (!is_beside_the_point(documents, i) &&
+            decode(json_array_get(documents, i), driver, &dump, err) < 0)
+            return error_wrap(err, "'%s' is no output of 'kubectl get storageclass'", path);
     *out = dump;
     dump = (struct storage_class_dump){0};
     return 0;

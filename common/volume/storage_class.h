@@ -7,8 +7,8 @@
 
 /*
  * What "kubectl get storageclass -o json" printed, as far as pools and their places are concerned:
- * a List of StorageClasses, or a single one. Any thread. Strings are owned and never NULL unless
- * said.
+ * a List of StorageClasses, or a single one. Or a manifest in YAML, in which other kinds may stand
+ * beside them. Any thread. Strings are owned and never NULL unless said.
  */
 struct storage_class {
     char *name;

@@ -29,6 +29,7 @@ struct figures {
     struct usage_snapshot *snapshot; /* NULL until the first answer */
     int64_t taken_ms;
     uint64_t answers;     /* counts rounds of questions, failed ones too */
+    bool is_asked;        /* a round is under way: nobody else begins one */
     struct error failure; /* of the last round; clear after a good one */
 };
 
@@ -38,6 +39,9 @@ struct listing {
     char *key;
     bool is_known;
     bool has_bytes;
+    bool need_bytes; /* somebody asked for them: from then on they are listed too */
+    bool is_asked;   /* a round is under way, with bytes if asked_bytes */
+    bool asked_bytes;
     int64_t listed_ms;
     uint64_t rounds;
     int64_t bytes;         /* as listed, and what our calls did since; may be briefly wrong */
@@ -66,7 +70,6 @@ struct question {
     char *cluster_id;
     char *pool;
     char *rados_namespace;
-    bool need_bytes;
     struct credentials credentials;
 };
 
@@ -187,6 +190,7 @@ static void keep_answer(struct usage_cache *cache, const char *key, struct usage
     pthread_mutex_lock(&cache->lock);
     struct figures *figures = find_figures(cache, key);
     figures->answers++;
+    figures->is_asked = false;
     error_clear(&figures->failure);
     if (snapshot) {
         old = figures->snapshot;
@@ -250,9 +254,11 @@ int usage_cache_get(struct usage_cache *cache, struct call *call, const char *cl
     struct figures *figures = find_figures(cache, key);
     uint64_t answers = figures->answers;
     int64_t age_ms = clock_monotonic_ms() - figures->taken_ms;
-    if (!figures->snapshot || age_ms > cache->options.max_age_ms / 2)
+    if (!figures->is_asked && (!figures->snapshot || age_ms > cache->options.max_age_ms / 2)) {
+        figures->is_asked = true;
         tasks_start(cache->figure_tasks, key, &FIGURES,
                     question_new(cache, key, cluster_id, credentials));
+    }
     if (!figures->snapshot || age_ms > cache->options.max_age_ms) {
         struct deadline limit =
             figures->snapshot ? deadline_earlier(call->deadline, deadline_in_ms(STALE_PATIENCE_MS))
@@ -317,8 +323,8 @@ static int add_sizes(struct ceph_pool *pool, struct call *call, const struct str
     return 0;
 }
 
-static int list_pool(const struct question *question, struct call *call, int64_t *volumes,
-                     int64_t *bytes, struct error *err)
+static int list_pool(const struct question *question, struct call *call, bool with_bytes,
+                     int64_t *volumes, int64_t *bytes, struct error *err)
 {
     const struct usage_cache_options *options = &question->cache->options;
     _cleanup_session_ struct session session = {0};
@@ -332,7 +338,7 @@ static int list_pool(const struct question *question, struct call *call, int64_t
         pool->ops->image_list(pool, call, &images, err) < 0)
         return -1;
     *volumes = (int64_t)images.count;
-    return question->need_bytes ? add_sizes(pool, call, &images, bytes, err) : 0;
+    return with_bytes ? add_sizes(pool, call, &images, bytes, err) : 0;
 }
 
 /* What our calls did while the listing went on may be in it or not: half of it is not worth being
@@ -346,7 +352,7 @@ static void keep_listing(const struct question *question, int64_t volumes, int64
     struct listing *listing = find_listing(cache, question->key);
     listing->volumes = volumes + listing->changed_volumes - before->changed_volumes;
     listing->bytes = bytes + listing->changed_bytes - before->changed_bytes;
-    listing->has_bytes = question->need_bytes;
+    listing->has_bytes = before->need_bytes;
     listing->is_known = true;
     listing->listed_ms = clock_monotonic_ms();
     pthread_mutex_unlock(&cache->lock);
@@ -361,16 +367,20 @@ static int list_volumes(void *object, struct call *task, struct error *err)
     struct call call;
 
     pthread_mutex_lock(&cache->lock);
-    struct listing before = *find_listing(cache, question->key);
+    struct listing *listing = find_listing(cache, question->key);
+    listing->is_asked = true; /* also when it runs once more for those who came meanwhile */
+    listing->asked_bytes = listing->need_bytes;
+    const struct listing before = *listing;
     pthread_mutex_unlock(&cache->lock);
     call_init(&call, task->id, task->method, deadline_in_ms(LISTING_TIMEOUT_MS));
     call.cancelled = task->cancelled;
-    int result = list_pool(question, &call, &volumes, &bytes, err);
+    int result = list_pool(question, &call, before.need_bytes, &volumes, &bytes, err);
     call_done(&call);
     if (result == 0)
         keep_listing(question, volumes, bytes, &before);
     pthread_mutex_lock(&cache->lock);
-    find_listing(cache, question->key)->rounds++;
+    listing->rounds++;
+    listing->is_asked = false;
     pthread_cond_broadcast(&cache->changed);
     pthread_mutex_unlock(&cache->lock);
     return result;
@@ -378,25 +388,37 @@ static int list_volumes(void *object, struct call *task, struct error *err)
 
 static const struct task_kind LISTING = {list_volumes, question_release, "list-volumes"};
 
-static void start_listing(struct usage_cache *cache, const char *key, const struct usage_pool *pool,
-                          const struct credentials *credentials, bool need_bytes)
+/* Lock held. One round at a time; one that is under way without the bytes that are needed now is
+ * followed by another. Returns the round that will have the answer. */
+static uint64_t start_listing(struct usage_cache *cache, struct listing *listing,
+                              const struct usage_pool *pool, const struct credentials *credentials)
 {
-    struct question *question = question_new(cache, key, pool->cluster_id, credentials);
+    bool is_under_way = listing->is_asked;
 
+    if (is_under_way && (listing->asked_bytes || !listing->need_bytes))
+        return listing->rounds + 1;
+    struct question *question = question_new(cache, listing->key, pool->cluster_id, credentials);
     question->pool = xstrdup(pool->pool);
     question->rados_namespace = xstrdup(pool->rados_namespace);
-    question->need_bytes = need_bytes;
-    tasks_start(cache->listing_tasks, key, &LISTING, question);
+    listing->is_asked = true;
+    listing->asked_bytes = is_under_way ? listing->asked_bytes : listing->need_bytes;
+    tasks_start(cache->listing_tasks, listing->key, &LISTING, question);
+    return listing->rounds + (is_under_way ? 2 : 1);
+}
+
+static bool is_answer(const struct listing *listing, bool need_bytes)
+{
+    return listing->is_known && (listing->has_bytes || !need_bytes);
 }
 
 /* Lock held. */
 static void wait_for_listing(struct usage_cache *cache, struct call *call, const char *pool,
-                             const struct listing *listing, uint64_t rounds)
+                             const struct listing *listing, bool need_bytes, uint64_t round)
 {
     const struct timespec limit = deadline_timespec(call->deadline);
 
     call_stage(call, "waiting {age} until the volumes of pool '%s' are counted", pool);
-    while (listing->rounds == rounds && !call_is_cancelled(call))
+    while (!is_answer(listing, need_bytes) && listing->rounds < round && !call_is_cancelled(call))
         if (pthread_cond_clockwait(&cache->changed, &cache->lock, CLOCK_MONOTONIC, &limit) != 0)
             return;
 }
@@ -414,17 +436,18 @@ struct pool_provision usage_cache_provision(struct usage_cache *cache, struct ca
 
     pthread_mutex_lock(&cache->lock);
     struct listing *listing = find_listing(cache, key);
-    bool is_good = listing->is_known && (listing->has_bytes || !need_bytes);
-    uint64_t rounds = listing->rounds;
-    if (!is_good || clock_monotonic_ms() - listing->listed_ms > cache->options.listing_age_ms)
-        start_listing(cache, key, pool, credentials, need_bytes || listing->has_bytes);
-    if (!is_good && call)
-        wait_for_listing(cache, call, pool->pool, listing, rounds);
+    uint64_t round = listing->rounds;
+    listing->need_bytes |= need_bytes;
+    if (!is_answer(listing, need_bytes) ||
+        clock_monotonic_ms() - listing->listed_ms > cache->options.listing_age_ms)
+        round = start_listing(cache, listing, pool, credentials);
+    if (!is_answer(listing, need_bytes) && call)
+        wait_for_listing(cache, call, pool->pool, listing, need_bytes, round);
     struct pool_provision provision = {
         .bytes = not_negative(listing->bytes),
         .in_flight = listing->in_flight_bytes,
         .volumes = not_negative(listing->volumes) + listing->in_flight_volumes,
-        .is_known = listing->is_known && (listing->has_bytes || !need_bytes),
+        .is_known = is_answer(listing, need_bytes),
     };
     pthread_mutex_unlock(&cache->lock);
     return provision;

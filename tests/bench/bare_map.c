@@ -138,10 +138,10 @@ static int let_go(void *object, size_t index, size_t caller)
 static size_t run(struct bare *bare)
 {
     const struct timing phases[] = {
-        {"bare map+mkfs+mount", bare->count, 1, first_use, bare},
-        {"bare umount+unmap", bare->count, 1, let_go, bare},
-        {"bare map+mount", bare->count, 1, later_use, bare},
-        {"bare umount+unmap", bare->count, 1, let_go, bare},
+        {"bare map+mkfs+mount", bare->count, 1, first_use, bare, 0},
+        {"bare umount+unmap", bare->count, 1, let_go, bare, 0},
+        {"bare map+mount", bare->count, 1, later_use, bare, 0},
+        {"bare umount+unmap", bare->count, 1, let_go, bare, 0},
     };
     size_t failed = 0;
 

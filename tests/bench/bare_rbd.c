@@ -130,10 +130,10 @@ static int run(struct bare *bare)
         result = prefill(bare);
     if (strstr(bare->phases, "create"))
         timing_run(&(struct timing){"bare create", (size_t)bare->count, (size_t)bare->callers,
-                                    create_one, bare});
+                                    create_one, bare, 0});
     if (strstr(bare->phases, "trash"))
         timing_run(&(struct timing){"bare trash", (size_t)bare->count, (size_t)bare->callers,
-                                    trash_one, bare});
+                                    trash_one, bare, 0});
     if (strstr(bare->phases, "empty"))
         result = empty_trash(bare);
     for (int64_t i = 0; i < bare->callers; i++)

@@ -37,6 +37,7 @@ struct bench {
     int64_t count;
     int64_t step; /* so many volumes between two looks at the memory */
     int64_t callers;
+    int64_t pause_ms;
     int64_t size_bytes;
     int64_t rounds;
     int64_t pid;
@@ -264,10 +265,24 @@ struct phase {
     int (*work)(void *object, size_t index, size_t caller);
 };
 
+static int ask_capacity(void *object, size_t index, size_t caller)
+{
+    static const char *const zones[] = {"zone-a", "zone-b", "zone-c"};
+    struct bench *bench = object;
+
+    (void)caller;
+    json_auto_t *reply =
+        call(bench, "GetCapacity",
+             json_pack("{s:O, s:{s:{s:s}}}", "parameters", bench->parameters, "accessible_topology",
+                       "segments", "topology.rbd.csi.ceph.com/zone",
+                       zones[index % ARRAY_LENGTH(zones)]));
+    return reply ? 0 : -1;
+}
+
 static const struct phase PHASES[] = {
-    {"create", create_one},   {"snapshot", snapshot_one}, {"unsnapshot", drop_snapshot},
-    {"stage", stage_one},     {"publish", publish_one},   {"unpublish", unpublish_one},
-    {"unstage", unstage_one}, {"delete", delete_one},
+    {"capacity", ask_capacity},    {"create", create_one},   {"snapshot", snapshot_one},
+    {"unsnapshot", drop_snapshot}, {"stage", stage_one},     {"publish", publish_one},
+    {"unpublish", unpublish_one},  {"unstage", unstage_one}, {"delete", delete_one},
 };
 
 /* Whether the name is one of the list: "stage" is not in "unstage". */
@@ -292,8 +307,8 @@ static size_t run_phase(struct bench *bench, const struct phase *phase)
         size_t now = left < step ? left : step;
         _cleanup_free_ char *when = xasprintf("%s %zu", phase->name, bench->first + now);
 
-        failed += timing_run(
-            &(struct timing){phase->name, now, (size_t)bench->callers, phase->work, bench});
+        failed += timing_run(&(struct timing){phase->name, now, (size_t)bench->callers, phase->work,
+                                              bench, (unsigned)bench->pause_ms});
         print_memory(bench, when);
     }
     return failed;
@@ -356,13 +371,14 @@ int main(int argc, char **argv)
         {"parameters", FLAG_STRING, &bench.parameters_path, "FILE", "class parameters, JSON"},
         {"prefix", FLAG_STRING, &bench.prefix, NULL, "of the request names"},
         {"phases", FLAG_STRING, &bench.phases, NULL,
-         "of create,snapshot,unsnapshot,stage,publish,unpublish,unstage,delete"},
+         "of create,snapshot,unsnapshot,stage,publish,unpublish,unstage,delete,capacity"},
         {"fs-type", FLAG_STRING, &bench.fs_type, NULL, "of the volumes; without: block volumes"},
         {"staging", FLAG_STRING, &bench.staging, "DIR", "where volumes are staged"},
         {"targets", FLAG_STRING, &bench.targets, "DIR", "where volumes are published"},
         {"step", FLAG_INT, &bench.step, NULL, "print figures after each so many volumes"},
         {"count", FLAG_INT, &bench.count, NULL, "volumes per round"},
         {"callers", FLAG_INT, &bench.callers, NULL, "calls at once"},
+        {"pause", FLAG_DURATION, &bench.pause_ms, NULL, "how long a caller rests after each call"},
         {"size", FLAG_INT, &bench.size_bytes, "BYTES", "of each volume"},
         {"rounds", FLAG_INT, &bench.rounds, NULL, "how often to repeat all phases"},
         {"pid", FLAG_INT, &bench.pid, NULL, "of the server, to watch its memory"},

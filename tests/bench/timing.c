@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/base/memory.h"
 
@@ -43,6 +44,8 @@ static void *call_until_done(void *object)
         if (run->timing->work(run->timing->object, index, caller->number) != 0)
             atomic_fetch_add(&run->failed, 1);
         run->milliseconds[index] = now_ms() - start;
+        if (run->timing->pause_ms)
+            usleep(run->timing->pause_ms * 1000);
     }
 }
 

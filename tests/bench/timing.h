@@ -16,6 +16,7 @@ struct timing {
     size_t callers;
     int (*work)(void *object, size_t index, size_t caller);
     void *object;
+    unsigned pause_ms; /* how long a caller rests after each piece; not counted */
 };
 
 /* Returns the number of failures. */

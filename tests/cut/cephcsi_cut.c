@@ -4,7 +4,8 @@
  *   3 DeleteVolume purge
  *
  * kills it with SIGKILL after the third Ceph call of these methods from now on, and 0 before the
- * first one. (Before a call and after the one before are the same to Ceph.) "off", or another
+ * first one. (Before a call and after the one before are the same to Ceph.) With "host" among the
+ * methods, calls that change the machine count as well, whoever makes them. "off", or another
  * content than before, starts the count anew.
  */
 #include <pthread.h>
@@ -20,6 +21,7 @@
 #include "programs/options.h"
 
 static const struct ceph_ops *real;
+static const struct host_ops *real_host;
 
 /* What CUT_FILE says, and how many calls were made since. */
 static struct {
@@ -38,7 +40,7 @@ static void read_order(char *order, int size)
 }
 
 /* Dies if the order says so; @made is the number of calls that have just been made: 0 or 1. */
-static void cut_point(const struct call *call, long made)
+static void cut_point(const char *method, long made)
 {
     char order[sizeof(cut.order)];
     char *methods = NULL;
@@ -50,7 +52,7 @@ static void cut_point(const struct call *call, long made)
         cut.calls = 0;
     }
     long at = strtol(order, &methods, 10);
-    if (methods != order && strstr(methods, call->method)) {
+    if (methods != order && strstr(methods, method)) {
         cut.calls += made;
         if (cut.calls == at)
             kill(getpid(), SIGKILL);
@@ -61,9 +63,9 @@ static void cut_point(const struct call *call, long made)
 #define CUT(name, parameters, arguments)                                                           \
     static int cut_##name parameters                                                               \
     {                                                                                              \
-        cut_point(call, 0);                                                                        \
+        cut_point(call->method, 0);                                                                \
         int result = real->name arguments;                                                         \
-        cut_point(call, 1);                                                                        \
+        cut_point(call->method, 1);                                                                \
         return result;                                                                             \
     }
 
@@ -103,6 +105,9 @@ CUT(image_get_facts, (POOL, const char *name, struct image_facts *facts, ERR),
     (pool, call, name, facts, err))
 CUT(image_watchers, (POOL, const char *name, struct string_list *watchers, ERR),
     (pool, call, name, watchers, err))
+CUT(image_lockers, (POOL, const char *name, struct string_list *lockers, ERR),
+    (pool, call, name, lockers, err))
+CUT(image_is_empty, (POOL, const char *name, bool *empty, ERR), (pool, call, name, empty, err))
 CUT(image_resize, (POOL, const char *name, uint64_t size_bytes, ERR),
     (pool, call, name, size_bytes, err))
 CUT(image_clone,
@@ -137,12 +142,58 @@ static struct ceph *make_ceph(const struct ceph_options *options)
         USE(omap_remove_if);
     USE(object_create), USE(object_remove);
     USE(image_create), USE(image_get_id), USE(image_get_size), USE(image_has_snapshots);
-    USE(image_get_facts), USE(image_watchers), USE(image_resize), USE(image_clone);
+    USE(image_get_facts), USE(image_watchers), USE(image_lockers), USE(image_is_empty),
+        USE(image_resize), USE(image_clone);
     USE(image_metadata_get), USE(image_metadata_change);
     USE(snapshot_create), USE(snapshot_remove), USE(snapshot_list);
     USE(trash_move), USE(trash_list), USE(trash_remove);
     ceph->ops = &ops;
     return ceph;
+}
+
+/* --- the machine --------------------------------------------------------------------------------
+ */
+
+#define CUT_HOST(name, parameters, arguments)                                                      \
+    static int cut_##name parameters                                                               \
+    {                                                                                              \
+        cut_point("host", 0);                                                                      \
+        int outcome = real_host->name arguments;                                                   \
+        cut_point("host", 1);                                                                      \
+        return outcome;                                                                            \
+    }
+
+#define HOST struct host *host
+
+CUT_HOST(make_directory, (HOST, const char *path, mode_t mode, ERR), (host, path, mode, err))
+CUT_HOST(make_file, (HOST, const char *path, mode_t mode, ERR), (host, path, mode, err))
+CUT_HOST(remove, (HOST, const char *path, ERR), (host, path, err))
+CUT_HOST(write_text, (HOST, const char *path, const char *text, ERR), (host, path, text, err))
+CUT_HOST(set_size, (HOST, const char *path, uint64_t size_bytes, ERR),
+         (host, path, size_bytes, err))
+CUT_HOST(mount, (HOST, const struct mount_request *request, ERR), (host, request, err))
+CUT_HOST(unmount, (HOST, const char *target, bool lazily, ERR), (host, target, lazily, err))
+CUT_HOST(loop_attach, (HOST, const char *file, bool read_only, char **device, ERR),
+         (host, file, read_only, device, err))
+CUT_HOST(loop_detach, (HOST, const char *device, ERR), (host, device, err))
+CUT_HOST(loop_refresh, (HOST, const char *device, ERR), (host, device, err))
+CUT_HOST(run, (HOST, const struct subprocess *program, struct subprocess_result *result, ERR),
+         (host, program, result, err))
+CUT_HOST(daemon_stop, (HOST, const char *program, const char *argument, ERR),
+         (host, program, argument, err))
+
+static struct host *make_host(const char *kubelet_dir, const char *key_dir)
+{
+    static struct host_ops ops;
+    struct host *host = host_new(kubelet_dir, key_dir);
+
+    real_host = host->ops;
+    ops = *real_host;
+    USE(make_directory), USE(make_file), USE(remove), USE(write_text), USE(set_size);
+    USE(mount), USE(unmount), USE(loop_attach), USE(loop_detach), USE(loop_refresh);
+    USE(run), USE(daemon_stop);
+    host->ops = &ops;
+    return host;
 }
 
 int main(int argc, char **argv)
@@ -159,7 +210,7 @@ int main(int argc, char **argv)
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     rpc_init();
-    code = driver_run(&options, &signals, make_ceph);
+    code = driver_run(&options, &signals, make_ceph, make_host);
     rpc_shutdown();
     return code;
 }

@@ -61,6 +61,19 @@ static void cluster_disconnect(struct ceph_cluster *cluster)
     free(fake_cluster);
 }
 
+static int cluster_client_address(struct ceph_cluster *cluster, struct call *call, char **address,
+                                  struct error *err)
+{
+    struct fake_step step;
+
+    if (fake_step_begin_connection(&step, ((struct fake_cluster *)cluster)->client, call,
+                                   "client_address", err) < 0 ||
+        fake_step_end(&step, 0, err) < 0)
+        return -1;
+    *address = xstrdup("10.0.0.7:0/3141");
+    return 0;
+}
+
 static int cluster_fsid(struct ceph_cluster *cluster, struct call *call, char **fsid,
                         struct error *err)
 {
@@ -259,6 +272,7 @@ static void cluster_ops(struct ceph_ops *ops)
     ops->connect = cluster_connect;
     ops->disconnect = cluster_disconnect;
     ops->fsid = cluster_fsid;
+    ops->client_address = cluster_client_address;
     ops->pool_open = pool_open;
     ops->pool_open_by_id = pool_open_by_id;
     ops->pool_close = pool_close;

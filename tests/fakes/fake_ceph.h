@@ -107,6 +107,11 @@ void fake_ceph_answer_mgr(struct fake_ceph *fake, fake_ceph_command answer, void
 /* One more client has the image open; NULL: nobody any more. */
 void fake_ceph_set_watcher(struct fake_ceph *fake, const char *pool, const char *image,
                            const char *address);
+/* One more client has locked it by hand; NULL: nobody any more. */
+void fake_ceph_set_locker(struct fake_ceph *fake, const char *pool, const char *image,
+                          const char *locker);
+/* Something has been written to the image's data. */
+void fake_ceph_set_data(struct fake_ceph *fake, const char *pool, const char *image);
 /* A snapshot in a namespace that struct ceph_ops cannot make: SNAPSHOT_GROUP, SNAPSHOT_OTHER. */
 void fake_ceph_add_snapshot(struct fake_ceph *fake, const char *pool, const char *image,
                             const char *snapshot, enum snapshot_namespace kind);

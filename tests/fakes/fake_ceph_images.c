@@ -25,6 +25,7 @@ void fake_image_free(struct fake_image *image)
         fake_snapshot_done(&image->snapshots[i]);
     free(image->snapshots);
     string_list_done(&image->watchers);
+    string_list_done(&image->lockers);
     free(image);
 }
 
@@ -311,6 +312,41 @@ static int image_watchers(struct ceph_pool *pool, struct call *call, const char 
     return 0;
 }
 
+static int image_lockers(struct ceph_pool *pool, struct call *call, const char *name,
+                         struct string_list *lockers, struct error *err)
+{
+    _cleanup_string_list_ struct string_list found = {0};
+    struct fake_step step;
+    const struct fake_image *image =
+        fake_image_begin(&step, pool, call, "image_lockers", name, err);
+
+    if (!image)
+        return -1;
+    for (size_t i = 0; i < image->lockers.count; i++)
+        string_list_add(&found, image->lockers.items[i]);
+    if (fake_step_end(&step, 0, err) < 0)
+        return -1;
+    for (size_t i = 0; i < found.count; i++)
+        string_list_add(lockers, found.items[i]);
+    return 0;
+}
+
+static int image_is_empty(struct ceph_pool *pool, struct call *call, const char *name, bool *empty,
+                          struct error *err)
+{
+    struct fake_step step;
+    const struct fake_image *image =
+        fake_image_begin(&step, pool, call, "image_is_empty", name, err);
+
+    if (!image)
+        return -1;
+    bool found = !image->has_data && !image->has_parent;
+    if (fake_step_end(&step, 0, err) < 0)
+        return -1;
+    *empty = found;
+    return 0;
+}
+
 /* --- changes -------------------------------------------------------------------------------- */
 
 static int image_resize(struct ceph_pool *pool, struct call *call, const char *name,
@@ -449,6 +485,8 @@ void fake_image_ops(struct ceph_ops *ops)
     ops->image_has_snapshots = image_has_snapshots;
     ops->image_get_facts = image_get_facts;
     ops->image_watchers = image_watchers;
+    ops->image_lockers = image_lockers;
+    ops->image_is_empty = image_is_empty;
     ops->image_resize = image_resize;
     ops->image_metadata_get = image_metadata_get;
     ops->image_metadata_change = image_metadata_change;

@@ -196,6 +196,25 @@ void fake_ceph_set_watcher(struct fake_ceph *fake, const char *pool, const char 
     pthread_mutex_unlock(&fake->lock);
 }
 
+void fake_ceph_set_locker(struct fake_ceph *fake, const char *pool, const char *image,
+                          const char *locker)
+{
+    pthread_mutex_lock(&fake->lock);
+    struct fake_image *found = find_named(fake, pool, image);
+    if (locker)
+        string_list_add(&found->lockers, locker);
+    else
+        string_list_done(&found->lockers);
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_ceph_set_data(struct fake_ceph *fake, const char *pool, const char *image)
+{
+    pthread_mutex_lock(&fake->lock);
+    find_named(fake, pool, image)->has_data = true;
+    pthread_mutex_unlock(&fake->lock);
+}
+
 void fake_ceph_add_snapshot(struct fake_ceph *fake, const char *pool, const char *image,
                             const char *snapshot, enum snapshot_namespace kind)
 {

@@ -94,8 +94,10 @@ struct fake_image {
     size_t snapshot_count;
     struct fake_image *parent; /* NULL when neither the image nor a snapshot of it needs one */
     uint64_t parent_snapshot_id;
-    bool has_parent;                /* the image itself, not only its snapshots, needs it */
-    struct string_list watchers;    /* set by the test */
+    bool has_parent;             /* the image itself, not only its snapshots, needs it */
+    struct string_list watchers; /* set by the test, as are the next two */
+    struct string_list lockers;
+    bool has_data;
     const struct fake_hold *holder; /* who has the exclusive lock, or NULL */
 };
 

@@ -711,10 +711,17 @@ static void mistakes_in_a_class_are_told_with_their_place(void **state)
     assert_all_empty();
 }
 
-static int start(void **state)
+static void write_keyring(const char *path)
 {
     const struct harness_cluster *cluster = harness_cluster();
+    _cleanup_fclose_ FILE *file = fopen(path, "we");
 
+    assert_non_null(file);
+    fprintf(file, "[client.%s]\nkey = %s\n", cluster->user, cluster->key);
+}
+
+static int start(void **state)
+{
     (void)state;
     /* also for the pool that a test adds */
     CEPH("auth", "caps", "client.csi", "mon", "profile rbd, allow r", "mgr", "allow rw", "mds",
@@ -723,11 +730,7 @@ static int start(void **state)
     harness_init(&driver);
     _cleanup_free_ char *keyring = xasprintf("%s/keyring", driver.folder);
     _cleanup_free_ char *flag = xasprintf("--keyring=%s", keyring);
-    _cleanup_fclose_ FILE *file = fopen(keyring, "we");
-    if (!file)
-        return -1;
-    fprintf(file, "[client.%s]\nkey = %s\n", cluster->user, cluster->key);
-    fflush(file);
+    write_keyring(keyring);
     _cleanup_free_ char *takeover = xasprintf("--takeover-file=%s/takeover.json", driver.folder);
     harness_start(&driver,
                   (const char *[]){flag, takeover, "--capacity-interval=2s", "--v=3", NULL});

@@ -119,6 +119,65 @@ static void single_class_and_empty_list_are_dumps_too(void **state)
     assert_int_equal(none.count, 0);
 }
 
+static void classes_may_be_written_in_yaml(void **state)
+{
+    static const char text[] = "# two classes and something else\n"
+                               "apiVersion: storage.k8s.io/v1\n"
+                               "kind: StorageClass\n"
+                               "metadata: {name: one}\n"
+                               "provisioner: " DRIVER "\n"
+                               "parameters:\n"
+                               "  clusterID: c\n"
+                               "  topologyConstrainedPools: |\n"
+                               "    [{\"poolName\": \"p\",\n"
+                               "      \"domainSegments\": [\n"
+                               "        {\"domainLabel\": \"zone\", \"value\": \"a\"}]}]\n"
+                               "---\n"
+                               "kind: Secret\n"
+                               "metadata: {name: other}\n"
+                               "---\n"
+                               "kind: StorageClass\n"
+                               "metadata: {name: two}\n"
+                               "provisioner: " DRIVER "\n"
+                               "parameters: {clusterID: c, pool: q}\n";
+    _cleanup_error_ struct error err = {0};
+    _cleanup_storage_class_dump_ struct storage_class_dump dump = {0};
+
+    (void)state;
+    if (load(text, &dump, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(dump.count, 2);
+    assert_entry(&dump.items[0].pools.entries.items[0], "zone=a", "p", NULL);
+    assert_string_equal(dump.items[1].name, "two");
+    assert_string_equal(dump.items[1].pools.pool, "q");
+}
+
+static void yaml_that_is_no_class_is_refused_with_its_place(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *message;
+    } cases[] = {
+        {"kind: Pod\n", "kind: expected 'StorageClass', found 'Pod'"},
+        {"hello\n", "expected an object"},
+        {"a: [\n", "line 2"},
+        {"kind: StorageClass\nkind: StorageClass\n", "line 2"},
+        {"kind: StorageClass\nmetadata: {name: x}\nprovisioner: " DRIVER "\nparameters: [1]\n---\n"
+         "kind: StorageClass\n",
+         "metadata.name is missing"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_error_ struct error err = {0};
+        struct storage_class_dump dump = {0};
+
+        assert_int_equal(load(cases[i].text, &dump, &err), -1);
+        assert_contains(err.message, cases[i].message);
+        assert_null(dump.items);
+    }
+}
+
 static void plain_pool_and_its_data_pool_stand_beside_constrained_ones(void **state)
 {
     static const char json[] =
@@ -339,6 +398,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_of_the_driver_are_taken_with_their_places),
         cmocka_unit_test(single_class_and_empty_list_are_dumps_too),
+        cmocka_unit_test(classes_may_be_written_in_yaml),
+        cmocka_unit_test(yaml_that_is_no_class_is_refused_with_its_place),
         cmocka_unit_test(plain_pool_and_its_data_pool_stand_beside_constrained_ones),
         cmocka_unit_test(bad_parameters_are_the_fault_of_their_class),
         cmocka_unit_test(what_is_no_dump_is_refused_with_its_place),

@@ -1,0 +1,201 @@
+/* Block devices: what they are and what is on them. */
+#include <blkid/blkid.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/memory.h"
+#include "common/linux/host_internal.h"
+
+#define MIB ((size_t)1024 * 1024)
+#define BLOCK_BYTES ((size_t)4096) /* alignment and size of a direct read */
+
+static int open_device(const char *device, int flags)
+{
+    struct stat stat;
+    int fd = open(device, flags | O_CLOEXEC | O_NOFOLLOW);
+
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &stat) == 0 && S_ISBLK(stat.st_mode))
+        return fd;
+    close(fd);
+    return -ENOTBLK;
+}
+
+static int read_facts(int fd, struct device_facts *facts)
+{
+    struct stat stat;
+    int read_only = 0;
+
+    if (fstat(fd, &stat) < 0 || ioctl(fd, BLKGETSIZE64, &facts->size_bytes) < 0 ||
+        ioctl(fd, BLKROGET, &read_only) < 0)
+        return -errno;
+    facts->number = stat.st_rdev;
+    facts->is_read_only = read_only;
+    return 0;
+}
+
+static int device_facts(struct host *host, const char *device, struct device_facts *facts,
+                        struct error *err)
+{
+    _cleanup_close_ int fd = open_device(device, O_RDONLY | O_NONBLOCK);
+    int result = fd < 0 ? fd : read_facts(fd, facts);
+
+    (void)host;
+    return result < 0 ? error_set_errno(err, result, "look at device '%s'", device) : 0;
+}
+
+/* --- what is on it ------------------------------------------------------------------------------
+ */
+
+/* The superblock's own count: libblkid of 2.38 does not tell it. Offsets as on disk. */
+static uint64_t ext_bytes(const unsigned char *superblock)
+{
+    uint32_t low = 0;
+    uint32_t high = 0;
+    uint32_t order = 0;
+    uint32_t incompatible = 0;
+
+    memcpy(&low, superblock + 0x4, sizeof(low));
+    memcpy(&order, superblock + 0x18, sizeof(order));
+    memcpy(&incompatible, superblock + 0x60, sizeof(incompatible));
+    memcpy(&high, superblock + 0x150, sizeof(high));
+    if (le32toh(order) > 6)
+        return 0;
+    if (!(le32toh(incompatible) & 0x80)) /* without "64bit" the high half is something else */
+        high = 0;
+    return ((uint64_t)le32toh(high) << 32 | le32toh(low)) << (10 + le32toh(order));
+}
+
+static uint64_t xfs_bytes(const unsigned char *superblock)
+{
+    uint32_t block = 0;
+    uint64_t count = 0;
+
+    memcpy(&block, superblock + 4, sizeof(block));
+    memcpy(&count, superblock + 8, sizeof(count));
+    return (uint64_t)be32toh(block) * be64toh(count);
+}
+
+static uint64_t fs_bytes(int fd, const char *fs_type)
+{
+    unsigned char head[4096];
+
+    if (pread(fd, head, sizeof(head), 0) != (ssize_t)sizeof(head))
+        return 0;
+    if (strncmp(fs_type, "ext", 3) == 0)
+        return ext_bytes(head + 1024);
+    return strcmp(fs_type, "xfs") == 0 ? xfs_bytes(head) : 0;
+}
+
+static void copy_value(blkid_probe probe, const char *name, char *to)
+{
+    const char *value = NULL;
+
+    if (blkid_probe_lookup_value(probe, name, &value, NULL) == 0)
+        snprintf(to, CONTENT_NAME_MAX, "%s", value);
+}
+
+static int probe_content(int fd, struct device_content *content)
+{
+    blkid_probe probe = blkid_new_probe();
+
+    if (!probe || blkid_probe_set_device(probe, fd, 0, 0) < 0) {
+        blkid_free_probe(probe);
+        return -EIO;
+    }
+    blkid_probe_enable_superblocks(probe, 1);
+    blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE);
+    blkid_probe_enable_partitions(probe, 1);
+    int found = blkid_do_safeprobe(probe); /* 0 found, 1 nothing, -2 ambivalent, -1 error */
+    copy_value(probe, "TYPE", content->fs_type);
+    copy_value(probe, "PTTYPE", content->partition_table);
+    blkid_free_probe(probe);
+    content->is_ambivalent = found == -2;
+    return found == -1 ? -EIO : 0;
+}
+
+static int device_content(struct host *host, const char *device, struct device_content *content,
+                          struct error *err)
+{
+    _cleanup_close_ int fd = open_device(device, O_RDONLY);
+    int result = fd;
+
+    (void)host;
+    *content = (struct device_content){0};
+    if (fd >= 0)
+        result = probe_content(fd, content);
+    if (result < 0)
+        return error_set_errno(err, result, "find out what is on '%s'", device);
+    content->fs_bytes = fs_bytes(fd, content->fs_type);
+    return 0;
+}
+
+static int read_is_zero(int fd, uint64_t offset, size_t length, bool *is_zero)
+{
+    _cleanup_free_ char *bytes = xmalloc(length);
+
+    for (size_t done = 0; done < length;) {
+        ssize_t got = pread(fd, bytes + done, length - done, (off_t)(offset + done));
+
+        if (got <= 0)
+            return got < 0 ? -errno : -EIO;
+        done += (size_t)got;
+    }
+    /* equal to itself one byte further: all bytes are the first one */
+    *is_zero = length == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
+    return 0;
+}
+
+static int edges_are_zero(int fd, bool *is_zero)
+{
+    struct device_facts facts = {0};
+    int result = read_facts(fd, &facts);
+
+    if (result < 0)
+        return result;
+    size_t length = facts.size_bytes < MIB ? (size_t)facts.size_bytes : MIB;
+    result = read_is_zero(fd, 0, length, is_zero);
+    if (result < 0 || !*is_zero)
+        return result;
+    return read_is_zero(fd, facts.size_bytes - length, length, is_zero);
+}
+
+static int device_is_zero(struct host *host, const char *device, bool *is_zero, struct error *err)
+{
+    _cleanup_close_ int fd = open_device(device, O_RDONLY);
+    int result = fd < 0 ? fd : edges_are_zero(fd, is_zero);
+
+    (void)host;
+    return result < 0 ? error_set_errno(err, result, "read the ends of '%s'", device) : 0;
+}
+
+static int device_read(struct host *host, const char *device, struct error *err)
+{
+    _cleanup_close_ int fd = open_device(device, O_RDONLY | O_DIRECT);
+    _cleanup_free_ void *block = NULL;
+
+    (void)host;
+    if (fd < 0)
+        return error_set_errno(err, fd, "open device '%s'", device);
+    if (posix_memalign(&block, BLOCK_BYTES, BLOCK_BYTES) != 0)
+        return error_set_errno(err, -ENOMEM, "read device '%s'", device);
+    if (pread(fd, block, BLOCK_BYTES, 0) < 0)
+        return error_set_errno(err, -errno, "read device '%s'", device);
+    return 0;
+}
+
+void devices_register(struct host_ops *ops)
+{
+    ops->device_facts = device_facts;
+    ops->device_content = device_content;
+    ops->device_is_zero = device_is_zero;
+    ops->device_read = device_read;
+}

@@ -1,0 +1,370 @@
+/* Files and folders, each reached through its parent's descriptor: see paths.c. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "common/base/memory.h"
+#include "common/base/uuid.h"
+#include "common/linux/host_internal.h"
+
+#define LIST_LIMIT 65536 /* names in one folder */
+
+int read_all(int fd, char **text)
+{
+    _cleanup_text_ struct text content = TEXT_INIT(TEXT_FILE_LIMIT);
+    char chunk[4096];
+    ssize_t length = 0;
+
+    while ((length = read(fd, chunk, sizeof(chunk))) > 0 && !content.truncated)
+        text_add_bytes(&content, chunk, (size_t)length);
+    if (length < 0)
+        return -errno;
+    if (content.truncated)
+        return -EFBIG;
+    *text = content.chars ? text_take(&content) : xstrdup("");
+    return 0;
+}
+
+static enum path_kind kind_of(mode_t mode)
+{
+    if (S_ISDIR(mode))
+        return PATH_DIRECTORY;
+    if (S_ISREG(mode))
+        return PATH_FILE;
+    return S_ISBLK(mode) ? PATH_BLOCK_DEVICE : PATH_OTHER;
+}
+
+static int look(struct host *host, const char *path, struct path_facts *facts, struct error *err)
+{
+    const char *name = NULL;
+    struct statvfs mount;
+    struct statx stat;
+    _cleanup_close_ int parent = path_open_parent((struct real_host *)host, path, &name);
+
+    *facts = (struct path_facts){.kind = PATH_ABSENT};
+    if (parent == -ENOENT)
+        return 0;
+    if (parent < 0)
+        return error_set_errno(err, parent, "look at '%s'", path);
+    if (statx(parent, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &stat) < 0)
+        return errno == ENOENT ? 0 : error_set_errno(err, -errno, "look at '%s'", path);
+    if (S_ISLNK(stat.stx_mode))
+        return error_set_errno(err, -ELOOP, "look at '%s', which is a link", path);
+    facts->kind = kind_of(stat.stx_mode);
+    facts->is_mount_point = stat.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+    facts->device = S_ISBLK(stat.stx_mode) ? makedev(stat.stx_rdev_major, stat.stx_rdev_minor)
+                                           : makedev(stat.stx_dev_major, stat.stx_dev_minor);
+    facts->size_bytes = stat.stx_size;
+    _cleanup_close_ int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && fstatvfs(fd, &mount) == 0)
+        facts->is_read_only = mount.f_flag & ST_RDONLY;
+    return 0;
+}
+
+/* Something is there already: fine if it is of the right kind. */
+static int check_kind(struct host *host, const char *path, enum path_kind wanted, struct error *err)
+{
+    struct path_facts facts;
+
+    if (look(host, path, &facts, err) < 0)
+        return -1;
+    if (facts.kind == wanted)
+        return 0;
+    return error_set(err, STATUS_ALREADY_EXISTS, "'%s' exists and is no %s", path,
+                     wanted == PATH_DIRECTORY ? "folder" : "plain file");
+}
+
+static int make_directory(struct host *host, const char *path, mode_t mode, struct error *err)
+{
+    const char *name = NULL;
+    _cleanup_close_ int parent = path_open_parent((struct real_host *)host, path, &name);
+
+    if (parent < 0)
+        return error_set_errno(err, parent, "make folder '%s'", path);
+    if (mkdirat(parent, name, mode) == 0)
+        return 0;
+    if (errno == EEXIST)
+        return check_kind(host, path, PATH_DIRECTORY, err);
+    return error_set_errno(err, -errno, "make folder '%s'", path);
+}
+
+static int make_file(struct host *host, const char *path, mode_t mode, struct error *err)
+{
+    const char *name = NULL;
+    _cleanup_close_ int parent = path_open_parent((struct real_host *)host, path, &name);
+
+    if (parent < 0)
+        return error_set_errno(err, parent, "make file '%s'", path);
+    _cleanup_close_ int fd =
+        openat(parent, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd >= 0)
+        return 0;
+    if (errno == EEXIST)
+        return check_kind(host, path, PATH_FILE, err);
+    return error_set_errno(err, -errno, "make file '%s'", path);
+}
+
+static int remove_path(struct host *host, const char *path, struct error *err)
+{
+    const char *name = NULL;
+    _cleanup_close_ int parent = path_open_parent((struct real_host *)host, path, &name);
+
+    if (parent == -ENOENT)
+        return 0;
+    if (parent < 0)
+        return error_set_errno(err, parent, "remove '%s'", path);
+    if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    if (errno == EISDIR && (unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT))
+        return 0;
+    int failed = -errno;
+    error_set_errno(err, failed, "remove '%s'", path);
+    if (failed == -ENOTEMPTY || failed == -EBUSY)
+        error_recode(err, STATUS_FAILED_PRECONDITION);
+    return -1;
+}
+
+static int add_names(int fd, struct string_list *names)
+{
+    DIR *folder = fdopendir(fd);
+    const struct dirent *entry = NULL;
+
+    if (!folder) {
+        int failed = -errno;
+
+        close(fd);
+        return failed;
+    }
+    while (names->count < LIST_LIMIT && (entry = readdir(folder)))
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            string_list_add(names, entry->d_name);
+    closedir(folder);
+    return 0;
+}
+
+static int list(struct host *host, const char *path, struct string_list *names, struct error *err)
+{
+    int fd = path_open((struct real_host *)host, path, O_RDONLY | O_DIRECTORY);
+
+    if (fd == -ENOENT)
+        return 0;
+    int result = fd < 0 ? fd : add_names(fd, names);
+    return result < 0 ? error_set_errno(err, result, "list '%s'", path) : 0;
+}
+
+static int read_text(struct host *host, const char *path, char **text, struct error *err)
+{
+    _cleanup_close_ int fd = path_open((struct real_host *)host, path, O_RDONLY | O_NONBLOCK);
+
+    *text = NULL;
+    if (fd == -ENOENT)
+        return 0;
+    int result = fd < 0 ? fd : read_all(fd, text);
+    return result < 0 ? error_set_errno(err, result, "read '%s'", path) : 0;
+}
+
+static int write_all(int fd, const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(fd, text, length);
+
+        if (written < 0)
+            return -errno;
+        text += written;
+        length -= (size_t)written;
+    }
+    return 0;
+}
+
+/* @folder is a path only; to write its entries to disk it has to be open for reading. */
+static int sync_folder(int folder)
+{
+    _cleanup_close_ int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+/* A new file beside the old one takes its place when it is whole and on disk. */
+static int replace(int parent, const char *name, const char *text)
+{
+    _cleanup_free_ char *temporary = xasprintf(".%s.new", name);
+
+    unlinkat(parent, temporary, 0); /* of a write that was cut */
+    _cleanup_close_ int fd =
+        openat(parent, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return -errno;
+    int result = write_all(fd, text, strlen(text));
+    if (result == 0 && (fsync(fd) < 0 || renameat(parent, temporary, parent, name) < 0))
+        result = -errno;
+    if (result == 0)
+        result = sync_folder(parent);
+    if (result < 0)
+        unlinkat(parent, temporary, 0);
+    return result;
+}
+
+static int write_text(struct host *host, const char *path, const char *text, struct error *err)
+{
+    const char *name = NULL;
+    _cleanup_close_ int parent = path_open_parent((struct real_host *)host, path, &name);
+    int result = parent < 0 ? parent : replace(parent, name, text);
+
+    return result < 0 ? error_set_errno(err, result, "write '%s'", path) : 0;
+}
+
+/* The folder is ours alone; its parents are the operator's. */
+static int make_key_dir(const char *path)
+{
+    if (mkdir(path, 0700) == 0 || errno == EEXIST)
+        return 0;
+    if (errno != ENOENT)
+        return -errno;
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path)
+        return -ENOENT;
+    _cleanup_free_ char *parent = xstrndup(path, (size_t)(slash - path));
+    if (mkdir(parent, 0755) < 0 && errno != EEXIST)
+        return -errno;
+    return mkdir(path, 0700) < 0 && errno != EEXIST ? -errno : 0;
+}
+
+static int write_key(struct host *host, const struct secret *key, char **path, struct error *err)
+{
+    const struct real_host *real = (struct real_host *)host;
+    struct uuid_text name = uuid_text_generate();
+    _cleanup_free_ char *file = xasprintf("%s/keyfile-%s", real->key_dir, name.chars);
+    int result = make_key_dir(real->key_dir);
+
+    if (result < 0)
+        return error_set_errno(err, result, "make folder '%s'", real->key_dir);
+    _cleanup_close_ int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    result = fd < 0 ? -errno : write_all(fd, secret_reveal(key), key->length);
+    if (result < 0) {
+        unlink(file);
+        return error_set_errno(err, result, "write a key file in '%s'", real->key_dir);
+    }
+    *path = TAKE(file);
+    return 0;
+}
+
+static int set_group(struct host *host, const char *path, gid_t group, struct error *err)
+{
+    struct stat stat;
+    _cleanup_close_ int fd =
+        path_open((struct real_host *)host, path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+
+    if (fd < 0)
+        return error_set_errno(err, fd, "open '%s'", path);
+    if (fstat(fd, &stat) < 0 || fchown(fd, (uid_t)-1, group) < 0 ||
+        fchmod(fd, (stat.st_mode & 07777) | S_ISGID | S_IRWXG) < 0)
+        return error_set_errno(err, -errno, "give '%s' to group %u", path, group);
+    return 0;
+}
+
+static int set_size(struct host *host, const char *path, uint64_t size_bytes, struct error *err)
+{
+    _cleanup_close_ int fd = path_open((struct real_host *)host, path, O_WRONLY);
+
+    if (fd < 0)
+        return error_set_errno(err, fd, "open '%s'", path);
+    if (ftruncate(fd, (off_t)size_bytes) < 0)
+        return error_set_errno(err, -errno, "set the size of '%s'", path);
+    return 0;
+}
+
+static uint64_t difference(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static int usage(struct host *host, const char *path, struct usage *usage, struct error *err)
+{
+    struct statvfs found;
+    _cleanup_close_ int fd = path_open((struct real_host *)host, path, O_PATH);
+
+    if (fd < 0)
+        return error_set_errno(err, fd, "open '%s'", path);
+    if (fstatvfs(fd, &found) < 0)
+        return error_set_errno(err, -errno, "ask for the usage of '%s'", path);
+    *usage = (struct usage){
+        .total_bytes = found.f_blocks * found.f_frsize,
+        .used_bytes = difference(found.f_blocks, found.f_bfree) * found.f_frsize,
+        .available_bytes = found.f_bavail * found.f_frsize,
+        .total_inodes = found.f_files,
+        .used_inodes = difference(found.f_files, found.f_ffree),
+        .available_inodes = found.f_ffree,
+    };
+    return 0;
+}
+
+/* --- /sys ---------------------------------------------------------------------------------------
+ */
+
+static int sysfs_read(struct host *host, const char *path, char **text, struct error *err)
+{
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    (void)host;
+    *text = NULL;
+    if (fd < 0)
+        return errno == ENOENT || errno == ENXIO ? 0
+                                                 : error_set_errno(err, -errno, "open '%s'", path);
+    int result = read_all(fd, text);
+    if (result == -ENXIO || result == -ENODEV) /* the device went meanwhile */
+        return 0;
+    if (result < 0)
+        return error_set_errno(err, result, "read '%s'", path);
+    if (*text)
+        (*text)[strcspn(*text, "\n")] = '\0';
+    return 0;
+}
+
+static int sysfs_list(struct host *host, const char *path, struct string_list *names,
+                      struct error *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    (void)host;
+    if (fd < 0)
+        return errno == ENOENT ? 0 : error_set_errno(err, -errno, "list '%s'", path);
+    int result = add_names(fd, names);
+    return result < 0 ? error_set_errno(err, result, "list '%s'", path) : 0;
+}
+
+static int sysfs_write(struct host *host, const char *path, const struct secret *text,
+                       struct error *err)
+{
+    _cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    (void)host;
+    if (fd < 0)
+        return error_set_errno(err, -errno, "open '%s'", path);
+    if (write(fd, secret_reveal(text), text->length) < 0)
+        return error_set_errno(err, -errno, "write to '%s'", path);
+    return 0;
+}
+
+void files_register(struct host_ops *ops)
+{
+    ops->look = look;
+    ops->make_directory = make_directory;
+    ops->make_file = make_file;
+    ops->remove = remove_path;
+    ops->list = list;
+    ops->read_text = read_text;
+    ops->write_text = write_text;
+    ops->write_key = write_key;
+    ops->set_group = set_group;
+    ops->set_size = set_size;
+    ops->usage = usage;
+    ops->sysfs_read = sysfs_read;
+    ops->sysfs_list = sysfs_list;
+    ops->sysfs_write = sysfs_write;
+}

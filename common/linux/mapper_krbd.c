@@ -1,0 +1,277 @@
+/*
+ * Maps through the kernel's rbd driver, by writing to /sys/bus/rbd. The key travels in the text
+ * that is written and so never shows in a process list.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/linux/mapper_internal.h"
+
+#define BUS "/sys/bus/rbd"
+#define DEVICES BUS "/devices"
+#define ADD_LIMIT ((size_t)16 * 1024)
+#define MODPROBE_TIMEOUT_MS 10000
+#define PORT_V1 "6789"
+#define PORT_V2 "3300"
+
+/* Whether an attribute of one device has this value; one that is not there has "". */
+static int attribute_is(struct host *host, const char *id, const char *name, const char *wanted,
+                        bool *is, struct error *err)
+{
+    _cleanup_free_ char *path = xasprintf(DEVICES "/%s/%s", id, name);
+    _cleanup_free_ char *value = NULL;
+
+    if (host->ops->sysfs_read(host, path, &value, err) < 0)
+        return -1;
+    *is = strcmp(value ? value : "", wanted) == 0;
+    return 0;
+}
+
+static int is_image(struct host *host, const char *id, const struct image_spec *spec, bool *is,
+                    struct error *err)
+{
+    const struct {
+        const char *name;
+        const char *value;
+    } attributes[] = {{"name", spec->image},
+                      {"pool", spec->pool},
+                      {"pool_ns", spec->rados_namespace},
+                      {"current_snap", "-"}};
+
+    *is = true;
+    for (size_t i = 0; i < ARRAY_LENGTH(attributes) && *is; i++)
+        if (attribute_is(host, id, attributes[i].name, attributes[i].value, is, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int krbd_find(const struct mapper_host *mapper, struct call *call,
+                     const struct image_spec *spec, struct mapped_image *mapped, struct error *err)
+{
+    struct host *host = mapper->host;
+    _cleanup_string_list_ struct string_list ids = {0};
+    bool is = false;
+
+    (void)call;
+    if (host->ops->sysfs_list(host, DEVICES, &ids, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ids.count && !is; i++) {
+        if (is_image(host, ids.items[i], spec, &is, err) < 0)
+            return -1;
+        if (is)
+            mapped->device = xasprintf("/dev/rbd%s", ids.items[i]);
+    }
+    return 0;
+}
+
+static bool krbd_is_usable(const struct mapper_host *mapper, struct call *call, char **reason)
+{
+    struct host *host = mapper->host;
+    _cleanup_string_list_ struct string_list names = {0};
+    _cleanup_error_ struct error err = {0};
+    const char *const argv[] = {"modprobe", "rbd", NULL};
+    const struct subprocess modprobe = {
+        .argv = argv,
+        .deadline = deadline_earlier(call->deadline, deadline_in_ms(MODPROBE_TIMEOUT_MS))};
+
+    if (host->ops->sysfs_list(host, BUS, &names, &err) == 0 && names.count > 0)
+        return true;
+    error_clear(&err);
+    if (host->ops->run(host, &modprobe, NULL, &err) == 0)
+        return true;
+    *reason = xasprintf("the kernel has no rbd driver: %s", err.message);
+    return false;
+}
+
+static int krbd_features(const struct mapper_host *mapper, uint64_t *features, struct error *err)
+{
+    _cleanup_free_ char *text = NULL;
+
+    if (mapper->host->ops->sysfs_read(mapper->host, BUS "/supported_features", &text, err) < 0)
+        return -1;
+    /* kernels before 4.11 do not tell: layering, striping, exclusive-lock */
+    *features = text ? strtoull(text, NULL, 0) : 7;
+    return 0;
+}
+
+/* --- the monitors -------------------------------------------------------------------------------
+ */
+
+/* One address of mon_host: "10.0.0.1", "10.0.0.1:6789", "v2:10.0.0.1:3300/0". */
+static void add_monitor(struct text *addresses, const char *address, bool wants_v2, bool *is_v2)
+{
+    bool says_v2 = text_has_prefix(address, "v2:");
+    const char *plain = says_v2 || text_has_prefix(address, "v1:") ? address + 3 : address;
+    size_t length = strcspn(plain, "/");
+    const char *colon = plain[0] == '[' ? strstr(plain, "]:") : strchr(plain, ':');
+    bool has_port = colon && colon < plain + length;
+
+    *is_v2 =
+        says_v2 || (has_port && text_has_suffix(plain, ":" PORT_V2)) || (!has_port && wants_v2);
+    text_addf(addresses, "%s%.*s", addresses->length ? "," : "", (int)length, plain);
+    if (!has_port)
+        text_addf(addresses, ":%s", *is_v2 ? PORT_V2 : PORT_V1);
+}
+
+/*
+ * The kernel speaks one protocol with all monitors: the first version, unless ms_mode says
+ * otherwise. Addresses of the other one are left out; if only those of the second version are
+ * there, it is told to speak that.
+ */
+static void choose_monitors(const struct map_request *request, struct text *addresses,
+                            bool *needs_ms_mode)
+{
+    const char *mode = strstr(request->options, "ms_mode=");
+    bool wants_v2 = mode && !text_has_prefix(mode, "ms_mode=legacy");
+    _cleanup_text_ struct text v1 = TEXT_INIT(ADD_LIMIT);
+    _cleanup_text_ struct text v2 = TEXT_INIT(ADD_LIMIT);
+    _cleanup_free_ char *list = xstrdup(request->monitors);
+    char *rest = NULL;
+
+    for (char *part = strtok_r(list, ",; ", &rest); part; part = strtok_r(NULL, ",; ", &rest)) {
+        _cleanup_text_ struct text one = TEXT_INIT(ADD_LIMIT);
+        bool is_v2 = false;
+        char *bare = part[0] == '[' && part[1] == 'v' ? part + 1 : part;
+        size_t length = strlen(bare);
+
+        if (length > 0 && bare[length - 1] == ']' && !strchr(bare, '['))
+            bare[length - 1] = '\0'; /* of "[v2:...,v1:...]" */
+        add_monitor(&one, bare, wants_v2, &is_v2);
+        struct text *to = is_v2 ? &v2 : &v1;
+        text_addf(to, "%s%s", to->length ? "," : "", text_chars(&one));
+    }
+    bool use_v2 = wants_v2 ? v2.length > 0 : v1.length == 0;
+    text_add(addresses, text_chars(use_v2 ? &v2 : &v1));
+    *needs_ms_mode = use_v2 && !mode;
+}
+
+/* --- mapping ------------------------------------------------------------------------------------
+ */
+
+/* noudev and udev are for the rbd program, not for the kernel. */
+static void add_options(struct text *line, const char *options)
+{
+    _cleanup_free_ char *list = xstrdup(options);
+    char *rest = NULL;
+
+    for (char *option = strtok_r(list, ",", &rest); option; option = strtok_r(NULL, ",", &rest))
+        if (strcmp(option, "noudev") != 0 && strcmp(option, "udev") != 0)
+            text_addf(line, ",%s", option);
+}
+
+/* A blank ends a field of the line: names with one cannot be told to the kernel. */
+static bool is_word(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if (isspace((unsigned char)*c) || iscntrl((unsigned char)*c))
+            return false;
+    return true;
+}
+
+static int make_line(const struct map_request *request, struct secret *out, struct error *err)
+{
+    const struct image_spec *spec = &request->spec;
+    _cleanup_text_ struct text line = TEXT_INIT(ADD_LIMIT);
+    bool needs_ms_mode = false;
+
+    if (!is_word(spec->pool) || !is_word(spec->image) || !is_word(spec->rados_namespace) ||
+        strchr(spec->rados_namespace, ',') || strchr(request->user, ',') || !is_word(request->user))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "image '%s' in pool '%s' has a name that the kernel's rbd driver cannot "
+                         "be told; use mounter rbd-nbd",
+                         spec->image, spec->pool);
+    choose_monitors(request, &line, &needs_ms_mode);
+    text_addf(&line, " name=%s,secret=", request->user);
+    text_add(&line, secret_reveal(request->key));
+    if (spec->rados_namespace[0])
+        text_addf(&line, ",_pool_ns=%s", spec->rados_namespace);
+    text_add(&line, request->read_only ? ",ro" : "");
+    text_add(&line, needs_ms_mode ? ",ms_mode=prefer-crc" : "");
+    add_options(&line, request->options);
+    text_addf(&line, " %s %s -", spec->pool, spec->image);
+    if (!line.truncated)
+        secret_set(out, text_chars(&line));
+    if (line.chars)
+        explicit_bzero(line.chars, line.length);
+    if (line.truncated)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "the map options are too long");
+    return 0;
+}
+
+/* Kernels since 3.15 have one major number for all devices, in files of their own. */
+static const char *bus_file(struct host *host, const char *single, const char *plain)
+{
+    _cleanup_string_list_ struct string_list names = {0};
+    _cleanup_error_ struct error ignored = {0};
+
+    if (host->ops->sysfs_list(host, BUS, &names, &ignored) < 0)
+        return single;
+    return string_list_has(&names, strrchr(single, '/') + 1) ? single : plain;
+}
+
+static int krbd_map(const struct mapper_host *mapper, struct call *call,
+                    const struct map_request *request, char **device, struct error *err)
+{
+    struct host *host = mapper->host;
+    _cleanup_mapped_image_ struct mapped_image mapped = {0};
+    _cleanup_secret_ struct secret line = {0};
+
+    if (make_line(request, &line, err) < 0)
+        return -1;
+    call_stage(call, "waiting {age} for the kernel to map image '%s'", request->spec.image);
+    if (call_check(call, err) < 0)
+        return -1;
+    const char *file = bus_file(host, BUS "/add_single_major", BUS "/add");
+    if (host->ops->sysfs_write(host, file, &line, err) < 0) {
+        if (err->sys_errno == ETIMEDOUT)
+            error_recode(err, STATUS_DEADLINE_EXCEEDED);
+        return error_wrap(err, "map image '%s' of pool '%s'", request->spec.image,
+                          request->spec.pool);
+    }
+    if (krbd_find(mapper, call, &request->spec, &mapped, err) < 0)
+        return -1;
+    if (!mapped.device)
+        return error_set(err, STATUS_INTERNAL,
+                         "the kernel says it mapped image '%s' of pool '%s', but does not list it",
+                         request->spec.image, request->spec.pool);
+    *device = TAKE(mapped.device);
+    return 0;
+}
+
+static int krbd_unmap(const struct mapper_host *mapper, struct call *call,
+                      const struct unmap_request *request, struct error *err)
+{
+    struct host *host = mapper->host;
+    _cleanup_secret_ struct secret line = {0};
+
+    if (!request->device)
+        return 0;
+    bool force = strstr(request->options, "force") != NULL;
+    _cleanup_free_ char *text =
+        xasprintf("%s%s", request->device + strlen("/dev/rbd"), force ? " force" : "");
+    secret_set(&line, text);
+    call_stage(call, "waiting {age} for the kernel to unmap '%s'", request->device);
+    const char *file = bus_file(host, BUS "/remove_single_major", BUS "/remove");
+    if (host->ops->sysfs_write(host, file, &line, err) == 0)
+        return 0;
+    if (err->sys_errno == ENOENT) { /* gone meanwhile */
+        error_clear(err);
+        return 0;
+    }
+    if (err->sys_errno == EBUSY)
+        error_recode(err, STATUS_FAILED_PRECONDITION);
+    return error_wrap(err, "unmap '%s'", request->device);
+}
+
+const struct mapper MAPPER_KRBD = {
+    .name = "krbd",
+    .is_usable = krbd_is_usable,
+    .find = krbd_find,
+    .map = krbd_map,
+    .unmap = krbd_unmap,
+    .features = krbd_features,
+};

@@ -1,0 +1,256 @@
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/base/string_list.h"
+#include "common/base/strmap.h"
+#include "common/topology/quantity.h"
+#include "common/topology/selector.h"
+
+/*
+ * The Kubernetes objects that volume scheduling looks at, as far as it looks at them. Decoded from
+ * JSON as the API server and kubectl print it; unknown keys are ignored, as Go does. Texts are NULL
+ * where the object has none (or null); "" is kept as "" because Kubernetes tells the two apart in
+ * places. Each struct owns what it points to. Pure; a decoded object may be read by any thread.
+ */
+
+/* More than any object has; a dump is refused with the place where it goes beyond. */
+#define KUBE_NAME_MAX 253
+#define KUBE_LABELS_MAX 4096
+#define KUBE_LIST_MAX 16384 /* volumes, terms, drivers, taints of one object */
+
+struct kube_owner {
+    char *kind;
+    char *name;
+    char *uid;
+    bool is_controller;
+};
+
+struct kube_meta {
+    char *name;
+    char *ns; /* NULL for objects of the cluster */
+    char *uid;
+    char *version; /* resourceVersion */
+    char *deletion_timestamp;
+    struct strmap labels;
+    struct strmap annotations;
+    struct kube_owner *owners;
+    size_t owner_count;
+};
+
+struct kube_taint {
+    char *key;
+    char *value;
+    char *effect;
+};
+
+struct kube_condition {
+    char *type;
+    char *status;
+};
+
+struct kube_node {
+    struct kube_meta meta;
+    bool is_unschedulable;
+    struct kube_taint *taints;
+    size_t taint_count;
+    struct kube_condition *conditions;
+    size_t condition_count;
+    uint32_t *label_pairs; /* made by whoever indexes the node; see label_index.h */
+};
+
+/* One bit each, so that "all of the claim's in the volume's" is one operation. */
+enum kube_access_mode {
+    KUBE_ACCESS_RWO = 1,
+    KUBE_ACCESS_ROX = 2,
+    KUBE_ACCESS_RWX = 4,
+    KUBE_ACCESS_RWOP = 8,
+};
+
+/* A claim as the scheduler names it on a volume. */
+struct kube_claim_ref {
+    char *ns;
+    char *name;
+    char *uid;
+};
+
+/* What the scheduler supposes about an object until the API server has it; see assume_cache.h. */
+struct assumption;
+
+struct kube_pv {
+    struct kube_meta meta;
+    char *class_name; /* of the spec; see kube_pv_class() */
+    char *volume_mode;
+    char *attributes_class;
+    char *phase;
+    char *driver; /* spec.csi; NULL for other kinds of volumes */
+    char *handle;
+    char *reclaim_policy;
+    struct quantity capacity;
+    unsigned access_modes;
+    bool has_claim;
+    struct kube_claim_ref claim;
+    bool has_required; /* without it every node will do */
+    struct node_selector required;
+    struct assumption *assumed;
+    void *group; /* made by whoever indexes the volume; NULL while it is not free */
+};
+
+struct kube_pvc {
+    struct kube_meta meta;
+    char *class_name;
+    char *volume_mode;
+    char *attributes_class;
+    char *volume_name;
+    char *phase;
+    bool has_request;
+    struct quantity request;
+    unsigned access_modes;
+    struct label_selector selector;
+    struct assumption *assumed;
+};
+
+enum kube_binding_mode { KUBE_BINDING_UNSET, KUBE_BINDING_IMMEDIATE, KUBE_BINDING_WAIT };
+
+struct kube_class {
+    struct kube_meta meta;
+    char *provisioner;
+    enum kube_binding_mode mode;
+    struct strmap parameters;
+    struct allowed_topologies allowed;
+};
+
+struct kube_csi_driver {
+    struct kube_meta meta;
+    bool tracks_capacity;     /* spec.storageCapacity */
+    bool must_be_on_the_node; /* spec.preventPodSchedulingIfMissing */
+};
+
+struct kube_node_driver {
+    char *name;
+    char *node_id;
+    struct string_list topology_keys;
+    int64_t limit; /* volumes; only if has_limit */
+    bool has_limit;
+};
+
+struct kube_csi_node {
+    struct kube_meta meta;
+    struct kube_node_driver *drivers;
+    size_t driver_count;
+};
+
+struct kube_capacity {
+    struct kube_meta meta;
+    char *class_name;
+    bool has_capacity;
+    bool has_maximum;
+    struct quantity capacity;
+    struct quantity maximum; /* of one volume */
+    struct label_selector topology;
+};
+
+enum kube_volume_kind {
+    KUBE_VOLUME_OTHER,
+    KUBE_VOLUME_CLAIM,
+    KUBE_VOLUME_EPHEMERAL,
+    KUBE_VOLUME_CSI
+};
+
+struct kube_pod_volume {
+    char *name;
+    enum kube_volume_kind kind;
+    char *claim_name; /* of CLAIM, and of EPHEMERAL: POD-VOLUME */
+    char *driver;     /* of CSI: the inline volume's */
+};
+
+struct kube_toleration {
+    char *key;
+    char *op;
+    char *value;
+    char *effect;
+};
+
+struct kube_preference {
+    int64_t weight;
+    struct node_selector selector; /* one term */
+};
+
+struct kube_pod {
+    struct kube_meta meta;
+    char *node_name;
+    char *phase;
+    struct kube_pod_volume *volumes;
+    size_t volume_count;
+    struct strmap node_selector;
+    bool has_required;
+    struct node_selector required;
+    struct kube_preference *preferences;
+    size_t preference_count;
+    struct kube_toleration *tolerations;
+    size_t toleration_count;
+};
+
+struct kube_attachment {
+    struct kube_meta meta;
+    char *attacher;
+    char *node_name;
+    char *pv_name;
+};
+
+enum kube_kind {
+    KUBE_NODE,
+    KUBE_PV,
+    KUBE_PVC,
+    KUBE_CLASS,
+    KUBE_CSI_DRIVER,
+    KUBE_CSI_NODE,
+    KUBE_CAPACITY,
+    KUBE_POD,
+    KUBE_ATTACHMENT,
+    KUBE_KINDS,
+};
+
+/* "PersistentVolume"; KUBE_KINDS for a kind that is none of ours. */
+const char *kube_kind_name(enum kube_kind kind);
+enum kube_kind kube_kind_find(const char *name);
+bool kube_kind_is_namespaced(enum kube_kind kind);
+
+/*
+ * Makes the object of @kind from @value: a struct kube_node *, struct kube_pv * and so on. Objects
+ * of a namespace that name none are in "default". INVALID_ARGUMENT with object and path:
+ * "PersistentVolume 'pv-1': spec.accessModes[1]: there is no access mode 'RWO'". Caller frees with
+ * kube_object_free().
+ */
+_must_check_ int kube_object_decode(enum kube_kind kind, const json_t *value, void **object,
+                                    struct error *err);
+void kube_object_free(enum kube_kind kind, void *object);
+
+/* Every struct above begins with its meta. */
+static inline struct kube_meta *kube_meta(void *object)
+{
+    return object;
+}
+
+/* The class: the legacy annotation where there is one, even "", else the spec's; "" if neither. */
+const char *kube_pv_class(const struct kube_pv *pv);
+const char *kube_pvc_class(const struct kube_pvc *claim);
+
+/* NULL counts as "". */
+bool kube_same(const char *a, const char *b);
+/* A volumeMode that is not given is Filesystem. */
+bool kube_volume_mode_is_block(const char *mode);
+
+/* The annotations by which scheduler, PV controller and provisioner talk to each other. */
+#define KUBE_SELECTED_NODE "volume.kubernetes.io/selected-node"
+#define KUBE_BIND_COMPLETED "pv.kubernetes.io/bind-completed"
+#define KUBE_BOUND_BY_CONTROLLER "pv.kubernetes.io/bound-by-controller"
+#define KUBE_PROVISIONER "volume.kubernetes.io/storage-provisioner"
+#define KUBE_PROVISIONED_BY "pv.kubernetes.io/provisioned-by"
+#define KUBE_LEGACY_CLASS "volume.beta.kubernetes.io/storage-class"
+#define KUBE_NO_PROVISIONER "kubernetes.io/no-provisioner"
+#define KUBE_MIGRATED_PLUGINS "storage.alpha.kubernetes.io/migrated-plugins"

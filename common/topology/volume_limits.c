@@ -1,0 +1,268 @@
+#include "common/topology/volume_limits.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+
+/* The volume behind a claim: its driver and, in *@key, its key. NULL: it does not count. */
+static const char *volume_of(const struct cluster_objects *cluster, const struct kube_pvc *claim,
+                             char **key)
+{
+    const struct kube_pv *pv =
+        kube_same(claim->volume_name, "") ? NULL : cluster_find_pv(cluster, claim->volume_name);
+
+    if (pv) {
+        if (pv->driver)
+            *key = xasprintf("%s/%s", pv->driver, pv->handle ? pv->handle : "");
+        return pv->driver;
+    }
+    const char *class_name = kube_pvc_class(claim);
+    const struct kube_class *class = class_name[0] ? cluster_find_class(cluster, class_name) : NULL;
+    if (!class || kube_same(class->provisioner, ""))
+        return NULL;
+    *key = xasprintf("%s/-%s/%s", class->provisioner, claim->meta.ns, claim->meta.name);
+    return class->provisioner;
+}
+
+static bool uses_claim(const struct kube_pod_volume *volume)
+{
+    return volume->kind == KUBE_VOLUME_CLAIM || volume->kind == KUBE_VOLUME_EPHEMERAL;
+}
+
+static bool is_owned_by(const struct kube_pvc *claim, const struct kube_pod *pod)
+{
+    for (size_t i = 0; i < claim->meta.owner_count; i++)
+        if (claim->meta.owners[i].is_controller)
+            return kube_same(claim->meta.owners[i].uid, pod->meta.uid);
+    return false;
+}
+
+static int add_volume(const struct cluster_objects *cluster, const struct kube_pod *pod,
+                      const struct kube_pod_volume *volume, struct pod_volume_keys *keys)
+{
+    const char *name = volume->claim_name ? volume->claim_name : "";
+    const struct kube_pvc *claim = cluster_find_pvc(cluster, pod->meta.ns, name);
+    _cleanup_free_ char *key = NULL;
+
+    if (!claim) {
+        keys->verdict = LIMITS_UNRESOLVABLE;
+        keys->reason = xasprintf("looking up PVC %s/%s: persistentvolumeclaim \"%s\" not found",
+                                 pod->meta.ns, name, name);
+        return -1;
+    }
+    if (volume->kind == KUBE_VOLUME_EPHEMERAL && !is_owned_by(claim, pod)) {
+        keys->verdict = LIMITS_FAILED;
+        keys->reason = xasprintf("PVC %s/%s was not created for pod %s/%s (pod is not owner)",
+                                 pod->meta.ns, name, pod->meta.ns, pod->meta.name);
+        return -1;
+    }
+    const char *driver = volume_of(cluster, claim, &key);
+    if (driver && !string_list_has(&keys->keys, key)) {
+        string_list_add(&keys->keys, key);
+        string_list_add(&keys->drivers, driver);
+    }
+    return 0;
+}
+
+void volume_limits_prepare(const struct cluster_objects *cluster, const struct kube_pod *pod,
+                           struct pod_volume_keys *keys)
+{
+    *keys = (struct pod_volume_keys){.verdict = LIMITS_FIT};
+    for (size_t i = 0; i < pod->volume_count; i++)
+        if (uses_claim(&pod->volumes[i]) && add_volume(cluster, pod, &pod->volumes[i], keys) < 0)
+            return;
+}
+
+void pod_volume_keys_done(struct pod_volume_keys *keys)
+{
+    string_list_done(&keys->keys);
+    string_list_done(&keys->drivers);
+    free(keys->reason);
+    *keys = (struct pod_volume_keys){0};
+}
+
+/* --- what a node has ----------------------------------------------------------------------------
+ */
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void count_pods(const struct cluster_objects *cluster, const struct node_index *node,
+                       struct string_list *keys)
+{
+    for (size_t i = 0; i < node->pods.count; i++) {
+        const struct kube_pod *pod = node->pods.items[i];
+
+        for (size_t j = 0; j < pod->volume_count; j++) {
+            const struct kube_pvc *claim =
+                uses_claim(&pod->volumes[j]) && pod->volumes[j].claim_name
+                    ? cluster_find_pvc(cluster, pod->meta.ns, pod->volumes[j].claim_name)
+                    : NULL;
+            _cleanup_free_ char *key = NULL;
+
+            if (claim && volume_of(cluster, claim, &key))
+                string_list_add(keys, key);
+        }
+    }
+}
+
+static void count_attachments(const struct cluster_objects *cluster, const struct node_index *node,
+                              struct string_list *keys)
+{
+    for (size_t i = 0; i < node->attachments.count; i++) {
+        const struct kube_attachment *attachment = node->attachments.items[i];
+        const struct kube_pv *pv =
+            attachment->pv_name ? cluster_find_pv(cluster, attachment->pv_name) : NULL;
+
+        if (!pv || !pv->driver)
+            continue;
+        _cleanup_free_ char *key =
+            xasprintf("%s/%s", attachment->attacher ? attachment->attacher : "",
+                      pv->handle ? pv->handle : "");
+        string_list_add(keys, key);
+    }
+}
+
+static void drop_repeated(struct string_list *keys)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < keys->count; i++) {
+        if (kept > 0 && strcmp(keys->items[kept - 1], keys->items[i]) == 0)
+            free(keys->items[i]);
+        else
+            keys->items[kept++] = keys->items[i];
+    }
+    keys->count = kept;
+}
+
+static const struct string_list *volumes_in_use(struct cluster_objects *cluster, const char *name)
+{
+    static const struct string_list NONE;
+    struct node_index *node = cluster_node_index(cluster, name);
+
+    if (!node)
+        return &NONE;
+    struct string_list *keys = &node->volumes.keys;
+    if (!node->volumes.is_counted) {
+        count_pods(cluster, node, keys);
+        count_attachments(cluster, node, keys);
+        if (keys->count > 1)
+            qsort(keys->items, keys->count, sizeof(*keys->items), compare_texts);
+        drop_repeated(keys);
+        node->volumes.is_counted = true;
+    }
+    return keys;
+}
+
+/* --- the check ----------------------------------------------------------------------------------
+ */
+
+static const struct kube_node_driver *find_driver(const struct kube_csi_node *csi_node,
+                                                  const char *driver)
+{
+    for (size_t i = 0; csi_node && i < csi_node->driver_count; i++)
+        if (kube_same(csi_node->drivers[i].name, driver))
+            return &csi_node->drivers[i];
+    return NULL;
+}
+
+const struct kube_node_driver *volume_limits_driver(const struct cluster_objects *cluster,
+                                                    const char *node, const char *driver)
+{
+    return find_driver(cluster_find(cluster, KUBE_CSI_NODE, NULL, node), driver);
+}
+
+static bool is_missing(const struct cluster_objects *cluster, const struct kube_csi_node *csi_node,
+                       const char *driver)
+{
+    const struct kube_csi_driver *object = cluster_find(cluster, KUBE_CSI_DRIVER, NULL, driver);
+
+    return object && object->must_be_on_the_node && !find_driver(csi_node, driver);
+}
+
+static int64_t count_of(const struct string_list *keys, const char *driver)
+{
+    size_t length = strlen(driver);
+    int64_t count = 0;
+
+    for (size_t i = 0; i < keys->count; i++)
+        if (strncmp(keys->items[i], driver, length) == 0 && keys->items[i][length] == '/')
+            count++;
+    return count;
+}
+
+static bool has_key(const struct string_list *sorted, const char *key)
+{
+    return sorted->count > 0 && bsearch(&key, sorted->items, sorted->count, sizeof(*sorted->items),
+                                        compare_texts) != NULL;
+}
+
+/* Only what is new on the node counts: a volume that is there already takes no further place. */
+static void check_driver(const struct pod_volume_keys *keys, const struct string_list *in_use,
+                         const struct kube_node_driver *entry, struct limits_decision *decision)
+{
+    int64_t added = 0;
+
+    for (size_t i = 0; i < keys->keys.count; i++)
+        if (strcmp(keys->drivers.items[i], entry->name) == 0 &&
+            !has_key(in_use, keys->keys.items[i]))
+            added++;
+    int64_t count = added > 0 ? count_of(in_use, entry->name) : 0;
+    if (added == 0 || count + added <= entry->limit)
+        return;
+    *decision = (struct limits_decision){
+        .verdict = LIMITS_UNSCHEDULABLE,
+        .driver = entry->name,
+        .limit = entry->limit,
+        .in_use = count,
+        .added = added,
+        .reason = xstrdup("node(s) exceed max volume count"),
+    };
+}
+
+static bool check_presence(const struct cluster_objects *cluster,
+                           const struct pod_volume_keys *keys, const struct kube_csi_node *csi_node,
+                           struct limits_decision *decision)
+{
+    for (size_t i = 0; i < keys->drivers.count; i++)
+        if (is_missing(cluster, csi_node, keys->drivers.items[i])) {
+            *decision = (struct limits_decision){
+                .verdict = LIMITS_UNSCHEDULABLE,
+                .driver = keys->drivers.items[i],
+                .reason =
+                    xasprintf("%s CSI driver is not installed on the node", keys->drivers.items[i]),
+            };
+            return false;
+        }
+    return true;
+}
+
+void volume_limits_check(struct cluster_objects *cluster, const struct binding_options *options,
+                         const struct pod_volume_keys *keys, const struct kube_node *node,
+                         struct limits_decision *decision)
+{
+    const struct kube_csi_node *csi_node =
+        cluster_find(cluster, KUBE_CSI_NODE, NULL, node->meta.name);
+
+    *decision = (struct limits_decision){.verdict = keys->verdict};
+    if (keys->reason)
+        decision->reason = xstrdup(keys->reason);
+    if (keys->verdict != LIMITS_FIT || keys->keys.count == 0)
+        return;
+    if (options->limit_scaling && !check_presence(cluster, keys, csi_node, decision))
+        return;
+    for (size_t i = 0; csi_node && i < csi_node->driver_count; i++) {
+        const struct kube_node_driver *entry = &csi_node->drivers[i];
+
+        /* counting is the dear part: only for drivers that the pod uses */
+        if (entry->has_limit && entry->name && string_list_has(&keys->drivers, entry->name))
+            check_driver(keys, volumes_in_use(cluster, node->meta.name), entry, decision);
+        if (decision->verdict != LIMITS_FIT)
+            return;
+    }
+}

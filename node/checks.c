@@ -1,0 +1,101 @@
+/* Checks of what a call brings, before anything is touched. */
+#include <ctype.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "node/staged.h"
+
+#define PATH_BYTES_MAX 4095
+#define HANDLE_BYTES_MAX                                                                           \
+    255 /* of a file's name; CSI allows 128, static volumes are called at will */
+#define FLAGS_BYTES_MAX 4096
+
+static bool has_control(const char *text)
+{
+    for (const char *c = text; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            return true;
+    return false;
+}
+
+/* True for "/a/../b" and "/a/./b". */
+static bool has_dots(const char *path)
+{
+    for (const char *part = path; part; part = strchr(part, '/')) {
+        part += strspn(part, "/");
+        size_t length = strcspn(part, "/");
+        if ((length == 1 && part[0] == '.') || (length == 2 && strncmp(part, "..", 2) == 0))
+            return true;
+    }
+    return false;
+}
+
+int node_check_path(const char *name, const char *path, struct error *err)
+{
+    if (path[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "%s is missing", name);
+    if (strlen(path) > PATH_BYTES_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "%s is longer than %d bytes", name,
+                         PATH_BYTES_MAX);
+    if (path[0] != '/' || path[1] == '\0' || has_dots(path) || has_control(path) ||
+        path[strlen(path) - 1] == '/')
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "%s '%.256s' must be absolute, without '.', '..', control characters and "
+                         "a slash at its end",
+                         name, has_control(path) ? "?" : path);
+    return 0;
+}
+
+int node_check_handle(const char *handle, struct error *err)
+{
+    if (handle[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "volume_id is missing");
+    if (strlen(handle) > HANDLE_BYTES_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "volume_id is longer than %d bytes",
+                         HANDLE_BYTES_MAX);
+    if (strchr(handle, '/') || has_control(handle) || strcmp(handle, ".") == 0 ||
+        strcmp(handle, "..") == 0 || strcmp(handle, IMAGE_META_FILE) == 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "volume_id cannot be the name of a file, which a node needs");
+    return 0;
+}
+
+static int check_flags(const struct string_list *flags, struct error *err)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < flags->count; i++) {
+        const char *flag = flags->items[i];
+
+        bytes += strlen(flag) + 1;
+        if (flag[0] == '\0' || strchr(flag, ',') || has_control(flag))
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "mount_flags[%zu] must be one option: no comma, no control characters",
+                             i);
+    }
+    if (bytes > FLAGS_BYTES_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "mount_flags are longer than %d bytes",
+                         FLAGS_BYTES_MAX);
+    return 0;
+}
+
+int node_check_capability(const struct volume_capability *capability, struct error *err)
+{
+    struct volume_capability copy = *capability; /* the checks take a list, and change nothing */
+    const struct capability_list list = {&copy, 1};
+
+    if (capability->type == ACCESS_TYPE_NONE && capability->mode == ACCESS_UNKNOWN)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "volume_capability is missing");
+    if (capability_list_check(&list, err) < 0 || capability_list_check_rbd(&list, err) < 0)
+        return -1;
+    return check_flags(&capability->mount_flags, err);
+}
+
+int node_begin(const struct node_volumes *volumes, const char *handle, struct call *call,
+               struct operation *operation, struct error *err)
+{
+    _cleanup_free_ char *key = xasprintf("node:%s", handle);
+
+    return operation_begin(volumes->operations, key, call, operation, err);
+}

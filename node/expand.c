@@ -1,0 +1,117 @@
+#include <unistd.h>
+
+#include "common/base/memory.h"
+#include "common/linux/disk_fs.h"
+#include "node/staged.h"
+
+#define DEVICE_POLL_MS 50
+
+static int not_there(const struct node_expand_request *request, struct error *err)
+{
+    return error_set(err, STATUS_NOT_FOUND, "volume '%.128s' is not at '%.256s'", request->handle,
+                     request->volume_path);
+}
+
+static int too_small(const struct staged *staged, uint64_t wanted, struct error *err)
+{
+    error_set(err, STATUS_OUT_OF_RANGE,
+              "device '%s' of image '%s' has %llu bytes, not the %llu that were asked",
+              staged->mapped.device, staged->meta.image,
+              (unsigned long long)staged->device.size_bytes, (unsigned long long)wanted);
+    if (staged->mapper == &MAPPER_NBD)
+        return error_hint(err,
+                          "rbd-nbd 16.2 cannot tell kernels since 5.14 that an image has grown; "
+                          "the volume has its new size when it is staged again");
+    return error_hint(err, "ControllerExpandVolume grows the image");
+}
+
+/* The kernel is told of a new size by Ceph, a moment after the controller's call has returned. */
+static int wait_for_device(const struct node_volumes *volumes, struct call *call,
+                           struct staged *staged, uint64_t wanted, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    struct deadline deadline = deadline_in_ms(volumes->device_wait_ms);
+    const struct image_spec spec = staged_spec(staged);
+    const char *device = staged->mapped.device;
+
+    for (;;) {
+        if (staged->mapper->refresh && staged->device.size_bytes < wanted &&
+            staged->mapper->refresh(&volumes->mappers, call, &spec, device, err) < 0)
+            return -1;
+        if (host->ops->device_facts(host, device, &staged->device, err) < 0)
+            return -1;
+        if (staged->device.size_bytes >= wanted)
+            return 0;
+        if (deadline_has_passed(deadline) || call_is_cancelled(call))
+            return too_small(staged, wanted, err);
+        call_stage(call, "waiting {age} for '%s' to grow", device);
+        usleep(DEVICE_POLL_MS * 1000);
+    }
+}
+
+static int grow_filesystem(const struct node_volumes *volumes, struct call *call,
+                           const struct staged *staged, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    struct device_content content;
+
+    if (staged->facts.kind != PATH_DIRECTORY || staged->facts.is_read_only)
+        return 0;
+    if (host->ops->device_content(host, staged->mapped.device, &content, err) < 0)
+        return -1;
+    const struct disk_fs *fs = disk_fs_find(content.fs_type);
+    if (!fs)
+        return error_set(err, STATUS_FAILED_PRECONDITION, "its file system '%s' cannot be grown",
+                         content.fs_type);
+    return disk_fs_grow(fs, host, call, staged->mapped.device, staged->path, err);
+}
+
+static int expand(const struct node_volumes *volumes, struct call *call,
+                  const struct node_expand_request *request, uint64_t *size_bytes,
+                  struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_free_ char *staging_path = NULL;
+    _cleanup_staged_ struct staged staged = {0};
+    struct path_facts facts;
+
+    if (host->ops->look(host, request->volume_path, &facts, err) < 0)
+        return -1;
+    if (!facts.is_mount_point)
+        return not_there(request, err);
+    if (staging_path_of(volumes, request->handle, request->volume_path, &facts, &staging_path,
+                        err) < 0)
+        return -1;
+    if (!staging_path)
+        return not_there(request, err);
+    if (staged_look(volumes, call, request->handle, staging_path, &staged, err) < 0 ||
+        staged_check(&staged, request->handle, err) < 0 ||
+        wait_for_device(volumes, call, &staged, (uint64_t)request->range.required_bytes, err) < 0 ||
+        grow_filesystem(volumes, call, &staged, err) < 0)
+        return -1;
+    *size_bytes = staged.device.size_bytes;
+    return 0;
+}
+
+int node_expand_volume(const struct node_volumes *volumes, struct call *call,
+                       const struct node_expand_request *request, uint64_t *size_bytes,
+                       struct error *err)
+{
+    _cleanup_operation_ struct operation operation = {0};
+
+    if (node_check_handle(request->handle, err) < 0)
+        return -1;
+    if (request->volume_path[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "volume_path is missing");
+    if (request->range.required_bytes < 0 || request->range.limit_bytes < 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "capacity_range is negative");
+    if (node_check_path("volume_path", request->volume_path, err) < 0) {
+        error_clear(err); /* nothing can be published there */
+        return not_there(request, err);
+    }
+    if (node_begin(volumes, request->handle, call, &operation, err) < 0)
+        return -1;
+    if (expand(volumes, call, request, size_bytes, err) < 0)
+        return error_wrap(err, "expand volume '%s'", request->handle);
+    return 0;
+}

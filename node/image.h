@@ -1,0 +1,37 @@
+#pragma once
+
+#include "common/volume/locate.h"
+#include "node/volumes.h"
+
+/* The image of a volume that is to be staged, found in the journal or, for a static volume, by the
+ * names in its context. */
+struct node_image {
+    struct located located; /* of a volume in the journal */
+    struct session session; /* of a static one */
+    struct ceph_pool *own_pool;
+    struct ceph_cluster *cluster; /* borrowed from one of the above, as are the following */
+    struct ceph_pool *pool;
+    const struct cluster_config *config;
+    const char *name;
+};
+
+/* NOT_FOUND if there is no such volume; FAILED_PRECONDITION for encrypted ones. Caller calls
+ * node_image_close(). */
+_must_check_ int node_image_open(const struct node_volumes *volumes, struct call *call,
+                                 const struct stage_request *request, struct node_image *image,
+                                 struct error *err);
+void node_image_close(struct node_image *image);
+#define _cleanup_node_image_ _cleanup_(node_image_close)
+
+/*
+ * Before a volume for one writer is mapped: waits, for a while, until no other client has the image
+ * open, and fails with FAILED_PRECONDITION naming those that have, or that have locked it.
+ */
+_must_check_ int node_image_claim(const struct node_volumes *volumes, struct call *call,
+                                  struct node_image *image, struct error *err);
+
+/* Writes this node's address to the image's metadata, so that it can be fenced off if the node is
+ * lost: before anything is mapped. */
+_must_check_ int node_image_record(const struct node_volumes *volumes, struct call *call,
+                                   struct node_image *image, const struct strmap *metadata,
+                                   struct error *err);

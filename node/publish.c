@@ -1,0 +1,204 @@
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "node/staged.h"
+
+#define TARGET_FOLDER_MODE 0750
+#define TARGET_FILE_MODE 0640
+#define STACKED_MAX 16
+
+/* --- NodePublishVolume --------------------------------------------------------------------------
+ */
+
+static int check_kind(const struct staged *staged, const struct publish_request *request,
+                      struct error *err)
+{
+    bool is_block = staged->facts.kind == PATH_BLOCK_DEVICE;
+
+    if (is_block == (request->capability.type == ACCESS_TYPE_BLOCK))
+        return 0;
+    return error_set(err, STATUS_FAILED_PRECONDITION,
+                     "it is staged as %s, but is to be published as %s",
+                     is_block ? "a block device" : "a file system",
+                     is_block ? "a file system" : "a block device");
+}
+
+/* The target is a mount already: fine if it is this volume in the same way. */
+static int check_same(const struct staged *staged, const struct path_facts *target,
+                      const struct publish_request *request, bool read_only, struct error *err)
+{
+    if (target->device != staged->device.number || target->kind != staged->facts.kind)
+        return error_set(err, STATUS_ALREADY_EXISTS, "something else is mounted on '%s'",
+                         request->target_path);
+    if (target->is_read_only != read_only)
+        return error_set(err, STATUS_ALREADY_EXISTS, "it is published at '%s' already, for %s",
+                         request->target_path,
+                         target->is_read_only ? "reading" : "reading and writing");
+    return 0;
+}
+
+/* SINGLE_NODE_SINGLE_WRITER means one place. */
+static int check_alone(const struct node_volumes *volumes, const struct staged *staged,
+                       const struct publish_request *request, struct error *err)
+{
+    _cleanup_string_list_ struct string_list targets = {0};
+
+    if (request->capability.mode != ACCESS_SINGLE_NODE_SINGLE_WRITER)
+        return 0;
+    if (mounts_of(volumes, staged->path, &staged->facts, &targets, err) < 0)
+        return -1;
+    for (size_t i = 0; i < targets.count; i++)
+        if (strcmp(targets.items[i], request->target_path) != 0)
+            return error_set(err, STATUS_FAILED_PRECONDITION,
+                             "it is published at '%s', and %s allows one place only",
+                             targets.items[i], access_mode_name(request->capability.mode));
+    return 0;
+}
+
+static int make_target(struct host *host, const struct publish_request *request, struct error *err)
+{
+    return request->capability.type == ACCESS_TYPE_BLOCK
+               ? host->ops->make_file(host, request->target_path, TARGET_FILE_MODE, err)
+               : host->ops->make_directory(host, request->target_path, TARGET_FOLDER_MODE, err);
+}
+
+static int bind_target(struct host *host, const struct staged *staged,
+                       const struct publish_request *request, bool read_only, struct error *err)
+{
+    _cleanup_error_ struct error second = {0};
+
+    if (make_target(host, request, err) < 0)
+        return -1;
+    const struct mount_request mount = {
+        .source = staged->path,
+        .target = request->target_path,
+        .flags =
+            request->capability.type == ACCESS_TYPE_MOUNT ? &request->capability.mount_flags : NULL,
+        .read_only = read_only,
+    };
+    if (host->ops->mount(host, &mount, err) == 0)
+        return 0;
+    if (host->ops->remove(host, request->target_path, &second) < 0)
+        error_clear(&second); /* the first failure is the one that counts */
+    return -1;
+}
+
+static int publish(const struct node_volumes *volumes, struct call *call,
+                   const struct publish_request *request, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_staged_ struct staged staged = {0};
+    struct path_facts target;
+
+    if (staged_look(volumes, call, request->handle, request->staging_path, &staged, err) < 0 ||
+        staged_check(&staged, request->handle, err) < 0 || check_kind(&staged, request, err) < 0 ||
+        host->ops->look(host, request->target_path, &target, err) < 0)
+        return -1;
+    bool read_only = request->read_only || staged.facts.is_read_only ||
+                     access_mode_is_read_only(request->capability.mode);
+    if (target.is_mount_point)
+        return check_same(&staged, &target, request, read_only, err);
+    if (check_alone(volumes, &staged, request, err) < 0)
+        return -1;
+    return bind_target(host, &staged, request, read_only, err);
+}
+
+int node_publish_volume(const struct node_volumes *volumes, struct call *call,
+                        const struct publish_request *request, struct error *err)
+{
+    _cleanup_operation_ struct operation operation = {0};
+
+    if (node_check_handle(request->handle, err) < 0 ||
+        node_check_path("target_path", request->target_path, err) < 0 ||
+        node_check_capability(&request->capability, err) < 0)
+        return -1;
+    if (request->staging_path[0] == '\0')
+        return error_set(err, STATUS_FAILED_PRECONDITION, "staging_target_path is missing");
+    if (node_check_path("staging_target_path", request->staging_path, err) < 0 ||
+        node_begin(volumes, request->handle, call, &operation, err) < 0)
+        return -1;
+    if (publish(volumes, call, request, err) < 0)
+        return error_wrap(err, "publish volume '%s'", request->handle);
+    return 0;
+}
+
+/* --- NodeUnpublishVolume ------------------------------------------------------------------------
+ */
+
+/* Only a mount of a device that one of our mappers made is taken off. */
+static int check_ours(const struct node_volumes *volumes, const char *path, bool is_block,
+                      struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_mount_list_ struct mount_list mounts = {0};
+    const struct mount_entry *entry = NULL;
+    const struct mapper *mapper = NULL;
+
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
+        return -1;
+    for (size_t i = 0; i < mounts.count; i++)
+        if (strcmp(mounts.items[i].target, path) == 0)
+            entry = &mounts.items[i];
+    if (!entry)
+        return 0; /* went meanwhile */
+    /* a device that is bound to a file shows as part of the file system that holds the devices */
+    bool is_device = is_block || strcmp(entry->fs_type, "devtmpfs") == 0;
+    const char *device = is_device ? entry->root + strspn(entry->root, "/") : entry->source;
+    if (mapper_of_device(&volumes->mappers, device, &mapper, err) < 0)
+        return -1;
+    if (mapper)
+        return 0;
+    return error_set(err, STATUS_FAILED_PRECONDITION,
+                     "'%s' is a mount of '%s', which is no RBD device of this driver", path,
+                     device);
+}
+
+/* Nothing but an empty mount point is removed: a file must be empty, a folder the kernel checks. */
+static int remove_target(struct host *host, const char *path, const struct path_facts *facts,
+                         struct error *err)
+{
+    if (facts->kind == PATH_FILE && facts->size_bytes > 0)
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "'%s' is a file with content, not a mount point", path);
+    if (facts->kind != PATH_FILE && facts->kind != PATH_DIRECTORY && facts->kind != PATH_ABSENT)
+        return error_set(err, STATUS_FAILED_PRECONDITION, "'%s' is not a mount point", path);
+    return host->ops->remove(host, path, err);
+}
+
+static int unpublish(const struct node_volumes *volumes, const struct unpublish_request *request,
+                     struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    const char *path = request->target_path;
+    struct path_facts facts = {0};
+
+    for (int i = 0; i < STACKED_MAX; i++) {
+        _cleanup_error_ struct error dead = {0};
+        bool is_dead = host->ops->look(host, path, &facts, &dead) < 0;
+
+        if (is_dead && dead.status != STATUS_INTERNAL && dead.status != STATUS_UNAVAILABLE)
+            return error_move(err, &dead);
+        if (!is_dead && !facts.is_mount_point)
+            return remove_target(host, path, &facts, err);
+        if (check_ours(volumes, path, facts.kind == PATH_BLOCK_DEVICE, err) < 0 ||
+            host->ops->unmount(host, path, is_dead, err) < 0)
+            return -1;
+    }
+    return error_set(err, STATUS_FAILED_PRECONDITION, "more than %d mounts are on '%s'",
+                     STACKED_MAX, path);
+}
+
+int node_unpublish_volume(const struct node_volumes *volumes, struct call *call,
+                          const struct unpublish_request *request, struct error *err)
+{
+    _cleanup_operation_ struct operation operation = {0};
+
+    if (node_check_handle(request->handle, err) < 0 ||
+        node_check_path("target_path", request->target_path, err) < 0 ||
+        node_begin(volumes, request->handle, call, &operation, err) < 0)
+        return -1;
+    if (unpublish(volumes, request, err) < 0)
+        return error_wrap(err, "unpublish volume '%s'", request->handle);
+    return 0;
+}

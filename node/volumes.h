@@ -1,0 +1,124 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/call.h"
+#include "common/ceph/ceph_ops.h"
+#include "common/linux/host_ops.h"
+#include "common/linux/io_check.h"
+#include "common/linux/mapper.h"
+#include "common/rpc/server.h"
+#include "common/volume/capability.h"
+#include "common/volume/config.h"
+#include "common/volume/credentials.h"
+#include "common/volume/operations.h"
+#include "common/volume/size.h"
+#include "node/read_affinity.h"
+
+/*
+ * The node's logic for RBD volumes, in plain structs: mapping an image, a file system on it, and
+ * where pods see it. volume_handlers.c translates from and to the wire; main builds the object. Any
+ * thread; one call at a time per volume.
+ *
+ * Nothing is kept in memory. What is staged is read from the mount table, the mappers and
+ * image-meta.json, so that a driver killed at any step goes on where its former life stopped.
+ */
+struct node_volumes {
+    struct ceph *ceph;
+    struct config_file *config;
+    struct operations *operations;
+    struct mapper_host mappers;
+    struct io_checks *io_checks;
+    const char *node_id;
+    const char *instance_id;
+    const char *mapping_path;                  /* --clustermapping; NULL: none */
+    const struct read_affinity *read_affinity; /* NULL: none */
+    const char *default_mounter; /* --mounter: for classes that name none; "": krbd, else nbd */
+    int64_t watcher_wait_ms;     /* how long another client may take to let go of an image */
+    int64_t device_wait_ms;      /* how long a device may take to notice that its image has grown */
+};
+
+struct stage_request {
+    char *handle;
+    char *staging_path;
+    struct volume_capability capability;
+    struct strmap context;
+    struct credentials credentials;
+};
+
+_must_check_ int node_stage_volume(const struct node_volumes *volumes, struct call *call,
+                                   const struct stage_request *request, struct error *err);
+
+struct unstage_request {
+    char *handle;
+    char *staging_path;
+};
+
+_must_check_ int node_unstage_volume(const struct node_volumes *volumes, struct call *call,
+                                     const struct unstage_request *request, struct error *err);
+
+struct publish_request {
+    char *handle;
+    char *staging_path;
+    char *target_path;
+    struct volume_capability capability;
+    bool read_only;
+};
+
+_must_check_ int node_publish_volume(const struct node_volumes *volumes, struct call *call,
+                                     const struct publish_request *request, struct error *err);
+
+struct unpublish_request {
+    char *handle;
+    char *target_path;
+};
+
+_must_check_ int node_unpublish_volume(const struct node_volumes *volumes, struct call *call,
+                                       const struct unpublish_request *request, struct error *err);
+
+struct stats_request {
+    char *handle;
+    char *volume_path;
+    char *staging_path; /* "" if not given */
+};
+
+struct volume_stats {
+    bool has_usage;
+    bool is_block; /* only total_bytes is known */
+    struct usage usage;
+    bool is_abnormal;
+    char *message;
+};
+
+/* Caller calls volume_stats_done(). */
+_must_check_ int node_get_volume_stats(const struct node_volumes *volumes, struct call *call,
+                                       const struct stats_request *request,
+                                       struct volume_stats *stats, struct error *err);
+
+struct node_expand_request {
+    char *handle;
+    char *volume_path;
+    char *staging_path; /* "" if not given */
+    struct capacity_range range;
+    struct volume_capability capability; /* type ACCESS_TYPE_NONE if not given */
+};
+
+_must_check_ int node_expand_volume(const struct node_volumes *volumes, struct call *call,
+                                    const struct node_expand_request *request, uint64_t *size_bytes,
+                                    struct error *err);
+
+/* At start: removes what former lives left half made and nobody uses, and logs which volumes have
+ * lost the process that served them. */
+void node_recover(const struct node_volumes *volumes, struct call *call);
+
+void stage_request_done(struct stage_request *request);
+void unstage_request_done(struct unstage_request *request);
+void publish_request_done(struct publish_request *request);
+void unpublish_request_done(struct unpublish_request *request);
+void stats_request_done(struct stats_request *request);
+void node_expand_request_done(struct node_expand_request *request);
+void volume_stats_done(struct volume_stats *stats);
+
+/* The volumes' part of the Node service. @volumes is borrowed. */
+struct rpc_service node_volume_service(struct node_volumes *volumes);

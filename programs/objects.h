@@ -1,0 +1,37 @@
+#pragma once
+
+#include "common/base/flags.h"
+#include "common/topology/binding_options.h"
+#include "common/topology/cluster_objects.h"
+
+/* What the subcommands of cephzone share that look at Kubernetes objects. Main thread. */
+
+struct objects_flags {
+    const char *from; /* file or folder */
+    const char *ns;
+    const char *output;
+    const char *version;
+    const char *shape;
+};
+
+#define OBJECTS_FLAGS_INIT                                                                         \
+    {                                                                                              \
+        .from = "", .ns = "default", .output = "table", .version = "", .shape = ""                 \
+    }
+
+/* Dumps of whole clusters; a volume takes 2 to 3 KiB. */
+#define OBJECTS_FILE_LIMIT ((size_t)1024 * 1024 * 1024)
+#define OBJECTS_FILES_MAX 10000
+
+/* As flags_parse(), but flags may stand before, between and behind the arguments that are none,
+ * which are added to @arguments. */
+_must_check_ int objects_parse_flags(const struct flag *table, size_t count, int argc, char **argv,
+                                     struct string_list *arguments, struct error *err);
+
+/* Version and shape to options. */
+_must_check_ int objects_options(const struct objects_flags *flags, struct binding_options *options,
+                                 struct error *err);
+
+/* Reads a file, or all *.json, *.yaml and *.yml of a folder in the order of their names, and
+ * settles the cluster. What begins with '{' or '[' is JSON. Caller calls cluster_done(). */
+_must_check_ int objects_load(const char *path, struct cluster_objects *cluster, struct error *err);

@@ -1,0 +1,483 @@
+#include "tests/fakes/fake_host_state.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#include "common/base/memory.h"
+
+static void set(char *to, size_t size, const char *text)
+{
+    assert(strlen(text) < size);
+    snprintf(to, size, "%s", text);
+}
+
+#define KEY_FILE "/run/cephzone/keys/key"
+#define SET(member, text) set((member), sizeof(member), (text))
+
+/* --- faults -------------------------------------------------------------------------------------
+ */
+
+static int fail_crashed(const char *name, struct error *err)
+{
+    error_set_errno(err, -ECONNABORTED, "the process crashed before %s returned", name);
+    return error_recode(err, STATUS_CANCELLED);
+}
+
+static bool is_crashed(struct fake_host *fake)
+{
+    return fake->crashed || (fake->ceph && fake_ceph_has_crashed(fake->ceph));
+}
+
+int fake_call_begin(struct fake_host *fake, const char *name, struct error *err)
+{
+    pthread_mutex_lock(&fake->lock);
+    if (is_crashed(fake)) {
+        pthread_mutex_unlock(&fake->lock);
+        return fail_crashed(name, err);
+    }
+    fake->calls++;
+    if (fake->calls != fake->fail_at ||
+        (fake->failure != FAKE_FAIL_BEFORE && fake->failure != FAKE_CRASH_BEFORE))
+        return 0;
+    fake->crashed = fake->failure == FAKE_CRASH_BEFORE;
+    bool crashed = fake->crashed;
+    pthread_mutex_unlock(&fake->lock);
+    if (crashed)
+        return fail_crashed(name, err);
+    return error_set_errno(err, -EIO, "%s was made to fail", name);
+}
+
+int fake_call_end(struct fake_host *fake, const char *name, int result, struct error *err)
+{
+    bool strikes = fake->calls == fake->fail_at;
+    bool crashes = strikes && fake->failure == FAKE_CRASH_AFTER;
+
+    fake->crashed = fake->crashed || crashes;
+    pthread_mutex_unlock(&fake->lock);
+    if (!strikes)
+        return result;
+    if (result < 0)
+        error_clear(err);
+    if (crashes)
+        return fail_crashed(name, err);
+    error_set_errno(err, -ETIMEDOUT, "the answer of %s was made to get lost", name);
+    return error_recode(err, STATUS_DEADLINE_EXCEEDED);
+}
+
+void fake_host_fail_call(struct fake_host *fake, unsigned n, enum fake_failure failure)
+{
+    fake->calls = 0;
+    fake->fail_at = n;
+    fake->failure = failure;
+}
+
+bool fake_host_fault_is_pending(struct fake_host *fake)
+{
+    return fake->fail_at > fake->calls;
+}
+
+void fake_host_recover(struct fake_host *fake)
+{
+    fake->crashed = false;
+    fake->fail_at = 0;
+}
+
+/* --- files --------------------------------------------------------------------------------------
+ */
+
+struct fake_path *fake_path_find(struct fake_host *fake, const char *path)
+{
+    for (size_t i = 0; i < fake->path_count; i++)
+        if (strcmp(fake->paths[i].path, path) == 0)
+            return &fake->paths[i];
+    return NULL;
+}
+
+struct fake_path *fake_path_add(struct fake_host *fake, const char *path, enum path_kind kind)
+{
+    struct fake_path *found = fake_path_find(fake, path);
+
+    if (found)
+        return found;
+    assert(fake->path_count < FAKE_ITEMS_MAX);
+    found = &fake->paths[fake->path_count++];
+    *found = (struct fake_path){.kind = kind};
+    SET(found->path, path);
+    return found;
+}
+
+void fake_path_remove(struct fake_host *fake, const char *path)
+{
+    struct fake_path *found = fake_path_find(fake, path);
+
+    if (found)
+        *found = fake->paths[--fake->path_count];
+}
+
+static int look(struct host *host, const char *path, struct path_facts *facts, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    if (fake_call_begin(fake, "look", err) < 0)
+        return -1;
+    const struct fake_mount *mount = fake_mount_top(fake, path);
+    const struct fake_path *entry = fake_path_find(fake, path);
+    struct path_facts found = {.kind = entry ? entry->kind : PATH_ABSENT};
+    if (mount) {
+        found = (struct path_facts){
+            .kind = mount->fs_type[0] ? PATH_DIRECTORY : PATH_BLOCK_DEVICE,
+            .is_mount_point = true,
+            .is_read_only = mount->read_only,
+            .device = fake_device_number(mount->source),
+        };
+        for (size_t i = 0; i < fake->daemon_count; i++)
+            if (strcmp(fake->daemons[i].file, path) == 0)
+                found = (struct path_facts){.kind = PATH_FILE,
+                                            .is_mount_point = true,
+                                            .size_bytes = fake->daemons[i].size_bytes};
+    }
+    if (fake_call_end(fake, "look", 0, err) < 0)
+        return -1;
+    *facts = found;
+    return 0;
+}
+
+static int make(struct host *host, const char *path, enum path_kind kind, const char *name,
+                struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+    int result = 0;
+
+    if (fake_call_begin(fake, name, err) < 0)
+        return -1;
+    if (fake_path_add(fake, path, kind)->kind != kind)
+        result = error_set(err, STATUS_ALREADY_EXISTS, "'%s' is something else", path);
+    return fake_call_end(fake, name, result, err);
+}
+
+static int make_directory(struct host *host, const char *path, mode_t mode, struct error *err)
+{
+    (void)mode;
+    return make(host, path, PATH_DIRECTORY, "make_directory", err);
+}
+
+static int make_file(struct host *host, const char *path, mode_t mode, struct error *err)
+{
+    (void)mode;
+    return make(host, path, PATH_FILE, "make_file", err);
+}
+
+static bool has_entries(struct fake_host *fake, const char *path)
+{
+    size_t length = strlen(path);
+
+    for (size_t i = 0; i < fake->path_count; i++)
+        if (strncmp(fake->paths[i].path, path, length) == 0 && fake->paths[i].path[length] == '/')
+            return true;
+    return false;
+}
+
+static int remove_path(struct host *host, const char *path, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+    int result = 0;
+
+    if (fake_call_begin(fake, "remove", err) < 0)
+        return -1;
+    if (fake_mount_top(fake, path) || has_entries(fake, path)) {
+        result = error_set_errno(err, fake_mount_top(fake, path) ? -EBUSY : -ENOTEMPTY,
+                                 "remove '%s'", path);
+        error_recode(err, STATUS_FAILED_PRECONDITION);
+    } else {
+        fake_path_remove(fake, path);
+    }
+    return fake_call_end(fake, "remove", result, err);
+}
+
+static int list(struct host *host, const char *path, struct string_list *names, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+    size_t length = strlen(path);
+
+    if (fake_call_begin(fake, "list", err) < 0)
+        return -1;
+    for (size_t i = 0; i < fake->path_count; i++) {
+        const char *name = fake->paths[i].path + length + 1;
+
+        if (strncmp(fake->paths[i].path, path, length) == 0 && fake->paths[i].path[length] == '/' &&
+            !strchr(name, '/'))
+            string_list_add(names, name);
+    }
+    return fake_call_end(fake, "list", 0, err);
+}
+
+static int read_text(struct host *host, const char *path, char **text, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    *text = NULL;
+    if (fake_call_begin(fake, "read_text", err) < 0)
+        return -1;
+    const struct fake_path *entry = fake_path_find(fake, path);
+    char *found = entry ? xstrdup(entry->content) : NULL;
+    if (fake_call_end(fake, "read_text", 0, err) < 0) {
+        free(found);
+        return -1;
+    }
+    *text = found;
+    return 0;
+}
+
+static int write_text(struct host *host, const char *path, const char *text, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    if (fake_call_begin(fake, "write_text", err) < 0)
+        return -1;
+    SET(fake_path_add(fake, path, PATH_FILE)->content, text);
+    return fake_call_end(fake, "write_text", 0, err);
+}
+
+static int write_key(struct host *host, const struct secret *key, char **path, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    if (fake_call_begin(fake, "write_key", err) < 0)
+        return -1;
+    SET(fake_path_add(fake, KEY_FILE, PATH_FILE)->content, secret_reveal(key));
+    if (fake_call_end(fake, "write_key", 0, err) < 0) {
+        if (!fake->crashed)
+            fake_path_remove(fake, KEY_FILE); /* after a failure the real one cleans up by itself */
+        return -1;
+    }
+    *path = xstrdup(KEY_FILE);
+    return 0;
+}
+
+static int set_group(struct host *host, const char *path, gid_t group, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    if (fake_call_begin(fake, "set_group", err) < 0)
+        return -1;
+    fake_path_find(fake, path)->group = group;
+    return fake_call_end(fake, "set_group", 0, err);
+}
+
+static int usage(struct host *host, const char *path, struct usage *usage, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    (void)path;
+    if (fake_call_begin(fake, "usage", err) < 0)
+        return -1;
+    *usage = (struct usage){.total_bytes = 100, .used_bytes = 40, .available_bytes = 60};
+    return fake_call_end(fake, "usage", 0, err);
+}
+
+/* --- mounts -------------------------------------------------------------------------------------
+ */
+
+struct fake_mount *fake_mount_top(struct fake_host *fake, const char *target)
+{
+    for (size_t i = fake->mount_count; i > 0; i--)
+        if (strcmp(fake->mounts[i - 1].target, target) == 0)
+            return &fake->mounts[i - 1];
+    return NULL;
+}
+
+void fake_mount_add(struct fake_host *fake, const char *target, const char *source,
+                    const char *fs_type, bool read_only)
+{
+    struct fake_mount *mount = &fake->mounts[fake->mount_count++];
+
+    assert(fake->mount_count < FAKE_ITEMS_MAX);
+    *mount = (struct fake_mount){.read_only = read_only};
+    SET(mount->target, target);
+    SET(mount->source, source);
+    SET(mount->fs_type, fs_type);
+}
+
+bool fake_mount_uses(struct fake_host *fake, const char *source)
+{
+    for (size_t i = 0; i < fake->mount_count; i++)
+        if (strcmp(fake->mounts[i].source, source) == 0)
+            return true;
+    return false;
+}
+
+static int list_mounts(struct host *host, struct mount_list *mounts, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    if (fake_call_begin(fake, "list_mounts", err) < 0)
+        return -1;
+    mounts->items = xcalloc(fake->mount_count + 1, sizeof(*mounts->items));
+    for (size_t i = 0; i < fake->mount_count; i++) {
+        const struct fake_mount *mount = &fake->mounts[i];
+        bool is_device = mount->fs_type[0] == '\0';
+
+        mounts->items[mounts->count++] = (struct mount_entry){
+            .device = is_device ? makedev(0, 5) : fake_device_number(mount->source),
+            .root = xstrdup(is_device ? mount->source + strlen("/dev") : "/"),
+            .target = xstrdup(mount->target),
+            .fs_type = xstrdup(is_device ? "devtmpfs" : mount->fs_type),
+            .source = xstrdup(is_device ? "devtmpfs" : mount->source),
+        };
+    }
+    return fake_call_end(fake, "list_mounts", 0, err);
+}
+
+static int mount_device(struct fake_host *fake, const struct mount_request *request,
+                        struct error *err)
+{
+    const struct fake_device *device = fake_device_find(fake, request->device);
+    const struct fake_host_image *image = device ? fake_image_of(fake, device->spec) : NULL;
+
+    if (!image || strcmp(image->fs_type, request->fs_type) != 0)
+        return error_set_errno(err, -EINVAL, "mount '%s'", request->device);
+    fake_mount_add(fake, request->target, request->device, request->fs_type, request->read_only);
+    return 0;
+}
+
+static int mount_volume(struct host *host, const struct mount_request *request, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+    int result = 0;
+
+    if (fake_call_begin(fake, "mount", err) < 0)
+        return -1;
+    if (request->device) {
+        result = mount_device(fake, request, err);
+    } else {
+        const struct fake_mount *of = fake_mount_top(fake, request->source);
+
+        fake_mount_add(fake, request->target, of ? of->source : request->source,
+                       of ? of->fs_type : "", request->read_only || (of && of->read_only));
+    }
+    return fake_call_end(fake, "mount", result, err);
+}
+
+static int unmount(struct host *host, const char *target, bool lazily, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    (void)lazily;
+    if (fake_call_begin(fake, "unmount", err) < 0)
+        return -1;
+    const struct fake_mount *mount = fake_mount_top(fake, target);
+    if (mount) {
+        size_t i = (size_t)(mount - fake->mounts);
+
+        memmove(&fake->mounts[i], &fake->mounts[i + 1],
+                (fake->mount_count - i - 1) * sizeof(*mount));
+        fake->mount_count--;
+    }
+    return fake_call_end(fake, "unmount", 0, err);
+}
+
+/* --- the whole ----------------------------------------------------------------------------------
+ */
+
+struct fake_host *fake_host_new(struct fake_ceph *ceph)
+{
+    struct fake_host *fake = xcalloc(1, sizeof(*fake));
+
+    fake->ops = (struct host_ops){
+        .look = look,
+        .make_directory = make_directory,
+        .make_file = make_file,
+        .remove = remove_path,
+        .list = list,
+        .read_text = read_text,
+        .write_text = write_text,
+        .write_key = write_key,
+        .set_group = set_group,
+        .usage = usage,
+        .list_mounts = list_mounts,
+        .mount = mount_volume,
+        .unmount = unmount,
+    };
+    fake_host_device_ops(&fake->ops);
+    fake->base.ops = &fake->ops;
+    fake->ceph = ceph;
+    pthread_mutex_init(&fake->lock, NULL);
+    return fake;
+}
+
+void fake_host_free(struct fake_host *fake)
+{
+    string_list_done(&fake->lacking);
+    string_list_done(&fake->commands);
+    pthread_mutex_destroy(&fake->lock);
+    free(fake);
+}
+
+struct host *fake_host_as_host(struct fake_host *fake)
+{
+    return &fake->base;
+}
+
+void fake_host_lack(struct fake_host *fake, const char *driver)
+{
+    string_list_add(&fake->lacking, driver);
+}
+
+void fake_host_add_folder(struct fake_host *fake, const char *path)
+{
+    fake_path_add(fake, path, PATH_DIRECTORY);
+}
+
+void fake_host_add_file(struct fake_host *fake, const char *path, const char *content)
+{
+    SET(fake_path_add(fake, path, PATH_FILE)->content, content);
+}
+
+void fake_host_add_mount(struct fake_host *fake, const char *target, const char *source)
+{
+    fake_path_add(fake, target, PATH_DIRECTORY);
+    fake_mount_add(fake, target, source, "ext4", false);
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void fake_host_dump(struct fake_host *fake, struct text *out)
+{
+    _cleanup_string_list_ struct string_list lines = {0};
+    char line[8192];
+
+#define LINE(...)                                                                                  \
+    do {                                                                                           \
+        snprintf(line, sizeof(line), __VA_ARGS__);                                                 \
+        string_list_add(&lines, line);                                                             \
+    } while (0)
+    for (size_t i = 0; i < fake->path_count; i++)
+        LINE("path %s %d %s %u", fake->paths[i].path, (int)fake->paths[i].kind,
+             fake->paths[i].content, fake->paths[i].group);
+    for (size_t i = 0; i < fake->mount_count; i++)
+        LINE("mount %s %s %s %d", fake->mounts[i].target, fake->mounts[i].source,
+             fake->mounts[i].fs_type, fake->mounts[i].read_only);
+    for (size_t i = 0; i < fake->image_count; i++)
+        LINE("image %s %llu %s %llu", fake->images[i].spec,
+             (unsigned long long)fake->images[i].size_bytes, fake->images[i].fs_type,
+             (unsigned long long)fake->images[i].fs_bytes);
+    for (size_t i = 0; i < FAKE_ITEMS_MAX; i++)
+        if (fake->devices[i].name[0])
+            LINE("device %s %s %s %llu %d", fake->devices[i].name, fake->devices[i].spec,
+                 fake->devices[i].file,
+                 (unsigned long long)fake_device_size(fake, &fake->devices[i]),
+                 fake->devices[i].read_only);
+    for (size_t i = 0; i < fake->daemon_count; i++)
+        LINE("daemon %s %s", fake->daemons[i].file, fake->daemons[i].spec);
+    if (lines.count)
+        qsort(lines.items, lines.count, sizeof(char *), compare_lines);
+    for (size_t i = 0; i < lines.count; i++)
+        text_addf(out, "%s\n", lines.items[i]);
+}

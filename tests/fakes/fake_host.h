@@ -1,0 +1,50 @@
+#pragma once
+
+#include "common/base/text.h"
+#include "common/linux/host_ops.h"
+#include "tests/fakes/fake_ceph.h"
+
+/*
+ * A machine in memory behind struct host_ops: files, mounts, RBD images mapped by the kernel, by
+ * rbd-nbd or exported by qemu-storage-daemon, loop devices, and the programs that make, check and
+ * grow file systems. Any call can fail, or cut the process off; see fake_ceph.h for the meaning of
+ * the failures and the form of a test.
+ *
+ * Any thread may call everything here and every operation.
+ */
+struct fake_host;
+
+/* @ceph (may be NULL): a crash of its process is a crash of this one. */
+struct fake_host *fake_host_new(struct fake_ceph *ceph);
+void fake_host_free(struct fake_host *fake);
+DEFINE_CLEANUP(struct fake_host, fake_host_free)
+#define _cleanup_fake_host_ _cleanup_(fake_host_freep)
+
+/* Borrowed. */
+struct host *fake_host_as_host(struct fake_host *fake);
+
+/* An image as the kernel would find it: "POOL/IMAGE" or "POOL/NAMESPACE/IMAGE". */
+void fake_host_add_image(struct fake_host *fake, const char *spec, uint64_t size_bytes);
+void fake_host_resize_image(struct fake_host *fake, const char *spec, uint64_t size_bytes);
+/* Puts something on it: "ext4", "gpt" (a partition table), or "bytes" that nobody knows. */
+void fake_host_fill_image(struct fake_host *fake, const char *spec, const char *content);
+/* The kernel has no driver of that name: "rbd" or "nbd". */
+void fake_host_lack(struct fake_host *fake, const char *driver);
+void fake_host_add_folder(struct fake_host *fake, const char *path);
+void fake_host_add_file(struct fake_host *fake, const char *path, const char *content);
+/* A mount that is none of ours. */
+void fake_host_add_mount(struct fake_host *fake, const char *target, const char *source);
+/* All daemons die, as when a container is restarted. */
+void fake_host_kill_daemons(struct fake_host *fake);
+/* How often a program was run. */
+unsigned fake_host_runs(struct fake_host *fake, const char *program);
+/* Whether @text was ever among the arguments of a program. */
+bool fake_host_saw_argument(struct fake_host *fake, const char *text);
+
+void fake_host_fail_call(struct fake_host *fake, unsigned n, enum fake_failure failure);
+bool fake_host_fault_is_pending(struct fake_host *fake);
+/* Ends a crash and drops a fault that has not struck. */
+void fake_host_recover(struct fake_host *fake);
+
+/* Appends everything: files with their content, mounts, devices, daemons, what is on the images. */
+void fake_host_dump(struct fake_host *fake, struct text *out);

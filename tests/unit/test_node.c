@@ -1,0 +1,438 @@
+/* Rules of the node, one by one, on a machine in memory. */
+#include "tests/unit/test_node_fixture.h"
+
+#include "common/volume/image_meta.h"
+
+static struct world world;
+static struct life life;
+
+static void begin(const struct use *use)
+{
+    world_init(&world, use);
+    life_start(&life, &world);
+}
+
+static void end(void)
+{
+    life_end(&life);
+    world_done(&world);
+}
+
+static bool state_has(const char *text)
+{
+    _cleanup_free_ char *state = world_state(&world);
+
+    return strstr(state, text);
+}
+
+/* --- mapping ------------------------------------------------------------------------------------
+ */
+
+static void krbd_is_chosen_where_the_kernel_has_it(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    must(stage(&life, &world, &err));
+    assert_true(state_has("device /dev/rbd0 "));
+    assert_true(
+        state_has("\"accessType\":false,\"encrypted\":false,\"device\":\"\",\"logDir\":\"\","
+                  "\"logFileStrategy\":\"\"} "));
+    must(unstage(&life, &world, &err));
+    end();
+}
+
+static void nbd_is_chosen_where_there_is_no_krbd(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    fake_host_lack(world.host, "rbd");
+    must(stage(&life, &world, &err));
+    assert_true(state_has("device /dev/nbd0 "));
+    must(unstage(&life, &world, &err));
+    end();
+}
+
+static void fuse_is_never_chosen_by_itself(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    fake_host_lack(world.host, "rbd");
+    fake_host_lack(world.host, "nbd");
+    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "has no rbd driver");
+    assert_false(state_has(STAGING "/"));
+    life.volumes.default_mounter = "fuse";
+    must(stage(&life, &world, &err));
+    must(unstage(&life, &world, &err));
+    end();
+}
+
+static void an_unknown_mounter_is_refused_with_a_guess(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4", .mounter = "rbd-nbt"});
+    must_refuse(stage(&life, &world, &err), STATUS_INVALID_ARGUMENT, "did you mean 'rbd-nbd'?");
+    end();
+}
+
+static void no_key_is_among_the_arguments_of_a_program(void **state)
+{
+    static const char *const mounters[] = {"rbd", "rbd-nbd", "fuse"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(mounters); i++) {
+        begin(&(struct use){.fs_type = "ext4", .mounter = mounters[i]});
+        must(stage(&life, &world, &err));
+        must(publish(&life, &world, &err));
+        must(expand(&life, &world, &err));
+        assert_false(fake_host_saw_argument(world.host, SECRET));
+        assert_false(state_has(SECRET));
+        must(unpublish(&life, &world, &err));
+        must(unstage(&life, &world, &err));
+        end();
+    }
+}
+
+static void map_options_go_to_their_mapper(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *krbd;
+        const char *nbd;
+    } cases[] = {
+        {"", "", ""},
+        {"lock_on_read", "lock_on_read", ""},
+        {"krbd:a,b;nbd:c", "a,b", "c"},
+        {"krbd:a;krbd:b", "b", ""},
+        {"krbd:crush_location=host:h1;nbd:x=1,y", "crush_location=host:h1", "x=1,y"},
+        {"nbd:c;a,b", "a,b", "c"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_free_ char *krbd = NULL;
+        _cleanup_free_ char *nbd = NULL;
+
+        must(mapper_options(cases[i].text, &MAPPER_KRBD, &krbd, &err));
+        must(mapper_options(cases[i].text, &MAPPER_NBD, &nbd, &err));
+        assert_string_equal(krbd, cases[i].krbd);
+        assert_string_equal(nbd, cases[i].nbd);
+    }
+}
+
+static void map_options_that_could_become_something_else_are_refused(void **state)
+{
+    static const char *const bad[] = {
+        "crush_location=host:h1", "rbd:a", "krb:a", "a b", "a\nb", "krbd:a\tb"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
+        _cleanup_free_ char *options = NULL;
+
+        must_refuse(mapper_options(bad[i], &MAPPER_KRBD, &options, &err), STATUS_INVALID_ARGUMENT,
+                    "map options");
+    }
+    begin(&(struct use){.fs_type = "ext4", .map_options = "krbd:x y"});
+    must_refuse(stage(&life, &world, &err), STATUS_INVALID_ARGUMENT, "blanks");
+    assert_false(state_has("device "));
+    end();
+}
+
+/* --- others -------------------------------------------------------------------------------------
+ */
+
+static void an_image_that_another_client_has_open_is_not_mapped(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    fake_ceph_set_watcher(world.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
+    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "open by 10.0.0.9:0/42");
+    assert_false(state_has("device "));
+    assert_false(state_has("clientAddress"));
+    assert_false(state_has(STAGING "/"));
+    fake_ceph_set_watcher(world.ceph, "rbd", IMAGE, NULL);
+    must(stage(&life, &world, &err));
+    must(unstage(&life, &world, &err));
+    end();
+}
+
+static void an_image_that_another_client_locked_is_not_mapped(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    fake_ceph_set_locker(world.ceph, "rbd", IMAGE, "client.7 at 10.0.0.9:0/42");
+    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "locked by client.7");
+    assert_false(state_has("device "));
+    end();
+}
+
+static void several_nodes_may_have_a_block_volume(void **state)
+{
+    (void)state;
+    begin(&(struct use){.mode = ACCESS_MULTI_NODE_MULTI_WRITER});
+    fake_ceph_set_watcher(world.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
+    must(stage(&life, &world, &err));
+    must(unstage(&life, &world, &err));
+    world.use.fs_type = "ext4";
+    must_refuse(stage(&life, &world, &err), STATUS_INVALID_ARGUMENT, "MULTI_NODE_MULTI_WRITER");
+    end();
+}
+
+static void readers_on_several_nodes_map_for_reading(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4", .mode = ACCESS_MULTI_NODE_READER_ONLY});
+    fake_host_fill_image(world.host, SPEC, "ext4");
+    fake_ceph_set_watcher(world.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
+    must(stage(&life, &world, &err));
+    assert_true(state_has("device /dev/rbd0 " SPEC "  1073741824 1"));
+    assert_int_equal(fake_host_runs(world.host, "e2fsck"), 0);
+    must(unstage(&life, &world, &err));
+    end();
+}
+
+static void a_mapping_that_somebody_else_mounted_is_not_touched(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    must(stage(&life, &world, &err));
+    must(unstage(&life, &world, &err));
+    struct host *host = fake_host_as_host(world.host);
+    _cleanup_secret_ struct secret line = {0};
+    secret_set(&line, "10.0.0.1:6789 name=x,secret=y rbd " IMAGE " -");
+    must(host->ops->sysfs_write(host, "/sys/bus/rbd/add_single_major", &line, &err));
+    fake_host_add_mount(world.host, "/mnt", "/dev/rbd0");
+    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "mounted on '/mnt'");
+    end();
+}
+
+/* --- formatting ---------------------------------------------------------------------------------
+ */
+
+static void only_what_all_call_empty_is_formatted(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    fake_host_fill_image(world.host, SPEC, "bytes");
+    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "holds data at its ends");
+    end();
+    begin(&(struct use){.fs_type = "ext4"});
+    fake_ceph_set_data(world.ceph, "rbd", IMAGE);
+    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "holds data");
+    end();
+    begin(&(struct use){.fs_type = "ext4"});
+    fake_host_fill_image(world.host, SPEC, "gpt");
+    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "partition table");
+    assert_int_equal(fake_host_runs(world.host, "mkfs"), 0);
+    assert_false(state_has("cephzone.formatting"));
+    end();
+}
+
+static void a_file_system_is_made_once(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    for (int i = 0; i < 3; i++) {
+        must(stage(&life, &world, &err));
+        must(unstage(&life, &world, &err));
+    }
+    assert_int_equal(fake_host_runs(world.host, "mkfs"), 1);
+    assert_true(fake_host_saw_argument(
+        world.host, "mkfs.ext4 -F -m0 -Enodiscard,lazy_itable_init=1,lazy_journal_init=1 /dev/"));
+    end();
+}
+
+static void set_mark(const char *value)
+{
+    struct ceph *other = fake_ceph_as_other(world.ceph);
+    const struct ceph_target target = {.cluster_id = "c1", .monitors = "m", .user = "u"};
+    _cleanup_strmap_ struct strmap entries = {0};
+    struct call call;
+
+    strmap_set(&entries, "cephzone.formatting", value);
+    call_init(&call, 1, "test", deadline_never());
+    {
+        _cleanup_ceph_cluster_ struct ceph_cluster *cluster = NULL;
+        _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+
+        must(other->ops->connect(other, &call, &target, &cluster, &err));
+        must(cluster->ops->pool_open(cluster, &call, "rbd", "", &pool, &err));
+        must(pool->ops->image_metadata_change(pool, &call, IMAGE, &entries, NULL, &err));
+    }
+    call_done(&call);
+}
+
+static void the_mark_of_another_image_does_not_format(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    fake_host_fill_image(world.host, SPEC, "ext4");
+    set_mark("ext4 of-the-image-this-was-cloned-from");
+    must(stage(&life, &world, &err));
+    assert_int_equal(fake_host_runs(world.host, "mkfs"), 0);
+    must(unstage(&life, &world, &err));
+    end();
+}
+
+static void a_mkfs_that_was_cut_is_repeated(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    fake_host_fill_image(world.host, SPEC, "ext4"); /* half of one */
+    fake_ceph_set_data(world.ceph, "rbd", IMAGE);
+    set_mark("ext4 fa4e00000001");
+    must(stage(&life, &world, &err));
+    assert_int_equal(fake_host_runs(world.host, "mkfs"), 1);
+    assert_false(state_has("cephzone.formatting"));
+    must(unstage(&life, &world, &err));
+    end();
+}
+
+/* --- staged and published -----------------------------------------------------------------------
+ */
+
+static void a_published_volume_is_the_staged_device(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    must_refuse(publish(&life, &world, &err), STATUS_FAILED_PRECONDITION, "nothing is mounted");
+    must(stage(&life, &world, &err));
+    /* another device came between us and the path */
+    fake_host_add_mount(world.host, STAGING "/" HANDLE, "/dev/rbd7");
+    must_refuse(publish(&life, &world, &err), STATUS_FAILED_PRECONDITION, "another device");
+    assert_false(state_has(TARGET));
+    end();
+}
+
+static void mounts_of_others_are_not_taken_off(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    fake_host_add_mount(world.host, TARGET, "/dev/sda1");
+    must_refuse(unpublish(&life, &world, &err), STATUS_FAILED_PRECONDITION, "no RBD device");
+    fake_host_add_mount(world.host, STAGING "/" HANDLE, "/dev/loop5"); /* not of our exports */
+    must_refuse(unstage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "no RBD device");
+    assert_true(state_has("mount " TARGET " /dev/sda1"));
+    end();
+}
+
+static void files_in_the_way_are_not_removed(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    fake_host_add_folder(world.host, TARGET);
+    fake_host_add_file(world.host, TARGET "/data", "precious");
+    must_refuse(unpublish(&life, &world, &err), STATUS_FAILED_PRECONDITION, TARGET);
+    fake_host_add_folder(world.host, STAGING "/" HANDLE);
+    fake_host_add_file(world.host, STAGING "/" HANDLE "/data", "precious");
+    must_refuse(unstage(&life, &world, &err), STATUS_FAILED_PRECONDITION, HANDLE);
+    assert_true(state_has(TARGET "/data 2 precious"));
+    assert_true(state_has(HANDLE "/data 2 precious"));
+    end();
+}
+
+static void what_ceph_csi_staged_is_unstaged(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    must(stage(&life, &world, &err));
+    fake_host_add_file(world.host, STAGING "/image-meta.json",
+                       "{\"Version\":3,\"pool\":\"rbd\",\"radosNamespace\":\"\",\"image\":\"" IMAGE
+                       "\",\"unmapOptions\":\"\",\"accessType\":false,\"encrypted\":false,"
+                       "\"device\":\"\",\"logDir\":\"\",\"logFileStrategy\":\"\"}");
+    must(unstage(&life, &world, &err));
+    assert_false(state_has("device "));
+    end();
+}
+
+static void without_image_meta_the_mount_tells_the_device(void **state)
+{
+    struct host *host = NULL;
+
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4"});
+    must(stage(&life, &world, &err));
+    host = fake_host_as_host(world.host);
+    must(host->ops->remove(host, STAGING "/image-meta.json", &err));
+    must(unstage(&life, &world, &err));
+    assert_false(state_has("device "));
+    end();
+}
+
+static void a_group_gets_the_root_of_the_file_system(void **state)
+{
+    (void)state;
+    begin(&(struct use){.fs_type = "ext4", .mount_group = "2000"});
+    must(stage(&life, &world, &err));
+    assert_true(state_has(HANDLE " 1  2000"));
+    must(unstage(&life, &world, &err));
+    world.use.mount_group = "root";
+    must_refuse(stage(&life, &world, &err), STATUS_INVALID_ARGUMENT, "'root'");
+    end();
+}
+
+/* --- image-meta.json ----------------------------------------------------------------------------
+ */
+
+static void broken_image_meta_is_data_loss(void **state)
+{
+    static const char *const bad[] = {"",
+                                      "{",
+                                      "[]",
+                                      "{\"pool\":\"p\"}",
+                                      "{\"pool\":1}",
+                                      "{\"pool\":\"../x\",\"image\":\"i\"}",
+                                      "{\"pool\":\"p\",\"image\":\"a/b\"}"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
+        struct image_meta meta = {0};
+
+        must_refuse(image_meta_parse(bad[i], &meta, &err), STATUS_DATA_LOSS, "");
+    }
+}
+
+static void image_meta_of_older_drivers_is_read(void **state)
+{
+    _cleanup_image_meta_ struct image_meta meta = {0};
+
+    (void)state;
+    must(image_meta_parse("{\"Version\":2,\"pool\":\"p\",\"image\":\"i\",\"accessType\":true,"
+                          "\"device\":\"/dev/nbd3\"}",
+                          &meta, &err));
+    assert_true(meta.is_nbd);
+    assert_string_equal(meta.device, "/dev/nbd3");
+    assert_string_equal(meta.rados_namespace, "");
+    assert_null(meta.mapper);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(krbd_is_chosen_where_the_kernel_has_it),
+        cmocka_unit_test(nbd_is_chosen_where_there_is_no_krbd),
+        cmocka_unit_test(fuse_is_never_chosen_by_itself),
+        cmocka_unit_test(an_unknown_mounter_is_refused_with_a_guess),
+        cmocka_unit_test(no_key_is_among_the_arguments_of_a_program),
+        cmocka_unit_test(map_options_go_to_their_mapper),
+        cmocka_unit_test(map_options_that_could_become_something_else_are_refused),
+        cmocka_unit_test(an_image_that_another_client_has_open_is_not_mapped),
+        cmocka_unit_test(an_image_that_another_client_locked_is_not_mapped),
+        cmocka_unit_test(several_nodes_may_have_a_block_volume),
+        cmocka_unit_test(readers_on_several_nodes_map_for_reading),
+        cmocka_unit_test(a_mapping_that_somebody_else_mounted_is_not_touched),
+        cmocka_unit_test(only_what_all_call_empty_is_formatted),
+        cmocka_unit_test(a_file_system_is_made_once),
+        cmocka_unit_test(the_mark_of_another_image_does_not_format),
+        cmocka_unit_test(a_mkfs_that_was_cut_is_repeated),
+        cmocka_unit_test(a_published_volume_is_the_staged_device),
+        cmocka_unit_test(mounts_of_others_are_not_taken_off),
+        cmocka_unit_test(files_in_the_way_are_not_removed),
+        cmocka_unit_test(what_ceph_csi_staged_is_unstaged),
+        cmocka_unit_test(without_image_meta_the_mount_tells_the_device),
+        cmocka_unit_test(a_group_gets_the_root_of_the_file_system),
+        cmocka_unit_test(broken_image_meta_is_data_loss),
+        cmocka_unit_test(image_meta_of_older_drivers_is_read),
+    };
+
+    return cmocka_run_group_tests_name("node", tests, write_config, remove_config);
+}

@@ -1,0 +1,185 @@
+/*
+ * Every operation of the node with each mapper, its n-th call to the machine or to Ceph failing or
+ * the process dying there, for each n; then the same request again. The end must be that of an
+ * undisturbed run, and what takes it all down must leave nothing.
+ */
+#include "tests/unit/test_node_fixture.h"
+
+#define CALLS_MAX 400
+
+struct scenario {
+    const char *title;
+    node_step *before[5]; /* ends with NULL */
+    node_step *tested;
+    node_step *after[4]; /* ends with NULL */
+};
+
+static const struct scenario SCENARIOS[] = {
+    {"stage", {NULL}, stage, {unstage}},
+    {"publish", {stage}, publish, {unpublish, unstage}},
+    {"expand", {stage, publish}, expand, {unpublish, unstage}},
+    {"unpublish", {stage, publish}, unpublish, {unstage}},
+    {"unstage", {stage}, unstage, {NULL}},
+    {"stage again", {stage, publish, unpublish, unstage}, stage, {unstage}},
+};
+
+static const struct use USES[] = {
+    {.mounter = "fuse", .fs_type = "ext4"},
+    {.mounter = "rbd", .fs_type = "xfs"},
+    {.mounter = "rbd"},
+    {.mounter = "rbd-nbd", .fs_type = "ext4"},
+    {.mounter = "fuse"},
+};
+
+static void run_steps(node_step *const *steps, struct life *life, struct world *world)
+{
+    for (size_t i = 0; steps[i]; i++)
+        must(steps[i](life, world, &err));
+}
+
+static void take_down(const struct scenario *scenario, struct life *life, struct world *world)
+{
+    run_steps(scenario->after, life, world);
+    _cleanup_free_ char *state = world_state(world);
+    assert_null(strstr(state, "mount "));
+    assert_null(strstr(state, "device "));
+    assert_null(strstr(state, "daemon "));
+    assert_null(strstr(state, STAGING "/"));
+    assert_null(strstr(state, "/keys/"));
+}
+
+static char *undisturbed(const struct scenario *scenario, const struct use *use)
+{
+    struct world world;
+    struct life life;
+
+    world_init(&world, use);
+    life_start(&life, &world);
+    run_steps(scenario->before, &life, &world);
+    must(scenario->tested(&life, &world, &err));
+    char *state = world_state(&world);
+    take_down(scenario, &life, &world);
+    life_end(&life);
+    world_done(&world);
+    return state;
+}
+
+/* After a crash the next life begins as a new process does. */
+static void restart(struct life *life, struct world *world)
+{
+    struct call call;
+
+    life_end(life);
+    fake_ceph_recover(world->ceph);
+    fake_host_recover(world->host);
+    life_start(life, world);
+    call_init(&call, 0, "recovery", deadline_never());
+    node_recover(&life->volumes, &call);
+    call_done(&call);
+}
+
+/* False when the operation has fewer than @n calls. */
+static bool disturb(const struct scenario *scenario, const struct use *use, unsigned n,
+                    bool in_ceph, enum fake_failure failure, const char *wanted)
+{
+    _cleanup_error_ struct error first = {0};
+    struct world world;
+    struct life life;
+
+    world_init(&world, use);
+    life_start(&life, &world);
+    run_steps(scenario->before, &life, &world);
+    if (in_ceph)
+        fake_ceph_fail_call(world.ceph, n, failure);
+    else
+        fake_host_fail_call(world.host, n, failure);
+    int result = scenario->tested(&life, &world, &first);
+    bool struck =
+        in_ceph ? !fake_ceph_fault_is_pending(world.ceph) : !fake_host_fault_is_pending(world.host);
+    if (result < 0 && !struck)
+        fail_msg("%s: %s", scenario->title, first.message);
+    if (failure == FAKE_CRASH_BEFORE || failure == FAKE_CRASH_AFTER)
+        restart(&life, &world);
+    fake_ceph_recover(world.ceph);
+    fake_host_recover(world.host);
+    _cleanup_error_ struct error err = {0};
+    if (scenario->tested(&life, &world, &err) < 0)
+        fail_msg("%s with %s, call %u%s, failure %d: the retry failed: %s (first: %s)",
+                 scenario->title, use->mounter, n, in_ceph ? " of Ceph" : "", (int)failure,
+                 err.message, first.message ? first.message : "none");
+    _cleanup_free_ char *state = world_state(&world);
+    if (strcmp(state, wanted) != 0)
+        fail_msg("%s with %s, call %u%s, failure %d (%s): wanted\n%s\ngot\n%s", scenario->title,
+                 use->mounter, n, in_ceph ? " of Ceph" : "", (int)failure,
+                 first.message ? first.message : "none", wanted, state);
+    take_down(scenario, &life, &world);
+    life_end(&life);
+    world_done(&world);
+    return struck;
+}
+
+static void check(const struct use *use)
+{
+    static const enum fake_failure failures[] = {FAKE_FAIL_BEFORE, FAKE_FAIL_AFTER,
+                                                 FAKE_CRASH_BEFORE, FAKE_CRASH_AFTER};
+    unsigned points = 0;
+
+    for (size_t i = 0; i < ARRAY_LENGTH(SCENARIOS); i++) {
+        _cleanup_free_ char *wanted = undisturbed(&SCENARIOS[i], use);
+
+        for (size_t kind = 0; kind < ARRAY_LENGTH(failures) * 2; kind++) {
+            unsigned n = 1;
+
+            while (n < CALLS_MAX &&
+                   disturb(&SCENARIOS[i], use, n, kind % 2, failures[kind / 2], wanted))
+                n++;
+            assert_true(n < CALLS_MAX);
+            points += n - 1;
+        }
+    }
+    print_message("figure: node, mounter %s, %s: disturbed at %u points\n", use->mounter,
+                  use->fs_type ? use->fs_type : "block", points);
+}
+
+static void fuse_with_ext4_survives(void **state)
+{
+    (void)state;
+    check(&USES[0]);
+}
+
+static void krbd_with_xfs_survives(void **state)
+{
+    (void)state;
+    check(&USES[1]);
+}
+
+static void krbd_with_a_block_volume_survives(void **state)
+{
+    (void)state;
+    check(&USES[2]);
+}
+
+static void nbd_with_ext4_survives(void **state)
+{
+    (void)state;
+    check(&USES[3]);
+}
+
+static void fuse_with_a_block_volume_survives(void **state)
+{
+    (void)state;
+    check(&USES[4]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fuse_with_ext4_survives),
+        cmocka_unit_test(krbd_with_xfs_survives),
+        cmocka_unit_test(krbd_with_a_block_volume_survives),
+        cmocka_unit_test(nbd_with_ext4_survives),
+        cmocka_unit_test(fuse_with_a_block_volume_survives),
+    };
+
+    return cmocka_run_group_tests_name("node faults", tests, write_config, remove_config);
+}

@@ -1,0 +1,245 @@
+#pragma once
+
+/* A node in memory: fake Ceph, fake machine, one volume, and the calls of its life. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/ceph/journal.h"
+#include "node/volumes.h"
+#include "tests/fakes/fake_ceph.h"
+#include "tests/fakes/fake_host.h"
+
+#define GIB (1024ULL * 1024 * 1024)
+#define SECRET "AQBzZWNyZXQgb2YgYSB0ZXN0"
+#define UUID "b0285c97-a0ce-41eb-8c66-0242ac110002"
+#define HANDLE "0001-0002-c1-0000000000000001-" UUID
+#define IMAGE "csi-vol-" UUID
+#define SPEC "rbd/" IMAGE
+#define STAGING "/kubelet/staging"
+#define TARGET "/kubelet/target"
+
+static char config_path[] = "/tmp/cephzone-unit-node-XXXXXX";
+
+/* How the volume is used. */
+struct use {
+    const char *mounter; /* NULL: the class names none */
+    const char *fs_type; /* NULL: block */
+    enum access_mode mode;
+    const char *map_options;
+    const char *mount_group;
+    const char *flag;
+};
+
+struct world {
+    struct fake_ceph *ceph;
+    struct fake_host *host;
+    struct use use;
+};
+
+/* One life of the driver: what a restart forgets. */
+struct life {
+    struct node_volumes volumes;
+};
+
+static inline void life_start(struct life *life, const struct world *world)
+{
+    life->volumes = (struct node_volumes){
+        .ceph = fake_ceph_as_ceph(world->ceph),
+        .config = config_file_new(config_path),
+        .operations = operations_new(),
+        .mappers = {fake_host_as_host(world->host), "/run/cephzone"},
+        .io_checks = io_checks_new(fake_host_as_host(world->host)),
+        .node_id = "node-1",
+        .instance_id = "default",
+        .default_mounter = "",
+    };
+}
+
+static inline void life_end(struct life *life)
+{
+    io_checks_free(life->volumes.io_checks);
+    operations_free(life->volumes.operations);
+    config_file_free(life->volumes.config);
+}
+
+/* The image and its journal entry, as the controller leaves them. */
+static inline void add_volume(struct fake_ceph *fake)
+{
+    struct ceph *other = fake_ceph_as_other(fake);
+    const struct ceph_target target = {.cluster_id = "c1", .monitors = "m", .user = "u"};
+    const struct journal journal = {JOURNAL_VOLUME, "default"};
+    struct journal_entry entry = {.uuid = {UUID}, .journal_pool_id = -1};
+    _cleanup_error_ struct error err = {0};
+    struct call call;
+
+    call_init(&call, 1, "test", deadline_never());
+    {
+        _cleanup_ceph_cluster_ struct ceph_cluster *cluster = NULL;
+        _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+
+        assert_int_equal(other->ops->connect(other, &call, &target, &cluster, &err), 0);
+        assert_int_equal(cluster->ops->pool_open(cluster, &call, "rbd", "", &pool, &err), 0);
+        entry.request_name = xstrdup("pvc-1");
+        entry.image_name = xstrdup(IMAGE);
+        assert_int_equal(journal_write(&journal, &call, pool, &entry, &err), 0);
+        assert_int_equal(pool->ops->image_create(
+                             pool, &call, IMAGE, GIB,
+                             &(struct image_options){.features = IMAGE_FEATURES_DEFAULT}, &err),
+                         0);
+    }
+    journal_entry_done(&entry);
+    call_done(&call);
+}
+
+static inline void world_init(struct world *world, const struct use *use)
+{
+    *world = (struct world){.ceph = fake_ceph_new(), .use = *use};
+    if (world->use.mode == ACCESS_UNKNOWN)
+        world->use.mode = ACCESS_SINGLE_NODE_WRITER;
+    fake_ceph_add_pool(world->ceph, "rbd", 1);
+    add_volume(world->ceph);
+    world->host = fake_host_new(world->ceph);
+    fake_host_add_image(world->host, SPEC, GIB);
+    fake_host_add_folder(world->host, "/kubelet");
+    fake_host_add_folder(world->host, STAGING);
+}
+
+static inline void world_done(struct world *world)
+{
+    fake_host_free(world->host);
+    fake_ceph_free(world->ceph);
+}
+
+static inline void fill_capability(const struct use *use, struct volume_capability *capability)
+{
+    capability->type = use->fs_type ? ACCESS_TYPE_MOUNT : ACCESS_TYPE_BLOCK;
+    capability->mode = use->mode;
+    capability->fs_type = xstrdup(use->fs_type ? use->fs_type : "");
+    if (use->mount_group)
+        capability->mount_group = xstrdup(use->mount_group);
+    if (use->flag)
+        string_list_add(&capability->mount_flags, use->flag);
+}
+
+typedef int node_step(struct life *life, struct world *world, struct error *err);
+
+#define STEP(name, method, request_type, ...)                                                      \
+    static inline int name(struct life *life, struct world *world, struct error *err)              \
+    {                                                                                              \
+        _cleanup_(request_type##_request_done) struct request_type##_request request = {           \
+            __VA_ARGS__};                                                                          \
+        struct call call;                                                                          \
+                                                                                                   \
+        prepare_##request_type(world, &request);                                                   \
+        call_init(&call, 1, #method, deadline_never());                                            \
+        int result = method(&life->volumes, &call, &request, err);                                 \
+        call_done(&call);                                                                          \
+        return result;                                                                             \
+    }
+
+static inline void prepare_stage(struct world *world, struct stage_request *request)
+{
+    fill_capability(&world->use, &request->capability);
+    if (world->use.mounter)
+        strmap_set(&request->context, "mounter", world->use.mounter);
+    if (world->use.map_options)
+        strmap_set(&request->context, "mapOptions", world->use.map_options);
+    request->credentials.user = xstrdup("csi");
+    secret_set(&request->credentials.key, SECRET);
+}
+
+static inline void prepare_publish(struct world *world, struct publish_request *request)
+{
+    fill_capability(&world->use, &request->capability);
+}
+
+static inline void prepare_unstage(struct world *world, struct unstage_request *request)
+{
+    (void)world, (void)request;
+}
+
+static inline void prepare_unpublish(struct world *world, struct unpublish_request *request)
+{
+    (void)world, (void)request;
+}
+
+STEP(stage, node_stage_volume, stage, .handle = xstrdup(HANDLE), .staging_path = xstrdup(STAGING))
+STEP(unstage, node_unstage_volume, unstage, .handle = xstrdup(HANDLE),
+     .staging_path = xstrdup(STAGING))
+STEP(publish, node_publish_volume, publish, .handle = xstrdup(HANDLE),
+     .staging_path = xstrdup(STAGING), .target_path = xstrdup(TARGET))
+STEP(unpublish, node_unpublish_volume, unpublish, .handle = xstrdup(HANDLE),
+     .target_path = xstrdup(TARGET))
+
+/* The controller has grown the image before. */
+static inline int expand(struct life *life, struct world *world, struct error *err)
+{
+    _cleanup_(node_expand_request_done) struct node_expand_request request = {
+        .handle = xstrdup(HANDLE),
+        .volume_path = xstrdup(TARGET),
+        .range = {.required_bytes = (int64_t)(2 * GIB)}};
+    uint64_t size = 0;
+    struct call call;
+
+    fake_host_resize_image(world->host, SPEC, 2 * GIB);
+    call_init(&call, 1, "NodeExpandVolume", deadline_never());
+    int result = node_expand_volume(&life->volumes, &call, &request, &size, err);
+    call_done(&call);
+    if (result == 0)
+        assert_int_equal(size, 2 * GIB);
+    return result;
+}
+
+static inline char *world_state(struct world *world)
+{
+    struct text text = TEXT_INIT(1024 * 1024);
+
+    fake_host_dump(world->host, &text);
+    fake_ceph_dump(world->ceph, &text);
+    return text_take(&text);
+}
+
+static inline int write_config(void **state)
+{
+    int fd = mkstemp(config_path);
+    static const char config[] = "[{\"clusterID\":\"c1\",\"monitors\":[\"10.0.0.1:6789\"]}]";
+
+    (void)state;
+    if (fd < 0 || write(fd, config, strlen(config)) < 0)
+        return -1;
+    close(fd);
+    return 0;
+}
+
+static inline int remove_config(void **state)
+{
+    (void)state;
+    return unlink(config_path);
+}
+
+#define must(expression)                                                                           \
+    do {                                                                                           \
+        _cleanup_error_ struct error err = {0};                                                    \
+                                                                                                   \
+        if ((expression) < 0)                                                                      \
+            fail_msg("%s: %s", #expression, err.message);                                          \
+    } while (0)
+#define must_refuse(expression, wanted_status, part)                                               \
+    do {                                                                                           \
+        _cleanup_error_ struct error err = {0};                                                    \
+                                                                                                   \
+        if ((expression) == 0)                                                                     \
+            fail_msg("%s succeeded", #expression);                                                 \
+        if (err.status != (wanted_status) || !strstr(err.message, (part)))                         \
+            fail_msg("%s: %s: %s", #expression, status_name(err.status), err.message);             \
+    } while (0)
