@@ -1,19 +1,26 @@
-# The driver's image: built in one stage, and in the other nothing but what it runs with.
+# The driver's image: built in one stage, and in the other nothing but what it runs with. Which
+# packages these are, and why, is in deploy/image-packages; deploy/image-root proves the list.
 FROM debian:12-slim AS build
+COPY deploy/image-packages /tmp/image-packages
 RUN apt-get update && apt-get install -y --no-install-recommends \
-        gcc make git ca-certificates libc6-dev libgrpc-dev libprotobuf-c-dev protobuf-c-compiler \
-        protobuf-compiler libprotobuf-dev librados-dev librbd-dev libjansson-dev \
-        libmicrohttpd-dev uuid-dev libcurl4-openssl-dev libmount-dev libblkid-dev libyaml-dev \
+        $(awk '$1 == "build" {print $2}' /tmp/image-packages) \
     && rm -rf /var/lib/apt/lists/*
 COPY . /src
-RUN make -C /src -j"$(nproc)" && strip /src/build/cephcsi /src/build/cephzone
+ARG COMMIT=unknown
+RUN make -C /src -j"$(nproc)" BUILD=/build COMMIT="$COMMIT" all \
+    && strip /build/cephcsi /build/cephzone
 
 FROM debian:12-slim
+ARG WITH_FUSE=0
+COPY deploy/image-packages /usr/share/cephzone/image-packages
 RUN apt-get update && apt-get install -y --no-install-recommends \
-        libgrpc29 libprotobuf-c1 librados2 librbd1 libjansson4 libmicrohttpd12 libuuid1 tini \
-    && rm -rf /var/lib/apt/lists/*
-COPY --from=build /src/build/cephcsi /usr/local/bin/cephcsi
-COPY --from=build /src/build/cephzone /usr/local/bin/cephzone
+        $(awk -v fuse="$WITH_FUSE" '$1 == "run" || ($1 == "fuse" && fuse == 1) {print $2}' \
+            /usr/share/cephzone/image-packages) \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
+COPY --from=build /build/cephcsi /build/cephzone /usr/local/bin/
 RUN ln -s cephzone /usr/local/bin/kubectl-cephzone
-# cephcsi starts programs; tini reaps what they leave behind
+# operators pass a relative --log_file
+WORKDIR /
+# Root, for nodes; the controller's manifests set another user. Arguments are all that deployers
+# give. cephcsi starts programs; tini reaps what they leave behind.
 ENTRYPOINT ["/usr/bin/tini", "--", "/usr/local/bin/cephcsi"]

@@ -24,6 +24,30 @@ static sigset_t block_signals(void)
     return signals;
 }
 
+/*
+ * What deployments for Ceph-CSI run beside the driver to write journals anew after a failover.
+ * Theirs has no socket and nobody asks it, but a pod whose container ends is not ready: so it
+ * waits.
+ */
+static int generator_run(const sigset_t *signals)
+{
+    int signal_number = 0;
+
+    log_warn(NULL, "journals are not regenerated; this process only waits. Volumes of a mirrored "
+                   "cluster are found through cluster-mapping.json");
+    sigwait(signals, &signal_number);
+    return 0;
+}
+
+static int run(const struct options *options, const sigset_t *signals)
+{
+    if (strcmp(options->type, "liveness") == 0)
+        return liveness_run(options, signals);
+    if (strcmp(options->type, "controller") == 0)
+        return generator_run(signals);
+    return driver_run(options, signals, ceph_new, host_new);
+}
+
 int main(int argc, char **argv)
 {
     struct options options;
@@ -41,9 +65,7 @@ int main(int argc, char **argv)
     rpc_init();
     log_info(NULL, "cephcsi %s (%s) starts as %s, driver '%s'", CEPHZONE_VERSION, CEPHZONE_COMMIT,
              options.type, options.driver_name);
-    code = strcmp(options.type, "liveness") == 0
-               ? liveness_run(&options, &signals)
-               : driver_run(&options, &signals, ceph_new, host_new);
+    code = run(&options, &signals);
     rpc_shutdown();
     return code;
 }

@@ -44,20 +44,20 @@ static const struct options DEFAULTS = {
     .min_snapshots = 250,
 };
 
-/* Flags that do nothing here, of this or other versions of Ceph-CSI. */
-#define LEGACY_BOOL(name)                                                                          \
+/* Flags that do nothing here, of this or other versions of Ceph-CSI, with the reason. */
+#define LEGACY_BOOL(name, reason)                                                                  \
     {                                                                                              \
-        (name), FLAG_IGNORED_BOOL, NULL, NULL, NULL                                                \
+        (name), FLAG_IGNORED_BOOL, NULL, NULL, (reason)                                            \
     }
-#define LEGACY_VALUE(name)                                                                         \
+#define LEGACY_VALUE(name, reason)                                                                 \
     {                                                                                              \
-        (name), FLAG_IGNORED_VALUE, NULL, NULL, NULL                                               \
+        (name), FLAG_IGNORED_VALUE, NULL, NULL, (reason)                                           \
     }
 
 static int parse(struct options *o, int argc, char **argv)
 {
     const struct flag table[] = {
-        {"type", FLAG_STRING, &o->type, "TYPE", "what to run: rbd, cephfs or liveness"},
+        {"type", FLAG_STRING, &o->type, "TYPE", "what to run: rbd, cephfs, liveness or controller"},
         {"endpoint", FLAG_STRING, &o->endpoint, "URL", "CSI socket, unix:///path"},
         {"drivername", FLAG_STRING, &o->driver_name, NULL, "name of the driver"},
         {"nodeid", FLAG_STRING, &o->node_id, NULL, "name of this node"},
@@ -125,31 +125,33 @@ static int parse(struct options *o, int argc, char **argv)
         {"log_file", FLAG_STRING, &o->log_file, "FILE", "log to this file"},
         {"skip_headers", FLAG_BOOL, &o->skip_headers, NULL, "leave time and place out of the log"},
         {"version", FLAG_BOOL, &o->version, NULL, "print the version and exit"},
-        LEGACY_BOOL("enableprofiling"),
-        LEGACY_BOOL("enablegrpcmetrics"),
-        LEGACY_BOOL("enable-fencing"),
-        LEGACY_BOOL("forcecephkernelclient"),
-        LEGACY_BOOL("skipforceflatten"),
-        LEGACY_BOOL("automaxprocs"),
-        LEGACY_BOOL("add_dir_header"),
-        LEGACY_BOOL("one_output"),
-        LEGACY_BOOL("skip_log_headers"),
-        LEGACY_VALUE("csi-addons-endpoint"),
-        LEGACY_VALUE("drivernamespace"),
-        LEGACY_VALUE("feature-gates"),
-        LEGACY_VALUE("fusemountoptions"),
-        LEGACY_VALUE("histogramoption"),
-        LEGACY_VALUE("kernelmountoptions"),
-        LEGACY_VALUE("log_backtrace_at"),
-        LEGACY_VALUE("log_dir"),
-        LEGACY_VALUE("log_file_max_size"),
-        LEGACY_VALUE("metadatastorage"),
-        LEGACY_VALUE("mountcachedir"),
-        LEGACY_VALUE("pidlimit"),
-        LEGACY_VALUE("pluginpath"),
-        LEGACY_VALUE("stagingpath"),
-        LEGACY_VALUE("stderrthreshold"),
-        LEGACY_VALUE("vmodule"),
+        LEGACY_BOOL("enableprofiling", "there is no Go profiler"),
+        LEGACY_BOOL("enablegrpcmetrics", "figures of calls are always among the metrics"),
+        LEGACY_BOOL("enable-fencing", "nodes are not fenced by themselves"),
+        LEGACY_BOOL("forcecephkernelclient", "CephFS is not mounted yet"),
+        LEGACY_BOOL("skipforceflatten", "clones are always kept shallow"),
+        LEGACY_BOOL("automaxprocs", "there is no Go scheduler"),
+        LEGACY_BOOL("add_dir_header", "the log names files without folders"),
+        LEGACY_BOOL("one_output", "there is one log, not one for each severity"),
+        LEGACY_BOOL("skip_log_headers", "log files have no heading"),
+        LEGACY_VALUE("csi-addons-endpoint", "csi-addons is not served yet"),
+        LEGACY_VALUE("drivernamespace", "no journal is regenerated yet"),
+        LEGACY_VALUE("feature-gates",
+                     "there are none; a stuck call is told in the log, the process stays"),
+        LEGACY_VALUE("fusemountoptions", "CephFS is not mounted yet"),
+        LEGACY_VALUE("histogramoption", "buckets of the metrics are fixed"),
+        LEGACY_VALUE("kernelmountoptions", "CephFS is not mounted yet"),
+        LEGACY_VALUE("log_backtrace_at", "there are no backtraces"),
+        LEGACY_VALUE("log_dir", "--log_file names the file"),
+        LEGACY_VALUE("log_file_max_size", "logrotate keeps files small"),
+        LEGACY_VALUE("metadatastorage", "volumes are described in Ceph alone"),
+        LEGACY_VALUE("mountcachedir", "mounts are read from the kernel"),
+        LEGACY_VALUE("pidlimit",
+                     "threads are few and bounded; the limit of the pod stays as it is"),
+        LEGACY_VALUE("pluginpath", "the orchestrator names every path"),
+        LEGACY_VALUE("stagingpath", "the orchestrator names every path"),
+        LEGACY_VALUE("stderrthreshold", "there is one log, not one for each severity"),
+        LEGACY_VALUE("vmodule", "--v counts for all files"),
     };
     _cleanup_error_ struct error err = {0};
     int next = 0;
@@ -175,7 +177,8 @@ static void print_version(void)
     struct utsname machine;
 
     uname(&machine);
-    printf("Cephcsi Version: %s\nGit Commit: %s\nGo Version: none\nCompiler: %s\n"
+    /* Rook up to 1.14 looks for the first vN.N.N */
+    printf("Cephcsi Version: v%s\nGit Commit: %s\nGo Version: none\nCompiler: %s\n"
            "Platform: linux/%s\nKernel: %s\n",
            CEPHZONE_VERSION, CEPHZONE_COMMIT, __VERSION__, machine.machine, machine.release);
 }
@@ -218,19 +221,56 @@ static const char *check_node(const struct options *o)
     return NULL;
 }
 
+/* What may run, the name of a driver that was given none, and why it cannot run here. */
+static const struct type {
+    const char *name;
+    const char *driver_name;
+    const char *refusal;
+} TYPES[] = {
+    {"rbd", "rbd.csi.ceph.com", NULL},
+    {"cephfs", "cephfs.csi.ceph.com", NULL},
+    {"liveness", "liveness.csi.ceph.com", NULL},
+    {"controller", "controller.csi.ceph.com", NULL},
+    {"nfs", NULL,
+     "--type=nfs: NFS exports are not served by this driver; leave the deployment of the "
+     "nfs driver with Ceph-CSI's image, or disable it"},
+    {"nvmeof", NULL,
+     "--type=nvmeof: NVMe-oF is not served by this driver; leave the deployment of the nvmeof "
+     "driver with Ceph-CSI's image, or disable it"},
+};
+
+static const char *check_type(struct options *o)
+{
+    if (o->type[0] == '\0')
+        return "--type is missing: rbd, cephfs, liveness or controller";
+    for (size_t i = 0; i < ARRAY_LENGTH(TYPES); i++) {
+        if (strcmp(o->type, TYPES[i].name) != 0)
+            continue;
+        if (o->driver_name[0] == '\0' && TYPES[i].driver_name)
+            o->driver_name = TYPES[i].driver_name;
+        return TYPES[i].refusal;
+    }
+    return "--type: only rbd, cephfs, liveness and controller are known";
+}
+
+/* Liveness and the journal's generator are no drivers: they are asked nothing about a node. */
+static bool is_driver(const struct options *o)
+{
+    return strcmp(o->type, "rbd") == 0 || strcmp(o->type, "cephfs") == 0;
+}
+
 static const char *check(struct options *o)
 {
-    const bool is_cephfs = strcmp(o->type, "cephfs") == 0;
+    const char *type_fault = check_type(o);
 
-    if (!is_cephfs && strcmp(o->type, "rbd") != 0 && strcmp(o->type, "liveness") != 0)
-        return o->type[0] ? "--type: only rbd, cephfs and liveness are known" : "--type is missing";
-    if (o->driver_name[0] == '\0')
-        o->driver_name = is_cephfs ? "cephfs.csi.ceph.com" : "rbd.csi.ceph.com";
+    if (type_fault)
+        return type_fault;
+    bool is_cephfs = strcmp(o->type, "cephfs") == 0;
     if (is_cephfs && !o->controller_server && !o->node_server) /* as Ceph-CSI: both */
         o->controller_server = o->node_server = true;
     if (!driver_name_is_valid(o->driver_name))
         return "--drivername must be a DNS name of at most 63 characters";
-    if (strcmp(o->type, "liveness") != 0 && o->node_id[0] == '\0')
+    if (is_driver(o) && o->node_id[0] == '\0')
         return "--nodeid is missing";
     if (o->instance_id[0] == '\0')
         return "--instanceid is empty";

@@ -12,6 +12,8 @@ FIXTURE_TESTS := $(filter $(BUILD)/tests/integration/test_ceph_csi_% %_fixtures,
 $(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPTOR_SET)"'
 $(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_SET)
 
+$(BUILD)/tests/unit/test_options: $(BUILD)/programs/options.o
+
 $(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(FAKE_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
 
@@ -140,7 +142,7 @@ lint-layers:
 
 .PHONY: lint-shell
 lint-shell:
-	shellcheck -x $(shell grep -lE '^#!/bin/(ba)?sh' -r tests .ci programs deploy 2>/dev/null)
+	shellcheck -x $(shell grep -lE '^#!/bin/(ba)?sh' -r tests .ci programs deploy docs 2>/dev/null)
 
 .PHONY: lint-cppcheck
 lint-cppcheck: $(PROTO_HEADERS)

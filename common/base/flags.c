@@ -127,6 +127,7 @@ static const char *value_name(const struct flag *flag)
         [FLAG_STRING] = "string",     [FLAG_BOOL] = "",
         [FLAG_INT] = "int",           [FLAG_UINT] = "uint",
         [FLAG_DURATION] = "duration", [FLAG_STRING_LIST] = "string",
+        [FLAG_IGNORED_BOOL] = "",     [FLAG_IGNORED_VALUE] = "value",
     };
 
     return flag->value_name ? flag->value_name : names[flag->kind];
@@ -187,8 +188,8 @@ static void print_flag(FILE *file, const struct flag *flag)
 {
     const char *value = value_name(flag);
 
-    fprintf(file, "  --%s%s%s\n        %s", flag->name, value[0] != '\0' ? " " : "", value,
-            flag->help);
+    fprintf(file, "  --%s%s%s\n        %s%s", flag->name, value[0] != '\0' ? " " : "", value,
+            is_ignored(flag) ? "ignored: " : "", flag->help);
     print_default(file, flag);
     if (flag->kind == FLAG_STRING_LIST)
         fputs(" (may be repeated)", file);
@@ -197,17 +198,10 @@ static void print_flag(FILE *file, const struct flag *flag)
 
 void flags_print_usage(FILE *file, const struct flag *table, size_t count)
 {
-    const char *separator = "  Accepted and ignored: ";
-
     for (size_t i = 0; i < count; i++)
         if (!is_ignored(&table[i]))
             print_flag(file, &table[i]);
-    for (size_t i = 0; i < count; i++) {
-        if (is_ignored(&table[i])) {
-            fprintf(file, "%s--%s", separator, table[i].name);
-            separator = ", ";
-        }
-    }
-    if (separator[0] == ',')
-        fputc('\n', file);
+    for (size_t i = 0; i < count; i++)
+        if (is_ignored(&table[i]))
+            print_flag(file, &table[i]);
 }

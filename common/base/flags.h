@@ -30,7 +30,7 @@ struct flag {
     enum flag_kind kind;
     void *target;
     const char *value_name; /* for the usage text; NULL: named after the kind */
-    const char *help;
+    const char *help;       /* of a legacy flag: the reason why it is ignored */
 };
 
 /*
@@ -44,5 +44,5 @@ _must_check_ int flags_parse(const struct flag *table, size_t count, int argc, c
                              int *next, struct error *err);
 
 /* Lists the flags in the table's order with kind, help and current value as the default; call it
- * before flags_parse(). Legacy flags come last, in one paragraph. */
+ * before flags_parse(). Legacy flags come last. */
 void flags_print_usage(FILE *file, const struct flag *table, size_t count);

@@ -39,8 +39,8 @@ static void fixture_init(struct fixture *fixture)
         {"metricsport", FLAG_UINT, &options->port, NULL, "Port of the metrics."},
         {"timeout", FLAG_DURATION, &options->timeout_ms, NULL, "Longest wait."},
         {"label", FLAG_STRING_LIST, &options->labels, NULL, "A label."},
-        {"histogramoption", FLAG_IGNORED_VALUE, NULL, NULL, NULL},
-        {"enableprofiling", FLAG_IGNORED_BOOL, NULL, NULL, NULL},
+        {"histogramoption", FLAG_IGNORED_VALUE, NULL, NULL, "fixed"},
+        {"enableprofiling", FLAG_IGNORED_BOOL, NULL, NULL, "no Go"},
     };
 
     *fixture = (struct fixture){.options = {.endpoint = "unix:///csi.sock", .timeout_ms = 60000},
@@ -277,7 +277,10 @@ static void usage_lists_kinds_help_and_defaults(void **state)
                                "        Longest wait. (default 60s)\n"
                                "  --label string\n"
                                "        A label. (default \"a\") (may be repeated)\n"
-                               "  Accepted and ignored: --histogramoption, --enableprofiling\n");
+                               "  --histogramoption value\n"
+                               "        ignored: fixed\n"
+                               "  --enableprofiling\n"
+                               "        ignored: no Go\n");
 }
 
 static void usage_of_plain_flags_has_no_line_about_ignored_ones(void **state)
