@@ -39,8 +39,8 @@ int objects_options(const struct objects_flags *flags, struct binding_options *o
     return 0;
 }
 
-/* The first character that says something; 0 if the file has none. */
-static int first_character(const char *path, char *first, struct error *err)
+/* The first character that says something; EOF if the file has none. */
+static int first_character(const char *path, int *first, struct error *err)
 {
     _cleanup_fclose_ FILE *file = fopen(path, "re");
     int c = 0;
@@ -50,14 +50,14 @@ static int first_character(const char *path, char *first, struct error *err)
     do {
         c = getc(file);
     } while (c == ' ' || c == '\t' || c == '\n' || c == '\r');
-    *first = c == EOF ? '\0' : (char)c;
+    *first = c;
     return 0;
 }
 
 static int load_file(const char *path, struct cluster_objects *cluster, struct error *err)
 {
     json_auto_t *json = NULL;
-    char first = 0;
+    int first = EOF;
 
     if (first_character(path, &first, err) < 0)
         return -1;

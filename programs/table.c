@@ -1,5 +1,6 @@
 #include "programs/table.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,8 @@ static void print_cell(const struct table *table, size_t column, const char *tex
 
 void table_print(const struct table *table, FILE *file)
 {
-    size_t *widths = xcalloc(table->count + 1, sizeof(*widths));
+    assert(table->count > 0);
+    size_t *widths = xcalloc(table->count, sizeof(*widths));
 
     for (size_t i = 0; i < table->count; i++)
         widths[i] = width_of(table->columns[i].title);

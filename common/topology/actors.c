@@ -193,17 +193,6 @@ static void finish_binding(struct actors *actors, struct kube_pv *pv, struct kub
     pvc_changed(actors, claim);
 }
 
-static bool is_usable(const struct actors *actors, const struct kube_pv *pv,
-                      const struct kube_pvc *claim)
-{
-    return quantity_compare(&pv->capacity, &claim->request) >= 0 && !pv->meta.deletion_timestamp &&
-           kube_volume_mode_is_block(pv->volume_mode) ==
-               kube_volume_mode_is_block(claim->volume_mode) &&
-           (actors->options->attributes_class
-                ? kube_same(pv->attributes_class, claim->attributes_class)
-                : kube_same(pv->attributes_class, ""));
-}
-
 static struct kube_pv *find_prebound(const struct actors *actors, const struct kube_pvc *claim)
 {
     const struct claim_index *index =
@@ -212,21 +201,10 @@ static struct kube_pv *find_prebound(const struct actors *actors, const struct k
     for (size_t i = 0; index && i < index->pvs.count; i++) {
         struct kube_pv *pv = index->pvs.items[i];
 
-        if (binding_is_meant_for(pv, claim) && is_usable(actors, pv, claim))
+        if (binding_is_meant_for(pv, claim) && binding_is_usable(actors->options, pv, claim))
             return pv;
     }
     return NULL;
-}
-
-static bool has_labels(const struct kube_pvc *claim, const struct kube_pv *pv)
-{
-    _cleanup_error_ struct error fault = {0};
-    bool matches = true;
-
-    if (claim->selector.is_set &&
-        label_selector_match(&claim->selector, &pv->meta.labels, &matches, &fault) < 0)
-        return false;
-    return matches;
 }
 
 /* The smallest free volume of the class wherever it is: nobody has asked a scheduler. */
@@ -243,7 +221,7 @@ static struct kube_pv *find_anywhere(const struct actors *actors, const struct k
 
             if (best && cluster_compare_pvs(pv, best) >= 0)
                 break;
-            if (is_usable(actors, pv, claim) && has_labels(claim, pv) &&
+            if (binding_is_usable(actors->options, pv, claim) && binding_selects(claim, pv) &&
                 (pv->access_modes & claim->access_modes) == claim->access_modes)
                 best = pv;
         }
@@ -265,7 +243,7 @@ static bool bind_named(struct actors *actors, struct kube_pvc *claim)
 
     if (!pv || (assume_cache_claim(pv) && !binding_is_meant_for(pv, claim)))
         return false;
-    if (!assume_cache_claim(pv) && !is_usable(actors, pv, claim))
+    if (!assume_cache_claim(pv) && !binding_is_usable(actors->options, pv, claim))
         return false;
     finish_binding(actors, pv, claim);
     return true;

@@ -47,16 +47,6 @@ static bool is_taken(const struct node_check *check, const struct kube_pv *pv)
     return false;
 }
 
-static bool has_labels(const struct kube_pvc *claim, const struct kube_pv *pv)
-{
-    const struct selector_requirements *all = &claim->selector.requirements;
-
-    for (size_t i = 0; claim->selector.is_set && i < all->count; i++)
-        if (!selector_requirement_match(&all->items[i], &pv->meta.labels))
-            return false;
-    return true;
-}
-
 /* Whether the group's volumes could serve the claim on some node, size and labels apart. */
 static bool serves(const struct node_check *check, const struct pv_group *group,
                    const struct kube_pvc *claim)
@@ -110,7 +100,7 @@ static const struct kube_pv *best_in_group(const struct node_check *check,
 
         if (best && cluster_compare_pvs(pv, best) >= 0)
             return best;
-        if (!is_taken(check, pv) && has_labels(claim, pv))
+        if (!is_taken(check, pv) && binding_selects(claim, pv))
             return pv;
     }
     return best;

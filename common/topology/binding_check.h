@@ -116,6 +116,12 @@ void pod_decisions_done(struct pod_decisions *decisions);
 bool binding_is_bound(const struct kube_pvc *claim);
 /* The volume names this claim: name, namespace, and uid unless it has none. */
 bool binding_is_meant_for(const struct kube_pv *pv, const struct kube_pvc *claim);
+/* Size, volume mode, attributes class, not being deleted: what even a volume that names the claim
+ * must have. */
+bool binding_is_usable(const struct binding_options *options, const struct kube_pv *pv,
+                       const struct kube_pvc *claim);
+/* The volume has the labels that the claim selects; a selector that makes no sense selects none. */
+bool binding_selects(const struct kube_pvc *claim, const struct kube_pv *pv);
 /* Node affinity alone; no affinity fits everywhere. INVALID_ARGUMENT for a term that makes no
  * sense, FAILED_PRECONDITION "no matching NodeSelectorTerms". */
 _must_check_ int binding_check_affinity(const struct kube_pv *pv, const struct strmap *labels,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/topology/binding_check.h"
+#include "common/topology/volume_zone.h"
 
 bool pod_uses_claim(const struct kube_pod *pod, const struct kube_pvc *claim)
 {
@@ -93,14 +94,7 @@ static bool same_labels(const struct kube_meta *old, const struct kube_meta *new
 
 static bool same_zone_labels(const struct kube_meta *old, const struct kube_meta *new)
 {
-    static const char *const KEYS[] = {
-        "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
-        "topology.kubernetes.io/zone", "topology.kubernetes.io/region"};
-
-    for (size_t i = 0; i < ARRAY_LENGTH(KEYS); i++)
-        if (!kube_same(strmap_get(&old->labels, KEYS[i]), strmap_get(&new->labels, KEYS[i])))
-            return false;
-    return true;
+    return volume_zone_is_same(&old->labels, &new->labels);
 }
 
 /* Capacity is no longer looked at, and the pod has an inline volume of the driver. Pods with claims

@@ -16,14 +16,6 @@ _printf_(3, 4) static void end(struct pod_claims *claims, enum binding_verdict v
     va_end(args);
 }
 
-static bool is_owned_by(const struct kube_pvc *claim, const struct kube_pod *pod)
-{
-    for (size_t i = 0; i < claim->meta.owner_count; i++)
-        if (claim->meta.owners[i].is_controller)
-            return kube_same(claim->meta.owners[i].uid, pod->meta.uid);
-    return false;
-}
-
 /* The rejections of one volume, in Kubernetes' order. NULL: rejected. */
 static const struct kube_pvc *look_up(const struct cluster_objects *cluster,
                                       const struct kube_pod_volume *volume,
@@ -46,7 +38,7 @@ static const struct kube_pvc *look_up(const struct cluster_objects *cluster,
             claim->volume_name ? claim->volume_name : "");
     else if (claim->meta.deletion_timestamp)
         end(claims, BINDING_REJECTED, "persistentvolumeclaim \"%s\" is being deleted", name);
-    else if (is_ephemeral && !is_owned_by(claim, pod))
+    else if (is_ephemeral && !kube_pvc_is_owned_by(claim, pod))
         end(claims, BINDING_REJECTED, "PVC %s/%s was not created for pod %s/%s (pod is not owner)",
             claim->meta.ns, name, pod->meta.ns, pod->meta.name);
     else
@@ -64,16 +56,9 @@ static void find_prebound(const struct cluster_objects *cluster,
 
     for (size_t i = 0; index && i < index->pvs.count; i++) {
         struct kube_pv *pv = index->pvs.items[i];
-        bool same_attributes = options->attributes_class
-                                   ? kube_same(pv->attributes_class, claim->attributes_class)
-                                   : kube_same(pv->attributes_class, "");
 
-        if (binding_is_meant_for(pv, claim) &&
-            strcmp(kube_pv_class(pv), kube_pvc_class(claim)) == 0 &&
-            quantity_compare(&pv->capacity, &claim->request) >= 0 && same_attributes &&
-            kube_volume_mode_is_block(pv->volume_mode) ==
-                kube_volume_mode_is_block(claim->volume_mode) &&
-            !pv->meta.deletion_timestamp)
+        if (binding_is_meant_for(pv, claim) && binding_is_usable(options, pv, claim) &&
+            strcmp(kube_pv_class(pv), kube_pvc_class(claim)) == 0)
             pointer_list_add(&item->prebound, pv);
     }
 }

@@ -32,6 +32,29 @@ bool binding_is_meant_for(const struct kube_pv *pv, const struct kube_pvc *claim
            (!ref->uid || ref->uid[0] == '\0' || kube_same(ref->uid, claim->meta.uid));
 }
 
+bool binding_is_usable(const struct binding_options *options, const struct kube_pv *pv,
+                       const struct kube_pvc *claim)
+{
+    const char *attributes = options->attributes_class ? claim->attributes_class : "";
+
+    return quantity_compare(&pv->capacity, &claim->request) >= 0 && !pv->meta.deletion_timestamp &&
+           kube_volume_mode_is_block(pv->volume_mode) ==
+               kube_volume_mode_is_block(claim->volume_mode) &&
+           kube_same(pv->attributes_class, attributes);
+}
+
+bool binding_selects(const struct kube_pvc *claim, const struct kube_pv *pv)
+{
+    const struct selector_requirements *all = &claim->selector.requirements;
+
+    if (!claim->selector.is_set)
+        return true;
+    for (size_t i = 0; i < all->count; i++)
+        if (!selector_requirement_match(&all->items[i], &pv->meta.labels))
+            return false;
+    return !claim->selector.fault;
+}
+
 int binding_check_affinity(const struct kube_pv *pv, const struct strmap *labels, struct error *err)
 {
     bool matches = true;

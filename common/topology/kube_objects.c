@@ -67,3 +67,11 @@ const char *kube_pvc_class(const struct kube_pvc *claim)
 {
     return class_of(&claim->meta, claim->class_name);
 }
+
+bool kube_pvc_is_owned_by(const struct kube_pvc *claim, const struct kube_pod *pod)
+{
+    for (size_t i = 0; i < claim->meta.owner_count; i++)
+        if (claim->meta.owners[i].is_controller)
+            return kube_same(claim->meta.owners[i].uid, pod->meta.uid);
+    return false;
+}

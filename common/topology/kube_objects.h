@@ -240,6 +240,9 @@ static inline struct kube_meta *kube_meta(void *object)
 const char *kube_pv_class(const struct kube_pv *pv);
 const char *kube_pvc_class(const struct kube_pvc *claim);
 
+/* Whether the pod is the claim's controller, as it must be for generic ephemeral volumes. */
+bool kube_pvc_is_owned_by(const struct kube_pvc *claim, const struct kube_pod *pod);
+
 /* NULL counts as "". */
 bool kube_same(const char *a, const char *b);
 /* A volumeMode that is not given is Filesystem. */

@@ -96,22 +96,23 @@ const struct label_bucket *label_index_find(const struct label_index *index, uin
 
 static void grow(struct label_index *index)
 {
-    struct label_index larger = {.capacity = 32, .used = index->used, .always = index->always};
+    struct label_bucket *old = index->buckets;
+    size_t old_capacity = index->capacity;
 
-    if (index->capacity > 0 && (index->used + 1) * 2 <= index->capacity)
+    if (old_capacity > 0 && (index->used + 1) * 2 <= old_capacity)
         return;
-    while (larger.capacity < (index->used + 1) * 4)
-        larger.capacity *= 2;
-    larger.buckets = xcalloc(larger.capacity, sizeof(*larger.buckets));
-    larger.filter = xcalloc(larger.capacity * 2 / 64, sizeof(*larger.filter));
-    for (size_t i = 0; i < index->capacity; i++)
-        if (index->buckets[i].pair != 0) {
-            *locate(&larger, index->buckets[i].pair) = index->buckets[i];
-            filter_add(&larger, index->buckets[i].pair);
-        }
-    free(index->buckets);
+    index->capacity = 32;
+    while (index->capacity < (index->used + 1) * 4)
+        index->capacity *= 2;
+    index->buckets = xcalloc(index->capacity, sizeof(*index->buckets));
     free(index->filter);
-    *index = larger;
+    index->filter = xcalloc(index->capacity * 2 / 64, sizeof(*index->filter));
+    for (size_t i = 0; i < old_capacity; i++)
+        if (old[i].pair != 0) {
+            *locate(index, old[i].pair) = old[i];
+            filter_add(index, old[i].pair);
+        }
+    free(old);
 }
 
 static void bucket_add(struct label_bucket *bucket, void *item)

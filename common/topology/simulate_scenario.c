@@ -39,9 +39,11 @@ static int place_parse(const char *text, struct place *place, struct error *err)
 {
     const char *equals = strchr(text, '=');
 
-    if (!equals || equals == text || equals[1] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "'%.80s' is no domain; write it as LEVEL=VALUE, like 'zone=zone-a'", text);
+    if (!equals || equals == text || equals[1] == '\0') {
+        error_set(err, STATUS_INVALID_ARGUMENT,
+                  "'%.80s' is no domain; write it as LEVEL=VALUE, like 'zone=zone-a'", text);
+        return -1;
+    }
     *place = (struct place){xstrndup(text, (size_t)(equals - text)), equals + 1};
     return 0;
 }

@@ -31,14 +31,6 @@ static bool uses_claim(const struct kube_pod_volume *volume)
     return volume->kind == KUBE_VOLUME_CLAIM || volume->kind == KUBE_VOLUME_EPHEMERAL;
 }
 
-static bool is_owned_by(const struct kube_pvc *claim, const struct kube_pod *pod)
-{
-    for (size_t i = 0; i < claim->meta.owner_count; i++)
-        if (claim->meta.owners[i].is_controller)
-            return kube_same(claim->meta.owners[i].uid, pod->meta.uid);
-    return false;
-}
-
 static int add_volume(const struct cluster_objects *cluster, const struct kube_pod *pod,
                       const struct kube_pod_volume *volume, struct pod_volume_keys *keys)
 {
@@ -52,7 +44,7 @@ static int add_volume(const struct cluster_objects *cluster, const struct kube_p
                                  pod->meta.ns, name, name);
         return -1;
     }
-    if (volume->kind == KUBE_VOLUME_EPHEMERAL && !is_owned_by(claim, pod)) {
+    if (volume->kind == KUBE_VOLUME_EPHEMERAL && !kube_pvc_is_owned_by(claim, pod)) {
         keys->verdict = LIMITS_FAILED;
         keys->reason = xasprintf("PVC %s/%s was not created for pod %s/%s (pod is not owner)",
                                  pod->meta.ns, name, pod->meta.ns, pod->meta.name);

@@ -154,6 +154,14 @@ static bool has_zone_label(const struct strmap *labels)
     return false;
 }
 
+bool volume_zone_is_same(const struct strmap *a, const struct strmap *b)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(ZONE_KEYS); i++)
+        if (!kube_same(strmap_get(a, ZONE_KEYS[i].key), strmap_get(b, ZONE_KEYS[i].key)))
+            return false;
+    return true;
+}
+
 const struct zone_constraint *volume_zone_check(const struct pod_zones *zones,
                                                 const struct kube_node *node)
 {

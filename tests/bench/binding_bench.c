@@ -74,6 +74,8 @@ static void put_nodes(struct cluster_objects *cluster, size_t count)
  */
 static void put_volumes(struct cluster_objects *cluster, size_t count, size_t nodes)
 {
+    size_t local_nodes = nodes / 2 + 1;
+
     for (size_t i = 0; i < count; i++) {
         size_t class = i % CLASSES;
         size_t turn = i / CLASSES;
@@ -81,7 +83,7 @@ static void put_volumes(struct cluster_objects *cluster, size_t count, size_t no
         if (class < CLASSES / 2)
             put(cluster,
                 "pv v%06zu class=class-%02zu size=%zuGi affinity=kubernetes.io/hostname:n%05zu", i,
-                class, 40 + turn % 60, turn % (nodes / 2));
+                class, 40 + turn % 60, turn % local_nodes);
         else
             put(cluster,
                 "pv v%06zu class=class-%02zu size=%zuGi affinity=topology.csi.test/zone:zone-%zu",
@@ -253,6 +255,11 @@ int main(int argc, char **argv)
         .pods = argument(argc, argv, 3, 10000),
     };
 
+    if (size.nodes < 2 || size.volumes < 1) {
+        fputs("usage: binding-bench [NODES [VOLUMES [PODS]]], at least 2 nodes and 1 volume\n",
+              stderr);
+        return 2;
+    }
     setvbuf(stdout, NULL, _IOLBF, 0);
     measure_checks(&size);
     measure_simulation(&size, "zoned");
