@@ -109,8 +109,9 @@ static char *next_word(const char **line)
 static void expect_failure(const char *expected, const struct error *err)
 {
     assert_true(text_has_prefix(expected, "fails: "));
-    if (!strstr(err->message, expected + strlen("fails: ")))
-        fail_msg("expected '%s', found '%s'", expected, err->message);
+    const char *message = err->message ? err->message : "";
+    if (!strstr(message, expected + strlen("fails: ")))
+        fail_msg("expected '%s', found '%s'", expected, message);
 }
 
 static void expect_result(int result, const char *expected, const struct error *err)
@@ -220,7 +221,7 @@ static void expect_affinity(const struct run *run, const struct kube_node *node,
     if (strcmp(expected, "ok") == 0)
         assert_int_equal(result, 0);
     else
-        assert_non_null(strstr(err.message, expected + strlen("error ")));
+        assert_non_null(strstr(err.message ? err.message : "", expected + strlen("error ")));
 }
 
 static void expect_zone(const struct run *run, const struct kube_node *node, const char *expected)
