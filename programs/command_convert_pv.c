@@ -72,7 +72,7 @@ int convert_objects(const struct cluster_objects *cluster, const struct string_l
 static void print_help(const struct flag *flags, size_t count)
 {
     puts(
-        "Usage: cephzone convert-pv [NAME...] --from=FILE|FOLDER [flags]\n\n"
+        "Usage: cephzone convert-pv [NAME...] [--from=FILE|FOLDER] [flags]\n\n"
         "Prints for each volume that has zone or region labels and no node affinity on them the\n"
         "command that adds the affinity; the labels stay. Zones joined by '__' become a set.\n"
         "Exit code: 0 all well, 1 a label makes no sense, 2 bad command line, 3 could not look.\n\n"
@@ -87,7 +87,7 @@ int command_convert_pv(int argc, char **argv)
     bool new_keys = false;
     _cleanup_string_list_ struct string_list names = {0};
     const struct flag flags[] = {
-        {"from", FLAG_STRING, &values.from, "FILE|FOLDER", "volumes as JSON or YAML"},
+        OBJECTS_SOURCE_FLAGS(values),
         {"new-keys", FLAG_BOOL, &new_keys, NULL,
          "write topology.kubernetes.io keys also for failure-domain.beta labels"},
         {"o", FLAG_STRING, &values.output, "FORMAT", "table (commands) or json"},
@@ -104,12 +104,11 @@ int command_convert_pv(int argc, char **argv)
         return TOOL_USAGE;
     }
     bool is_json = strcmp(values.output, "json") == 0;
-    if (values.from[0] == '\0' || (!is_json && strcmp(values.output, "table") != 0)) {
-        fputs("cephzone convert-pv: --from is missing, or -o is neither 'table' nor 'json'\n",
-              stderr);
+    if (!is_json && strcmp(values.output, "table") != 0) {
+        fputs("cephzone convert-pv: -o is neither 'table' nor 'json'\n", stderr);
         return TOOL_USAGE;
     }
-    if (objects_load(values.from, &cluster, &err) < 0) {
+    if (objects_get(&values, &cluster, &err) < 0) {
         fprintf(stderr, "cephzone convert-pv: %s\n", err.message);
         return TOOL_BLIND;
     }

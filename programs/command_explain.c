@@ -44,9 +44,6 @@ static int check(const struct objects_flags *flags, const struct string_list *ar
     if (arguments->count != 2 ||
         (strcmp(arguments->items[0], "pod") != 0 && strcmp(arguments->items[0], "pvc") != 0))
         return error_set(err, STATUS_INVALID_ARGUMENT, "expected 'pod NAME' or 'pvc NAME'");
-    if (flags->from[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "--from is missing: the file or folder with the cluster's objects");
     if (strcmp(flags->output, "table") != 0 && strcmp(flags->output, "wide") != 0 &&
         strcmp(flags->output, "json") != 0)
         return error_set(err, STATUS_INVALID_ARGUMENT,
@@ -59,7 +56,7 @@ static int run(const struct objects_flags *flags, const struct string_list *argu
     _cleanup_error_ struct error err = {0};
     _cleanup_cluster_ struct cluster_objects cluster = {0};
 
-    if (objects_load(flags->from, &cluster, &err) < 0) {
+    if (objects_get(flags, &cluster, &err) < 0) {
         fprintf(stderr, "cephzone explain: %s\n", err.message);
         return TOOL_BLIND;
     }
@@ -68,7 +65,7 @@ static int run(const struct objects_flags *flags, const struct string_list *argu
 
 static void print_help(const struct flag *flags, size_t count)
 {
-    puts("Usage: cephzone explain pod|pvc NAME --from=FILE|FOLDER [flags]\n\n"
+    puts("Usage: cephzone explain pod|pvc NAME [--from=FILE|FOLDER] [flags]\n\n"
          "Tells per node whether the pod's volumes can be had there, why not, and what would\n"
          "help; the first line names the cause. Exit code: 0 it fits somewhere, 1 it fits\n"
          "nowhere, 2 bad command line, 3 could not look.\n\n"
@@ -83,7 +80,7 @@ int command_explain(int argc, char **argv)
     struct objects_flags values = OBJECTS_FLAGS_INIT;
     _cleanup_string_list_ struct string_list arguments = {0};
     const struct flag flags[] = {
-        {"from", FLAG_STRING, &values.from, "FILE|FOLDER", "objects as JSON or YAML"},
+        OBJECTS_SOURCE_FLAGS(values),
         {"n", FLAG_STRING, &values.ns, "NAMESPACE", "of the pod or claim"},
         {"namespace", FLAG_STRING, &values.ns, "NAMESPACE", "the same"},
         {"o", FLAG_STRING, &values.output, "FORMAT", "table, wide or json"},

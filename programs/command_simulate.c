@@ -73,9 +73,6 @@ static int check(const struct objects_flags *flags, const struct string_list *ar
 
     if (arguments->count > 0)
         return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no flag", arguments->items[0]);
-    if (flags->from[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "--from is missing: the file or folder with the cluster's objects");
     if (request->add_pods > 0 && request->class_name[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "--add-pods needs --class");
     if (request->takeover[0] != '\0' && request->fail[0] == '\0')
@@ -92,7 +89,7 @@ static int run(const struct objects_flags *flags, const struct simulation_reques
     _cleanup_error_ struct error err = {0};
     _cleanup_cluster_ struct cluster_objects cluster = {0};
 
-    if (objects_load(flags->from, &cluster, &err) < 0) {
+    if (objects_get(flags, &cluster, &err) < 0) {
         fprintf(stderr, "cephzone simulate: %s\n", err.message);
         return TOOL_BLIND;
     }
@@ -101,7 +98,7 @@ static int run(const struct objects_flags *flags, const struct simulation_reques
 
 static void print_help(const struct flag *flags, size_t count)
 {
-    puts("Usage: cephzone simulate --from=FILE|FOLDER [flags]\n\n"
+    puts("Usage: cephzone simulate [--from=FILE|FOLDER] [flags]\n\n"
          "Schedules all pending pods of a snapshot, one after the other, with volumes bound and\n"
          "provisioned as Kubernetes would. Volumes, labels and taints count; processors and\n"
          "memory do not. Exit code: 0 all find a place, 1 some do not, 2 bad command line,\n"
@@ -119,7 +116,7 @@ int command_simulate(int argc, char **argv)
     uint64_t add_pods = 0;
     _cleanup_string_list_ struct string_list arguments = {0};
     const struct flag flags[] = {
-        {"from", FLAG_STRING, &values.from, "FILE|FOLDER", "objects as JSON or YAML"},
+        OBJECTS_SOURCE_FLAGS(values),
         {"fail", FLAG_STRING, &request.fail, "LEVEL=VALUE", "nodes of this domain are gone"},
         {"takeover", FLAG_STRING, &request.takeover, "VALUE|all",
          "domains that serve the failed one's volumes"},

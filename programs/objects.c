@@ -11,6 +11,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/base/yaml.h"
+#include "programs/live_objects.h"
 
 int objects_parse_flags(const struct flag *table, size_t count, int argc, char **argv,
                         struct string_list *arguments, struct error *err)
@@ -120,4 +121,12 @@ int objects_load(const char *path, struct cluster_objects *cluster, struct error
     if (result == 0)
         cluster_settle(cluster);
     return result;
+}
+
+int objects_get(const struct objects_flags *flags, struct cluster_objects *cluster,
+                struct error *err)
+{
+    if (flags->from[0] != '\0')
+        return objects_load(flags->from, cluster, err);
+    return live_objects_load(flags->kubeconfig, flags->context, cluster, err);
 }

@@ -168,7 +168,19 @@ static void watch(struct exchange *exchange)
 static bool is_object_path(const char *path)
 {
     const char *last = strrchr(path, '/') + 1;
-    static const char *const collections[] = {"nodes", "events", "leases", "pods", "secrets"};
+    static const char *const collections[] = {"nodes",
+                                              "events",
+                                              "leases",
+                                              "pods",
+                                              "secrets",
+                                              "csinodes",
+                                              "configmaps",
+                                              "persistentvolumes",
+                                              "csidrivers",
+                                              "persistentvolumeclaims",
+                                              "storageclasses",
+                                              "volumeattachments",
+                                              "csistoragecapacities"};
 
     for (size_t i = 0; i < ARRAY_LENGTH(collections); i++)
         if (strcmp(last, collections[i]) == 0)
