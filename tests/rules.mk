@@ -73,9 +73,16 @@ $(CUT_DRIVER): $(CUT_OBJECTS) $(LIBRARY)
 check: $(UNIT_TESTS) $(REPLAY_TESTS) ## run the unit tests
 	@BUILD=$(BUILD) tests/run unit $(UNIT_TESTS) $(REPLAY_TESTS)
 
-.PHONY: integration
-integration: $(PROGRAMS) $(CUT_DRIVER) $(INTEGRATION_TESTS) ## run the real driver against a throwaway Ceph
-	@BUILD=$(BUILD) tests/run integration $(INTEGRATION_TESTS)
+# CephFS mostly waits for the manager, so 'make -j2' runs both kinds of volumes side by side; on a
+# cluster each, because some tests stop daemons.
+.PHONY: integration integration-rbd integration-cephfs
+integration: integration-rbd integration-cephfs ## run the real driver against a throwaway Ceph
+
+integration-rbd: $(PROGRAMS) $(CUT_DRIVER) $(INTEGRATION_TESTS)
+	@BUILD=$(BUILD) tests/run integration $(filter-out $(CEPHFS_TESTS),$(INTEGRATION_TESTS))
+
+integration-cephfs: $(PROGRAMS) $(CUT_DRIVER) $(INTEGRATION_TESTS)
+	@env -u MONITORS BUILD=$(BUILD) tests/run integration-cephfs $(CEPHFS_TESTS)
 
 .PHONY: sanity
 sanity: $(PROGRAMS) ## run csi-sanity against the driver on a throwaway Ceph
