@@ -1,4 +1,5 @@
 /* The Node service: from the wire to plain structs and back. */
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -47,7 +48,9 @@ static int unpublish_volume(void *object, struct call *call, const ProtobufCMess
         return error_set(err, STATUS_INVALID_ARGUMENT, "volume_id is missing");
     if (in->target_path[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "target_path is missing");
-    if (faccessat(AT_FDCWD, in->target_path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+    /* a dead mount cannot be looked at, but is there */
+    if (faccessat(AT_FDCWD, in->target_path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
+        (errno != ENOENT && errno != ENOTDIR))
         return error_set(err, STATUS_UNIMPLEMENTED,
                          "'%s' exists, but this driver does not publish such volumes yet and "
                          "will not touch what others did",

@@ -150,8 +150,8 @@ static void driver_init(struct driver *driver, const struct options *options,
         .instance_id = options->instance_id,
         .cluster_name = options->cluster_name,
         .driver_name = options->driver_name,
-        .usage = driver->usage,
-        .takeover = driver->place.takeover,
+        .usage = is_cephfs ? NULL : driver->usage, /* subvolumes are not placed by topology */
+        .takeover = is_cephfs ? NULL : driver->place.takeover,
         .set_metadata = options->set_metadata,
         .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
                    (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
@@ -197,31 +197,30 @@ static int serve(struct driver *driver, const struct options *options, struct er
         .metrics = driver->metrics,
         .metrics_prefix = "csi",
     };
-    const struct rpc_service services[] = {
-        identity_service(&driver->identity),
-        health_service(&driver->identity),
-        controller_volume_service(&driver->controller),
-        controller_snapshot_service(&driver->controller),
-        controller_group_service(&driver->controller),
-        node_service(&driver->node),
-        node_volume_service(&driver->volumes),
-        node_empty_service(&driver->node),
-    };
     const bool is_controller = options->controller_server;
-    /* the other kind of volumes has no node service yet */
-    const bool has_volumes = options->node_server && strcmp(options->type, "rbd") == 0;
-    const bool enabled[] = {true,          true,
-                            is_controller, is_controller,
-                            is_controller, options->node_server,
-                            has_volumes,   options->node_server && !has_volumes};
+    const bool is_node = options->node_server;
+    const bool maps_volumes = strcmp(options->type, "rbd") == 0; /* CephFS' are not mounted yet */
+    const struct {
+        struct rpc_service service;
+        bool wanted;
+    } services[] = {
+        {identity_service(&driver->identity), true},
+        {health_service(&driver->identity), true},
+        {controller_volume_service(&driver->controller), is_controller},
+        {controller_snapshot_service(&driver->controller), is_controller},
+        {controller_group_service(&driver->controller), is_controller},
+        {node_service(&driver->node), is_node},
+        {node_volume_service(&driver->volumes), is_node && maps_volumes},
+        {node_empty_service(&driver->node), is_node && !maps_volumes},
+    };
 
-    if (has_volumes)
+    if (is_node && maps_volumes)
         recover_volumes(driver);
     if (rpc_server_new(&server_options, &driver->server, err) < 0)
         return -1;
     for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
-        if (enabled[i])
-            rpc_server_add(driver->server, &services[i]);
+        if (services[i].wanted)
+            rpc_server_add(driver->server, &services[i].service);
     return rpc_server_start(driver->server, err);
 }
 

@@ -107,11 +107,22 @@ static char *contents(void)
     return harness_pool_contents(POOL);
 }
 
+/* A creation that wanders may leave something in each of the pools that it was in. */
+static char *contents_of_zones(void)
+{
+    _cleanup_free_ char *zone_a = harness_pool_contents(POOL);
+    _cleanup_free_ char *zone_b = harness_pool_contents("zone-b");
+    _cleanup_free_ char *common = harness_pool_contents("common");
+
+    return xasprintf("%s%s%s", zone_a, zone_b, common);
+}
+
 static const struct cuts_setup SETUP = {.contents = contents};
+static const struct cuts_setup SETUP_OF_ZONES = {.contents = contents_of_zones};
 
 static void check(const struct cuts_scenario *scenario)
 {
-    cuts_check(&SETUP, scenario);
+    cuts_check(scenario->wanders ? &SETUP_OF_ZONES : &SETUP, scenario);
 }
 
 static int prepare(void **state)

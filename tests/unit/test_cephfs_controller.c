@@ -206,7 +206,6 @@ static void refused_data_pool_leaves_nothing(void **state)
 static void missing_subvolume_group_is_explained_and_not_a_missing_volume(void **state)
 {
     struct stage *stage = *state;
-    _cleanup_(volume_done) struct volume volume = {0};
     _cleanup_error_ struct error err = {0};
     char path[] = "/tmp/cephzone-group-XXXXXX";
     static const char json[] = "[{\"clusterID\":\"c1\",\"monitors\":[\"127.0.0.1\"],"
