@@ -12,6 +12,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "tests/integration/place.h"
 
 const char *const CEPHFS_FLAGS[] = {"--type=cephfs", "--drivername=cephfs.csi.ceph.com", NULL};
 
@@ -69,10 +70,15 @@ static void add_journal(struct text *out)
             text_addf(out, "%s\n", line);
 }
 
-static json_t *names(const char *const *argv)
+/* The list that the manager answers to "fs subvolume ..."; empty if what is asked for went away. */
+static json_t *ask_for_list(const char *prefix, const char *name)
 {
-    _cleanup_free_ char *text = harness_run_tool(argv);
-    json_t *list = json_loads(text, 0, NULL);
+    json_auto_t *command =
+        json_pack("{s:s, s:s, s:s, s:s, s:s*}", "prefix", prefix, "format", "json", "vol_name",
+                  CEPHFS_NAME, "group_name", CEPHFS_GROUP, "sub_name", name);
+    _cleanup_free_ char *text = json_dumps(command, 0);
+    _cleanup_free_ char *answer = place_mgr_command(text);
+    json_t *list = answer ? json_loads(answer, 0, NULL) : json_array();
 
     assert_true(json_is_array(list));
     return list;
@@ -80,12 +86,7 @@ static json_t *names(const char *const *argv)
 
 static void add_subvolume(struct text *out, const char *name)
 {
-    /* it may go while it is being looked at */
-    _cleanup_free_ char *script =
-        xasprintf("ceph fs subvolume snapshot ls " CEPHFS_NAME " '%s' " CEPHFS_GROUP
-                  " --format json 2>/dev/null || echo '[]'",
-                  name);
-    json_auto_t *snapshots = names((const char *[]){"sh", "-c", script, NULL});
+    json_auto_t *snapshots = ask_for_list("fs subvolume snapshot ls", name);
     const json_t *item = NULL;
     size_t i = 0;
 
@@ -100,8 +101,7 @@ static void add_subvolume(struct text *out, const char *name)
 char *cephfs_contents(void)
 {
     struct text out = TEXT_INIT(8 * 1024 * 1024);
-    json_auto_t *list = names((const char *[]){"ceph", "fs", "subvolume", "ls", CEPHFS_NAME,
-                                               CEPHFS_GROUP, "--format", "json", NULL});
+    json_auto_t *list = ask_for_list("fs subvolume ls", NULL);
     const json_t *item = NULL;
     size_t i = 0;
 

@@ -175,3 +175,18 @@ void pool_each_object(const char *pool,
         place_must(result);
     rados_nobjects_list_close(list);
 }
+
+char *place_mgr_command(const char *command)
+{
+    char *output = NULL;
+    char *status = NULL;
+    size_t output_length = 0;
+    size_t status_length = 0;
+    int result = rados_mgr_command(connect_once(), &command, 1, "", 0, &output, &output_length,
+                                   &status, &status_length);
+    char *answer = result < 0 ? NULL : xstrndup(output ? output : "", output_length);
+
+    rados_buffer_free(output);
+    rados_buffer_free(status);
+    return answer;
+}

@@ -45,3 +45,6 @@ void place_keys(const struct place *place, const char *object, struct string_lis
 void pool_each_object(const char *pool,
                       void (*each)(void *context, const char *rados_namespace, const char *object),
                       void *context);
+
+/* What the manager answers to a command in JSON; NULL if it refuses. Caller frees. */
+char *place_mgr_command(const char *command);
