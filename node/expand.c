@@ -18,10 +18,6 @@ static int too_small(const struct staged *staged, uint64_t wanted, struct error 
               "device '%s' of image '%s' has %llu bytes, not the %llu that were asked",
               staged->mapped.device, staged->meta.image,
               (unsigned long long)staged->device.size_bytes, (unsigned long long)wanted);
-    if (staged->mapper == &MAPPER_NBD)
-        return error_hint(err,
-                          "rbd-nbd 16.2 cannot tell kernels since 5.14 that an image has grown; "
-                          "the volume has its new size when it is staged again");
     return error_hint(err, "ControllerExpandVolume grows the image");
 }
 
@@ -36,7 +32,7 @@ static int wait_for_device(const struct node_volumes *volumes, struct call *call
 
     for (;;) {
         if (staged->mapper->refresh && staged->device.size_bytes < wanted &&
-            staged->mapper->refresh(&volumes->mappers, call, &spec, device, err) < 0)
+            staged->mapper->refresh(&volumes->mappers, call, &spec, device, wanted, err) < 0)
             return -1;
         if (host->ops->device_facts(host, device, &staged->device, err) < 0)
             return -1;

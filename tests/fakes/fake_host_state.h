@@ -36,7 +36,9 @@ struct fake_device {
     char name[32]; /* "/dev/loop0"; "": free */
     char spec[FAKE_NAME_MAX];
     char file[FAKE_NAME_MAX]; /* loop */
-    uint64_t size_bytes;      /* loop; of the others the image's */
+    char cookie[128];         /* nbd */
+    bool is_dead;             /* nbd: without a process */
+    uint64_t size_bytes;      /* that it knows; 0: always the image's (krbd) */
     bool read_only;
 };
 
