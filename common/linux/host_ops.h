@@ -160,7 +160,10 @@ struct host_ops {
     /* As subprocess_check(). */
     int (*run)(struct host *host, const struct subprocess *program,
                struct subprocess_result *result, struct error *err);
-    /* Processes of @program one of whose arguments contains @argument. */
+    /* Numbers of the processes of @program one of whose arguments contains @argument. */
+    int (*daemon_list)(struct host *host, const char *program, const char *argument,
+                       struct string_list *pids, struct error *err);
+    /* Whether there is one. */
     int (*daemon_is_running)(struct host *host, const char *program, const char *argument,
                              bool *running, struct error *err);
     /* Ends them, waits until they are gone: SIGTERM and, after ten seconds, SIGKILL. */

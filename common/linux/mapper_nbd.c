@@ -40,52 +40,74 @@ static bool nbd_is_usable(const struct mapper_host *mapper, struct call *call, c
 /* --- what is mapped -----------------------------------------------------------------------------
  */
 
-static bool is_process_of(const struct string_list *arguments, const char *spec)
+/* Whether the device @name is one that this process serves. Its number alone does not tell: a
+ * device keeps that of its first process, and it may be a number of another container. */
+static int is_served(struct host *host, const char *name, const char *pid,
+                     const struct string_list *arguments, bool *is, struct error *err)
 {
-    return arguments->count > 0 && strcmp(basename(arguments->items[0]), PROGRAM) == 0 &&
-           string_list_has(arguments, spec) &&
-           (string_list_has(arguments, "map") || string_list_has(arguments, "attach"));
+    _cleanup_free_ char *pid_path = xasprintf("/sys/block/%s/pid", name);
+    _cleanup_free_ char *identifier_path = xasprintf("/sys/block/%s/backend", name);
+    _cleanup_free_ char *first_pid = NULL;
+    _cleanup_free_ char *identifier = NULL;
+
+    if (host->ops->sysfs_read(host, pid_path, &first_pid, err) < 0 ||
+        host->ops->sysfs_read(host, identifier_path, &identifier, err) < 0)
+        return -1;
+    *is = false;
+    if (!first_pid) /* mapped by nobody */
+        return 0;
+    _cleanup_free_ char *device = xasprintf("/dev/%s", name);
+    _cleanup_free_ char *cookie = xasprintf("--cookie=%s", identifier ? identifier : "");
+    *is = strcmp(first_pid, pid) == 0 || string_list_has(arguments, device) ||
+          string_list_has(arguments, cookie);
+    return 0;
 }
 
-/* Whether the process that serves the device @name is one for the image. */
-static int serves(struct host *host, const char *name, const char *spec, bool *is,
-                  struct error *err)
+/* Sets *@device if @pid is the process of an image: its arguments say so. */
+static int find_served(struct host *host, const struct string_list *names, const char *pid,
+                       const char *spec, char **device, struct error *err)
 {
-    _cleanup_free_ char *path = xasprintf("/sys/block/%s/pid", name);
     _cleanup_string_list_ struct string_list arguments = {0};
-    _cleanup_free_ char *pid = NULL;
 
-    if (host->ops->sysfs_read(host, path, &pid, err) < 0)
+    if (host->ops->process_arguments(host, pid, &arguments, err) < 0)
         return -1;
-    if (pid && host->ops->process_arguments(host, pid, &arguments, err) < 0)
-        return -1;
-    *is = is_process_of(&arguments, spec);
+    if (!string_list_has(&arguments, spec) ||
+        !(string_list_has(&arguments, "map") || string_list_has(&arguments, "attach")))
+        return 0;
+    for (size_t i = 0; i < names->count; i++) {
+        bool is = false;
+
+        if (!text_has_prefix(names->items[i], "nbd"))
+            continue;
+        if (is_served(host, names->items[i], pid, &arguments, &is, err) < 0)
+            return -1;
+        if (is) {
+            *device = xasprintf("/dev/%s", names->items[i]);
+            return 0;
+        }
+    }
     return 0;
 }
 
 /*
- * As 'rbd-nbd list-mapped' does, without the time that it takes to start: a device names its
- * process, whose arguments name the image. A device that has lost its process is not found.
+ * What 'rbd-nbd list-mapped' tells, without the time that it takes to start. A device that has lost
+ * its process is not found.
  */
 static int nbd_find(const struct mapper_host *mapper, struct call *call,
                     const struct image_spec *spec, struct mapped_image *mapped, struct error *err)
 {
     struct host *host = mapper->host;
     _cleanup_free_ char *text = image_spec_text(spec);
+    _cleanup_string_list_ struct string_list pids = {0};
     _cleanup_string_list_ struct string_list names = {0};
 
     (void)call;
-    if (host->ops->sysfs_list(host, "/sys/block", &names, err) < 0)
+    if (host->ops->daemon_list(host, PROGRAM, text, &pids, err) < 0 ||
+        (pids.count > 0 && host->ops->sysfs_list(host, "/sys/block", &names, err) < 0))
         return -1;
-    for (size_t i = 0; i < names.count && !mapped->device; i++) {
-        bool is = false;
-
-        if (text_has_prefix(names.items[i], "nbd") &&
-            serves(host, names.items[i], text, &is, err) < 0)
+    for (size_t i = 0; i < pids.count && !mapped->device; i++)
+        if (find_served(host, &names, pids.items[i], text, &mapped->device, err) < 0)
             return -1;
-        if (is)
-            mapped->device = xasprintf("/dev/%s", names.items[i]);
-    }
     return 0;
 }
 

@@ -113,7 +113,7 @@ static int reconfigure(int fd, uint32_t index, const char *identifier, uint64_t 
     message_begin(&message, family, NBD_CMD_RECONFIGURE);
     message_add(&message, NBD_ATTR_INDEX, &index, sizeof(index));
     message_add(&message, NBD_ATTR_SIZE_BYTES, &size_bytes, sizeof(size_bytes));
-    if (!text_is_empty(identifier))
+    if (identifier && identifier[0])
         message_add(&message, NBD_ATTR_BACKEND_IDENTIFIER, identifier, strlen(identifier) + 1);
     return exchange(fd, &message);
 }

@@ -68,8 +68,8 @@ static int process_arguments(struct host *host, const char *pid, struct string_l
     return 0;
 }
 
-static int find_daemons(struct host *host, const char *program, const char *argument,
-                        struct string_list *pids, struct error *err)
+static int daemon_list(struct host *host, const char *program, const char *argument,
+                       struct string_list *pids, struct error *err)
 {
     _cleanup_string_list_ struct string_list names = {0};
 
@@ -87,7 +87,7 @@ static int daemon_is_running(struct host *host, const char *program, const char 
 {
     _cleanup_string_list_ struct string_list pids = {0};
 
-    if (find_daemons(host, program, argument, &pids, err) < 0)
+    if (daemon_list(host, program, argument, &pids, err) < 0)
         return -1;
     *running = pids.count > 0;
     return 0;
@@ -121,7 +121,7 @@ static int daemon_stop(struct host *host, const char *program, const char *argum
 {
     _cleanup_string_list_ struct string_list pids = {0};
 
-    if (find_daemons(host, program, argument, &pids, err) < 0)
+    if (daemon_list(host, program, argument, &pids, err) < 0)
         return -1;
     for (size_t i = 0; i < pids.count; i++)
         if (stop_process(pids.items[i], program, argument, err) < 0)
@@ -209,6 +209,7 @@ void programs_register(struct host_ops *ops)
 {
     ops->run = run;
     ops->process_arguments = process_arguments;
+    ops->daemon_list = daemon_list;
     ops->daemon_is_running = daemon_is_running;
     ops->daemon_stop = daemon_stop;
     ops->converse = converse;

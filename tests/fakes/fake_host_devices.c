@@ -10,7 +10,6 @@
 #include "common/base/memory.h"
 #include "tests/fakes/fake_host_state.h"
 
-#define NBD_PID 1000U /* the process of nbd0 */
 #define DEVICES "/sys/bus/rbd/devices"
 
 static void set(char *to, size_t size, const char *text)
@@ -264,6 +263,26 @@ static int set_size(struct host *host, const char *path, uint64_t size_bytes, st
     return fake_call_end(fake, "set_size", 0, err);
 }
 
+static int daemon_list(struct host *host, const char *program, const char *argument,
+                       struct string_list *pids, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    assert(strcmp(program, "rbd-nbd") == 0);
+    if (fake_call_begin(fake, "daemon_list", err) < 0)
+        return -1;
+    for (size_t i = 0; i < FAKE_ITEMS_MAX; i++) {
+        const struct fake_device *device = &fake->devices[i];
+
+        if (device->pid && strstr(device->spec, argument)) {
+            _cleanup_free_ char *pid = xasprintf("%u", device->pid);
+
+            string_list_add(pids, pid);
+        }
+    }
+    return fake_call_end(fake, "daemon_list", 0, err);
+}
+
 static int daemon_is_running(struct host *host, const char *program, const char *argument,
                              bool *running, struct error *err)
 {
@@ -294,7 +313,7 @@ void fake_host_kill_daemons(struct fake_host *fake)
 {
     fake->daemon_count = 0;
     for (size_t i = 0; i < FAKE_ITEMS_MAX; i++)
-        fake->devices[i].is_dead = strncmp(fake->devices[i].name, "/dev/nbd", 8) == 0;
+        fake->devices[i].pid = 0;
 }
 
 static int converse(struct host *host, const char *socket, const char *const *lines,
@@ -383,7 +402,7 @@ static char *read_attribute(struct fake_host *fake, const char *path)
 
         return !device                             ? NULL
                : strcmp(attribute, "backend") == 0 ? xstrdup(device->cookie)
-                                                   : xasprintf("%u", NBD_PID + id);
+                                                   : xasprintf("%u", device->first_pid);
     }
     if (sscanf(path, "/sys/block/loop%u/", &id) == 1) {
         snprintf(name, sizeof(name), "/dev/loop%u", id);
@@ -456,16 +475,19 @@ static int process_arguments(struct host *host, const char *pid, struct string_l
                              struct error *err)
 {
     struct fake_host *fake = (struct fake_host *)host;
-    char name[32];
 
     if (fake_call_begin(fake, "process_arguments", err) < 0)
         return -1;
-    snprintf(name, sizeof(name), "/dev/nbd%u", (unsigned)strtoul(pid, NULL, 10) - NBD_PID);
-    const struct fake_device *device = fake_device_find(fake, name);
-    if (device && !device->is_dead) {
+    for (size_t i = 0; i < FAKE_ITEMS_MAX; i++) {
+        const struct fake_device *device = &fake->devices[i];
+        _cleanup_free_ char *cookie = xasprintf("--cookie=%s", device->cookie);
+
+        if (device->pid == 0 || device->pid != strtoul(pid, NULL, 10))
+            continue;
         string_list_add(arguments, "/usr/bin/rbd-nbd");
-        string_list_add(arguments, "map");
+        string_list_add(arguments, device->pid == device->first_pid ? "map" : "attach");
         string_list_add(arguments, device->spec);
+        string_list_add(arguments, cookie);
     }
     return fake_call_end(fake, "process_arguments", 0, err);
 }
@@ -512,7 +534,8 @@ static int serve_nbd(struct fake_host *fake, const char *const *argv, const char
         return error_set(err, STATUS_INTERNAL, "rbd-nbd: cookie mismatch");
     if (!device)
         device = add_device(fake, "nbd", spec);
-    device->is_dead = false;
+    device->pid = ++fake->last_pid;
+    device->first_pid = device->first_pid ? device->first_pid : device->pid;
     device->size_bytes = fake_image_of(fake, spec)->size_bytes;
     device->read_only = argument_with(argv, "--read-only");
     SET(device->cookie, cookie ? cookie + strlen("--cookie=") : "");
@@ -629,6 +652,7 @@ void fake_host_device_ops(struct host_ops *ops)
     ops->sysfs_write = sysfs_write;
     ops->run = run;
     ops->process_arguments = process_arguments;
+    ops->daemon_list = daemon_list;
     ops->daemon_is_running = daemon_is_running;
     ops->daemon_stop = daemon_stop;
     ops->converse = converse;
