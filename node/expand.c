@@ -4,7 +4,8 @@
 #include "common/linux/disk_fs.h"
 #include "node/staged.h"
 
-#define DEVICE_POLL_MS 50
+#define POLL_FIRST_MS 50
+#define POLL_LONGEST_MS 1000
 
 static int not_there(const struct node_expand_request *request, struct error *err)
 {
@@ -18,10 +19,6 @@ static int too_small(const struct staged *staged, uint64_t wanted, struct error 
               "device '%s' of image '%s' has %llu bytes, not the %llu that were asked",
               staged->mapped.device, staged->meta.image,
               (unsigned long long)staged->device.size_bytes, (unsigned long long)wanted);
-    if (staged->mapper == &MAPPER_NBD)
-        return error_hint(err,
-                          "rbd-nbd 16.2 cannot tell kernels since 5.14 that an image has grown; "
-                          "the volume has its new size when it is staged again");
     return error_hint(err, "ControllerExpandVolume grows the image");
 }
 
@@ -33,10 +30,11 @@ static int wait_for_device(const struct node_volumes *volumes, struct call *call
     struct deadline deadline = deadline_in_ms(volumes->device_wait_ms);
     const struct image_spec spec = staged_spec(staged);
     const char *device = staged->mapped.device;
+    int64_t pause_ms = POLL_FIRST_MS;
 
     for (;;) {
         if (staged->mapper->refresh && staged->device.size_bytes < wanted &&
-            staged->mapper->refresh(&volumes->mappers, call, &spec, device, err) < 0)
+            staged->mapper->refresh(&volumes->mappers, call, &spec, device, wanted, err) < 0)
             return -1;
         if (host->ops->device_facts(host, device, &staged->device, err) < 0)
             return -1;
@@ -45,7 +43,8 @@ static int wait_for_device(const struct node_volumes *volumes, struct call *call
         if (deadline_has_passed(deadline) || call_is_cancelled(call))
             return too_small(staged, wanted, err);
         call_stage(call, "waiting {age} for '%s' to grow", device);
-        usleep(DEVICE_POLL_MS * 1000);
+        usleep((useconds_t)(pause_ms * 1000));
+        pause_ms = pause_ms * 2 > POLL_LONGEST_MS ? POLL_LONGEST_MS : pause_ms * 2;
     }
 }
 

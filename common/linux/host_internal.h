@@ -15,6 +15,7 @@ void files_register(struct host_ops *ops);
 void mounts_register(struct host_ops *ops);
 void devices_register(struct host_ops *ops);
 void loops_register(struct host_ops *ops);
+void nbd_resize_register(struct host_ops *ops);
 void programs_register(struct host_ops *ops);
 
 /*

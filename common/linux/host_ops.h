@@ -63,6 +63,9 @@ struct device_facts {
     bool is_read_only;
 };
 
+/* Alignment and size of a direct read. */
+#define DEVICE_READ_BYTES ((size_t)4096)
+
 #define CONTENT_NAME_MAX 32
 
 /* What is on a device. */
@@ -123,8 +126,11 @@ struct host_ops {
                           struct error *err);
     /* Whether the first and the last MiB are zeros. */
     int (*device_is_zero)(struct host *host, const char *device, bool *is_zero, struct error *err);
-    /* Reads the first block past every cache. May hang as long as the storage does. */
-    int (*device_read)(struct host *host, const char *device, struct error *err);
+    /* Reads the block at @offset past every cache. May hang as long as the storage does. */
+    int (*device_read)(struct host *host, const char *device, uint64_t offset, struct error *err);
+    /* Tells an nbd device which size it has from now on; whether that is true is not asked. */
+    int (*nbd_resize)(struct host *host, const char *device, uint64_t size_bytes,
+                      struct error *err);
 
     /* --- loop devices ---------------------------------------------------------------------- */
 
@@ -148,10 +154,16 @@ struct host_ops {
 
     /* --- programs -------------------------------------------------------------------------- */
 
+    /* The arguments of the process with the number @pid; none when it is gone. */
+    int (*process_arguments)(struct host *host, const char *pid, struct string_list *arguments,
+                             struct error *err);
     /* As subprocess_check(). */
     int (*run)(struct host *host, const struct subprocess *program,
                struct subprocess_result *result, struct error *err);
-    /* Processes of @program one of whose arguments contains @argument. */
+    /* Numbers of the processes of @program one of whose arguments contains @argument. */
+    int (*daemon_list)(struct host *host, const char *program, const char *argument,
+                       struct string_list *pids, struct error *err);
+    /* Whether there is one. */
     int (*daemon_is_running)(struct host *host, const char *program, const char *argument,
                              bool *running, struct error *err);
     /* Ends them, waits until they are gone: SIGTERM and, after ten seconds, SIGKILL. */

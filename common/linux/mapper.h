@@ -69,9 +69,11 @@ struct mapper {
     /* Not mapped is success. FAILED_PRECONDITION while the device is in use. */
     int (*unmap)(const struct mapper_host *mapper, struct call *call,
                  const struct unmap_request *request, struct error *err);
-    /* Lets the device notice that the image has grown. NULL: it notices by itself. */
+    /* Lets the device notice that the image has grown, to @wanted_bytes or beyond; if it has not,
+     * the device stays as it is. NULL: it notices by itself. */
     int (*refresh)(const struct mapper_host *mapper, struct call *call,
-                   const struct image_spec *spec, const char *device, struct error *err);
+                   const struct image_spec *spec, const char *device, uint64_t wanted_bytes,
+                   struct error *err);
     /* At start: removes mappings that nobody uses, and names in the log those in use whose process
      * has died. NULL: nothing of the kind can be left. */
     int (*recover)(const struct mapper_host *mapper, struct call *call, struct error *err);

@@ -3,10 +3,10 @@
  * ends without being told, the device waits (--reattach-timeout) for another one, which 'attach'
  * gives it.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
@@ -15,26 +15,8 @@
 #define PROGRAM "rbd-nbd"
 #define DEFAULT_LOG_DIR "/var/log/ceph"
 #define MODPROBE_TIMEOUT_MS 10000
+#define SECTOR_BYTES 512
 #define REMOVE_TRIES 3 /* of a key file */
-#define LIST_LIMIT ((size_t)1024 * 1024)
-
-/* One line of "rbd-nbd list-mapped --format json"; the id is a number or, in older ones, a text. */
-struct nbd_device {
-    char *pool;
-    char *rados_namespace;
-    char *image;
-    char *snapshot;
-    char *device;
-};
-
-static const struct json_field DEVICE_FIELDS[] = {
-    JSON_FIELD_STRING("pool", struct nbd_device, pool),
-    JSON_FIELD_STRING("namespace", struct nbd_device, rados_namespace),
-    JSON_FIELD_STRING("image", struct nbd_device, image),
-    JSON_FIELD_STRING("snap", struct nbd_device, snapshot),
-    JSON_FIELD_STRING("device", struct nbd_device, device),
-};
-static const struct json_table DEVICE_TABLE = JSON_TABLE(struct nbd_device, DEVICE_FIELDS);
 
 static bool nbd_is_usable(const struct mapper_host *mapper, struct call *call, char **reason)
 {
@@ -55,50 +37,78 @@ static bool nbd_is_usable(const struct mapper_host *mapper, struct call *call, c
     return false;
 }
 
-static bool is_equal(const char *a, const char *b)
-{
-    return strcmp(a ? a : "", b) == 0;
-}
+/* --- what is mapped -----------------------------------------------------------------------------
+ */
 
-static bool is_image(const struct nbd_device *device, const struct image_spec *spec)
+/* Whether the device @name is one that this process serves. Its number alone does not tell: a
+ * device keeps that of its first process, and it may be a number of another container. */
+static int is_served(struct host *host, const char *name, const char *pid,
+                     const struct string_list *arguments, bool *is, struct error *err)
 {
-    return device->device && is_equal(device->pool, spec->pool) &&
-           is_equal(device->rados_namespace, spec->rados_namespace) &&
-           is_equal(device->image, spec->image) &&
-           (is_equal(device->snapshot, "") || is_equal(device->snapshot, "-"));
-}
+    _cleanup_free_ char *pid_path = xasprintf("/sys/block/%s/pid", name);
+    _cleanup_free_ char *identifier_path = xasprintf("/sys/block/%s/backend", name);
+    _cleanup_free_ char *first_pid = NULL;
+    _cleanup_free_ char *identifier = NULL;
 
-static int find_in(const char *list, const struct image_spec *spec, struct mapped_image *mapped,
-                   struct error *err)
-{
-    json_auto_t *json = NULL;
-    struct nbd_device *devices = NULL;
-    size_t count = 0;
-
-    if (list[strspn(list, " \n")] == '\0')
+    if (host->ops->sysfs_read(host, pid_path, &first_pid, err) < 0 ||
+        host->ops->sysfs_read(host, identifier_path, &identifier, err) < 0)
+        return -1;
+    *is = false;
+    if (!first_pid) /* mapped by nobody */
         return 0;
-    if (json_load_text(list, strlen(list), PROGRAM " list-mapped", &json, err) < 0 ||
-        json_decode_array(json, &DEVICE_TABLE, (void **)&devices, &count, err) < 0)
-        return error_recode(err, STATUS_INTERNAL);
-    for (size_t i = 0; i < count && !mapped->device; i++)
-        if (is_image(&devices[i], spec))
-            mapped->device = xstrdup(devices[i].device);
-    json_free_array(&DEVICE_TABLE, devices, count);
+    _cleanup_free_ char *device = xasprintf("/dev/%s", name);
+    _cleanup_free_ char *cookie = xasprintf("--cookie=%s", identifier ? identifier : "");
+    *is = strcmp(first_pid, pid) == 0 || string_list_has(arguments, device) ||
+          string_list_has(arguments, cookie);
     return 0;
 }
 
-/* Lists by process: a device without one is not in it. */
+/* Sets *@device if @pid is the process of an image: its arguments say so. */
+static int find_served(struct host *host, const struct string_list *names, const char *pid,
+                       const char *spec, char **device, struct error *err)
+{
+    _cleanup_string_list_ struct string_list arguments = {0};
+
+    if (host->ops->process_arguments(host, pid, &arguments, err) < 0)
+        return -1;
+    if (!string_list_has(&arguments, spec) ||
+        !(string_list_has(&arguments, "map") || string_list_has(&arguments, "attach")))
+        return 0;
+    for (size_t i = 0; i < names->count; i++) {
+        bool is = false;
+
+        if (!text_has_prefix(names->items[i], "nbd"))
+            continue;
+        if (is_served(host, names->items[i], pid, &arguments, &is, err) < 0)
+            return -1;
+        if (is) {
+            *device = xasprintf("/dev/%s", names->items[i]);
+            return 0;
+        }
+    }
+    return 0;
+}
+
+/*
+ * What 'rbd-nbd list-mapped' tells, without the time that it takes to start. A device that has lost
+ * its process is not found.
+ */
 static int nbd_find(const struct mapper_host *mapper, struct call *call,
                     const struct image_spec *spec, struct mapped_image *mapped, struct error *err)
 {
-    const char *const argv[] = {PROGRAM, "list-mapped", "--format", "json", NULL};
-    _cleanup_subprocess_result_ struct subprocess_result result = {0};
-    const struct subprocess program = {
-        .argv = argv, .deadline = mapper_deadline(call), .output_limit = LIST_LIMIT};
+    struct host *host = mapper->host;
+    _cleanup_free_ char *text = image_spec_text(spec);
+    _cleanup_string_list_ struct string_list pids = {0};
+    _cleanup_string_list_ struct string_list names = {0};
 
-    if (mapper->host->ops->run(mapper->host, &program, &result, err) < 0)
+    (void)call;
+    if (host->ops->daemon_list(host, PROGRAM, text, &pids, err) < 0 ||
+        (pids.count > 0 && host->ops->sysfs_list(host, "/sys/block", &names, err) < 0))
         return -1;
-    return find_in(text_chars(&result.output), spec, mapped, err);
+    for (size_t i = 0; i < pids.count && !mapped->device; i++)
+        if (find_served(host, &names, pids.items[i], text, &mapped->device, err) < 0)
+            return -1;
+    return 0;
 }
 
 /* --- mapping ------------------------------------------------------------------------------------
@@ -148,8 +158,45 @@ static void add_options(struct arguments *arguments, const struct map_request *r
         add(arguments, "--%s", option);
 }
 
+/* Since 5.14, and in Red Hat's 8 since 4.18.0-365, the kernel keeps an identifier for a device. */
+static bool keeps_identifiers(const char *release)
+{
+    unsigned major = 0;
+    unsigned minor = 0;
+    unsigned build = 0;
+
+    if (!release || sscanf(release, "%u.%u", &major, &minor) != 2)
+        return false;
+    if (sscanf(release, "4.18.0-%u", &build) == 1 && strstr(release, ".el8"))
+        return build >= 365;
+    return major > 5 || (major == 5 && minor >= 14);
+}
+
+/*
+ * The identifier, which rbd-nbd calls cookie, without which a device gets no new process: the
+ * handle for a new device, as Ceph-CSI has it; what it has got for one that is there. NULL: none.
+ */
+static int choose_cookie(const struct mapper_host *mapper, const struct map_request *request,
+                         char **cookie, struct error *err)
+{
+    const struct host_ops *ops = mapper->host->ops;
+    _cleanup_free_ char *release = NULL;
+
+    if (request->device) {
+        _cleanup_free_ char *path =
+            xasprintf("/sys/block/%s/backend", request->device + strlen("/dev/"));
+
+        return ops->sysfs_read(mapper->host, path, cookie, err);
+    }
+    if (ops->sysfs_read(mapper->host, "/proc/sys/kernel/osrelease", &release, err) < 0)
+        return -1;
+    if (keeps_identifiers(release) && !strstr(request->options, "cookie"))
+        *cookie = xstrdup(request->handle);
+    return 0;
+}
+
 static void map_arguments(struct arguments *arguments, const struct map_request *request,
-                          const char *key_file)
+                          const char *key_file, const char *cookie)
 {
     _cleanup_free_ char *spec = image_spec_text(&request->spec);
 
@@ -169,6 +216,8 @@ static void map_arguments(struct arguments *arguments, const struct map_request 
         add(arguments, "%s", request->device);
     }
     add_options(arguments, request);
+    if (!text_is_empty(cookie))
+        add(arguments, "--cookie=%s", cookie);
     if (request->read_only)
         add(arguments, "--read-only");
 }
@@ -178,11 +227,14 @@ static int run_map(const struct mapper_host *mapper, struct call *call,
                    struct error *err)
 {
     _cleanup_(arguments_done) struct arguments arguments = {0};
+    _cleanup_free_ char *cookie = NULL;
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     const struct subprocess program = {.argv = (const char *const *)arguments.items,
                                        .deadline = mapper_deadline(call)};
 
-    map_arguments(&arguments, request, key_file);
+    if (choose_cookie(mapper, request, &cookie, err) < 0)
+        return -1;
+    map_arguments(&arguments, request, key_file, cookie);
     if (mapper->host->ops->run(mapper->host, &program, &result, err) < 0)
         return -1;
     const char *output = text_chars(&result.output);
@@ -238,6 +290,33 @@ static int nbd_unmap(const struct mapper_host *mapper, struct call *call,
     return 0;
 }
 
+/*
+ * rbd-nbd of Ceph 16.2 cannot tell kernels since 5.14 the new size, and nobody here may ask Ceph
+ * for it, as the call need not bring a key. So the device gets the size that is wanted, and a read
+ * of its last block, which fails if the image has not grown so far, proves it or takes it back.
+ */
+static int nbd_refresh(const struct mapper_host *mapper, struct call *call,
+                       const struct image_spec *spec, const char *device, uint64_t wanted_bytes,
+                       struct error *err)
+{
+    struct host *host = mapper->host;
+    uint64_t size = (wanted_bytes + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES;
+    _cleanup_error_ struct error beyond = {0};
+    struct device_facts facts;
+
+    call_stage(call, "waiting {age} for '%s' to grow with image '%s'", device, spec->image);
+    if (host->ops->device_facts(host, device, &facts, err) < 0)
+        return -1;
+    if (facts.size_bytes >= size || size < DEVICE_READ_BYTES)
+        return 0;
+    if (host->ops->nbd_resize(host, device, size, err) < 0)
+        return -1;
+    if (host->ops->device_read(host, device, size - DEVICE_READ_BYTES, &beyond) == 0)
+        return 0;
+    log_v(3, call, "image '%s' has not grown yet: %s", spec->image, beyond.message);
+    return host->ops->nbd_resize(host, device, facts.size_bytes, err);
+}
+
 /* Key files of maps that were cut. The folder is this driver's alone. */
 static int nbd_recover(const struct mapper_host *mapper, struct call *call, struct error *err)
 {
@@ -263,5 +342,6 @@ const struct mapper MAPPER_NBD = {
     .find = nbd_find,
     .map = nbd_map,
     .unmap = nbd_unmap,
+    .refresh = nbd_refresh,
     .recover = nbd_recover,
 };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
+#include "common/base/text.h"
 #include "common/linux/host_internal.h"
 
 #define TERM_MS 10000
@@ -30,31 +31,45 @@ static int run(struct host *host, const struct subprocess *program,
 /* --- daemons ------------------------------------------------------------------------------------
  */
 
-static bool has_argument(const char *command, size_t length, const char *argument)
-{
-    for (size_t i = 0; i < length; i += strlen(command + i) + 1)
-        if (strstr(command + i, argument))
-            return true;
-    return false;
-}
-
-/* The command line of @pid says what it is: arguments, each ending with NUL. */
-static bool is_daemon(const char *pid, const char *program, const char *argument)
+/* The command line of @pid: arguments, each ending with NUL. Those of a dead process are none. */
+static void read_arguments(const char *pid, struct string_list *arguments)
 {
     _cleanup_free_ char *path = xasprintf("/proc/%s/cmdline", pid);
     _cleanup_free_ char *command = xcalloc(COMMAND_LIMIT + 1, 1);
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t length = fd < 0 ? -1 : read(fd, command, COMMAND_LIMIT);
 
-    if (length <= 0)
-        return false;
-    const char *slash = strrchr(command, '/');
-    return strcmp(slash ? slash + 1 : command, program) == 0 &&
-           has_argument(command, (size_t)length, argument);
+    for (ssize_t i = 0; i < length; i += (ssize_t)strlen(command + i) + 1)
+        string_list_add(arguments, command + i);
 }
 
-static int find_daemons(struct host *host, const char *program, const char *argument,
-                        struct string_list *pids, struct error *err)
+static bool is_daemon(const char *pid, const char *program, const char *argument)
+{
+    _cleanup_string_list_ struct string_list arguments = {0};
+
+    read_arguments(pid, &arguments);
+    if (arguments.count == 0 || strcmp(basename(arguments.items[0]), program) != 0)
+        return false;
+    for (size_t i = 0; i < arguments.count; i++)
+        if (strstr(arguments.items[i], argument))
+            return true;
+    return false;
+}
+
+static int process_arguments(struct host *host, const char *pid, struct string_list *arguments,
+                             struct error *err)
+{
+    uint64_t number = 0;
+
+    (void)host;
+    if (text_parse_u64(pid, &number, err) < 0)
+        return error_wrap(err, "arguments of process '%.32s'", pid);
+    read_arguments(pid, arguments);
+    return 0;
+}
+
+static int daemon_list(struct host *host, const char *program, const char *argument,
+                       struct string_list *pids, struct error *err)
 {
     _cleanup_string_list_ struct string_list names = {0};
 
@@ -72,7 +87,7 @@ static int daemon_is_running(struct host *host, const char *program, const char 
 {
     _cleanup_string_list_ struct string_list pids = {0};
 
-    if (find_daemons(host, program, argument, &pids, err) < 0)
+    if (daemon_list(host, program, argument, &pids, err) < 0)
         return -1;
     *running = pids.count > 0;
     return 0;
@@ -106,7 +121,7 @@ static int daemon_stop(struct host *host, const char *program, const char *argum
 {
     _cleanup_string_list_ struct string_list pids = {0};
 
-    if (find_daemons(host, program, argument, &pids, err) < 0)
+    if (daemon_list(host, program, argument, &pids, err) < 0)
         return -1;
     for (size_t i = 0; i < pids.count; i++)
         if (stop_process(pids.items[i], program, argument, err) < 0)
@@ -193,6 +208,8 @@ static int converse(struct host *host, const char *socket_path, const char *cons
 void programs_register(struct host_ops *ops)
 {
     ops->run = run;
+    ops->process_arguments = process_arguments;
+    ops->daemon_list = daemon_list;
     ops->daemon_is_running = daemon_is_running;
     ops->daemon_stop = daemon_stop;
     ops->converse = converse;

@@ -190,6 +190,8 @@ CUT_HOST(loop_attach, (HOST, const char *file, bool read_only, char **device, ER
          (host, file, read_only, device, err))
 CUT_HOST(loop_detach, (HOST, const char *device, ERR), (host, device, err))
 CUT_HOST(loop_refresh, (HOST, const char *device, ERR), (host, device, err))
+CUT_HOST(nbd_resize, (HOST, const char *device, uint64_t size_bytes, ERR),
+         (host, device, size_bytes, err))
 CUT_HOST(run, (HOST, const struct subprocess *program, struct subprocess_result *result, ERR),
          (host, program, result, err))
 CUT_HOST(daemon_stop, (HOST, const char *program, const char *argument, ERR),
@@ -203,7 +205,8 @@ static struct host *make_host(const char *kubelet_dir, const char *key_dir)
     real_host = host->ops;
     ops = *real_host;
     USE(make_directory), USE(make_file), USE(remove), USE(write_text), USE(set_size);
-    USE(mount), USE(unmount), USE(loop_attach), USE(loop_detach), USE(loop_refresh);
+    USE(mount), USE(unmount), USE(loop_attach), USE(loop_detach), USE(loop_refresh),
+        USE(nbd_resize);
     USE(run), USE(daemon_stop);
     host->ops = &ops;
     return host;

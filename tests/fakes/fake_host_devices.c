@@ -79,7 +79,7 @@ dev_t fake_device_number(const char *name)
 
 uint64_t fake_device_size(struct fake_host *fake, const struct fake_device *device)
 {
-    return device->file[0] ? device->size_bytes : fake_image_of(fake, device->spec)->size_bytes;
+    return device->size_bytes ? device->size_bytes : fake_image_of(fake, device->spec)->size_bytes;
 }
 
 static struct fake_device *add_device(struct fake_host *fake, const char *kind, const char *spec)
@@ -152,13 +152,27 @@ static int device_is_zero(struct host *host, const char *device, bool *is_zero, 
     return fake_call_end(fake, "device_is_zero", 0, err);
 }
 
-static int device_read(struct host *host, const char *device, struct error *err)
+static int device_read(struct host *host, const char *device, uint64_t offset, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+    const struct fake_host_image *image = begin_on(fake, "device_read", device, err);
+    int result = 0;
+
+    if (!image)
+        return -1;
+    if (offset >= image->size_bytes)
+        result = error_set_errno(err, -EIO, "read device '%s'", device);
+    return fake_call_end(fake, "device_read", result, err);
+}
+
+static int nbd_resize(struct host *host, const char *device, uint64_t size_bytes, struct error *err)
 {
     struct fake_host *fake = (struct fake_host *)host;
 
-    if (!begin_on(fake, "device_read", device, err))
+    if (!begin_on(fake, "nbd_resize", device, err))
         return -1;
-    return fake_call_end(fake, "device_read", 0, err);
+    fake_device_find(fake, device)->size_bytes = size_bytes;
+    return fake_call_end(fake, "nbd_resize", 0, err);
 }
 
 /* --- loop devices and daemons -------------------------------------------------------------------
@@ -249,6 +263,26 @@ static int set_size(struct host *host, const char *path, uint64_t size_bytes, st
     return fake_call_end(fake, "set_size", 0, err);
 }
 
+static int daemon_list(struct host *host, const char *program, const char *argument,
+                       struct string_list *pids, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    assert(strcmp(program, "rbd-nbd") == 0);
+    if (fake_call_begin(fake, "daemon_list", err) < 0)
+        return -1;
+    for (size_t i = 0; i < FAKE_ITEMS_MAX; i++) {
+        const struct fake_device *device = &fake->devices[i];
+
+        if (device->pid && strstr(device->spec, argument)) {
+            _cleanup_free_ char *pid = xasprintf("%u", device->pid);
+
+            string_list_add(pids, pid);
+        }
+    }
+    return fake_call_end(fake, "daemon_list", 0, err);
+}
+
 static int daemon_is_running(struct host *host, const char *program, const char *argument,
                              bool *running, struct error *err)
 {
@@ -278,6 +312,8 @@ static int daemon_stop(struct host *host, const char *program, const char *argum
 void fake_host_kill_daemons(struct fake_host *fake)
 {
     fake->daemon_count = 0;
+    for (size_t i = 0; i < FAKE_ITEMS_MAX; i++)
+        fake->devices[i].pid = 0;
 }
 
 static int converse(struct host *host, const char *socket, const char *const *lines,
@@ -319,6 +355,9 @@ static int sysfs_list(struct host *host, const char *path, struct string_list *n
         add_if_present(fake, "rbd", names);
     else if (strcmp(path, "/sys/module/nbd") == 0)
         add_if_present(fake, "nbd", names);
+    else if (strcmp(path, "/sys/block") == 0)
+        for (size_t i = 0; i < FAKE_ITEMS_MAX && fake->devices[i].name[0]; i++)
+            string_list_add(names, fake->devices[i].name + strlen("/dev/"));
     else if (strcmp(path, DEVICES) == 0)
         for (size_t i = 0; i < FAKE_ITEMS_MAX; i++)
             if (strncmp(fake->devices[i].name, "/dev/rbd", 8) == 0)
@@ -354,6 +393,16 @@ static char *read_attribute(struct fake_host *fake, const char *path)
         const struct fake_device *device = fake_device_find(fake, name);
 
         return device ? spec_part(device->spec, attribute) : NULL;
+    }
+    if (strcmp(path, "/proc/sys/kernel/osrelease") == 0)
+        return xstrdup("6.1.0-1-cloud-amd64");
+    if (sscanf(path, "/sys/block/nbd%u/%63s", &id, attribute) == 2) {
+        snprintf(name, sizeof(name), "/dev/nbd%u", id);
+        const struct fake_device *device = fake_device_find(fake, name);
+
+        return !device                             ? NULL
+               : strcmp(attribute, "backend") == 0 ? xstrdup(device->cookie)
+                                                   : xasprintf("%u", device->first_pid);
     }
     if (sscanf(path, "/sys/block/loop%u/", &id) == 1) {
         snprintf(name, sizeof(name), "/dev/loop%u", id);
@@ -422,6 +471,27 @@ static int sysfs_write(struct host *host, const char *path, const struct secret 
 /* --- programs -----------------------------------------------------------------------------------
  */
 
+static int process_arguments(struct host *host, const char *pid, struct string_list *arguments,
+                             struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    if (fake_call_begin(fake, "process_arguments", err) < 0)
+        return -1;
+    for (size_t i = 0; i < FAKE_ITEMS_MAX; i++) {
+        const struct fake_device *device = &fake->devices[i];
+        _cleanup_free_ char *cookie = xasprintf("--cookie=%s", device->cookie);
+
+        if (device->pid == 0 || device->pid != strtoul(pid, NULL, 10))
+            continue;
+        string_list_add(arguments, "/usr/bin/rbd-nbd");
+        string_list_add(arguments, device->pid == device->first_pid ? "map" : "attach");
+        string_list_add(arguments, device->spec);
+        string_list_add(arguments, cookie);
+    }
+    return fake_call_end(fake, "process_arguments", 0, err);
+}
+
 static const char *argument_with(const char *const *argv, const char *text)
 {
     for (size_t i = 0; argv[i]; i++)
@@ -451,27 +521,32 @@ static void run_storage_daemon(struct fake_host *fake, const char *const *argv)
     fake_path_add(fake, socket, PATH_OTHER);
 }
 
+/* A new device, or one that has lost its process and is known by its cookie. Its size is what the
+ * image has now: rbd-nbd 16.2 does not tell the kernel of a new one. */
+static int serve_nbd(struct fake_host *fake, const char *const *argv, const char *spec,
+                     struct subprocess_result *result, struct error *err)
+{
+    const char *cookie = argument_with(argv, "--cookie=");
+    const char *name = argument_with(argv, "/dev/nbd");
+    struct fake_device *device = name ? fake_device_find(fake, name) : NULL;
+
+    if (name && (!device || !cookie || strcmp(device->cookie, cookie + strlen("--cookie=")) != 0))
+        return error_set(err, STATUS_INTERNAL, "rbd-nbd: cookie mismatch");
+    if (!device)
+        device = add_device(fake, "nbd", spec);
+    device->pid = ++fake->last_pid;
+    device->first_pid = device->first_pid ? device->first_pid : device->pid;
+    device->size_bytes = fake_image_of(fake, spec)->size_bytes;
+    device->read_only = argument_with(argv, "--read-only");
+    SET(device->cookie, cookie ? cookie + strlen("--cookie=") : "");
+    result->output = (struct text)TEXT_INIT(64);
+    text_addf(&result->output, "%s\n", device->name);
+    return 0;
+}
+
 static int run_nbd(struct fake_host *fake, const char *const *argv,
                    struct subprocess_result *result, struct error *err)
 {
-    if (argument_with(argv, "list-mapped")) {
-        result->output = (struct text)TEXT_INIT(65536);
-        text_add(&result->output, "[");
-        for (size_t i = 0; i < FAKE_ITEMS_MAX; i++) {
-            const struct fake_device *device = &fake->devices[i];
-
-            if (strncmp(device->name, "/dev/nbd", 8) != 0)
-                continue;
-            _cleanup_free_ char *pool = spec_part(device->spec, "pool");
-            _cleanup_free_ char *image = spec_part(device->spec, "name");
-            text_addf(&result->output,
-                      "%s{\"id\":1,\"pool\":\"%s\",\"namespace\":\"\",\"image\":\"%s\","
-                      "\"snap\":\"-\",\"device\":\"%s\"}",
-                      result->output.length > 1 ? "," : "", pool, image, device->name);
-        }
-        text_add(&result->output, "]\n");
-        return 0;
-    }
     if (argument_with(argv, "unmap")) {
         struct fake_device *device = fake_device_find(fake, argv[2]);
 
@@ -483,11 +558,8 @@ static int run_nbd(struct fake_host *fake, const char *const *argv,
         return 0;
     }
     for (size_t i = 0; argv[i]; i++)
-        if (fake_image_of(fake, argv[i])) {
-            result->output = (struct text)TEXT_INIT(64);
-            text_addf(&result->output, "%s\n", add_device(fake, "nbd", argv[i])->name);
-            return 0;
-        }
+        if (fake_image_of(fake, argv[i]))
+            return serve_nbd(fake, argv, argv[i], result, err);
     return error_set(err, STATUS_INTERNAL, "rbd-nbd: no such image");
 }
 
@@ -570,6 +642,7 @@ void fake_host_device_ops(struct host_ops *ops)
     ops->device_content = device_content;
     ops->device_is_zero = device_is_zero;
     ops->device_read = device_read;
+    ops->nbd_resize = nbd_resize;
     ops->loop_find = loop_find;
     ops->loop_attach = loop_attach;
     ops->loop_detach = loop_detach;
@@ -578,6 +651,8 @@ void fake_host_device_ops(struct host_ops *ops)
     ops->sysfs_list = sysfs_list;
     ops->sysfs_write = sysfs_write;
     ops->run = run;
+    ops->process_arguments = process_arguments;
+    ops->daemon_list = daemon_list;
     ops->daemon_is_running = daemon_is_running;
     ops->daemon_stop = daemon_stop;
     ops->converse = converse;

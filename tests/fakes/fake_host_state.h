@@ -36,7 +36,10 @@ struct fake_device {
     char name[32]; /* "/dev/loop0"; "": free */
     char spec[FAKE_NAME_MAX];
     char file[FAKE_NAME_MAX]; /* loop */
-    uint64_t size_bytes;      /* loop; of the others the image's */
+    char cookie[128];         /* nbd */
+    unsigned pid;             /* nbd; 0: without a process */
+    unsigned first_pid;       /* nbd: what the kernel remembers */
+    uint64_t size_bytes;      /* that it knows; 0: always the image's (krbd) */
     bool read_only;
 };
 
@@ -66,6 +69,7 @@ struct fake_host {
     struct fake_device devices[FAKE_ITEMS_MAX];
     struct fake_daemon daemons[FAKE_ITEMS_MAX];
     size_t daemon_count;
+    unsigned last_pid;
 };
 
 /* One call: takes the lock and counts. Fails, without the lock, if it is to have no effect. */

@@ -343,6 +343,33 @@ static void volume_in_use_is_not_deleted(void **state)
     harness_assert_pool_empties(POOL);
 }
 
+/* librbd copies all metadata to a clone. An address there would fence off the source's node. */
+static void clones_do_not_inherit_the_addresses_of_nodes(void **state)
+{
+    static const char key[] = ".rbd.csi.ceph.com/clientAddress/node-1";
+    char *volume = create_volume("mapped", 8 * MIB);
+    rbd_image_t source = open_image(volume);
+
+    (void)state;
+    assert_int_equal(rbd_metadata_set(source, key, "10.0.0.1:0/1"), 0);
+    rbd_close(source);
+    char *snapshot = create_snapshot("of-mapped", volume);
+    char *clones[] = {create_from("cloned", 8 * MIB, "volume", volume),
+                      create_from("restored", 8 * MIB, "snapshot", snapshot)};
+    for (size_t i = 0; i < ARRAY_LENGTH(clones); i++) {
+        rbd_image_t clone = open_image(clones[i]);
+        char value[64];
+        size_t length = sizeof(value);
+
+        assert_int_equal(rbd_metadata_get(clone, key, value, &length), -ENOENT);
+        rbd_close(clone);
+        delete_volume(clones[i]);
+    }
+    delete_snapshot(snapshot);
+    delete_volume(volume);
+    harness_assert_pool_empties(POOL);
+}
+
 static void limits_are_kept_as_image_metadata(void **state)
 {
     char *volume = create_volume("limited", 8 * MIB);
@@ -417,6 +444,7 @@ int main(void)
         cmocka_unit_test(member_without_lock_feature_is_refused),
         cmocka_unit_test(long_chain_is_flattened_and_says_so),
         cmocka_unit_test(volume_in_use_is_not_deleted),
+        cmocka_unit_test(clones_do_not_inherit_the_addresses_of_nodes),
         cmocka_unit_test(limits_are_kept_as_image_metadata),
         cmocka_unit_test(listing_comes_in_pages_without_secrets),
     };

@@ -52,6 +52,63 @@ static void nbd_is_chosen_where_there_is_no_krbd(void **state)
     end();
 }
 
+static void publish_nbd(void)
+{
+    begin(&(struct use){.fs_type = "ext4", .mounter = "rbd-nbd"});
+    must(stage(&life, &world, &err));
+    must(publish(&life, &world, &err));
+}
+
+static void an_nbd_device_is_made_with_the_handle_as_cookie(void **state)
+{
+    (void)state;
+    publish_nbd();
+    assert_true(fake_host_saw_argument(world.host, "--cookie=" HANDLE));
+    end();
+}
+
+static void an_nbd_device_that_lost_its_process_gets_a_new_one(void **state)
+{
+    (void)state;
+    publish_nbd();
+    fake_host_kill_daemons(world.host);
+    must_refuse(publish(&life, &world, &err), STATUS_FAILED_PRECONDITION, "is not mapped");
+    must(stage(&life, &world, &err));
+    must(publish(&life, &world, &err));
+    assert_true(fake_host_saw_argument(world.host, "attach"));
+    assert_true(state_has("device /dev/nbd0 "));
+    assert_false(state_has("device /dev/nbd1 "));
+    must(unpublish(&life, &world, &err));
+    must(unstage(&life, &world, &err));
+    end();
+}
+
+static void an_nbd_device_grows_no_further_than_its_image(void **state)
+{
+    struct host *host = NULL;
+    struct device_facts facts;
+    uint64_t size = 0;
+    struct call call;
+
+    (void)state;
+    publish_nbd();
+    _cleanup_(node_expand_request_done) struct node_expand_request request = {
+        .handle = xstrdup(HANDLE),
+        .volume_path = xstrdup(TARGET),
+        .range = {.required_bytes = (int64_t)(2 * GIB)}};
+    call_init(&call, 1, "NodeExpandVolume", deadline_never());
+    must_refuse(node_expand_volume(&life.volumes, &call, &request, &size, &err),
+                STATUS_OUT_OF_RANGE, "has 1073741824 bytes, not the 2147483648");
+    host = fake_host_as_host(world.host);
+    must(host->ops->device_facts(host, "/dev/nbd0", &facts, &err));
+    assert_int_equal(facts.size_bytes, GIB);
+    must(expand(&life, &world, &err));
+    must(host->ops->device_facts(host, "/dev/nbd0", &facts, &err));
+    assert_int_equal(facts.size_bytes, 2 * GIB);
+    call_done(&call);
+    end();
+}
+
 static void fuse_is_never_chosen_by_itself(void **state)
 {
     (void)state;
@@ -410,6 +467,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(krbd_is_chosen_where_the_kernel_has_it),
         cmocka_unit_test(nbd_is_chosen_where_there_is_no_krbd),
+        cmocka_unit_test(an_nbd_device_is_made_with_the_handle_as_cookie),
+        cmocka_unit_test(an_nbd_device_that_lost_its_process_gets_a_new_one),
+        cmocka_unit_test(an_nbd_device_grows_no_further_than_its_image),
         cmocka_unit_test(fuse_is_never_chosen_by_itself),
         cmocka_unit_test(an_unknown_mounter_is_refused_with_a_guess),
         cmocka_unit_test(no_key_is_among_the_arguments_of_a_program),

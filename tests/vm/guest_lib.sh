@@ -34,11 +34,11 @@ fail() {
 
 # Repeats a command for at most 20 s until it succeeds.
 wait_for() {
-    for _ in {1..200}; do
-        ! "$@" || return 0
+    local deadline=$((SECONDS + 20))
+    until "$@"; do
+        ((SECONDS < deadline)) || fail "in vain for 20 s: $*" || return
         sleep 0.1
     done
-    fail "in vain for 20 s: $*"
 }
 
 # --- the kernel's client, by hand ---
