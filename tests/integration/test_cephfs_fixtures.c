@@ -73,7 +73,8 @@ static void write_volume(const struct place *place)
     place_set(place, "csi.volume." VOLUME_UUID, "csi.volname", "pvc-theirs");
     place_set(place, "csi.volume." VOLUME_UUID, "csi.imagename", VOLUME);
     place_set(place, "csi.volume." VOLUME_UUID, "csi.volume.owner", "ns-1");
-    ceph((const char *[]){"ceph", "fs", "subvolume", "create", CEPHFS_NAME, VOLUME, CEPHFS_GROUP,
+    static const char volume[] = VOLUME;
+    ceph((const char *[]){"ceph", "fs", "subvolume", "create", CEPHFS_NAME, volume, CEPHFS_GROUP,
                           "--size", "16777216", NULL});
 }
 
@@ -86,8 +87,10 @@ static void write_snapshot(const struct place *place)
     place_set(place, "csi.snap." SNAP_UUID, "csi.imagename", SNAP);
     place_set(place, "csi.snap." SNAP_UUID, "csi.source", VOLUME);
     place_set(place, "csi.snap." SNAP_UUID, "", "ns-1");
-    ceph((const char *[]){"ceph", "fs", "subvolume", "snapshot", "create", CEPHFS_NAME, VOLUME,
-                          SNAP, CEPHFS_GROUP, NULL});
+    static const char volume[] = VOLUME;
+    static const char snapshot[] = SNAP;
+    ceph((const char *[]){"ceph", "fs", "subvolume", "snapshot", "create", CEPHFS_NAME, volume,
+                          snapshot, CEPHFS_GROUP, NULL});
 }
 
 /* A volume that shows the snapshot; @masked: which was deleted since. */

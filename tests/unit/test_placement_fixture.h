@@ -44,7 +44,7 @@ static inline char *next_part(const char **rest, char separator)
 
 static inline void add_place(struct pool_entry *entry, const char *place)
 {
-    for (const char *rest = *place ? place : NULL; rest;) {
+    for (const char *rest = place && *place ? place : NULL; rest;) {
         _cleanup_free_ char *segment = next_part(&rest, ',');
         char *equals = strchr(segment, '=');
 
