@@ -20,6 +20,7 @@
 #include "controller/service.h"
 #include "node/node.h"
 #include "node/volumes.h"
+#include "programs/driver_kube.h"
 #include "programs/driver_node.h"
 
 /* More than the pools' own limits together, so that one slow pool leaves workers for others. */
@@ -37,6 +38,7 @@
 struct driver {
     struct metrics *metrics;
     struct config_file *config;
+    struct driver_kube kube;
     struct ceph *ceph;
     struct operations *operations;
     struct tasks *tasks;
@@ -183,6 +185,7 @@ static bool driver_done(struct driver *driver)
     host_free(driver->host);
     metrics_free(driver->metrics);
     driver_node_done(&driver->place);
+    driver_kube_done(&driver->kube);
     config_file_free(driver->config);
     return ceph_free(driver->ceph);
 }
@@ -234,10 +237,13 @@ int driver_run(const struct options *options, const sigset_t *signals,
 
     driver.metrics = metrics_new();
     driver.config = config_file_new(options->config_path);
-    if (driver_node_init(&driver.place, options, driver.config, driver.metrics, &err) < 0) {
+    if (driver_kube_init(&driver.kube, options, &err) < 0 ||
+        driver_node_init(&driver.place, options, driver.config, driver.kube.kube, driver.metrics,
+                         &err) < 0) {
         log_error(NULL, "cannot start: %s", err.message);
         metrics_free(driver.metrics);
         driver_node_done(&driver.place);
+        driver_kube_done(&driver.kube);
         config_file_free(driver.config);
         return 1;
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "common/base/metrics.h"
+#include "common/kube/kube_ops.h"
 #include "common/topology/domain.h"
 #include "common/volume/config.h"
 #include "common/volume/identity.h"
@@ -20,10 +21,11 @@ struct driver_node {
     bool serves_node;
 };
 
-/* Fails with INVALID_ARGUMENT for flags that make no sense, and for nothing else. @options, @config
- * and @metrics are borrowed; @metrics must go before @node. */
+/* Fails with INVALID_ARGUMENT for flags that make no sense, and for nothing else. @options,
+ * @config,
+ * @kube (NULL: there is none) and @metrics are borrowed; @metrics must go before @node. */
 _must_check_ int driver_node_init(struct driver_node *node, const struct options *options,
-                                  struct config_file *config, struct metrics *metrics,
-                                  struct error *err);
+                                  struct config_file *config, struct kube *kube,
+                                  struct metrics *metrics, struct error *err);
 void driver_node_report(struct driver_node *node, struct health_sink *sink);
 void driver_node_done(struct driver_node *node);

@@ -28,6 +28,7 @@ struct options {
     const char *domain_labels;
     const char *node_labels;
     const char *node_labels_path;
+    const char *kubeconfig;
     const char *takeover_path;
     const char *takeover_via;
     const char *crush_location_labels;
