@@ -45,6 +45,7 @@ struct driver {
     struct purger *purger;
     atomic_uint clone_waiters;
     struct usage_cache *usage;
+    struct standing_credentials *standing;
     struct controller controller;
     struct driver_node place;
     struct node node;
@@ -75,16 +76,25 @@ static void report(void *object, struct health_sink *sink)
     ceph_report(driver->ceph, report_cluster, sink);
 }
 
-/* Calls without secrets are served only if there is a user on disk for them. */
-static void read_standing_credentials(const char *path, struct credentials *credentials)
+/* For calls without secrets. */
+static struct standing_credentials *make_standing(const struct driver *driver,
+                                                  const struct options *options)
 {
+    const char *keyring = options->keyring;
+    _cleanup_credentials_ struct credentials credentials = {0};
     _cleanup_error_ struct error err = {0};
     bool found = false;
 
-    if (keyring_read(path, credentials, &found, &err) < 0)
-        log_warn(NULL, "ListVolumes and ControllerGetVolume are off: %s", err.message);
+    if (keyring_read(keyring, &credentials, &found, &err) < 0)
+        log_warn(NULL, "calls without secrets go without a keyring: %s", err.message);
     else if (found)
-        log_info(NULL, "client.%s of '%s' serves calls without secrets", credentials->user, path);
+        log_info(NULL, "client.%s of '%s' serves calls without secrets", credentials.user, keyring);
+    return standing_credentials_new(&(struct standing_credentials_options){
+        .kube = driver->kube.kube,
+        .config = driver->config,
+        .keyring = &credentials,
+        .is_cephfs = strcmp(options->type, "cephfs") == 0,
+    });
 }
 
 static void init_volumes(struct driver *driver, const struct options *options,
@@ -138,6 +148,7 @@ static void driver_init(struct driver *driver, const struct options *options,
         .max_age_ms = options->capacity_interval_ms,
         .listing_age_ms = LISTING_AGE_MS,
     });
+    driver->standing = make_standing(driver, options);
     driver->controller = (struct controller){
         .backend = is_cephfs ? &CEPHFS_BACKEND : &RBD_BACKEND,
         .ceph = driver->ceph,
@@ -154,11 +165,11 @@ static void driver_init(struct driver *driver, const struct options *options,
         .driver_name = options->driver_name,
         .usage = is_cephfs ? NULL : driver->usage, /* subvolumes are not placed by topology */
         .takeover = is_cephfs ? NULL : driver->place.takeover,
+        .standing = driver->standing,
         .set_metadata = options->set_metadata,
         .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
                    (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
     };
-    read_standing_credentials(options->keyring, &driver->controller.standing);
     driver->node = (struct node){options->node_id, driver->place.info};
     init_volumes(driver, options, make_host);
     driver->identity = (struct identity){
@@ -179,7 +190,7 @@ static bool driver_done(struct driver *driver)
     tasks_free(driver->tasks);
     purger_free(driver->purger);
     usage_cache_free(driver->usage);
-    credentials_done(&driver->controller.standing);
+    standing_credentials_free(driver->standing);
     operations_free(driver->operations);
     io_checks_free(driver->volumes.io_checks);
     host_free(driver->host);
