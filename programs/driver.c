@@ -264,8 +264,10 @@ int driver_run(const struct options *options, const sigset_t *signals,
         return 1;
     }
     log_info(NULL, "listening on '%s'", options->endpoint);
+    driver_node_enter(&driver.place);
     sigwait(signals, &signal_number);
     log_info(NULL, "got %s, draining", sigabbrev_np(signal_number));
+    driver_node_leave(&driver.place);
     if (!rpc_server_drain(driver.server) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
         !usage_cache_stop(driver.usage, TASKS_STOP_MS) || !driver_done(&driver)) {
         /* All state is in Ceph: the retry continues the call, the next start the task. */

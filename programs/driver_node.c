@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/rpc/endpoint.h"
 #include "common/volume/node_labels_kube.h"
 
 /* Whether a cluster's volumes are to be read from the nearest replica. */
@@ -56,6 +57,26 @@ static int make_labels(struct driver_node *node, const struct options *options,
     return 0;
 }
 
+static int make_registrar(struct driver_node *node, const struct options *options,
+                          struct metrics *metrics, struct error *err)
+{
+    _cleanup_free_ char *endpoint = NULL;
+
+    if (options->registration_dir[0] == '\0')
+        return 0;
+    if (endpoint_parse(options->endpoint, &endpoint, err) < 0)
+        return -1;
+    const char *as_host = options->registration_path[0] ? options->registration_path : endpoint;
+    if (registrar_new(&(struct registrar_options){.folder = options->registration_dir,
+                                                  .driver_name = options->driver_name,
+                                                  .endpoint = as_host,
+                                                  .info = node->info},
+                      &node->registrar, err) < 0)
+        return error_wrap(err, "--registration-dir");
+    registrar_register(node->registrar, metrics);
+    return 0;
+}
+
 int driver_node_init(struct driver_node *node, const struct options *options,
                      struct config_file *config, struct kube *kube, struct metrics *metrics,
                      struct error *err)
@@ -77,14 +98,24 @@ int driver_node_init(struct driver_node *node, const struct options *options,
     node->read_affinity = (struct read_affinity){options->read_affinity,
                                                  options->crush_location_labels, &node->labels};
     takeover_source_register(node->takeover, metrics);
-    if (node->serves_node)
-        node_info_register(node->info, metrics);
-    return 0;
+    if (!node->serves_node)
+        return 0;
+    node_info_register(node->info, metrics);
+    return make_registrar(node, options, metrics, err);
 }
 
 static void add(void *object, const char *subject, bool healthy, const char *message, time_t since)
 {
     health_add(object, subject, healthy, message, since);
+}
+
+static void report_registrar(struct registrar *registrar, struct health_sink *sink)
+{
+    _cleanup_free_ char *message = NULL;
+    time_t since = 0;
+    bool healthy = registrar_is_healthy(registrar, &message, &since);
+
+    health_add(sink, "registration with kubelet", healthy, message, since);
 }
 
 void driver_node_report(struct driver_node *node, struct health_sink *sink)
@@ -97,10 +128,25 @@ void driver_node_report(struct driver_node *node, struct health_sink *sink)
     free(message);
     if (node->serves_node)
         node_info_report(node->info, add, sink);
+    if (node->registrar)
+        report_registrar(node->registrar, sink);
+}
+
+void driver_node_enter(struct driver_node *node)
+{
+    if (node->registrar)
+        registrar_start(node->registrar);
+}
+
+void driver_node_leave(struct driver_node *node)
+{
+    if (node->registrar)
+        registrar_stop(node->registrar);
 }
 
 void driver_node_done(struct driver_node *node)
 {
+    registrar_free(node->registrar);
     node_info_free(node->info);
     takeover_source_free(node->takeover);
     node_labels_done(&node->labels);

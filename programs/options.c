@@ -28,6 +28,8 @@ static const struct options DEFAULTS = {
     .node_labels = "",
     .node_labels_path = "",
     .kubeconfig = "",
+    .registration_dir = "",
+    .registration_path = "",
     .takeover_path = "",
     .takeover_via = "labels",
     .crush_location_labels = "",
@@ -85,6 +87,10 @@ static int parse(struct options *o, int argc, char **argv)
          "file with the labels of this node: lines LABEL=VALUE or a JSON object"},
         {"kubeconfig", FLAG_STRING, &o->kubeconfig, "FILE",
          "how to reach the Kubernetes API; in a pod its service account is used"},
+        {"registration-dir", FLAG_STRING, &o->registration_dir, "DIR",
+         "kubelet's plugins_registry, to register there without node-driver-registrar"},
+        {"kubelet-registration-path", FLAG_STRING, &o->registration_path, "PATH",
+         "the CSI socket as the host sees it, for --registration-dir; else that of --endpoint"},
         {"max-volumes-per-node", FLAG_INT, &o->max_volumes_per_node, "COUNT",
          "how many volumes a node takes; 0: the orchestrator decides"},
         {"takeover-file", FLAG_STRING, &o->takeover_path, "FILE",
@@ -219,6 +225,10 @@ static const char *check_node(const struct options *o)
         return "--node-labels and --node-labels-file exclude each other";
     if (strcmp(o->takeover_via, "labels") != 0 && strcmp(o->takeover_via, "nodeinfo") != 0)
         return "--takeover-via must be labels or nodeinfo";
+    if (o->registration_dir[0] != '\0' && o->registration_dir[0] != '/')
+        return "--registration-dir must be an absolute path";
+    if (o->registration_path[0] != '\0' && o->registration_path[0] != '/')
+        return "--kubelet-registration-path must be an absolute path";
     if (o->max_volumes_per_node < 0)
         return "--max-volumes-per-node must not be negative";
     return NULL;

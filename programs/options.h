@@ -29,6 +29,8 @@ struct options {
     const char *node_labels;
     const char *node_labels_path;
     const char *kubeconfig;
+    const char *registration_dir;
+    const char *registration_path;
     const char *takeover_path;
     const char *takeover_via;
     const char *crush_location_labels;
