@@ -22,6 +22,7 @@
 #include "node/volumes.h"
 #include "programs/driver_kube.h"
 #include "programs/driver_node.h"
+#include "programs/driver_takeover.h"
 
 /* More than the pools' own limits together, so that one slow pool leaves workers for others. */
 #define WORKERS 128
@@ -48,6 +49,7 @@ struct driver {
     struct standing_credentials *standing;
     struct controller controller;
     struct driver_node place;
+    struct driver_takeover takeover;
     struct node node;
     struct host *host;
     struct node_volumes volumes;
@@ -73,6 +75,7 @@ static void report(void *object, struct health_sink *sink)
 
     health_add(sink, subject, healthy, message, since);
     driver_node_report(&driver->place, sink);
+    driver_takeover_report(&driver->takeover, sink);
     ceph_report(driver->ceph, report_cluster, sink);
 }
 
@@ -170,6 +173,9 @@ static void driver_init(struct driver *driver, const struct options *options,
         .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
                    (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
     };
+    driver->takeover.fences = (struct fences){driver->ceph, driver->config, driver->standing};
+    driver_takeover_start(&driver->takeover, &driver->kube, options, driver->place.takeover,
+                          driver->metrics);
     driver->node = (struct node){options->node_id, driver->place.info};
     init_volumes(driver, options, make_host);
     driver->identity = (struct identity){
@@ -190,11 +196,12 @@ static bool driver_done(struct driver *driver)
     tasks_free(driver->tasks);
     purger_free(driver->purger);
     usage_cache_free(driver->usage);
-    standing_credentials_free(driver->standing);
     operations_free(driver->operations);
     io_checks_free(driver->volumes.io_checks);
     host_free(driver->host);
     metrics_free(driver->metrics);
+    driver_takeover_done(&driver->takeover);
+    standing_credentials_free(driver->standing);
     driver_node_done(&driver->place);
     driver_kube_done(&driver->kube);
     config_file_free(driver->config);
@@ -258,6 +265,7 @@ int driver_run(const struct options *options, const sigset_t *signals,
         config_file_free(driver.config);
         return 1;
     }
+    driver_takeover_watch(&driver.kube, options, driver.place.takeover);
     driver_init(&driver, options, make_ceph, make_host);
     if (serve(&driver, options, &err) < 0) {
         log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);
