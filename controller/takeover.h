@@ -20,10 +20,10 @@
 struct takeover_site {
     struct kube *kube; /* all borrowed */
     const char *driver_name;
-    const char *own_node; /* "" if unknown */
-    const struct fences *fences;
-    struct events *events; /* may be NULL */
-    bool only_removes;     /* --takeover-via=nodeinfo */
+    const char *own_node;        /* "" if unknown */
+    const struct fences *fences; /* NULL: they cannot be seen */
+    struct events *events;       /* may be NULL */
+    bool only_removes;           /* --takeover-via=nodeinfo */
 };
 
 /* The cluster as it was read, and what is to be done. takeover_look_done() frees. */

@@ -37,8 +37,10 @@ int takeover_look_at(const struct takeover_site *site, struct call *call,
 
     if (cluster_nodes_read(site->kube, call, site->driver_name, &look->nodes, err) < 0)
         return -1;
-    if (concerns_fences(site, map, &look->nodes) &&
-        fences_read(site->fences, call, &look->fenced, &fault) < 0)
+    if (!site->fences)
+        look->blindness = xstrdup("nobody says how to reach Ceph");
+    else if (concerns_fences(site, map, &look->nodes) &&
+             fences_read(site->fences, call, &look->fenced, &fault) < 0)
         look->blindness = xstrdup(fault.message);
     takeover_plan_make(
         &(struct takeover_world){

@@ -531,3 +531,59 @@ void takeover_plan_make(const struct takeover_world *world, struct takeover_plan
     }
     unlabel_orphans(world, &keys, plan);
 }
+
+/* --- looking ahead ------------------------------------------------------------------------------
+ */
+
+static void list_remove(struct string_list *list, const char *item)
+{
+    struct string_list rest = {0};
+
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], item) != 0)
+            string_list_add(&rest, list->items[i]);
+    string_list_done(list);
+    *list = rest;
+}
+
+static void assume_record(struct cluster_node *node)
+{
+    for (size_t i = 0; i < node->addresses.count; i++)
+        if (!string_list_has(&node->fenced_addresses, node->addresses.items[i]))
+            string_list_add(&node->fenced_addresses, node->addresses.items[i]);
+    if (text_is_empty(node->fenced_boot_id)) {
+        free(node->fenced_boot_id);
+        node->fenced_boot_id = xstrdup(node->boot_id ? node->boot_id : "");
+    }
+}
+
+void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes *nodes,
+                          struct string_list *fenced)
+{
+    struct cluster_node *node = &nodes->items[step->node - nodes->items];
+
+    switch (step->kind) {
+    case TAKEOVER_RECORD:
+        assume_record(node);
+        break;
+    case TAKEOVER_FENCE:
+        string_list_add(fenced, step->subject);
+        break;
+    case TAKEOVER_UNFENCE:
+        list_remove(fenced, step->subject);
+        break;
+    case TAKEOVER_TAINT:
+    case TAKEOVER_UNTAINT:
+        node->is_out_of_service = node->was_tainted = step->kind == TAKEOVER_TAINT;
+        break;
+    case TAKEOVER_FORGET:
+        string_list_done(&node->fenced_addresses);
+        break;
+    case TAKEOVER_LABEL:
+        strmap_set(&node->labels, step->subject, "true");
+        break;
+    case TAKEOVER_UNLABEL:
+        strmap_remove(&node->labels, step->subject);
+        break;
+    }
+}

@@ -77,3 +77,7 @@ void takeover_plan_done(struct takeover_plan *plan);
 
 /* "fence 10.0.0.7 of node 'node-7'", for people. Caller frees. */
 char *takeover_step_text(const struct takeover_step *step);
+
+/* Changes the cluster as the step would, for looking ahead. @step is of a plan made from @nodes. */
+void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes *nodes,
+                          struct string_list *fenced);

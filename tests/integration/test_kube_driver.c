@@ -15,6 +15,7 @@
 
 #include "common/base/deadline.h"
 #include "common/base/memory.h"
+#include "common/base/subprocess.h"
 #include "common/base/text.h"
 #include "common/rpc/rpc.h"
 #include "tests/fakes/flapping_kube.h"
@@ -31,6 +32,7 @@ struct cluster {
     struct fake_kube *fake;
     struct flapping_kube server;
     char *kubeconfig;
+    char *keyring;
     char *kubeconfig_flag;
 };
 
@@ -57,16 +59,19 @@ static void cluster_init(struct cluster *cluster)
     flapping_kube_start(&cluster->server, cluster->fake);
     cluster->kubeconfig = xasprintf("%s/kubeconfig", cluster->driver.folder);
     cluster->kubeconfig_flag = xasprintf("--kubeconfig=%s", cluster->kubeconfig);
+    cluster->keyring = xasprintf("%s/keyring", cluster->driver.folder);
     write_kubeconfig(cluster);
 }
 
 static void cluster_done(struct cluster *cluster)
 {
     unlink(cluster->kubeconfig);
+    unlink(cluster->keyring);
     harness_done(&cluster->driver);
     flapping_kube_stop(&cluster->server);
     fake_kube_free(cluster->fake);
     free(cluster->kubeconfig);
+    free(cluster->keyring);
     free(cluster->kubeconfig_flag);
 }
 #define _cleanup_cluster_ _cleanup_(cluster_done)
@@ -199,12 +204,171 @@ static void capacity_is_told_with_the_secret_of_the_class(void **state)
     assert_null(strstr(log, harness_cluster()->key));
 }
 
+/* --- takeover -----------------------------------------------------------------------------------
+ */
+
+#define NODE(name) "/api/v1/nodes/" name
+#define TAKEN_LABEL "topology.rbd.csi.ceph.com/member.zone.zone-a"
+
+/* Addresses are of a network that exists in documents only. */
+static void put_node(struct cluster *cluster, const char *name, const char *zone,
+                     const char *address, bool ready, const char *boot)
+{
+    _cleanup_free_ char *node = xasprintf("/api/v1/nodes/%s", name);
+    _cleanup_free_ char *csinode = xasprintf("/apis/storage.k8s.io/v1/csinodes/%s", name);
+    _cleanup_free_ char *node_json = xasprintf(
+        "{\"metadata\":{\"labels\":{\"" SEGMENT
+        "\":\"%s\",\"topology.rbd.csi.ceph.com/member.zone.%s"
+        "\":\"true\"}},\"status\":{\"addresses\":[{\"type\":\"InternalIP\",\"address\":\"%s\"}],"
+        "\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\"}],\"nodeInfo\":{\"bootID\":\"%s\"},"
+        "\"volumesInUse\":[\"kubernetes.io/csi/rbd.csi.ceph.com^0001-x\"]}}",
+        zone, zone, address, ready ? "True" : "Unknown", boot);
+    _cleanup_free_ char *csinode_json = xasprintf(
+        "{\"spec\":{\"drivers\":[{\"name\":\"rbd.csi.ceph.com\",\"topologyKeys\":[\"" SEGMENT
+        "\",\"topology.rbd.csi.ceph.com/member.zone.%s\"]}]}}",
+        zone);
+
+    fake_kube_put(cluster->fake, node, node_json);
+    fake_kube_put(cluster->fake, csinode, csinode_json);
+}
+
+/* The node comes back with a new kernel. */
+static void reboot(struct cluster *cluster, const char *path)
+{
+    json_auto_t *item = fake_kube_get(cluster->fake, path);
+    json_t *status = json_object_get(item, "status");
+
+    json_object_set_new(json_object_get(status, "nodeInfo"), "bootID", json_string("boot-2"));
+    json_object_set_new(json_array_get(json_object_get(status, "conditions"), 0), "status",
+                        json_string("True"));
+    _cleanup_free_ char *text = json_dumps(item, 0);
+    fake_kube_put(cluster->fake, path, text);
+}
+
+static bool has_label(struct cluster *cluster, const char *path, const char *key)
+{
+    json_auto_t *item = fake_kube_get(cluster->fake, path);
+
+    return json_object_get(json_object_get(json_object_get(item, "metadata"), "labels"), key);
+}
+
+/* Runs the tool and returns what it prints. Caller frees. */
+static char *tool(struct cluster *cluster, const char *const *words)
+{
+    _cleanup_(subprocess_result_done) struct subprocess_result result = {0};
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *config = xasprintf("--config=%s", cluster->driver.config_path);
+    _cleanup_free_ char *keyring = xasprintf("--keyring=%s", cluster->keyring);
+    const char *argv[16] = {getenv("CEPHZONE"), "takeover"};
+    size_t n = 2;
+
+    for (; *words; words++)
+        argv[n++] = *words;
+    argv[n++] = cluster->kubeconfig_flag;
+    argv[n++] = config;
+    argv[n] = keyring;
+    if (subprocess_run(&(struct subprocess){.argv = argv, .deadline = deadline_in_ms(60000)},
+                       &result, &err) < 0)
+        fail_msg("%s", err.message);
+    if (result.exit_code > 1)
+        fail_msg("exit code %d: %s", result.exit_code, text_chars(&result.errors));
+    return text_take(&result.output);
+}
+
+static void assert_status_becomes(struct cluster *cluster, const char *part)
+{
+    struct deadline limit = deadline_in_ms(60000);
+
+    for (;;) {
+        unsigned permille = cluster->server.permille;
+        cluster->server.permille = 0; /* the tool does not try again by itself */
+        _cleanup_free_ char *status = tool(cluster, (const char *[]){"status", NULL});
+        cluster->server.permille = permille;
+
+        if (strstr(status, part))
+            return;
+        if (deadline_has_passed(limit))
+            fail_msg("the status is '%s', not '%s'", status, part);
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+    }
+}
+
+/* The user that Rook makes for provisioners: it may also take addresses off the blocklist. */
+static void write_keyring(struct cluster *cluster)
+{
+    const char *const argv[] = {"ceph",
+                                "auth",
+                                "get-or-create-key",
+                                "client.takeover",
+                                "mon",
+                                "profile rbd, allow command \"osd blocklist\"",
+                                "mgr",
+                                "allow rw",
+                                "osd",
+                                "profile rbd",
+                                NULL};
+    _cleanup_free_ char *conf = xasprintf("CEPH_CONF=%s", getenv("CEPH_CONF"));
+    _cleanup_free_ char *path = xasprintf("PATH=%s", getenv("PATH"));
+    const char *const environment[] = {conf, path, NULL};
+    _cleanup_(subprocess_result_done) struct subprocess_result result = {0};
+    _cleanup_error_ struct error err = {0};
+    FILE *file = fopen(cluster->keyring, "we");
+
+    assert_non_null(file);
+    if (subprocess_check(&(struct subprocess){.argv = argv,
+                                              .environment = environment,
+                                              .deadline = deadline_in_ms(60000)},
+                         &result, &err) < 0)
+        fail_msg("%s", err.message);
+    fprintf(file, "[client.takeover]\n\tkey = %s\n", text_chars(&result.output));
+    assert_int_equal(fclose(file), 0);
+}
+
+static void domain_is_taken_over_and_given_back(void **state)
+{
+    static const char *const start[] = {"start", "zone-a", "--to=zone-b", NULL};
+    static const char *const try_start[] = {"start", "zone-a", "--to=zone-b", "--dry-run", NULL};
+    static const char *const give[] = {"giveback", "zone-a", NULL};
+    _cleanup_cluster_ struct cluster cluster = {0};
+
+    (void)state;
+    cluster_init(&cluster);
+    write_keyring(&cluster);
+    put_node(&cluster, "a1", "zone-a", "192.0.2.1", false, "boot-1");
+    put_node(&cluster, "a2", "zone-a", "192.0.2.2", true, "boot-1");
+    put_node(&cluster, "b1", "zone-b", "192.0.2.3", true, "boot-1");
+    _cleanup_free_ char *keyring = xasprintf("--keyring=%s", cluster.keyring);
+    harness_start(&cluster.driver, (const char *[]){cluster.kubeconfig_flag, keyring, NULL});
+    assert_status_becomes(&cluster, "no domain is taken over");
+    _cleanup_free_ char *steps = tool(&cluster, try_start);
+    if (getenv("SHOW_STEPS"))
+        fprintf(stderr, "%s", steps);
+    assert_non_null(strstr(steps, "fence node 'a2': blocklist 192.0.2.2"));
+    assert_non_null(strstr(steps, "label node 'b1' " TAKEN_LABEL "=true"));
+    assert_false(has_label(&cluster, NODE("b1"), TAKEN_LABEL));
+    free(tool(&cluster, start));
+    cluster.server.permille = 50;
+    assert_status_becomes(&cluster, "takeover done      zone=zone-a");
+    assert_true(has_label(&cluster, NODE("b1"), TAKEN_LABEL));
+    cluster.server.permille = 0;
+    free(tool(&cluster, give));
+    cluster.server.permille = 50;
+    assert_status_becomes(&cluster, "none of its nodes is back; reboot 'a1', 'a2'");
+    assert_true(has_label(&cluster, NODE("b1"), TAKEN_LABEL));
+    reboot(&cluster, NODE("a1"));
+    reboot(&cluster, NODE("a2"));
+    assert_status_becomes(&cluster, "no domain is taken over");
+    assert_false(has_label(&cluster, NODE("b1"), TAKEN_LABEL));
+    assert_true(has_label(&cluster, NODE("a1"), TAKEN_LABEL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(node_is_where_its_labels_say),
         cmocka_unit_test(driver_serves_while_the_api_server_is_away),
         cmocka_unit_test(capacity_is_told_with_the_secret_of_the_class),
+        cmocka_unit_test(domain_is_taken_over_and_given_back),
     };
 
     rpc_init();

@@ -342,6 +342,38 @@ static void fence_of_one_level_outlives_the_other(void **state)
     check(&c, world_of(&own));
 }
 
+/* Whatever the state, the steps lead to an end, and never label before all is fenced. */
+static void steps_lead_to_an_end(void **state)
+{
+    static const char *const clusters[] = {
+        "a1:zone-a:down a2:zone-a:busy b1:zone-b b2:zone-b c1:zone-c",
+        "a1:zone-a:rebooted:ours a2:zone-a:recorded b1:zone-b:+zone-a f:ip-a1 f:ip-a2",
+        "a1:zone-a:rebooted:down a2:zone-a:recorded:busy b1:zone-b:+zone-a:+zone-x f:ip-a1",
+        "a1:zone-a:nodriver b1:zone-b:+zone-c c1:zone-c:recorded:taint",
+    };
+    static const char *const maps[] = {A_TO_B, A_TO_B_UNFENCED, "{}", "{\"zone-b\": [\"all\"]}"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(clusters) * ARRAY_LENGTH(maps); i++) {
+        _cleanup_state_ struct state own = {0};
+        bool ended = false;
+
+        state_init(&own, maps[i % ARRAY_LENGTH(maps)], clusters[i / ARRAY_LENGTH(maps)]);
+        for (int round = 0; round < 20 && !ended; round++) {
+            _cleanup_takeover_plan_ struct takeover_plan plan = {0};
+            struct takeover_world world = world_of(&own);
+
+            takeover_plan_make(&world, &plan);
+            for (size_t j = 0; j < plan.count; j++)
+                takeover_step_assume(&plan.steps[j], &own.nodes, &own.fenced);
+            ended = plan.count == 0;
+        }
+        if (!ended)
+            fail_msg("%s with %s never ends", maps[i % ARRAY_LENGTH(maps)],
+                     clusters[i / ARRAY_LENGTH(maps)]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +385,7 @@ int main(void)
         cmocka_unit_test(home_labels_are_never_touched),
         cmocka_unit_test(without_sight_of_the_fences_nothing_moves),
         cmocka_unit_test(nodes_that_tell_it_themselves_are_only_cleaned),
+        cmocka_unit_test(steps_lead_to_an_end),
         cmocka_unit_test(fence_of_one_level_outlives_the_other),
     };
 

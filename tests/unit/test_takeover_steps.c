@@ -51,7 +51,7 @@ static int answer_mon(void *object, const char *command, struct text *reply)
         for (size_t i = 0; i < world->blocklist.count; i++)
             text_addf(reply, "%s{\"addr\": \"%s\", \"until\": \"%s\"}", i ? "," : "",
                       world->blocklist.items[i], world->until);
-        text_add(reply, "]");
+        text_add(reply, "][]"); /* the second list: ranges */
         return 0;
     }
     assert_string_equal(prefix, "osd blocklist");
