@@ -67,9 +67,9 @@ struct takeover_reconciler_options {
     struct takeover_source *source; /* borrowed */
     const char *name_space;         /* of the Lease; copied */
     const char *identity;           /* who we are; copied */
-    struct metrics *metrics;        /* may be NULL; must go before the reconciler */
-    int64_t busy_ms;                /* between looks while the map says something; 0: 10000 */
-    int64_t idle_ms;                /* while it is empty; 0: 300000 */
+    struct metrics *metrics; /* may be NULL; not read any more after the reconciler is freed */
+    int64_t busy_ms;         /* between looks while the map says something; 0: 10000 */
+    int64_t idle_ms;         /* while it is empty; 0: 300000 */
 };
 
 _must_check_ int takeover_reconciler_new(const struct takeover_reconciler_options *options,

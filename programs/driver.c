@@ -20,6 +20,7 @@
 #include "controller/service.h"
 #include "node/node.h"
 #include "node/volumes.h"
+#include "programs/driver_capacity.h"
 #include "programs/driver_kube.h"
 #include "programs/driver_node.h"
 #include "programs/driver_takeover.h"
@@ -50,6 +51,7 @@ struct driver {
     struct controller controller;
     struct driver_node place;
     struct driver_takeover takeover;
+    struct capacity_publisher *publisher;
     struct node node;
     struct host *host;
     struct node_volumes volumes;
@@ -76,6 +78,7 @@ static void report(void *object, struct health_sink *sink)
     health_add(sink, subject, healthy, message, since);
     driver_node_report(&driver->place, sink);
     driver_takeover_report(&driver->takeover, sink);
+    driver_capacity_report(driver->publisher, sink);
     ceph_report(driver->ceph, report_cluster, sink);
 }
 
@@ -176,6 +179,8 @@ static void driver_init(struct driver *driver, const struct options *options,
     driver->takeover.fences = (struct fences){driver->ceph, driver->config, driver->standing};
     driver_takeover_start(&driver->takeover, &driver->kube, options, driver->place.takeover,
                           driver->metrics);
+    driver->publisher =
+        driver_capacity_start(&driver->kube, options, &driver->controller, driver->metrics);
     driver->node = (struct node){options->node_id, driver->place.info};
     init_volumes(driver, options, make_host);
     driver->identity = (struct identity){
@@ -200,7 +205,6 @@ static bool driver_done(struct driver *driver)
     io_checks_free(driver->volumes.io_checks);
     host_free(driver->host);
     metrics_free(driver->metrics);
-    driver_takeover_done(&driver->takeover);
     standing_credentials_free(driver->standing);
     driver_node_done(&driver->place);
     driver_kube_done(&driver->kube);
@@ -245,6 +249,16 @@ static int serve(struct driver *driver, const struct options *options, struct er
     return rpc_server_start(driver->server, err);
 }
 
+static bool drain(struct driver *driver)
+{
+    if (!rpc_server_drain(driver->server))
+        return false;
+    /* nobody reads their metrics any more, and they use what ends next */
+    capacity_publisher_free(TAKE(driver->publisher));
+    driver_takeover_done(&driver->takeover);
+    return true;
+}
+
 int driver_run(const struct options *options, const sigset_t *signals,
                struct ceph *(*make_ceph)(const struct ceph_options *options),
                struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
@@ -276,7 +290,7 @@ int driver_run(const struct options *options, const sigset_t *signals,
     sigwait(signals, &signal_number);
     log_info(NULL, "got %s, draining", sigabbrev_np(signal_number));
     driver_node_leave(&driver.place);
-    if (!rpc_server_drain(driver.server) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
+    if (!drain(&driver) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
         !usage_cache_stop(driver.usage, TASKS_STOP_MS) || !driver_done(&driver)) {
         /* All state is in Ceph: the retry continues the call, the next start the task. */
         log_warn(NULL, "something still waits for Ceph; leaving it");

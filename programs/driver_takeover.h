@@ -26,5 +26,5 @@ void driver_takeover_start(struct driver_takeover *takeover, const struct driver
                            const struct options *options, struct takeover_source *source,
                            struct metrics *metrics);
 void driver_takeover_report(struct driver_takeover *takeover, struct health_sink *sink);
-/* Stops; metrics must go before. */
+/* Stops. Nobody may read the metrics any more. */
 void driver_takeover_done(struct driver_takeover *takeover);

@@ -118,6 +118,8 @@ static int parse(struct options *o, int argc, char **argv)
          "how long one operation may wait for Ceph before the call fails and can be repeated"},
         {"capacity-interval", FLAG_DURATION, &o->capacity_interval_ms, NULL,
          "how old the figures of free space may be that pools are chosen and capacity is told by"},
+        {"publish-capacity", FLAG_BOOL, &o->publish_capacity, NULL,
+         "keep CSIStorageCapacity objects, where csi-provisioner does not"},
         {"draintimeout", FLAG_DURATION, &o->drain_ms, NULL,
          "how long running calls may take to end after SIGTERM"},
         {"logslowopinterval", FLAG_DURATION, &o->slow_call_ms, NULL,

@@ -35,6 +35,7 @@ struct options {
     const char *takeover_via;
     const char *crush_location_labels;
     bool read_affinity;
+    bool publish_capacity;
     bool controller_server;
     bool node_server;
     bool set_metadata;

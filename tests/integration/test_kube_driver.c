@@ -362,6 +362,45 @@ static void domain_is_taken_over_and_given_back(void **state)
     assert_true(has_label(&cluster, NODE("a1"), TAKEN_LABEL));
 }
 
+static size_t count_capacities(struct cluster *cluster)
+{
+    _cleanup_text_ struct text dump = TEXT_INIT(1 << 20);
+    size_t count = 0;
+
+    fake_kube_dump(cluster->fake, &dump);
+    for (const char *at = strstr(text_chars(&dump), "\"CSIStorageCapacity\""); at;
+         at = strstr(at + 1, "\"CSIStorageCapacity\""))
+        count++;
+    return count;
+}
+
+static void capacity_is_published(void **state)
+{
+    _cleanup_cluster_ struct cluster cluster = {0};
+    struct deadline limit = deadline_in_ms(60000);
+
+    (void)state;
+    cluster_init(&cluster);
+    write_keyring(&cluster);
+    put_node(&cluster, "a1", "zone-a", "192.0.2.1", true, "boot-1");
+    put_node(&cluster, "b1", "zone-b", "192.0.2.3", true, "boot-1");
+    _cleanup_free_ char *class =
+        xasprintf("{\"provisioner\": \"rbd.csi.ceph.com\", \"volumeBindingMode\":"
+                  " \"WaitForFirstConsumer\", \"parameters\": {\"clusterID\": \"%s\","
+                  " \"pool\": \"common\"}}",
+                  harness_cluster()->fsid);
+    fake_kube_put(cluster.fake, "/apis/storage.k8s.io/v1/storageclasses/common", class);
+    _cleanup_free_ char *keyring = xasprintf("--keyring=%s", cluster.keyring);
+    harness_start(&cluster.driver,
+                  (const char *[]){cluster.kubeconfig_flag, keyring, "--publish-capacity", NULL});
+    while (count_capacities(&cluster) < 2) {
+        if (deadline_has_passed(limit))
+            fail_msg("%zu objects", count_capacities(&cluster));
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+    assert_int_equal(harness_stop(&cluster.driver, SIGTERM, 30000), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +408,7 @@ int main(void)
         cmocka_unit_test(driver_serves_while_the_api_server_is_away),
         cmocka_unit_test(capacity_is_told_with_the_secret_of_the_class),
         cmocka_unit_test(domain_is_taken_over_and_given_back),
+        cmocka_unit_test(capacity_is_published),
     };
 
     rpc_init();
