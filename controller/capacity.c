@@ -34,11 +34,19 @@ static bool is_served(const struct inquiry *inquiry, const struct pool_entry *en
     return true;
 }
 
+static int credentials_of(const struct inquiry *inquiry, const char *cluster_id,
+                          struct credentials *credentials, struct error *err)
+{
+    return standing_credentials_get(inquiry->controller->standing, inquiry->call, cluster_id,
+                                    &inquiry->request->parameters, credentials, err);
+}
+
 /* The pools of the class; without places its one pool, which serves everywhere. */
 static int collect_entries(struct inquiry *inquiry, struct error *err)
 {
     const struct class_pools *class = &inquiry->class;
     _cleanup_topology_requirement_ struct topology_requirement place = {0};
+    _cleanup_credentials_ struct credentials credentials = {0};
     _cleanup_string_list_ struct string_list levels = {0};
 
     if (!class->cluster_id)
@@ -52,7 +60,9 @@ static int collect_entries(struct inquiry *inquiry, struct error *err)
     }
     topology_terms_add(&place.requisite, &inquiry->request->segments);
     place_levels(&place, &levels);
-    if (place_entries(inquiry->controller, inquiry->call, class, &inquiry->controller->standing,
+    if (credentials_of(inquiry, class->cluster_id, &credentials, err) < 0)
+        return -1;
+    if (place_entries(inquiry->controller, inquiry->call, class, &credentials,
                       levels.count ? &levels : NULL, &inquiry->entries, err) == 0)
         return 0;
     if (err->status != STATUS_RESOURCE_EXHAUSTED)
@@ -61,15 +71,17 @@ static int collect_entries(struct inquiry *inquiry, struct error *err)
     return 0;
 }
 
-static struct pool_provision provision_of(const struct inquiry *inquiry, const char *cluster_id,
-                                          const char *pool, const char *rados_namespace)
+static struct pool_provision provision_of(const struct inquiry *inquiry,
+                                          const struct credentials *credentials,
+                                          const char *cluster_id, const char *pool,
+                                          const char *rados_namespace)
 {
     const struct usage_pool usage_pool = {cluster_id, pool, rados_namespace};
 
     if (inquiry->class.overcommit == 0)
         return (struct pool_provision){0};
     return usage_cache_provision(inquiry->controller->usage, inquiry->call, &usage_pool,
-                                 &inquiry->controller->standing, true);
+                                 credentials, true);
 }
 
 static int rbd_namespace(const struct inquiry *inquiry, const char *cluster_id, char **name,
@@ -85,16 +97,22 @@ static int rbd_namespace(const struct inquiry *inquiry, const char *cluster_id, 
     return 0;
 }
 
-/* The room of one entry. A pool that does not exist has none. */
+/* The room of one entry, by *@snapshot, which the caller gives back. A pool that does not exist has
+ * none. */
 static int entry_room(const struct inquiry *inquiry, const struct pool_entry *entry,
-                      struct usage_snapshot *snapshot, struct room_sum_item *item,
+                      struct usage_snapshot **snapshot, struct room_sum_item *item,
                       struct error *err)
 {
     const char *cluster_id = class_pools_cluster(&inquiry->class, entry);
-    const struct cluster_usage *usage = usage_snapshot_usage(snapshot);
-    const struct cluster_pool *pool = cluster_usage_find(usage, entry->pool);
+    _cleanup_credentials_ struct credentials credentials = {0};
     _cleanup_free_ char *rados_namespace = NULL;
 
+    if (credentials_of(inquiry, cluster_id, &credentials, err) < 0 ||
+        usage_cache_get(inquiry->controller->usage, inquiry->call, cluster_id, &credentials,
+                        snapshot, err) < 0)
+        return -1;
+    const struct cluster_usage *usage = usage_snapshot_usage(*snapshot);
+    const struct cluster_pool *pool = cluster_usage_find(usage, entry->pool);
     if (pool && entry->data_pool)
         pool = cluster_usage_find(usage, entry->data_pool);
     if (!pool)
@@ -102,7 +120,7 @@ static int entry_room(const struct inquiry *inquiry, const struct pool_entry *en
     if (rbd_namespace(inquiry, cluster_id, &rados_namespace, err) < 0)
         return -1;
     const struct pool_provision provision =
-        provision_of(inquiry, cluster_id, entry->pool, rados_namespace);
+        provision_of(inquiry, &credentials, cluster_id, entry->pool, rados_namespace);
     *item =
         (struct room_sum_item){room_of_pool(&pool->usage, &provision, inquiry->class.overcommit),
                                pool->usage.root, cluster_id};
@@ -120,14 +138,9 @@ static int sum_entries(struct inquiry *inquiry, struct capacity *capacity, struc
 
     for (size_t i = 0; i < entries->count && result == 0; i++) {
         const struct pool_entry *entry = &entries->items[i];
-        const char *cluster_id = class_pools_cluster(&inquiry->class, entry);
 
-        if (!is_served(inquiry, entry) || place_is_taken_over(inquiry->controller, entry))
-            continue;
-        result = usage_cache_get(inquiry->controller->usage, inquiry->call, cluster_id,
-                                 &inquiry->controller->standing, &snapshots[i], err);
-        if (result == 0)
-            result = entry_room(inquiry, entry, snapshots[i], &items[i], err);
+        if (is_served(inquiry, entry) && !place_is_taken_over(inquiry->controller, entry))
+            result = entry_room(inquiry, entry, &snapshots[i], &items[i], err);
     }
     if (result == 0)
         room_sum(items, entries->count, &capacity->available_bytes, &capacity->maximum_bytes);
@@ -145,15 +158,18 @@ static int total_capacity(const struct controller *controller, struct call *call
 {
     _cleanup_config_ struct config *config = NULL;
 
-    if (!controller->standing.user)
+    if (!standing_credentials_exist(controller->standing))
         return 0;
     if (config_file_get(controller->config, &config, err) < 0)
         return -1;
     for (size_t i = 0; i < config_cluster_count(config); i++) {
+        const char *cluster_id = config_cluster_id(config, i);
+        _cleanup_credentials_ struct credentials credentials = {0};
         _cleanup_usage_snapshot_ struct usage_snapshot *snapshot = NULL;
 
-        if (usage_cache_get(controller->usage, call, config_cluster_id(config, i),
-                            &controller->standing, &snapshot, err) < 0)
+        if (standing_credentials_get(controller->standing, call, cluster_id, NULL, &credentials,
+                                     err) < 0 ||
+            usage_cache_get(controller->usage, call, cluster_id, &credentials, &snapshot, err) < 0)
             return -1;
         capacity->available_bytes += usage_snapshot_usage(snapshot)->available_bytes;
     }
@@ -189,10 +205,6 @@ int controller_get_capacity(const struct controller *controller, struct call *ca
     capacity->has_maximum = true;
     if (class_pools_parse(&request->parameters, &inquiry.class, err) < 0)
         return -1;
-    if (!controller->standing.user)
-        return error_set(err, STATUS_FAILED_PRECONDITION,
-                         "GetCapacity carries no secrets, and no Ceph user is configured for it; "
-                         "--keyring names one");
     if (collect_entries(&inquiry, err) < 0)
         return -1;
     return sum_entries(&inquiry, capacity, err);

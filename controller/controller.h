@@ -13,6 +13,7 @@
 #include "common/volume/credentials.h"
 #include "common/volume/operations.h"
 #include "common/volume/size.h"
+#include "common/volume/standing_credentials.h"
 #include "common/volume/takeover_source.h"
 #include "common/volume/tasks.h"
 #include "common/volume/volume_id.h"
@@ -49,7 +50,7 @@ struct controller {
     struct takeover_source *takeover; /* may be NULL */
     bool set_metadata;                /* --setmetadata */
     struct clone_limits limits;
-    struct credentials standing; /* for calls that carry no secrets; unset if none is configured */
+    struct standing_credentials *standing; /* for calls that carry no secrets; may be NULL */
 };
 
 enum source_kind { SOURCE_NONE, SOURCE_SNAPSHOT, SOURCE_VOLUME };

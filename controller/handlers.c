@@ -303,8 +303,9 @@ static int get_capabilities(void *object, struct call *call, const ProtobufCMess
     Csi__V1__ControllerGetCapabilitiesResponse *out =
         message_new(&csi__v1__controller_get_capabilities_response__descriptor);
 
-    const size_t count =
-        controller->standing.user ? ARRAY_LENGTH(CAPABILITIES) : CAPABILITIES_WITHOUT_CREDENTIALS;
+    const size_t count = standing_credentials_exist(controller->standing)
+                             ? ARRAY_LENGTH(CAPABILITIES)
+                             : CAPABILITIES_WITHOUT_CREDENTIALS;
 
     (void)call, (void)message, (void)err;
     out->capabilities = xcalloc(count, sizeof(*out->capabilities));

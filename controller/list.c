@@ -29,7 +29,6 @@ struct listing {
     const struct controller *controller;
     struct call *call;
     const struct list_request *request;
-    const struct credentials *credentials;
     struct journal journal;
     size_t limit;
     size_t count;
@@ -194,14 +193,20 @@ static int list_location(struct listing *listing, struct session *session,
     return list_directory(listing, session, pool, err);
 }
 
+/* With the credentials of the call, if it has any, else the standing ones. */
 static int list_cluster(struct listing *listing, const char *cluster_id, struct error *err)
 {
     const struct controller *controller = listing->controller;
+    const struct credentials *given = &listing->request->credentials;
+    _cleanup_credentials_ struct credentials standing = {0};
     _cleanup_session_ struct session session = {0};
     _cleanup_(location_list_done) struct location_list locations = {0};
 
+    if (!given->user && standing_credentials_get(controller->standing, listing->call, cluster_id,
+                                                 NULL, &standing, err) < 0)
+        return -1;
     if (session_open(controller->ceph, controller->config, listing->call, cluster_id,
-                     listing->credentials, &session, err) < 0 ||
+                     given->user ? given : &standing, &session, err) < 0 ||
         controller_backend(controller)
                 ->list_locations(controller, listing->call, &session, &locations, err) < 0)
         return -1;
@@ -232,7 +237,6 @@ static int list_all(struct listing *listing, struct error *err)
     return listing->reached ? 0 : bad_token(listing->request->token, err);
 }
 
-/* Runs @listing; the credentials of the call, if it has any, else the standing ones. */
 static int list(struct listing *listing, struct error *err)
 {
     const struct list_request *request = listing->request;
@@ -242,8 +246,6 @@ static int list(struct listing *listing, struct error *err)
     listing->limit = request->max_entries > 0 && request->max_entries < PAGE_MAX
                          ? (size_t)request->max_entries
                          : PAGE_MAX;
-    listing->credentials =
-        request->credentials.user ? &request->credentials : &listing->controller->standing;
     int result = list_all(listing, err);
     free(listing->after.cluster_id);
     free(listing->after.key);
@@ -313,18 +315,33 @@ static int add_snapshot(struct listing *listing, struct located *located, bool *
     return 0;
 }
 
+static int find_snapshot(const struct controller *controller, struct call *call,
+                         const struct list_request *request, struct credentials *standing,
+                         struct located *located, struct error *err)
+{
+    const char *handle = request->snapshot_handle;
+    const bool has_own = request->credentials.user != NULL;
+    struct volume_id id;
+
+    if (volume_id_parse(handle, &id, err) < 0)
+        error_clear(err); /* locate() says what is wrong with it */
+    else if (!has_own && standing_credentials_get(controller->standing, call, id.cluster_id, NULL,
+                                                  standing, err) < 0)
+        return -1;
+    return locate(controller, call, JOURNAL_SNAPSHOT, handle,
+                  has_own ? &request->credentials : standing, located, err);
+}
+
 /* One snapshot by its handle: a look-up, no listing. */
 static int list_one(const struct controller *controller, struct call *call,
                     const struct list_request *request, struct snapshot_list *out,
                     struct error *err)
 {
-    const struct credentials *credentials =
-        request->credentials.user ? &request->credentials : &controller->standing;
+    _cleanup_credentials_ struct credentials standing = {0};
     _cleanup_located_ struct located located = {0};
     struct snapshot snapshot;
 
-    if (locate(controller, call, JOURNAL_SNAPSHOT, request->snapshot_handle, credentials, &located,
-               err) < 0 ||
+    if (find_snapshot(controller, call, request, &standing, &located, err) < 0 ||
         controller_backend(controller)->read_snapshot(call, &located, &snapshot, err) < 0) {
         if (err->status != STATUS_NOT_FOUND)
             return -1;

@@ -22,6 +22,7 @@ static const struct {
     {"simulate", command_simulate,
      "schedule what is pending; fail a domain; add pods: does it fit?"},
     {"topology", command_topology, "print places, pools, room and takeovers as a tree or picture"},
+    {"takeover", command_takeover, "let other domains serve a failed one, and give it back"},
 };
 
 static void print_usage(FILE *file)

@@ -20,7 +20,10 @@
 #include "controller/service.h"
 #include "node/node.h"
 #include "node/volumes.h"
+#include "programs/driver_capacity.h"
+#include "programs/driver_kube.h"
 #include "programs/driver_node.h"
+#include "programs/driver_takeover.h"
 
 /* More than the pools' own limits together, so that one slow pool leaves workers for others. */
 #define WORKERS 128
@@ -37,14 +40,18 @@
 struct driver {
     struct metrics *metrics;
     struct config_file *config;
+    struct driver_kube kube;
     struct ceph *ceph;
     struct operations *operations;
     struct tasks *tasks;
     struct purger *purger;
     atomic_uint clone_waiters;
     struct usage_cache *usage;
+    struct standing_credentials *standing;
     struct controller controller;
     struct driver_node place;
+    struct driver_takeover takeover;
+    struct capacity_publisher *publisher;
     struct node node;
     struct host *host;
     struct node_volumes volumes;
@@ -70,19 +77,30 @@ static void report(void *object, struct health_sink *sink)
 
     health_add(sink, subject, healthy, message, since);
     driver_node_report(&driver->place, sink);
+    driver_takeover_report(&driver->takeover, sink);
+    driver_capacity_report(driver->publisher, sink);
     ceph_report(driver->ceph, report_cluster, sink);
 }
 
-/* Calls without secrets are served only if there is a user on disk for them. */
-static void read_standing_credentials(const char *path, struct credentials *credentials)
+/* For calls without secrets. */
+static struct standing_credentials *make_standing(const struct driver *driver,
+                                                  const struct options *options)
 {
+    const char *keyring = options->keyring;
+    _cleanup_credentials_ struct credentials credentials = {0};
     _cleanup_error_ struct error err = {0};
     bool found = false;
 
-    if (keyring_read(path, credentials, &found, &err) < 0)
-        log_warn(NULL, "ListVolumes and ControllerGetVolume are off: %s", err.message);
+    if (keyring_read(keyring, &credentials, &found, &err) < 0)
+        log_warn(NULL, "calls without secrets go without a keyring: %s", err.message);
     else if (found)
-        log_info(NULL, "client.%s of '%s' serves calls without secrets", credentials->user, path);
+        log_info(NULL, "client.%s of '%s' serves calls without secrets", credentials.user, keyring);
+    return standing_credentials_new(&(struct standing_credentials_options){
+        .kube = driver->kube.kube,
+        .config = driver->config,
+        .keyring = &credentials,
+        .is_cephfs = strcmp(options->type, "cephfs") == 0,
+    });
 }
 
 static void init_volumes(struct driver *driver, const struct options *options,
@@ -136,6 +154,7 @@ static void driver_init(struct driver *driver, const struct options *options,
         .max_age_ms = options->capacity_interval_ms,
         .listing_age_ms = LISTING_AGE_MS,
     });
+    driver->standing = make_standing(driver, options);
     driver->controller = (struct controller){
         .backend = is_cephfs ? &CEPHFS_BACKEND : &RBD_BACKEND,
         .ceph = driver->ceph,
@@ -152,11 +171,16 @@ static void driver_init(struct driver *driver, const struct options *options,
         .driver_name = options->driver_name,
         .usage = is_cephfs ? NULL : driver->usage, /* subvolumes are not placed by topology */
         .takeover = is_cephfs ? NULL : driver->place.takeover,
+        .standing = driver->standing,
         .set_metadata = options->set_metadata,
         .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
                    (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
     };
-    read_standing_credentials(options->keyring, &driver->controller.standing);
+    driver->takeover.fences = (struct fences){driver->ceph, driver->config, driver->standing};
+    driver_takeover_start(&driver->takeover, &driver->kube, options, driver->place.takeover,
+                          driver->metrics);
+    driver->publisher =
+        driver_capacity_start(&driver->kube, options, &driver->controller, driver->metrics);
     driver->node = (struct node){options->node_id, driver->place.info};
     init_volumes(driver, options, make_host);
     driver->identity = (struct identity){
@@ -177,12 +201,13 @@ static bool driver_done(struct driver *driver)
     tasks_free(driver->tasks);
     purger_free(driver->purger);
     usage_cache_free(driver->usage);
-    credentials_done(&driver->controller.standing);
     operations_free(driver->operations);
     io_checks_free(driver->volumes.io_checks);
     host_free(driver->host);
     metrics_free(driver->metrics);
+    standing_credentials_free(driver->standing);
     driver_node_done(&driver->place);
+    driver_kube_done(&driver->kube);
     config_file_free(driver->config);
     return ceph_free(driver->ceph);
 }
@@ -224,6 +249,16 @@ static int serve(struct driver *driver, const struct options *options, struct er
     return rpc_server_start(driver->server, err);
 }
 
+static bool drain(struct driver *driver)
+{
+    if (!rpc_server_drain(driver->server))
+        return false;
+    /* nobody reads their metrics any more, and they use what ends next */
+    capacity_publisher_free(TAKE(driver->publisher));
+    driver_takeover_done(&driver->takeover);
+    return true;
+}
+
 int driver_run(const struct options *options, const sigset_t *signals,
                struct ceph *(*make_ceph)(const struct ceph_options *options),
                struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
@@ -234,22 +269,28 @@ int driver_run(const struct options *options, const sigset_t *signals,
 
     driver.metrics = metrics_new();
     driver.config = config_file_new(options->config_path);
-    if (driver_node_init(&driver.place, options, driver.config, driver.metrics, &err) < 0) {
+    if (driver_kube_init(&driver.kube, options, &err) < 0 ||
+        driver_node_init(&driver.place, options, driver.config, driver.kube.kube, driver.metrics,
+                         &err) < 0) {
         log_error(NULL, "cannot start: %s", err.message);
         metrics_free(driver.metrics);
         driver_node_done(&driver.place);
+        driver_kube_done(&driver.kube);
         config_file_free(driver.config);
         return 1;
     }
+    driver_takeover_watch(&driver.kube, options, driver.place.takeover);
     driver_init(&driver, options, make_ceph, make_host);
     if (serve(&driver, options, &err) < 0) {
         log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);
         return 1;
     }
     log_info(NULL, "listening on '%s'", options->endpoint);
+    driver_node_enter(&driver.place);
     sigwait(signals, &signal_number);
     log_info(NULL, "got %s, draining", sigabbrev_np(signal_number));
-    if (!rpc_server_drain(driver.server) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
+    driver_node_leave(&driver.place);
+    if (!drain(&driver) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
         !usage_cache_stop(driver.usage, TASKS_STOP_MS) || !driver_done(&driver)) {
         /* All state is in Ceph: the retry continues the call, the next start the task. */
         log_warn(NULL, "something still waits for Ceph; leaving it");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "common/base/metrics.h"
+#include "common/kube/kube_ops.h"
 #include "common/topology/domain.h"
 #include "common/volume/config.h"
 #include "common/volume/identity.h"
@@ -8,6 +9,7 @@
 #include "common/volume/takeover_source.h"
 #include "node/node_info.h"
 #include "node/read_affinity.h"
+#include "node/registrar.h"
 #include "programs/options.h"
 
 /* What the driver knows of the place of its node, built from the command line. */
@@ -17,13 +19,18 @@ struct driver_node {
     struct takeover_source *takeover;
     struct node_info *info;
     struct read_affinity read_affinity;
+    struct registrar *registrar; /* NULL: somebody else registers us with kubelet */
     bool serves_node;
 };
 
-/* Fails with INVALID_ARGUMENT for flags that make no sense, and for nothing else. @options, @config
- * and @metrics are borrowed; @metrics must go before @node. */
+/* Fails with INVALID_ARGUMENT for flags that make no sense, and for nothing else. @options,
+ * @config,
+ * @kube (NULL: there is none) and @metrics are borrowed; @metrics must go before @node. */
 _must_check_ int driver_node_init(struct driver_node *node, const struct options *options,
-                                  struct config_file *config, struct metrics *metrics,
-                                  struct error *err);
+                                  struct config_file *config, struct kube *kube,
+                                  struct metrics *metrics, struct error *err);
+/* When the driver serves, and before it ends. */
+void driver_node_enter(struct driver_node *node);
+void driver_node_leave(struct driver_node *node);
 void driver_node_report(struct driver_node *node, struct health_sink *sink);
 void driver_node_done(struct driver_node *node);

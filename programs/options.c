@@ -27,6 +27,9 @@ static const struct options DEFAULTS = {
     .domain_labels = "",
     .node_labels = "",
     .node_labels_path = "",
+    .kubeconfig = "",
+    .registration_dir = "",
+    .registration_path = "",
     .takeover_path = "",
     .takeover_via = "labels",
     .crush_location_labels = "",
@@ -82,6 +85,12 @@ static int parse(struct options *o, int argc, char **argv)
          "the labels of this node, without asking anybody: LABEL=VALUE,LABEL=VALUE"},
         {"node-labels-file", FLAG_STRING, &o->node_labels_path, "FILE",
          "file with the labels of this node: lines LABEL=VALUE or a JSON object"},
+        {"kubeconfig", FLAG_STRING, &o->kubeconfig, "FILE",
+         "how to reach the Kubernetes API; in a pod its service account is used"},
+        {"registration-dir", FLAG_STRING, &o->registration_dir, "DIR",
+         "kubelet's plugins_registry, to register there without node-driver-registrar"},
+        {"kubelet-registration-path", FLAG_STRING, &o->registration_path, "PATH",
+         "the CSI socket as the host sees it, for --registration-dir; else that of --endpoint"},
         {"max-volumes-per-node", FLAG_INT, &o->max_volumes_per_node, "COUNT",
          "how many volumes a node takes; 0: the orchestrator decides"},
         {"takeover-file", FLAG_STRING, &o->takeover_path, "FILE",
@@ -109,6 +118,8 @@ static int parse(struct options *o, int argc, char **argv)
          "how long one operation may wait for Ceph before the call fails and can be repeated"},
         {"capacity-interval", FLAG_DURATION, &o->capacity_interval_ms, NULL,
          "how old the figures of free space may be that pools are chosen and capacity is told by"},
+        {"publish-capacity", FLAG_BOOL, &o->publish_capacity, NULL,
+         "keep CSIStorageCapacity objects, where csi-provisioner does not"},
         {"draintimeout", FLAG_DURATION, &o->drain_ms, NULL,
          "how long running calls may take to end after SIGTERM"},
         {"logslowopinterval", FLAG_DURATION, &o->slow_call_ms, NULL,
@@ -216,6 +227,10 @@ static const char *check_node(const struct options *o)
         return "--node-labels and --node-labels-file exclude each other";
     if (strcmp(o->takeover_via, "labels") != 0 && strcmp(o->takeover_via, "nodeinfo") != 0)
         return "--takeover-via must be labels or nodeinfo";
+    if (o->registration_dir[0] != '\0' && o->registration_dir[0] != '/')
+        return "--registration-dir must be an absolute path";
+    if (o->registration_path[0] != '\0' && o->registration_path[0] != '/')
+        return "--kubelet-registration-path must be an absolute path";
     if (o->max_volumes_per_node < 0)
         return "--max-volumes-per-node must not be negative";
     return NULL;

@@ -28,10 +28,14 @@ struct options {
     const char *domain_labels;
     const char *node_labels;
     const char *node_labels_path;
+    const char *kubeconfig;
+    const char *registration_dir;
+    const char *registration_path;
     const char *takeover_path;
     const char *takeover_via;
     const char *crush_location_labels;
     bool read_affinity;
+    bool publish_capacity;
     bool controller_server;
     bool node_server;
     bool set_metadata;

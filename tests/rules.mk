@@ -20,6 +20,7 @@ $(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(FAKE_OBJECTS) $(LIBRARY)
 
 $(FIXTURE_TESTS): $(BUILD)/tests/integration/fixtures.o $(BUILD)/tests/integration/calls.o
 $(BUILD)/tests/integration/test_topology: $(BUILD)/tests/integration/calls.o
+$(BUILD)/tests/integration/test_kube_driver: $(FAKE_OBJECTS)
 
 NODE_TESTS := $(filter $(BUILD)/tests/integration/test_node%,$(INTEGRATION_TESTS))
 $(NODE_TESTS): $(BUILD)/tests/integration/node_fixture.o

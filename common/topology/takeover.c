@@ -216,7 +216,7 @@ int takeover_map_decode(const json_t *value, struct takeover_map *out, struct er
 /* --- who takes over -----------------------------------------------------------------------------
  */
 
-static bool is_target(const struct takeover_entry *entry, const char *value)
+bool takeover_is_target(const struct takeover_entry *entry, const char *value)
 {
     return value && strcmp(value, entry->value) != 0 &&
            (entry->to_all || string_list_has(&entry->targets, value));
@@ -271,7 +271,7 @@ static int bare_level(const struct application *node, const struct takeover_entr
     if (node->levels->count == 1)
         return 0;
     for (size_t i = 0; i < node->levels->count; i++) {
-        if (!is_target(entry, home_of(node, i)))
+        if (!takeover_is_target(entry, home_of(node, i)))
             continue;
         if (found >= 0) {
             skip(node, "'%s' may be a %s or a %s: write '%s=%s' or '%s=%s'", entry->value,
@@ -289,7 +289,7 @@ static void apply_entry(struct application *node, const struct takeover_entry *e
     _cleanup_error_ struct error err = {0};
     int level = entry->level ? named_level(node, entry) : bare_level(node, entry);
 
-    if (level < 0 || !is_target(entry, home_of(node, (size_t)level)))
+    if (level < 0 || !takeover_is_target(entry, home_of(node, (size_t)level)))
         return;
     _cleanup_free_ char *key =
         membership_key(node->levels->prefix, node->levels->items[level].name, entry->value);

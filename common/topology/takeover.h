@@ -61,3 +61,6 @@ void takeover_apply(const struct takeover_map *map, const struct topology_levels
  * there. A bare name matches on any level, and @level NULL matches any. Borrowed. */
 const struct takeover_entry *takeover_find(const struct takeover_map *map, const char *level,
                                            const char *value);
+
+/* Whether nodes whose domain of the entry's level is @value (NULL: none) take over. */
+bool takeover_is_target(const struct takeover_entry *entry, const char *value);

@@ -221,8 +221,8 @@ static int get_nothing(void *object, struct call *call, struct strmap *labels, s
 {
     (void)object, (void)call, (void)labels;
     return error_set(err, STATUS_UNAVAILABLE,
-                     "nothing tells the labels of this node; give --node-labels or "
-                     "--node-labels-file");
+                     "nothing tells the labels of this node; give --node-labels, "
+                     "--node-labels-file or --kubeconfig");
 }
 
 void node_labels_from_nowhere(struct node_labels_source *source)

@@ -8,6 +8,7 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/volume/takeover_configmap.h"
 #include "common/volume/watched_file.h"
 
 #define MAP_BYTES_MAX (1024UL * 1024) /* a ConfigMap cannot be larger */
@@ -15,7 +16,8 @@
 static const struct takeover_map NOTHING = {0};
 
 struct takeover_source {
-    struct watched_file *file; /* NULL: none was named */
+    struct watched_file *file;            /* NULL: none was named */
+    struct takeover_configmap *configmap; /* NULL: none */
     struct config_file *config;
     pthread_mutex_t lock;       /* over the two below */
     struct config *last_good;   /* the config.json whose map is in force; NULL: none yet */
@@ -143,6 +145,7 @@ void takeover_source_free(struct takeover_source *source)
     if (!source)
         return;
     watched_file_free(source->file);
+    takeover_configmap_free(source->configmap);
     config_unref(source->last_good);
     condition_done(&source->in_config);
     pthread_mutex_destroy(&source->lock);
@@ -152,8 +155,10 @@ void takeover_source_free(struct takeover_source *source)
 void takeover_source_get(struct takeover_source *source, struct takeover_snapshot *snapshot)
 {
     *snapshot = (struct takeover_snapshot){&NOTHING, NULL};
-    if (!get_from_file(source, snapshot))
-        get_from_config(source, snapshot);
+    if (get_from_file(source, snapshot) ||
+        (source->configmap && takeover_configmap_get(source->configmap, snapshot)))
+        return;
+    get_from_config(source, snapshot);
 }
 
 void takeover_snapshot_done(struct takeover_snapshot *snapshot)
@@ -170,12 +175,32 @@ static bool is_from_file(struct takeover_source *source)
     return get_from_file(source, &snapshot);
 }
 
+/* Whether the ConfigMap decides, or cannot be seen. */
+static bool is_from_configmap(struct takeover_source *source)
+{
+    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
+    _cleanup_free_ char *message = NULL;
+    time_t since = 0;
+
+    return source->configmap &&
+           (takeover_configmap_get(source->configmap, &snapshot) ||
+            !takeover_configmap_is_healthy(source->configmap, &message, &since));
+}
+
+void takeover_source_add_configmap(struct takeover_source *source,
+                                   struct takeover_configmap *configmap)
+{
+    source->configmap = configmap;
+}
+
 bool takeover_source_is_healthy(struct takeover_source *source, char **message, time_t *since)
 {
     bool healthy = true;
 
     if (is_from_file(source)) {
         healthy = watched_file_is_healthy(source->file, message, since);
+    } else if (is_from_configmap(source)) {
+        healthy = takeover_configmap_is_healthy(source->configmap, message, since);
     } else {
         pthread_mutex_lock(&source->lock);
         refresh_from_config(source);

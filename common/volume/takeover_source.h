@@ -9,9 +9,10 @@
 
 /*
  * Where the takeover map comes from; the first found wins: the file of --takeover-file (the map
- * alone), then "topology-takeover" in config.json in version 2 form. A file that was never there is
- * not found; one that is there and broken, or that went away, is found: its last good map stays in
- * force, which is none if there never was one. To give everything back, write an empty map: {}.
+ * alone), then the ConfigMap (takeover_configmap.h), if one was added, then "topology-takeover" in
+ * config.json in version 2 form. A file that was never there is not found; one that is there and
+ * broken, or that went away, is found: its last good map stays in force, which is none if there
+ * never was one. To give everything back, write an empty map: {}.
  *
  * Any thread; a look costs two stat() at most.
  */
@@ -19,6 +20,10 @@ struct takeover_source;
 
 /* @path "" for no file of its own. @config is borrowed. */
 struct takeover_source *takeover_source_new(const char *path, struct config_file *config);
+/* Takes @configmap over; before any other thread knows the source. */
+struct takeover_configmap;
+void takeover_source_add_configmap(struct takeover_source *source,
+                                   struct takeover_configmap *configmap);
 void takeover_source_free(struct takeover_source *source);
 DEFINE_CLEANUP(struct takeover_source, takeover_source_free)
 

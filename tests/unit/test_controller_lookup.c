@@ -62,10 +62,18 @@ static int remove_files(void **state)
     return rmdir(folder);
 }
 
+static void set_credentials(struct credentials *credentials)
+{
+    credentials->user = xstrdup("csi");
+    secret_set(&credentials->key, "AQB");
+}
+
 static int world_make(void **state)
 {
     struct world *world = xcalloc(1, sizeof(*world));
+    struct credentials keyring = {0};
 
+    set_credentials(&keyring);
     world->fake = fake_ceph_new();
     fake_ceph_add_pool(world->fake, "rbd", 3);
     fake_ceph_add_pool(world->fake, "far", 4);
@@ -80,8 +88,9 @@ static int world_make(void **state)
         .cluster_name = "",
         .limits = {8, 4, 450, 250},
     };
-    world->controller.standing.user = xstrdup("csi");
-    secret_set(&world->controller.standing.key, "AQB");
+    world->controller.standing =
+        standing_credentials_new(&(struct standing_credentials_options){.keyring = &keyring});
+    credentials_done(&keyring);
     unlink(mapping_path);
     *state = world;
     return 0;
@@ -96,7 +105,7 @@ static int world_free(void **state)
     purger_free(world->controller.purger);
     operations_free(world->controller.operations);
     config_file_free(world->controller.config);
-    credentials_done(&world->controller.standing);
+    standing_credentials_free(world->controller.standing);
     assert_int_equal(fake_ceph_open_handles(world->fake), 0);
     fake_ceph_free(world->fake);
     free(world);
@@ -105,12 +114,6 @@ static int world_free(void **state)
 
 /* --- calls --------------------------------------------------------------------------------------
  */
-
-static void set_credentials(struct credentials *credentials)
-{
-    credentials->user = xstrdup("csi");
-    secret_set(&credentials->key, "AQB");
-}
 
 static void must(int result, const struct error *err)
 {

@@ -1,0 +1,589 @@
+#include "common/topology/takeover_plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/topology/domain.h"
+
+#define MEMBER "member."
+#define NAMES_MAX 8 /* nodes named in a sentence */
+
+/* --- the plan -----------------------------------------------------------------------------------
+ */
+
+void takeover_plan_done(struct takeover_plan *plan)
+{
+    for (size_t i = 0; i < plan->count; i++) {
+        free(plan->steps[i].subject);
+        free(plan->steps[i].domain);
+    }
+    for (size_t i = 0; i < plan->domain_count; i++) {
+        free(plan->domains[i].domain);
+        free(plan->domains[i].explanation);
+    }
+    free(plan->steps);
+    free(plan->domains);
+    *plan = (struct takeover_plan){0};
+}
+
+char *takeover_step_text(const struct takeover_step *step)
+{
+    static const char *const forms[] = {
+        [TAKEOVER_RECORD] = "note on node '%s' that it will be fenced%s",
+        [TAKEOVER_FENCE] = "fence node '%s': blocklist %s in every cluster",
+        [TAKEOVER_TAINT] = "taint node '%s' out-of-service, so that its attachments go%s",
+        [TAKEOVER_LABEL] = "label node '%s' %s=true",
+        [TAKEOVER_UNFENCE] = "unfence node '%s': take %s off the blocklists",
+        [TAKEOVER_UNTAINT] = "remove the out-of-service taint of node '%s'%s",
+        [TAKEOVER_FORGET] = "note on node '%s' that it is fenced no more%s",
+        [TAKEOVER_UNLABEL] = "remove from node '%s' the label %s",
+    };
+    _cleanup_text_ struct text out = TEXT_INIT(1024);
+    const char *form = forms[step->kind];
+    const char *subject = strstr(form + (strstr(form, "%s") - form) + 2, "%s");
+
+    text_addf(&out, "%.*s%s", (int)(strstr(form, "%s") - form), form, step->node->name);
+    text_addf(&out, "%.*s", (int)(subject - strstr(form, "%s") - 2), strstr(form, "%s") + 2);
+    text_addf(&out, "%s%s", step->subject, subject + 2);
+    return text_take(&out);
+}
+
+/* One domain of the map, or one that is no longer in it. */
+struct domain {
+    const struct takeover_world *world;
+    struct takeover_plan *plan;
+    const struct takeover_entry *entry; /* NULL: being given back */
+    const char *level;
+    const char *value;
+    char *name;
+    char *key; /* of membership */
+};
+
+static void add_step(struct domain *domain, enum takeover_step_kind kind,
+                     const struct cluster_node *node, const char *subject)
+{
+    struct takeover_plan *plan = domain->plan;
+
+    plan->steps = xreallocarray(plan->steps, plan->count + 1, sizeof(*plan->steps));
+    plan->steps[plan->count++] =
+        (struct takeover_step){kind, node, xstrdup(subject), xstrdup(domain->name)};
+}
+
+/* Takes @explanation over. */
+static void conclude(struct takeover_plan *plan, const char *name, bool is_giveback,
+                     bool is_blocked, bool is_done, char *explanation)
+{
+    plan->domains = xreallocarray(plan->domains, plan->domain_count + 1, sizeof(*plan->domains));
+    plan->domains[plan->domain_count++] =
+        (struct takeover_progress){xstrdup(name), is_giveback, is_done, is_blocked, explanation};
+}
+
+/* --- nodes --------------------------------------------------------------------------------------
+ */
+
+/* The domain of a node on a level, by its plain segment; NULL if it has none. Borrowed. */
+static const char *home_of(const struct takeover_world *world, const struct cluster_node *node,
+                           const char *level)
+{
+    _cleanup_free_ char *key = segment_key(world->prefix, level);
+
+    return strmap_get(&node->labels, key);
+}
+
+static bool is_home(const struct domain *domain, const struct cluster_node *node)
+{
+    const char *home = home_of(domain->world, node, domain->level);
+
+    return home && strcmp(home, domain->value) == 0;
+}
+
+/* A label that the map, and not kubelet, has put there. */
+static bool has_taken_over(const struct cluster_node *node, const char *key)
+{
+    return node->has_driver && strmap_has(&node->labels, key) && !string_list_has(&node->keys, key);
+}
+
+/* Whether the map says of one of the node's own domains that others serve it. */
+static bool is_under_takeover(const struct takeover_world *world, const struct cluster_node *node)
+{
+    size_t length = strlen(world->prefix);
+
+    for (size_t i = 0; i < node->labels.count; i++) {
+        const struct strmap_entry *label = &node->labels.entries[i];
+
+        if (text_has_prefix(label->key, world->prefix) && label->key[length] == '/' &&
+            takeover_find(world->map, label->key + length + 1, label->value))
+            return true;
+    }
+    return false;
+}
+
+static bool is_recorded(const struct cluster_node *node)
+{
+    return node->fenced_addresses.count > 0;
+}
+
+/* What was written down covers all that we know, now. */
+static bool record_covers(const struct cluster_node *node)
+{
+    for (size_t i = 0; i < node->addresses.count; i++)
+        if (!string_list_has(&node->fenced_addresses, node->addresses.items[i]))
+            return false;
+    return is_recorded(node);
+}
+
+static bool is_fenced(const struct takeover_world *world, const struct cluster_node *node)
+{
+    for (size_t i = 0; i < node->fenced_addresses.count; i++)
+        if (!string_list_has(world->fenced, node->fenced_addresses.items[i]))
+            return false;
+    return record_covers(node);
+}
+
+/* --- takeover -----------------------------------------------------------------------------------
+ */
+
+/* Why the home nodes cannot be fenced; NULL: they can. Caller frees. */
+static char *obstacle(const struct domain *domain)
+{
+    const struct takeover_world *world = domain->world;
+
+    size_t home = 0;
+
+    if (world->blindness)
+        return xasprintf("fences cannot be set: %s", world->blindness);
+    for (size_t i = 0; i < world->nodes->count; i++) {
+        const struct cluster_node *node = &world->nodes->items[i];
+
+        if (!is_home(domain, node))
+            continue;
+        home++;
+        if (strcmp(node->name, world->own_node) == 0)
+            return xasprintf("this controller runs on node '%s' of the domain and would fence "
+                             "itself; move it elsewhere",
+                             node->name);
+        if (node->addresses.count == 0 && !is_recorded(node))
+            return xasprintf("node '%s' has no internal address that could be fenced; add "
+                             "\"fence\": \"none\" if it cannot write any more",
+                             node->name);
+    }
+    if (home == 0)
+        return xstrdup("no Node is at home there, so nothing tells whom to fence; add \"fence\": "
+                       "\"none\" if no client there can write any more");
+    return NULL;
+}
+
+/* Adds what is missing before the domain's clients are out; returns how many nodes are not yet. */
+static size_t fence_nodes(struct domain *domain)
+{
+    const struct takeover_world *world = domain->world;
+    size_t open = 0;
+
+    for (size_t i = 0; i < world->nodes->count; i++) {
+        const struct cluster_node *node = &world->nodes->items[i];
+
+        if (!is_home(domain, node) || is_fenced(world, node))
+            continue;
+        open++;
+        if (!record_covers(node)) {
+            add_step(domain, TAKEOVER_RECORD, node, "");
+            continue;
+        }
+        for (size_t j = 0; j < node->fenced_addresses.count; j++)
+            if (!string_list_has(world->fenced, node->fenced_addresses.items[j]))
+                add_step(domain, TAKEOVER_FENCE, node, node->fenced_addresses.items[j]);
+    }
+    return open;
+}
+
+/* Kubernetes honours the taint only on nodes that are down; one that is up ends its pods itself. */
+static size_t taint_nodes(struct domain *domain)
+{
+    const struct takeover_world *world = domain->world;
+    size_t open = 0;
+
+    for (size_t i = 0; i < world->nodes->count; i++) {
+        const struct cluster_node *node = &world->nodes->items[i];
+
+        if (!is_home(domain, node) || node->is_ready || node->is_out_of_service)
+            continue;
+        open++;
+        add_step(domain, TAKEOVER_TAINT, node, "");
+    }
+    return open;
+}
+
+static bool shall_serve(const struct domain *domain, const struct cluster_node *node)
+{
+    return node->has_driver &&
+           takeover_is_target(domain->entry, home_of(domain->world, node, domain->level));
+}
+
+static void label_nodes(struct domain *domain, size_t *serving, size_t *open)
+{
+    const struct takeover_world *world = domain->world;
+
+    for (size_t i = 0; i < world->nodes->count; i++) {
+        const struct cluster_node *node = &world->nodes->items[i];
+
+        if (!shall_serve(domain, node))
+            continue;
+        *serving += 1;
+        if (strmap_has(&node->labels, domain->key))
+            continue;
+        *open += 1;
+        if (!world->only_removes)
+            add_step(domain, TAKEOVER_LABEL, node, domain->key);
+    }
+}
+
+/* Nodes that served the domain and shall no longer, though others still do. */
+static size_t unlabel_others(struct domain *domain)
+{
+    const struct takeover_world *world = domain->world;
+    size_t open = 0;
+
+    for (size_t i = 0; i < world->nodes->count; i++) {
+        const struct cluster_node *node = &world->nodes->items[i];
+
+        if (!has_taken_over(node, domain->key) || shall_serve(domain, node))
+            continue;
+        open++;
+        add_step(domain, TAKEOVER_UNLABEL, node, domain->key);
+    }
+    return open;
+}
+
+static void plan_takeover(struct domain *domain)
+{
+    const bool fences =
+        domain->entry->fence == TAKEOVER_FENCE_REQUIRED && !domain->world->only_removes;
+    char *fault = fences ? obstacle(domain) : NULL;
+    size_t serving = 0;
+    size_t open = 0;
+
+    if (fault) {
+        conclude(domain->plan, domain->name, false, true, false, fault);
+        return;
+    }
+    size_t unfenced = fences ? fence_nodes(domain) : 0;
+    if (unfenced > 0) {
+        conclude(
+            domain->plan, domain->name, false, false, false,
+            xasprintf("%zu of its nodes are not fenced yet; nothing is labelled before", unfenced));
+        return;
+    }
+    if (fences && taint_nodes(domain) > 0) {
+        conclude(domain->plan, domain->name, false, false, false,
+                 xstrdup("all its nodes are fenced; their attachments are being released"));
+        return;
+    }
+    open = unlabel_others(domain);
+    label_nodes(domain, &serving, &open);
+    if (serving == 0)
+        conclude(domain->plan, domain->name, false, true, false,
+                 xstrdup("no node with the driver is in a domain that takes over"));
+    else
+        conclude(domain->plan, domain->name, false, false, open == 0,
+                 xasprintf("taken over by %zu nodes, %zu of which have yet to follow%s", serving,
+                           open, fences ? "" : "; nothing is fenced, as the map says"));
+}
+
+/* --- giveback -----------------------------------------------------------------------------------
+ */
+
+/* A client that may hold dirty pages must never write again: only a new kernel, or one that uses
+ * nothing of ours, is let in. */
+static bool may_unfence(const struct cluster_node *node)
+{
+    bool has_rebooted = !text_is_empty(node->boot_id) && !text_is_empty(node->fenced_boot_id) &&
+                        strcmp(node->boot_id, node->fenced_boot_id) != 0;
+
+    return node->is_ready && (has_rebooted || !node->uses_volumes);
+}
+
+/* One recorded node: the next step towards its freedom, or false if it has to reboot first. */
+static bool free_node(struct domain *domain, const struct cluster_node *node)
+{
+    const struct takeover_world *world = domain->world;
+    bool is_free = true;
+
+    if (world->blindness || !may_unfence(node))
+        return false;
+    for (size_t i = 0; i < node->fenced_addresses.count; i++) {
+        if (!string_list_has(world->fenced, node->fenced_addresses.items[i]))
+            continue;
+        is_free = false;
+        add_step(domain, TAKEOVER_UNFENCE, node, node->fenced_addresses.items[i]);
+    }
+    if (is_free && node->was_tainted && node->is_out_of_service)
+        add_step(domain, TAKEOVER_UNTAINT, node, "");
+    else if (is_free)
+        add_step(domain, TAKEOVER_FORGET, node, "");
+    return true;
+}
+
+/* What stands in the way of the domain's own nodes. */
+struct return_home {
+    size_t freeing; /* steps are under way */
+    size_t fenced;  /* have to reboot */
+    size_t serving; /* are back */
+    struct text names;
+};
+
+static void free_nodes(struct domain *domain, struct return_home *home)
+{
+    const struct takeover_world *world = domain->world;
+
+    for (size_t i = 0; i < world->nodes->count; i++) {
+        const struct cluster_node *node = &world->nodes->items[i];
+
+        if (!is_home(domain, node) || is_under_takeover(world, node))
+            continue;
+        if (!is_recorded(node)) {
+            home->serving += node->is_ready && node->has_driver;
+        } else if (free_node(domain, node)) {
+            home->freeing++;
+        } else {
+            if (home->fenced++ < NAMES_MAX)
+                text_addf(&home->names, "%s'%s'", home->names.length ? ", " : "", node->name);
+        }
+    }
+}
+
+static size_t unlabel_all(struct domain *domain)
+{
+    const struct takeover_world *world = domain->world;
+    size_t open = 0;
+
+    for (size_t i = 0; i < world->nodes->count; i++) {
+        if (!has_taken_over(&world->nodes->items[i], domain->key))
+            continue;
+        open++;
+        add_step(domain, TAKEOVER_UNLABEL, &world->nodes->items[i], domain->key);
+    }
+    return open;
+}
+
+static size_t count_labelled(const struct domain *domain)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < domain->world->nodes->count; i++)
+        count += has_taken_over(&domain->world->nodes->items[i], domain->key);
+    return count;
+}
+
+static void plan_giveback(struct domain *domain)
+{
+    struct return_home home = {.names = TEXT_INIT(1024)};
+    const char *blindness = domain->world->blindness;
+
+    free_nodes(domain, &home);
+    size_t labelled = count_labelled(domain);
+    if (home.freeing + home.fenced + labelled == 0) {
+        text_done(&home.names);
+        return; /* nothing was ever taken over, or all is back */
+    }
+    if (home.freeing > 0) {
+        conclude(domain->plan, domain->name, true, false, false,
+                 xasprintf("%zu of its nodes are being let in again", home.freeing));
+    } else if (labelled > 0 && home.serving == 0) {
+        conclude(domain->plan, domain->name, true, true, false,
+                 xasprintf("others keep serving it: none of its nodes is back%s%s%s",
+                           home.fenced ? "; reboot " : "", text_chars(&home.names),
+                           home.fenced ? ", which may hold unwritten data" : ""));
+    } else {
+        unlabel_all(domain);
+        conclude(domain->plan, domain->name, true, home.fenced > 0, false,
+                 home.fenced > 0
+                     ? xasprintf("still fenced, because they may hold unwritten data: %s; reboot "
+                                 "them%s%s%s",
+                                 text_chars(&home.names), blindness ? " (" : "",
+                                 blindness ? blindness : "", blindness ? ")" : "")
+                     : xasprintf("%zu nodes stop serving it", labelled));
+    }
+    text_done(&home.names);
+}
+
+/* --- domains ------------------------------------------------------------------------------------
+ */
+
+/* Levels and values that nodes are at home in: "zone=zone-a". */
+static void known_domains(const struct takeover_world *world, struct strmap *domains,
+                          struct string_list *levels)
+{
+    size_t length = strlen(world->prefix);
+
+    for (size_t i = 0; i < world->nodes->count; i++) {
+        const struct strmap *labels = &world->nodes->items[i].labels;
+
+        for (size_t j = 0; j < labels->count; j++) {
+            const char *key = labels->entries[j].key;
+            const char *tail = key + length + 1;
+
+            if (!text_has_prefix(key, world->prefix) || key[length] != '/' ||
+                text_has_prefix(tail, MEMBER))
+                continue;
+            _cleanup_free_ char *name = xasprintf("%s=%s", tail, labels->entries[j].value);
+            strmap_set(domains, name, tail);
+            if (!string_list_has(levels, tail))
+                string_list_add(levels, tail);
+        }
+    }
+}
+
+/* The level of a bare name: the one on which nodes are at home there, else the only one there is.
+ * NULL, with the reason, if it cannot be told. Borrowed from @levels. */
+static const char *level_of(const struct takeover_entry *entry, const struct strmap *domains,
+                            const struct string_list *levels, char **fault)
+{
+    const char *found = NULL;
+
+    for (size_t i = 0; i < levels->count; i++) {
+        _cleanup_free_ char *name = xasprintf("%s=%s", levels->items[i], entry->value);
+
+        if (entry->level ? strcmp(entry->level, levels->items[i]) != 0
+                         : !strmap_has(domains, name) && levels->count > 1)
+            continue;
+        if (found) {
+            *fault =
+                xasprintf("may be a %s or a %s: write '%s=%s' or '%s=%s'", found, levels->items[i],
+                          found, entry->value, levels->items[i], entry->value);
+            return NULL;
+        }
+        found = levels->items[i];
+    }
+    if (!found)
+        *fault = xasprintf("no node is at home there%s",
+                           entry->level ? ", nor on that level at all" : "; write level=value");
+    return found;
+}
+
+static void plan_domain(struct domain *domain)
+{
+    domain->name = xasprintf("%s=%s", domain->level, domain->value);
+    domain->key = membership_key(domain->world->prefix, domain->level, domain->value);
+    if (domain->entry)
+        plan_takeover(domain);
+    else
+        plan_giveback(domain);
+    free(domain->name);
+    free(domain->key);
+}
+
+/* Labels of domains in which nobody is at home any more and of which the map says nothing. */
+static void unlabel_orphans(const struct takeover_world *world, const struct string_list *known,
+                            struct takeover_plan *plan)
+{
+    _cleanup_free_ char *start = xasprintf("%s/" MEMBER, world->prefix);
+
+    for (size_t i = 0; i < world->nodes->count; i++) {
+        const struct cluster_node *node = &world->nodes->items[i];
+
+        for (size_t j = 0; j < node->labels.count; j++) {
+            const char *key = node->labels.entries[j].key;
+            struct domain domain = {.plan = plan, .name = xstrdup("nobody's")};
+
+            if (text_has_prefix(key, start) && has_taken_over(node, key) &&
+                !string_list_has(known, key))
+                add_step(&domain, TAKEOVER_UNLABEL, node, key);
+            free(domain.name);
+        }
+    }
+}
+
+void takeover_plan_make(const struct takeover_world *world, struct takeover_plan *plan)
+{
+    _cleanup_strmap_ struct strmap domains = {0};
+    _cleanup_string_list_ struct string_list levels = {0};
+    _cleanup_string_list_ struct string_list keys = {0};
+
+    known_domains(world, &domains, &levels);
+    for (size_t i = 0; i < world->map->count; i++) {
+        const struct takeover_entry *entry = &world->map->entries[i];
+        char *fault = NULL;
+        const char *level = level_of(entry, &domains, &levels, &fault);
+
+        if (!level) {
+            conclude(plan, entry->value, false, true, false, fault);
+            continue;
+        }
+        struct domain domain = {
+            .world = world, .plan = plan, .entry = entry, .level = level, .value = entry->value};
+        _cleanup_free_ char *name = xasprintf("%s=%s", level, entry->value);
+        _cleanup_free_ char *key = membership_key(world->prefix, level, entry->value);
+        plan_domain(&domain);
+        strmap_remove(&domains, name);
+        string_list_add(&keys, key);
+    }
+    for (size_t i = 0; i < domains.count; i++) {
+        const char *level = domains.entries[i].value;
+        const char *value = domains.entries[i].key + strlen(level) + 1;
+        struct domain domain = {.world = world, .plan = plan, .level = level, .value = value};
+        _cleanup_free_ char *key = membership_key(world->prefix, level, value);
+
+        string_list_add(&keys, key);
+        if (!takeover_find(world->map, level, value)) /* one that was ambiguous stays as it is */
+            plan_domain(&domain);
+    }
+    unlabel_orphans(world, &keys, plan);
+}
+
+/* --- looking ahead ------------------------------------------------------------------------------
+ */
+
+static void list_remove(struct string_list *list, const char *item)
+{
+    struct string_list rest = {0};
+
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], item) != 0)
+            string_list_add(&rest, list->items[i]);
+    string_list_done(list);
+    *list = rest;
+}
+
+static void assume_record(struct cluster_node *node)
+{
+    for (size_t i = 0; i < node->addresses.count; i++)
+        if (!string_list_has(&node->fenced_addresses, node->addresses.items[i]))
+            string_list_add(&node->fenced_addresses, node->addresses.items[i]);
+    if (text_is_empty(node->fenced_boot_id)) {
+        free(node->fenced_boot_id);
+        node->fenced_boot_id = xstrdup(node->boot_id ? node->boot_id : "");
+    }
+}
+
+void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes *nodes,
+                          struct string_list *fenced)
+{
+    struct cluster_node *node = &nodes->items[step->node - nodes->items];
+
+    switch (step->kind) {
+    case TAKEOVER_RECORD:
+        assume_record(node);
+        break;
+    case TAKEOVER_FENCE:
+        string_list_add(fenced, step->subject);
+        break;
+    case TAKEOVER_UNFENCE:
+        list_remove(fenced, step->subject);
+        break;
+    case TAKEOVER_TAINT:
+    case TAKEOVER_UNTAINT:
+        node->is_out_of_service = node->was_tainted = step->kind == TAKEOVER_TAINT;
+        break;
+    case TAKEOVER_FORGET:
+        string_list_done(&node->fenced_addresses);
+        break;
+    case TAKEOVER_LABEL:
+        strmap_set(&node->labels, step->subject, "true");
+        break;
+    case TAKEOVER_UNLABEL:
+        strmap_remove(&node->labels, step->subject);
+        break;
+    }
+}

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/base/string_list.h"
+#include "common/topology/cluster_node.h"
+#include "common/topology/takeover.h"
+
+/*
+ * What has to be done next so that the nodes' labels follow the takeover map. Pure: the cluster as
+ * it was just read in, steps out; whoever carries them out reads everything again and asks again,
+ * until no step is left. So a step is only ever planned on what has been seen to be true, and a
+ * process that dies between two steps is continued by the next one.
+ *
+ *   takeover   record the fence on the node   what will be fenced, and the boot id of now
+ *              fence                          every address of every home node, in every cluster
+ *              taint                          release the attachments of nodes that are down
+ *              label                          once all fences have been read back
+ *   giveback   unfence                        a node that has rebooted since, or holds no volume
+ *              untaint, forget                once the fence has been seen to be gone
+ *              unlabel                        once a home node serves again
+ *
+ * A domain's home nodes are those whose plain segment says so. A label that kubelet was told
+ * (topologyKeys) is a home label and is never touched, nor is any node without the driver.
+ */
+enum takeover_step_kind {
+    TAKEOVER_RECORD,
+    TAKEOVER_FENCE,
+    TAKEOVER_TAINT,
+    TAKEOVER_LABEL,
+    TAKEOVER_UNFENCE,
+    TAKEOVER_UNTAINT,
+    TAKEOVER_FORGET,
+    TAKEOVER_UNLABEL,
+};
+
+struct takeover_step {
+    enum takeover_step_kind kind;
+    const struct cluster_node *node; /* borrowed from the nodes */
+    char *subject;                   /* the address, or the label's key; "" where there is none */
+    char *domain;                    /* "zone=zone-a" */
+};
+
+/* Where a domain stands. */
+struct takeover_progress {
+    char *domain;
+    bool is_giveback;
+    bool is_done;      /* nothing is left to do */
+    bool is_blocked;   /* something else has to happen first */
+    char *explanation; /* one sentence */
+};
+
+struct takeover_plan {
+    struct takeover_step *steps;
+    size_t count;
+    struct takeover_progress *domains;
+    size_t domain_count;
+};
+
+/* What the plan is made of; all borrowed. */
+struct takeover_world {
+    const char *prefix; /* "topology.DRIVER" */
+    const struct takeover_map *map;
+    const struct cluster_nodes *nodes;
+    /* Addresses that are fenced for long in every cluster, as just read. */
+    const struct string_list *fenced;
+    const char *blindness; /* why fences cannot be read or made; NULL: they can */
+    const char
+        *own_node;     /* on which the reconciler runs; "" if unknown: it must not fence itself */
+    bool only_removes; /* --takeover-via=nodeinfo: kubelet adds the labels and leaves them */
+};
+
+/* @plan is zero; takeover_plan_done() frees. Steps of a domain come in the order above. */
+void takeover_plan_make(const struct takeover_world *world, struct takeover_plan *plan);
+void takeover_plan_done(struct takeover_plan *plan);
+#define _cleanup_takeover_plan_ _cleanup_(takeover_plan_done)
+
+/* "fence 10.0.0.7 of node 'node-7'", for people. Caller frees. */
+char *takeover_step_text(const struct takeover_step *step);
+
+/* Changes the cluster as the step would, for looking ahead. @step is of a plan made from @nodes. */
+void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes *nodes,
+                          struct string_list *fenced);

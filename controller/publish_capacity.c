@@ -1,0 +1,370 @@
+#include "controller/publish_capacity.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/condition.h"
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/kube/capacity_objects.h"
+#include "common/kube/cluster_nodes.h"
+#include "common/kube/lease.h"
+#include "common/kube/worker.h"
+
+#define INTERVAL_MS 60000
+#define ROUND_MS 120000
+#define ASK_MS 30000 /* for one figure */
+
+/* --- one look -----------------------------------------------------------------------------------
+ */
+
+struct segments {
+    struct strmap *items;
+    size_t count;
+};
+
+static void segments_done(struct segments *segments)
+{
+    for (size_t i = 0; i < segments->count; i++)
+        strmap_done(&segments->items[i]);
+    free(segments->items);
+}
+
+static void add_segment(struct segments *segments, struct strmap *segment)
+{
+    for (size_t i = 0; i < segments->count; i++)
+        if (strmap_is_equal(&segments->items[i], segment))
+            return;
+    segments->items = xreallocarray(segments->items, segments->count + 1, sizeof(*segment));
+    segments->items[segments->count++] = *segment;
+    *segment = (struct strmap){0};
+}
+
+/* Where nodes are that have the driver, by the labels that kubelet was told. A node that lacks one
+ * of them has no place yet. */
+static void find_segments(const struct cluster_nodes *nodes, struct segments *segments)
+{
+    for (size_t i = 0; i < nodes->count; i++) {
+        const struct cluster_node *node = &nodes->items[i];
+        _cleanup_strmap_ struct strmap segment = {0};
+
+        if (!node->has_driver)
+            continue;
+        for (size_t j = 0; j < node->keys.count; j++) {
+            const char *value = strmap_get(&node->labels, node->keys.items[j]);
+
+            if (value)
+                strmap_set(&segment, node->keys.items[j], value);
+        }
+        if (segment.count == node->keys.count)
+            add_segment(segments, &segment);
+    }
+}
+
+struct publishing {
+    const struct publish_site *site;
+    struct call *call;
+    publish_may_act_fn *may_act;
+    void *may_act_object;
+    struct capacity_objects objects;
+    bool *is_wanted; /* of each object */
+    struct publish_outcome *outcome;
+};
+
+static char *find_foreign(const struct capacity_objects *objects)
+{
+    for (size_t i = 0; i < objects->count; i++)
+        if (strcmp(objects->items[i].manager, CAPACITY_MANAGER) != 0)
+            return xasprintf("object '%s' of '%s'", objects->items[i].name,
+                             objects->items[i].manager);
+    return NULL;
+}
+
+/* The first is wanted; further ones of the same class and place are duplicates. */
+static struct capacity_object *find_object(struct publishing *publishing, const char *class,
+                                           const struct strmap *segment)
+{
+    for (size_t i = 0; i < publishing->objects.count; i++) {
+        struct capacity_object *object = &publishing->objects.items[i];
+
+        if (strcmp(object->class, class) == 0 && strmap_is_equal(&object->segment, segment)) {
+            publishing->is_wanted[i] = true;
+            return object;
+        }
+    }
+    return NULL;
+}
+
+static bool is_same(const struct capacity_object *object, const struct published_capacity *capacity)
+{
+    return object->bytes == capacity->available_bytes &&
+           object->has_maximum == capacity->has_maximum &&
+           (!capacity->has_maximum || object->maximum_bytes == capacity->maximum_bytes);
+}
+
+static int write_object(struct publishing *publishing, struct capacity_object *found,
+                        const char *class, const struct strmap *segment,
+                        const struct published_capacity *capacity, struct error *err)
+{
+    const struct publish_site *site = publishing->site;
+    struct capacity_object object = {
+        .name = found ? found->name : NULL,
+        .class = (char *)(uintptr_t) class,
+        .segment = *segment,
+        .bytes = capacity->available_bytes,
+        .maximum_bytes = capacity->maximum_bytes,
+        .has_maximum = capacity->has_maximum,
+    };
+
+    if (found && is_same(found, capacity))
+        return 0;
+    if (!publishing->may_act(publishing->may_act_object))
+        return 0;
+    int result =
+        found ? capacity_object_update(site->kube, publishing->call, site->name_space, &object, err)
+              : capacity_object_create(site->kube, publishing->call, site->name_space,
+                                       site->driver_name, &object, err);
+    publishing->outcome->writes += result == 0;
+    return result;
+}
+
+static int publish_one(struct publishing *publishing, const struct capacity_class *class,
+                       const struct strmap *segment, struct error *err)
+{
+    const struct publish_site *site = publishing->site;
+    struct capacity_object *found = find_object(publishing, class->name, segment);
+    struct published_capacity capacity = {0};
+    struct call call;
+
+    call_init(&call, 0, "publish-capacity",
+              deadline_earlier(publishing->call->deadline, deadline_in_ms(ASK_MS)));
+    call.cancelled = publishing->call->cancelled;
+    int result = site->ask(site->object, &call, &class->parameters, segment, &capacity, err);
+    call_done(&call);
+    if (result == 0)
+        result = write_object(publishing, found, class->name, segment, &capacity, err);
+    publishing->outcome->objects += found || result == 0;
+    return result < 0 ? error_wrap(err, "capacity of class '%s'", class->name) : 0;
+}
+
+/* Those that nobody wants, or all of ours where somebody else publishes. */
+static int remove_unwanted(struct publishing *publishing, struct error *err)
+{
+    const struct publish_site *site = publishing->site;
+
+    for (size_t i = 0; i < publishing->objects.count; i++) {
+        const struct capacity_object *object = &publishing->objects.items[i];
+
+        if (publishing->is_wanted[i] || strcmp(object->manager, CAPACITY_MANAGER) != 0)
+            continue;
+        if (!publishing->may_act(publishing->may_act_object))
+            return 0;
+        if (capacity_object_remove(site->kube, publishing->call, site->name_space, object->name,
+                                   err) < 0)
+            return -1;
+        publishing->outcome->writes++;
+    }
+    return 0;
+}
+
+static int publish_all(struct publishing *publishing, struct error *err)
+{
+    const struct publish_site *site = publishing->site;
+    _cleanup_cluster_nodes_ struct cluster_nodes nodes = {0};
+    _cleanup_capacity_classes_ struct capacity_classes classes = {0};
+    _cleanup_(segments_done) struct segments segments = {0};
+    _cleanup_error_ struct error first = {0};
+
+    if (cluster_nodes_read(site->kube, publishing->call, site->driver_name, &nodes, err) < 0 ||
+        capacity_classes_read(site->kube, publishing->call, site->driver_name, &classes, err) < 0)
+        return -1;
+    find_segments(&nodes, &segments);
+    for (size_t i = 0; i < classes.count * segments.count; i++) {
+        _cleanup_error_ struct error failure = {0};
+
+        if (publish_one(publishing, &classes.items[i / segments.count],
+                        &segments.items[i % segments.count], &failure) < 0 &&
+            !first.message)
+            error_move(&first, &failure);
+    }
+    if (remove_unwanted(publishing, err) < 0)
+        return -1;
+    return first.message ? error_move(err, &first) : 0;
+}
+
+int publish_capacity_once(const struct publish_site *site, struct call *call,
+                          publish_may_act_fn *may_act, void *may_act_object,
+                          struct publish_outcome *outcome, struct error *err)
+{
+    struct publishing publishing = {.site = site,
+                                    .call = call,
+                                    .may_act = may_act,
+                                    .may_act_object = may_act_object,
+                                    .outcome = outcome};
+
+    *outcome = (struct publish_outcome){0};
+    if (capacity_objects_read(site->kube, call, site->name_space, site->driver_name,
+                              &publishing.objects, err) < 0)
+        return -1;
+    publishing.is_wanted = xcalloc(publishing.objects.count + 1, sizeof(bool));
+    outcome->foreign = find_foreign(&publishing.objects);
+    int result =
+        outcome->foreign ? remove_unwanted(&publishing, err) : publish_all(&publishing, err);
+    free(publishing.is_wanted);
+    capacity_objects_done(&publishing.objects);
+    return result;
+}
+
+/* --- again and again ----------------------------------------------------------------------------
+ */
+
+struct capacity_publisher {
+    struct publish_site site;
+    int64_t interval_ms;
+    struct lease *lease;
+    struct worker worker;
+    atomic_size_t objects;
+    atomic_ullong writes;
+    atomic_bool is_refused;
+    pthread_mutex_t lock; /* over the one below */
+    struct condition state;
+};
+
+static bool leads(void *object)
+{
+    struct capacity_publisher *publisher = object;
+
+    return !worker_is_stopping(&publisher->worker) && lease_is_held(publisher->lease);
+}
+
+static void note(struct capacity_publisher *publisher, const char *fault)
+{
+    pthread_mutex_lock(&publisher->lock);
+    enum condition_news news = condition_note(&publisher->state, fault);
+    pthread_mutex_unlock(&publisher->lock);
+    if (news == CONDITION_FAULT)
+        log_warn(NULL, "publish capacity: %s", fault);
+}
+
+static void publish(struct capacity_publisher *publisher)
+{
+    struct publish_outcome outcome = {0};
+    _cleanup_error_ struct error err = {0};
+    struct call call;
+
+    call_init(&call, 0, "publish-capacity", deadline_in_ms(ROUND_MS));
+    call.cancelled = &publisher->worker.stopping;
+    int result = publish_capacity_once(&publisher->site, &call, leads, publisher, &outcome, &err);
+    call_done(&call);
+    _cleanup_free_ char *foreign = outcome.foreign;
+    _cleanup_free_ char *fault =
+        foreign ? xasprintf("somebody else does it already: %s; switch one of the two off", foreign)
+                : NULL;
+    atomic_store(&publisher->objects, outcome.objects);
+    atomic_fetch_add(&publisher->writes, outcome.writes);
+    atomic_store(&publisher->is_refused, foreign != NULL);
+    if (!worker_is_stopping(&publisher->worker))
+        note(publisher, result < 0 ? err.message : fault);
+}
+
+static void run(void *object)
+{
+    struct capacity_publisher *publisher = object;
+
+    while (!worker_is_stopping(&publisher->worker)) {
+        bool is_leader = leads(publisher);
+
+        if (is_leader)
+            publish(publisher);
+        worker_pause(&publisher->worker,
+                     is_leader || publisher->interval_ms < 1000 ? publisher->interval_ms : 1000);
+    }
+}
+
+static void gained(void *object)
+{
+    (void)object;
+}
+
+static void lost(void *object, const char *reason)
+{
+    (void)object, (void)reason;
+}
+
+static double read_objects(void *object)
+{
+    return (double)atomic_load(&((struct capacity_publisher *)object)->objects);
+}
+
+static double read_writes(void *object)
+{
+    return (double)atomic_load(&((struct capacity_publisher *)object)->writes);
+}
+
+static double read_refused(void *object)
+{
+    return atomic_load(&((struct capacity_publisher *)object)->is_refused) ? 1 : 0;
+}
+
+static void register_metrics(struct capacity_publisher *publisher, struct metrics *metrics)
+{
+    metrics_gauge_callback(metrics, "csi_capacity_objects",
+                           "CSIStorageCapacity objects that this controller keeps.", read_objects,
+                           publisher);
+    metrics_counter_callback(metrics, "csi_capacity_writes_total",
+                             "CSIStorageCapacity objects created, changed and removed.",
+                             read_writes, publisher);
+    metrics_gauge_callback(metrics, "csi_capacity_refused",
+                           "1 while somebody else publishes the capacity of this driver.",
+                           read_refused, publisher);
+}
+
+int capacity_publisher_new(const struct capacity_publisher_options *options,
+                           struct capacity_publisher **out, struct error *err)
+{
+    struct capacity_publisher *publisher = xcalloc(1, sizeof(*publisher));
+    _cleanup_free_ char *name = xasprintf("%s-capacity", options->site.driver_name);
+
+    publisher->site = options->site;
+    publisher->interval_ms = options->interval_ms > 0 ? options->interval_ms : INTERVAL_MS;
+    pthread_mutex_init(&publisher->lock, NULL);
+    if (lease_new(options->site.kube,
+                  &(struct lease_options){.name_space = options->site.name_space,
+                                          .name = name,
+                                          .identity = options->identity,
+                                          .gained = gained,
+                                          .lost = lost,
+                                          .object = publisher},
+                  &publisher->lease, err) < 0) {
+        pthread_mutex_destroy(&publisher->lock);
+        free(publisher);
+        return -1;
+    }
+    if (options->metrics)
+        register_metrics(publisher, options->metrics);
+    worker_start(&publisher->worker, "capacity", run, publisher);
+    *out = publisher;
+    return 0;
+}
+
+void capacity_publisher_free(struct capacity_publisher *publisher)
+{
+    if (!publisher)
+        return;
+    worker_stop(&publisher->worker);
+    lease_free(publisher->lease);
+    condition_done(&publisher->state);
+    pthread_mutex_destroy(&publisher->lock);
+    free(publisher);
+}
+
+bool capacity_publisher_is_healthy(struct capacity_publisher *publisher, char **message,
+                                   time_t *since)
+{
+    pthread_mutex_lock(&publisher->lock);
+    bool healthy = condition_is_healthy(&publisher->state, message, since);
+    pthread_mutex_unlock(&publisher->lock);
+    return healthy;
+}

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "common/base/metrics.h"
+#include "common/kube/events.h"
+#include "common/kube/kube_ops.h"
+#include "common/topology/takeover_plan.h"
+#include "common/volume/fences.h"
+#include "common/volume/takeover_source.h"
+
+/*
+ * Makes the cluster follow the takeover map (--takeover-via=labels): reads Nodes, CSINodes and
+ * fences, plans (common/topology/takeover_plan.h), does the steps, and reads again, until nothing
+ * is left to do. One of several controllers acts, by the Lease DRIVER-takeover; every step may be
+ * done twice, so that a leader who does not know yet that he is none does no harm.
+ */
+struct takeover_site {
+    struct kube *kube; /* all borrowed */
+    const char *driver_name;
+    const char *own_node;        /* "" if unknown */
+    const struct fences *fences; /* NULL: they cannot be seen */
+    struct events *events;       /* may be NULL */
+    bool only_removes;           /* --takeover-via=nodeinfo */
+};
+
+/* The cluster as it was read, and what is to be done. takeover_look_done() frees. */
+struct takeover_look {
+    struct cluster_nodes nodes;
+    struct string_list fenced;
+    char *blindness;
+    struct takeover_plan plan;
+};
+
+/* Reads and plans; changes nothing. Ceph is asked only if the map or a node speaks of fences. Fails
+ * if the Nodes cannot be read. */
+_must_check_ int takeover_look_at(const struct takeover_site *site, struct call *call,
+                                  const struct takeover_map *map, struct takeover_look *look,
+                                  struct error *err);
+void takeover_look_done(struct takeover_look *look);
+#define _cleanup_takeover_look_ _cleanup_(takeover_look_done)
+
+/* Does one step. Repeatable. */
+_must_check_ int takeover_act(const struct takeover_site *site, struct call *call,
+                              const struct takeover_step *step, struct error *err);
+
+/* Asked before each step. */
+typedef bool takeover_may_act_fn(void *object);
+
+/*
+ * Does the steps of @look in order. After one that fails the others of its domain are left for the
+ * next look, those of other domains go on; the first failure is returned. *@done counts.
+ */
+_must_check_ int takeover_carry_out(const struct takeover_site *site, struct call *call,
+                                    const struct takeover_look *look, takeover_may_act_fn *may_act,
+                                    void *object, size_t *done, struct error *err);
+
+/* --- the reconciler ----------------------------------------------------------------------------
+ */
+
+struct takeover_reconciler;
+
+struct takeover_reconciler_options {
+    struct takeover_site site;
+    struct takeover_source *source; /* borrowed */
+    const char *name_space;         /* of the Lease; copied */
+    const char *identity;           /* who we are; copied */
+    struct metrics *metrics; /* may be NULL; not read any more after the reconciler is freed */
+    int64_t busy_ms;         /* between looks while the map says something; 0: 10000 */
+    int64_t idle_ms;         /* while it is empty; 0: 300000 */
+};
+
+_must_check_ int takeover_reconciler_new(const struct takeover_reconciler_options *options,
+                                         struct takeover_reconciler **reconciler,
+                                         struct error *err);
+/* Gives the Lease back. NULL is fine. */
+void takeover_reconciler_free(struct takeover_reconciler *reconciler);
+DEFINE_CLEANUP(struct takeover_reconciler, takeover_reconciler_free)
+
+/* False, with the reason in @message (caller frees, "" if healthy), while a takeover or giveback
+ * cannot go on. */
+bool takeover_reconciler_is_healthy(struct takeover_reconciler *reconciler, char **message,
+                                    time_t *since);

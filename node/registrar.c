@@ -1,0 +1,300 @@
+#include "node/registrar.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/condition.h"
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/kube/worker.h"
+#include "common/rpc/endpoint.h"
+#include "node/registration.h"
+
+#define LOOK_MS 2000
+#define ASK_MS 1000         /* kubelet gives a plugin as long */
+#define FOREIGN_SOCKETS 256 /* looked at in one go; a node has a dozen */
+#define DRAIN_MS 1000
+
+static const char WAITING[] = "waiting for kubelet";
+
+struct registrar {
+    struct registration registration; /* what kubelet is told; its strings are ours */
+    char *driver_name;
+    char *endpoint;
+    char *folder;
+    char *path; /* of our socket */
+    struct node_info *info;
+    int64_t look_ms;
+    struct worker worker;
+    bool is_running; /* the starter's own */
+    struct metric *registrations;
+    struct metric *refusals;
+    /* the thread's own */
+    struct rpc_server *server; /* NULL: there is no socket of ours */
+    dev_t device;              /* of our socket */
+    ino_t inode;
+    struct strmap told;   /* the segments with which it was put there */
+    pthread_mutex_t lock; /* over the one below */
+    struct condition state;
+};
+
+/* --- the state ----------------------------------------------------------------------------------
+ */
+
+static void note(struct registrar *registrar, const char *fault)
+{
+    pthread_mutex_lock(&registrar->lock);
+    enum condition_news news = condition_note(&registrar->state, fault);
+    pthread_mutex_unlock(&registrar->lock);
+    if (news == CONDITION_FAULT && fault != WAITING)
+        log_warn(NULL, "not registered with kubelet: %s", fault);
+}
+
+static void notified(void *object, bool registered, const char *fault)
+{
+    struct registrar *registrar = object;
+    struct metric *counter = registered ? registrar->registrations : registrar->refusals;
+    _cleanup_free_ char *whole =
+        registered ? NULL : xasprintf("kubelet refuses, and will try again: %.1024s", fault);
+
+    if (registered)
+        log_info(NULL, "kubelet has registered '%s'", registrar->driver_name);
+    if (counter)
+        metric_add(counter, 1);
+    note(registrar, whole);
+}
+
+bool registrar_is_healthy(struct registrar *registrar, char **message, time_t *since)
+{
+    pthread_mutex_lock(&registrar->lock);
+    bool healthy = condition_is_healthy(&registrar->state, message, since);
+    pthread_mutex_unlock(&registrar->lock);
+    return healthy;
+}
+
+static double read_registered(void *object)
+{
+    struct registrar *registrar = object;
+    _cleanup_free_ char *message = NULL;
+    time_t since = 0;
+
+    return registrar_is_healthy(registrar, &message, &since) ? 1 : 0;
+}
+
+void registrar_register(struct registrar *registrar, struct metrics *metrics)
+{
+    registrar->registrations = metrics_get(
+        metrics_counter(metrics, "csi_registrations_total", "Registrations by kubelet.", NULL),
+        NULL);
+    registrar->refusals = metrics_get(metrics_counter(metrics, "csi_registration_refusals_total",
+                                                      "Registrations that kubelet refused.", NULL),
+                                      NULL);
+    metrics_gauge_callback(metrics, "csi_registered",
+                           "1 while kubelet knows the driver through the built-in registrar.",
+                           read_registered, registrar);
+}
+
+/* --- others -------------------------------------------------------------------------------------
+ */
+
+/* Whether the file is the socket that we put there. */
+static bool is_ours(const struct registrar *registrar, const struct stat *status)
+{
+    return registrar->server && status->st_dev == registrar->device &&
+           status->st_ino == registrar->inode;
+}
+
+/* Whether another process registers our driver at @path; a name of our own rolling predecessor is
+ * as foreign as any. */
+static bool is_foreign(const struct registrar *registrar, const char *path)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *name = NULL;
+    struct stat status;
+
+    if (lstat(path, &status) < 0 || !S_ISSOCK(status.st_mode) || is_ours(registrar, &status))
+        return false;
+    if (registration_ask(path, deadline_in_ms(ASK_MS), &name, &err) < 0)
+        return false; /* a path that no client can open */
+    return name && strcmp(name, registrar->driver_name) == 0;
+}
+
+/* The socket by which somebody else registers our driver, NULL if there is none. Caller frees. */
+static char *find_foreign(const struct registrar *registrar)
+{
+    DIR *folder = opendir(registrar->folder);
+    char *found = NULL;
+
+    if (!folder)
+        return NULL; /* publishing will say why */
+    for (int i = 0; i < FOREIGN_SOCKETS && !found; i++) {
+        const struct dirent *entry = readdir(folder);
+
+        if (!entry)
+            break;
+        if (entry->d_name[0] == '.' || strchr(entry->d_name, '/'))
+            continue;
+        _cleanup_free_ char *path = xasprintf("%s/%s", registrar->folder, entry->d_name);
+        if (is_foreign(registrar, path))
+            found = TAKE(path);
+    }
+    closedir(folder);
+    return found;
+}
+
+/* --- our socket ---------------------------------------------------------------------------------
+ */
+
+static void current_segments(struct registrar *registrar, struct strmap *segments)
+{
+    _cleanup_node_answer_ struct node_answer answer = {0};
+
+    node_info_get(registrar->info, NULL, &answer);
+    strmap_merge(segments, &answer.segments);
+}
+
+/* A server on a new socket, which takes the place of the old one. */
+static int publish(struct registrar *registrar, struct error *err)
+{
+    const struct rpc_server_options options = {
+        .endpoint = registrar->path, .workers = 1, .queue_limit = 16, .drain_ms = DRAIN_MS};
+    const struct rpc_service service = registration_service(&registrar->registration);
+    struct rpc_server *server = NULL;
+    struct stat status;
+
+    strmap_done(&registrar->told);
+    current_segments(registrar, &registrar->told);
+    if (rpc_server_new(&options, &server, err) < 0)
+        return -1;
+    rpc_server_add(server, &service);
+    if (rpc_server_start(server, err) < 0) {
+        rpc_server_free(server);
+        return -1;
+    }
+    rpc_server_free(registrar->server); /* leaves the new socket alone */
+    registrar->server = server;
+    if (lstat(registrar->path, &status) == 0) {
+        registrar->device = status.st_dev;
+        registrar->inode = status.st_ino;
+    }
+    return 0;
+}
+
+static void withdraw(struct registrar *registrar)
+{
+    rpc_server_free(TAKE(registrar->server));
+    registrar->inode = 0;
+}
+
+/* Why the socket has to be put there now; NULL if it need not. */
+static const char *reason_to_publish(struct registrar *registrar)
+{
+    _cleanup_strmap_ struct strmap segments = {0};
+    struct stat status;
+
+    if (!registrar->server)
+        return "for the first time";
+    if (lstat(registrar->path, &status) < 0 || !is_ours(registrar, &status))
+        return "because the socket was gone";
+    current_segments(registrar, &segments);
+    return strmap_is_equal(&segments, &registrar->told) ? NULL
+                                                        : "because the node's topology has changed";
+}
+
+static void look(struct registrar *registrar)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *foreign = find_foreign(registrar);
+    const char *reason = NULL;
+
+    if (foreign) {
+        _cleanup_free_ char *fault =
+            xasprintf("another process registers '%s' at '%s'; remove node-driver-registrar or "
+                      "leave --registration-dir away",
+                      registrar->driver_name, foreign);
+        withdraw(registrar);
+        note(registrar, fault);
+        return;
+    }
+    reason = reason_to_publish(registrar);
+    if (!reason)
+        return;
+    log_info(NULL, "offering '%s' to kubelet at '%s' %s", registrar->driver_name, registrar->path,
+             reason);
+    note(registrar, WAITING);
+    if (publish(registrar, &err) < 0)
+        note(registrar, err.message);
+}
+
+static void run(void *object)
+{
+    struct registrar *registrar = object;
+
+    while (!worker_is_stopping(&registrar->worker)) {
+        look(registrar);
+        worker_pause(&registrar->worker, registrar->look_ms);
+    }
+    withdraw(registrar);
+}
+
+/* --- life ---------------------------------------------------------------------------------------
+ */
+
+int registrar_new(const struct registrar_options *options, struct registrar **out,
+                  struct error *err)
+{
+    _cleanup_free_ char *path = xasprintf("%s/%s-reg.sock", options->folder, options->driver_name);
+    _cleanup_free_ char *checked = NULL;
+
+    if (options->folder[0] != '/')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is not an absolute path",
+                         options->folder);
+    if (endpoint_parse(path, &checked, err) < 0)
+        return -1;
+    struct registrar *registrar = xcalloc(1, sizeof(*registrar));
+    registrar->driver_name = xstrdup(options->driver_name);
+    registrar->endpoint = xstrdup(options->endpoint);
+    registrar->folder = xstrdup(options->folder);
+    registrar->path = TAKE(checked);
+    registrar->info = options->info;
+    registrar->look_ms = options->look_ms > 0 ? options->look_ms : LOOK_MS;
+    registrar->registration =
+        (struct registration){registrar->driver_name, registrar->endpoint, notified, registrar};
+    pthread_mutex_init(&registrar->lock, NULL);
+    condition_note(&registrar->state, WAITING);
+    *out = registrar;
+    return 0;
+}
+
+void registrar_start(struct registrar *registrar)
+{
+    registrar->is_running = true;
+    worker_start(&registrar->worker, "registrar", run, registrar);
+}
+
+void registrar_stop(struct registrar *registrar)
+{
+    if (registrar->is_running)
+        worker_stop(&registrar->worker);
+    registrar->is_running = false;
+}
+
+void registrar_free(struct registrar *registrar)
+{
+    if (!registrar)
+        return;
+    registrar_stop(registrar);
+    strmap_done(&registrar->told);
+    condition_done(&registrar->state);
+    pthread_mutex_destroy(&registrar->lock);
+    free(registrar->driver_name);
+    free(registrar->endpoint);
+    free(registrar->folder);
+    free(registrar->path);
+    free(registrar);
+}

@@ -1,0 +1,393 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/json.h"
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/topology/domain.h"
+#include "common/topology/takeover_plan.h"
+
+/* What is to be done next, for clusters in every state. */
+
+#define PREFIX "topology.rbd.csi.ceph.com"
+
+/*
+ * A cluster in one line of words. Nodes: "a1:zone-a" and flags behind further colons:
+ *   down, busy (uses volumes), nodriver, noaddress, recorded, rebooted (since the record), taint,
+ *   ours (the taint), +zone-x (has that membership label, not from kubelet)
+ * The address of a node is "ip-" and its name. "f:ip-a1" is fenced.
+ */
+struct state {
+    struct takeover_map map;
+    struct cluster_nodes nodes;
+    struct string_list fenced;
+};
+
+static void state_done(struct state *state)
+{
+    takeover_map_done(&state->map);
+    cluster_nodes_done(&state->nodes);
+    string_list_done(&state->fenced);
+}
+#define _cleanup_state_ _cleanup_(state_done)
+
+static void set_flag(struct cluster_node *node, const char *flag)
+{
+    if (strcmp(flag, "down") == 0) {
+        node->is_ready = false;
+    } else if (strcmp(flag, "busy") == 0) {
+        node->uses_volumes = true;
+    } else if (strcmp(flag, "nodriver") == 0) {
+        node->has_driver = false;
+        string_list_done(&node->keys);
+    } else if (strcmp(flag, "noaddress") == 0) {
+        string_list_done(&node->addresses);
+    } else if (strcmp(flag, "recorded") == 0 || strcmp(flag, "rebooted") == 0) {
+        string_list_add(&node->fenced_addresses, node->addresses.items[0]);
+        free(node->fenced_boot_id);
+        node->fenced_boot_id = xstrdup(flag[2] == 'c' ? "boot-1" : "boot-0");
+    } else if (strcmp(flag, "taint") == 0) {
+        node->is_out_of_service = true;
+    } else if (strcmp(flag, "ours") == 0) {
+        node->is_out_of_service = node->was_tainted = true;
+    } else {
+        assert_int_equal(flag[0], '+');
+        _cleanup_free_ char *key = membership_key(PREFIX, "zone", flag + 1);
+        strmap_set(&node->labels, key, "true");
+    }
+}
+
+/* "a1:zone-a:down" */
+static void add_node(struct cluster_nodes *nodes, char *words)
+{
+    struct cluster_node *node = cluster_nodes_add(nodes);
+    char *rest = NULL;
+    const char *name = strtok_r(words, ":", &rest);
+    const char *zone = strtok_r(NULL, ":", &rest);
+    _cleanup_free_ char *address = xasprintf("ip-%s", name);
+    _cleanup_free_ char *key = membership_key(PREFIX, "zone", zone);
+
+    *node = (struct cluster_node){.name = xstrdup(name),
+                                  .boot_id = xstrdup("boot-1"),
+                                  .fenced_boot_id = xstrdup(""),
+                                  .has_driver = true,
+                                  .is_ready = true};
+    strmap_set(&node->labels, PREFIX "/zone", zone);
+    strmap_set(&node->labels, key, "true");
+    strmap_set(&node->labels, "kubernetes.io/hostname", name);
+    string_list_add(&node->keys, PREFIX "/zone");
+    string_list_add(&node->keys, key);
+    string_list_add(&node->addresses, address);
+    for (const char *flag = strtok_r(NULL, ":", &rest); flag; flag = strtok_r(NULL, ":", &rest))
+        set_flag(node, flag);
+}
+
+static void state_init(struct state *state, const char *map, const char *words)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *copy = xstrdup(words);
+    json_auto_t *json = NULL;
+    char *rest = NULL;
+
+    if (json_load_text(map, strlen(map), "map", &json, &err) < 0 ||
+        takeover_map_decode(json, &state->map, &err) < 0)
+        fail_msg("%s", err.message);
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
+        if (text_has_prefix(word, "f:"))
+            string_list_add(&state->fenced, word + 2);
+        else
+            add_node(&state->nodes, word);
+    }
+}
+
+static struct takeover_world world_of(const struct state *state)
+{
+    return (struct takeover_world){.prefix = PREFIX,
+                                   .map = &state->map,
+                                   .nodes = &state->nodes,
+                                   .fenced = &state->fenced,
+                                   .own_node = "master"};
+}
+
+/* "fence a1 ip-a1; label b1 zone-a" */
+static char *steps_of(const struct takeover_plan *plan)
+{
+    static const char *const words[] = {"record",  "fence",   "taint",  "label",
+                                        "unfence", "untaint", "forget", "unlabel"};
+    static const char member[] = PREFIX "/member.zone.";
+    _cleanup_text_ struct text out = TEXT_INIT(4096);
+
+    for (size_t i = 0; i < plan->count; i++) {
+        const struct takeover_step *step = &plan->steps[i];
+        const char *subject = step->subject;
+
+        if (text_has_prefix(subject, member))
+            subject += strlen(member);
+        text_addf(&out, "%s%s %s%s%s", i ? "; " : "", words[step->kind], step->node->name,
+                  subject[0] ? " " : "", subject);
+    }
+    return xstrdup(text_chars(&out));
+}
+
+struct plan_case {
+    const char *map;
+    const char *nodes;
+    const char *steps;
+    const char *explanation; /* part of that of the first domain; NULL: there is none */
+};
+
+static void check(const struct plan_case *c, struct takeover_world world)
+{
+    _cleanup_takeover_plan_ struct takeover_plan plan = {0};
+
+    takeover_plan_make(&world, &plan);
+    _cleanup_free_ char *steps = steps_of(&plan);
+    if (strcmp(steps, c->steps) != 0)
+        fail_msg("%s with %s: '%s', not '%s'", c->map, c->nodes, steps, c->steps);
+    const char *said = plan.domain_count ? plan.domains[0].explanation : "nothing";
+    if (!strstr(said, c->explanation ? c->explanation : "nothing"))
+        fail_msg("%s with %s: '%s', not '%s'", c->map, c->nodes, said, c->explanation);
+    for (size_t i = 0; i < plan.count; i++) {
+        _cleanup_free_ char *text = takeover_step_text(&plan.steps[i]);
+
+        assert_non_null(strstr(text, plan.steps[i].node->name));
+        assert_non_null(strstr(text, plan.steps[i].subject));
+    }
+}
+
+static void check_all(const struct plan_case *cases, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        _cleanup_state_ struct state state = {0};
+
+        state_init(&state, cases[i].map, cases[i].nodes);
+        check(&cases[i], world_of(&state));
+    }
+}
+
+#define A_TO_B "{\"zone-a\": [\"zone-b\"]}"
+#define A_TO_B_UNFENCED "{\"zone-a\": {\"to\": [\"zone-b\"], \"fence\": \"none\"}}"
+
+static void takeover_goes_step_by_step(void **state)
+{
+    static const struct plan_case cases[] = {
+        {A_TO_B, "a1:zone-a:down a2:zone-a:down b1:zone-b c1:zone-c", "record a1; record a2",
+         "2 of its nodes are not fenced yet"},
+        {A_TO_B, "a1:zone-a:down:recorded a2:zone-a:down b1:zone-b", "fence a1 ip-a1; record a2",
+         "2 of its nodes"},
+        {A_TO_B, "a1:zone-a:down:recorded a2:zone-a:down:recorded b1:zone-b f:ip-a1",
+         "fence a2 ip-a2", "1 of its nodes"},
+        {A_TO_B, "a1:zone-a:down:recorded a2:zone-a:recorded b1:zone-b f:ip-a1 f:ip-a2", "taint a1",
+         "being released"},
+        {A_TO_B, "a1:zone-a:down:recorded:ours b1:zone-b b2:zone-b c1:zone-c f:ip-a1",
+         "label b1 zone-a; label b2 zone-a",
+         "taken over by 2 nodes, 2 of which have yet to follow"},
+        {A_TO_B, "a1:zone-a:down:recorded:ours b1:zone-b:+zone-a f:ip-a1", "",
+         "taken over by 1 nodes, 0 of which"},
+        /* a fence that went away is made again, and the label stays */
+        {A_TO_B, "a1:zone-a:down:recorded:ours b1:zone-b:+zone-a", "fence a1 ip-a1",
+         "nothing is labelled before"},
+        /* one more node turned up */
+        {A_TO_B, "a1:zone-a:down:recorded:ours a2:zone-a b1:zone-b:+zone-a b2:zone-b f:ip-a1",
+         "record a2", "1 of its nodes"},
+    };
+
+    (void)state;
+    check_all(cases, ARRAY_LENGTH(cases));
+}
+
+static void map_that_changes_is_followed(void **state)
+{
+    static const struct plan_case cases[] = {
+        {"{\"zone-a\": [\"zone-c\"]}",
+         "a1:zone-a:down:recorded:ours b1:zone-b:+zone-a c1:zone-c f:ip-a1",
+         "unlabel b1 zone-a; label c1 zone-a", "taken over by 1 nodes"},
+        {"{\"zone-a\": [\"all\"]}", "a1:zone-a:down:recorded:ours b1:zone-b c1:zone-c f:ip-a1",
+         "label b1 zone-a; label c1 zone-a", "taken over by 2 nodes"},
+        {A_TO_B_UNFENCED, "a1:zone-a:down b1:zone-b", "label b1 zone-a", "nothing is fenced"},
+        {A_TO_B_UNFENCED, "b1:zone-b", "label b1 zone-a", "nothing is fenced"},
+        {"{\"zone=zone-a\": [\"zone-b\"]}", "a1:zone-a:down b1:zone-b", "record a1", "not fenced"},
+        /* takeovers do not chain: the label of a1 is not given to the nodes that serve it */
+        {"{\"zone-a\": {\"to\": [\"zone-b\"], \"fence\": \"none\"},"
+         " \"zone-b\": {\"to\": [\"zone-c\"], \"fence\": \"none\"}}",
+         "a1:zone-a b1:zone-b c1:zone-c", "label b1 zone-a; label c1 zone-b", ""},
+    };
+
+    (void)state;
+    check_all(cases, ARRAY_LENGTH(cases));
+}
+
+static void what_cannot_be_covered_is_not_begun(void **state)
+{
+    static const struct plan_case cases[] = {
+        {A_TO_B, "a1:zone-a:down:noaddress a2:zone-a b1:zone-b", "", "no internal address"},
+        {A_TO_B, "master:zone-a b1:zone-b", "", "would fence itself"},
+        {A_TO_B, "b1:zone-b", "", "nothing tells whom to fence"},
+        {A_TO_B, "a1:zone-a:down:recorded:ours b1:zone-b:nodriver f:ip-a1", "",
+         "no node with the driver"},
+        {"{\"rack=r1\": [\"r2\"]}", "a1:zone-a b1:zone-b", "", "no node is at home there"},
+        /* the driver's entry is gone: its nodes are fenced all the same */
+        {A_TO_B, "a1:zone-a:nodriver b1:zone-b", "record a1", "not fenced"},
+    };
+
+    (void)state;
+    check_all(cases, ARRAY_LENGTH(cases));
+}
+
+static void giveback_goes_step_by_step(void **state)
+{
+    static const struct plan_case cases[] = {
+        {"{}", "a1:zone-a b1:zone-b", "", NULL},
+        {"{}", "a1:zone-a:rebooted:ours b1:zone-b:+zone-a f:ip-a1", "unfence a1 ip-a1",
+         "being let in again"},
+        {"{}", "a1:zone-a:rebooted:ours b1:zone-b:+zone-a", "untaint a1", "being let in again"},
+        {"{}", "a1:zone-a:rebooted b1:zone-b:+zone-a", "forget a1", "being let in again"},
+        {"{}", "a1:zone-a b1:zone-b:+zone-a", "unlabel b1 zone-a", "1 nodes stop serving it"},
+        /* somebody else's taint stays */
+        {"{}", "a1:zone-a:rebooted:taint b1:zone-b:+zone-a", "forget a1", "being let in again"},
+    };
+
+    (void)state;
+    check_all(cases, ARRAY_LENGTH(cases));
+}
+
+static void client_with_dirty_pages_stays_fenced(void **state)
+{
+    static const struct plan_case cases[] = {
+        {"{}", "a1:zone-a:recorded:busy b1:zone-b:+zone-a f:ip-a1", "",
+         "none of its nodes is back; reboot 'a1'"},
+        {"{}", "a1:zone-a:recorded:down b1:zone-b:+zone-a f:ip-a1", "", "reboot 'a1'"},
+        {"{}", "a1:zone-a:rebooted:down b1:zone-b:+zone-a f:ip-a1", "", "reboot 'a1'"},
+        /* holds nothing */
+        {"{}", "a1:zone-a:recorded b1:zone-b:+zone-a f:ip-a1", "unfence a1 ip-a1", "let in again"},
+        /* one is back, the other waits */
+        {"{}", "a1:zone-a a2:zone-a:recorded:busy b1:zone-b:+zone-a f:ip-a2", "unlabel b1 zone-a",
+         "still fenced, because they may hold unwritten data: 'a2'"},
+        {"{}", "a1:zone-a a2:zone-a:recorded:busy b1:zone-b f:ip-a2", "", "still fenced"},
+    };
+
+    (void)state;
+    check_all(cases, ARRAY_LENGTH(cases));
+}
+
+static void home_labels_are_never_touched(void **state)
+{
+    static const struct plan_case cases[] = {
+        /* +zone-b on a node of zone-b is its home label */
+        {"{}", "b1:zone-b:+zone-b a1:zone-a", "", NULL},
+        {"{}", "b1:zone-b:+zone-a:nodriver a1:zone-a", "", NULL},
+        /* a domain that nobody knows */
+        {"{}", "b1:zone-b:+zone-x", "unlabel b1 zone-x", NULL},
+    };
+
+    (void)state;
+    check_all(cases, ARRAY_LENGTH(cases));
+}
+
+static void without_sight_of_the_fences_nothing_moves(void **state)
+{
+    static const struct plan_case cases[] = {
+        {A_TO_B, "a1:zone-a:down:recorded:ours b1:zone-b f:ip-a1", "",
+         "fences cannot be set: dark"},
+        {"{}", "a1:zone-a:rebooted b1:zone-b:+zone-a", "", "none of its nodes is back"},
+        {A_TO_B_UNFENCED, "a1:zone-a b1:zone-b", "label b1 zone-a", "nothing is fenced"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_state_ struct state own = {0};
+
+        state_init(&own, cases[i].map, cases[i].nodes);
+        struct takeover_world world = world_of(&own);
+        world.blindness = "dark";
+        check(&cases[i], world);
+    }
+}
+
+static void nodes_that_tell_it_themselves_are_only_cleaned(void **state)
+{
+    static const struct plan_case cases[] = {
+        {A_TO_B, "a1:zone-a:down b1:zone-b", "", "taken over by 1 nodes"},
+        {"{}", "a1:zone-a b1:zone-b:+zone-a", "unlabel b1 zone-a", "stop serving"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_state_ struct state own = {0};
+
+        state_init(&own, cases[i].map, cases[i].nodes);
+        struct takeover_world world = world_of(&own);
+        world.only_removes = true;
+        check(&cases[i], world);
+    }
+}
+
+/* A node of two levels, one of which is taken over, is not let in for the sake of the other. */
+static void fence_of_one_level_outlives_the_other(void **state)
+{
+    _cleanup_state_ struct state own = {0};
+    static const struct plan_case c = {A_TO_B, "a1:zone-a:recorded b1:zone-b f:ip-a1",
+                                       "label b1 zone-a", "taken over by 1 nodes"};
+
+    (void)state;
+    state_init(&own, c.map, c.nodes);
+    for (size_t i = 0; i < own.nodes.count; i++)
+        strmap_set(&own.nodes.items[i].labels, PREFIX "/region", "r1");
+    check(&c, world_of(&own));
+}
+
+/* Whatever the state, the steps lead to an end, and never label before all is fenced. */
+static void steps_lead_to_an_end(void **state)
+{
+    static const char *const clusters[] = {
+        "a1:zone-a:down a2:zone-a:busy b1:zone-b b2:zone-b c1:zone-c",
+        "a1:zone-a:rebooted:ours a2:zone-a:recorded b1:zone-b:+zone-a f:ip-a1 f:ip-a2",
+        "a1:zone-a:rebooted:down a2:zone-a:recorded:busy b1:zone-b:+zone-a:+zone-x f:ip-a1",
+        "a1:zone-a:nodriver b1:zone-b:+zone-c c1:zone-c:recorded:taint",
+    };
+    static const char *const maps[] = {A_TO_B, A_TO_B_UNFENCED, "{}", "{\"zone-b\": [\"all\"]}"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(clusters) * ARRAY_LENGTH(maps); i++) {
+        _cleanup_state_ struct state own = {0};
+        bool ended = false;
+
+        state_init(&own, maps[i % ARRAY_LENGTH(maps)], clusters[i / ARRAY_LENGTH(maps)]);
+        for (int round = 0; round < 20 && !ended; round++) {
+            _cleanup_takeover_plan_ struct takeover_plan plan = {0};
+            struct takeover_world world = world_of(&own);
+
+            takeover_plan_make(&world, &plan);
+            for (size_t j = 0; j < plan.count; j++)
+                takeover_step_assume(&plan.steps[j], &own.nodes, &own.fenced);
+            ended = plan.count == 0;
+        }
+        if (!ended)
+            fail_msg("%s with %s never ends", maps[i % ARRAY_LENGTH(maps)],
+                     clusters[i / ARRAY_LENGTH(maps)]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takeover_goes_step_by_step),
+        cmocka_unit_test(map_that_changes_is_followed),
+        cmocka_unit_test(what_cannot_be_covered_is_not_begun),
+        cmocka_unit_test(giveback_goes_step_by_step),
+        cmocka_unit_test(client_with_dirty_pages_stays_fenced),
+        cmocka_unit_test(home_labels_are_never_touched),
+        cmocka_unit_test(without_sight_of_the_fences_nothing_moves),
+        cmocka_unit_test(nodes_that_tell_it_themselves_are_only_cleaned),
+        cmocka_unit_test(steps_lead_to_an_end),
+        cmocka_unit_test(fence_of_one_level_outlives_the_other),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

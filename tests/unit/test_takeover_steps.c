@@ -1,0 +1,424 @@
+#include "tests/unit/test_kube_fixture.h"
+
+#include "common/base/json.h"
+#include "controller/takeover.h"
+#include "tests/fakes/fake_ceph.h"
+
+/* Takeovers carried out on an API server and a Ceph in memory, cut anywhere. */
+
+#define DRIVER "rbd.csi.ceph.com"
+#define MEMBER "topology." DRIVER "/member.zone."
+#define NODE(name) "/api/v1/nodes/" name
+#define CSINODE(name) "/apis/storage.k8s.io/v1/csinodes/" name
+
+struct world {
+    struct fake_kube *fake_kube;
+    struct fake_ceph *fake_ceph;
+    char *config_path;
+    struct config_file *config;
+    struct standing_credentials *standing;
+    struct fences fences;
+    struct takeover_site site;
+    struct takeover_map map;
+    struct string_list blocklist; /* of the cluster */
+    const char *until;
+};
+
+/* --- the cluster's side -------------------------------------------------------------------------
+ */
+
+static void list_without(struct string_list *list, const char *item)
+{
+    struct string_list rest = {0};
+
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], item) != 0)
+            string_list_add(&rest, list->items[i]);
+    string_list_done(list);
+    *list = rest;
+}
+
+static int answer_mon(void *object, const char *command, struct text *reply)
+{
+    struct world *world = object;
+    json_auto_t *json = json_loads(command, 0, NULL);
+    const char *prefix = json_string_value(json_object_get(json, "prefix"));
+    const char *operation = json_string_value(json_object_get(json, "blocklistop"));
+    const char *address = json_string_value(json_object_get(json, "addr"));
+
+    if (strcmp(prefix, "osd blocklist ls") == 0) {
+        text_add(reply, "[");
+        for (size_t i = 0; i < world->blocklist.count; i++)
+            text_addf(reply, "%s{\"addr\": \"%s\", \"until\": \"%s\"}", i ? "," : "",
+                      world->blocklist.items[i], world->until);
+        text_add(reply, "][]"); /* the second list: ranges */
+        return 0;
+    }
+    assert_string_equal(prefix, "osd blocklist");
+    if (strcmp(operation, "rm") == 0) {
+        list_without(&world->blocklist, address);
+    } else if (!string_list_has(&world->blocklist, address)) {
+        assert_true(json_real_value(json_object_get(json, "expire")) > 1e8);
+        string_list_add(&world->blocklist, address);
+    }
+    return 0;
+}
+
+static void put_node(struct world *world, const char *name, const char *zone, const char *ip,
+                     bool ready, const char *boot, bool busy)
+{
+    _cleanup_free_ char *node = xasprintf("/api/v1/nodes/%s", name);
+    _cleanup_free_ char *csinode = xasprintf("/apis/storage.k8s.io/v1/csinodes/%s", name);
+    _cleanup_free_ char *node_json =
+        xasprintf("{\"metadata\":{\"labels\":{\"topology." DRIVER "/zone\":\"%s\",\"" MEMBER
+                  "%s\":\"true\"}},"
+                  "\"spec\":{\"taints\":[{\"key\":\"other\",\"effect\":\"NoSchedule\"}]},"
+                  "\"status\":{\"addresses\":[{\"type\":\"InternalIP\",\"address\":\"%s\"},"
+                  "{\"type\":\"Hostname\",\"address\":\"%s\"}],"
+                  "\"conditions\":[{\"type\":\"Ready\",\"status\":\"%s\"}],"
+                  "\"nodeInfo\":{\"bootID\":\"%s\"}%s}}",
+                  zone, zone, ip, name, ready ? "True" : "Unknown", boot,
+                  busy ? ",\"volumesInUse\":[\"kubernetes.io/csi/" DRIVER "^0001-x\"]" : "");
+    _cleanup_free_ char *csinode_json = xasprintf(
+        "{\"spec\":{\"drivers\":[{\"name\":\"other\",\"topologyKeys\":[\"x\"]},{\"name\":\"" DRIVER
+        "\",\"topologyKeys\":[\"topology." DRIVER "/zone\",\"" MEMBER "%s\"]}]}}",
+        zone);
+
+    fake_kube_put(world->fake_kube, node, node_json);
+    fake_kube_put(world->fake_kube, csinode, csinode_json);
+}
+
+/* --- our side -----------------------------------------------------------------------------------
+ */
+
+static void set_map(struct world *world, const char *text)
+{
+    _cleanup_error_ struct error err = {0};
+    json_auto_t *json = NULL;
+
+    takeover_map_done(&world->map);
+    if (json_load_text(text, strlen(text), "map", &json, &err) < 0 ||
+        takeover_map_decode(json, &world->map, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void write_config(struct world *world)
+{
+    static const char config[] = "[{\"clusterID\": \"c1\", \"monitors\": [\"m\"]}]";
+
+    world->config_path = xstrdup("/tmp/test_takeover.XXXXXX");
+    int fd = mkstemp(world->config_path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, config, strlen(config)), strlen(config));
+    close(fd);
+}
+
+static void world_init(struct world *world)
+{
+    struct credentials keyring = {.user = xstrdup("csi")};
+
+    secret_set(&keyring.key, "AQB");
+    write_config(world);
+    world->fake_kube = fake_kube_new();
+    world->fake_ceph = fake_ceph_new();
+    fake_ceph_answer_mon(world->fake_ceph, answer_mon, world);
+    world->until = "2999-01-01T00:00:00.000000+0000";
+    world->config = config_file_new(world->config_path);
+    world->standing =
+        standing_credentials_new(&(struct standing_credentials_options){.keyring = &keyring});
+    credentials_done(&keyring);
+    world->fences =
+        (struct fences){fake_ceph_as_ceph(world->fake_ceph), world->config, world->standing};
+    world->site = (struct takeover_site){.kube = fake_kube_as_kube(world->fake_kube),
+                                         .driver_name = DRIVER,
+                                         .own_node = "b1",
+                                         .fences = &world->fences};
+    put_node(world, "a1", "zone-a", "10.0.0.1", false, "boot-1", true);
+    put_node(world, "a2", "zone-a", "fd00::2", true, "boot-1", true);
+    put_node(world, "b1", "zone-b", "10.0.1.1", true, "boot-1", true);
+    put_node(world, "c1", "zone-c", "10.0.2.1", true, "boot-1", false);
+}
+
+static void world_done(struct world *world)
+{
+    takeover_map_done(&world->map);
+    standing_credentials_free(world->standing);
+    config_file_free(world->config);
+    string_list_done(&world->blocklist);
+    fake_kube_free(world->fake_kube);
+    fake_ceph_free(world->fake_ceph);
+    unlink(world->config_path);
+    free(world->config_path);
+}
+#define _cleanup_world_ _cleanup_(world_done)
+
+static bool has_label(struct world *world, const char *node, const char *key)
+{
+    _cleanup_free_ char *path = xasprintf("/api/v1/nodes/%s", node);
+    json_auto_t *item = fake_kube_get(world->fake_kube, path);
+
+    return kube_text(item, "metadata", "labels", key, NULL)[0] != '\0';
+}
+
+/* The rule of rules: who is labelled is not before everybody at home is fenced. */
+static void assert_safe(struct world *world)
+{
+    bool is_fenced = string_list_has(&world->blocklist, "10.0.0.1:0/0") &&
+                     string_list_has(&world->blocklist, "[fd00::2]:0/0");
+
+    if (world->map.count > 0 && has_label(world, "b1", MEMBER "zone-a"))
+        assert_true(is_fenced);
+    assert_true(has_label(world, "a1", MEMBER "zone-a")); /* the home label */
+    assert_false(has_label(world, "c1", MEMBER "zone-a"));
+}
+
+static bool always(void *object)
+{
+    assert_safe(object);
+    return true;
+}
+
+/* One look and its steps; the number of steps done, -1 after a failure. */
+static int round_once(struct world *world, bool tolerant)
+{
+    _cleanup_takeover_look_ struct takeover_look look = {0};
+    _cleanup_error_ struct error err = {0};
+    struct call call;
+    size_t done = 0;
+
+    call_init(&call, 1, "test", deadline_in_ms(60000));
+    int result = takeover_look_at(&world->site, &call, &world->map, &look, &err);
+    if (result == 0)
+        result = takeover_carry_out(&world->site, &call, &look, always, world, &done, &err);
+    call_done(&call);
+    if (result < 0 && !tolerant)
+        fail_msg("%s", err.message);
+    assert_safe(world);
+    return result < 0 ? -1 : (int)done;
+}
+
+static void converge(struct world *world)
+{
+    for (int i = 0; i < 20; i++)
+        if (round_once(world, false) == 0)
+            return;
+    fail_msg("it never ends");
+}
+
+/* All there is, in Kubernetes and in Ceph. Caller frees. */
+static char *dump(struct world *world)
+{
+    _cleanup_text_ struct text out = TEXT_INIT(1 << 20);
+
+    fake_kube_dump(world->fake_kube, &out);
+    for (size_t i = 0; i < world->blocklist.count; i++)
+        text_addf(&out, "blocklist %s\n", world->blocklist.items[i]);
+    return xstrdup(text_chars(&out));
+}
+
+static const char A_TO_B[] = "{\"zone-a\": [\"zone-b\"]}";
+
+static void take_over(struct world *world)
+{
+    set_map(world, A_TO_B);
+    converge(world);
+}
+
+static void reboot(struct world *world)
+{
+    static const char *const nodes[] = {NODE("a1"), NODE("a2")};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(nodes); i++) {
+        json_auto_t *item = fake_kube_get(world->fake_kube, nodes[i]);
+        json_t *status = json_object_get(item, "status");
+
+        json_object_set_new(json_object_get(status, "nodeInfo"), "bootID", json_string("boot-2"));
+        json_object_set_new(json_array_get(json_object_get(status, "conditions"), 0), "status",
+                            json_string("True"));
+        _cleanup_free_ char *text = json_dumps(item, 0);
+        fake_kube_put(world->fake_kube, nodes[i], text);
+    }
+}
+
+static void takeover_fences_taints_and_labels(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+
+    (void)state;
+    world_init(&world);
+    take_over(&world);
+    assert_true(has_label(&world, "b1", MEMBER "zone-a"));
+    assert_int_equal(world.blocklist.count, 2);
+    json_auto_t *down = fake_kube_get(world.fake_kube, NODE("a1"));
+    json_t *taints = json_object_get(json_object_get(down, "spec"), "taints");
+    assert_int_equal(json_array_size(taints), 2); /* the other one stays */
+    json_auto_t *up = fake_kube_get(world.fake_kube, NODE("a2"));
+    taints = json_object_get(json_object_get(up, "spec"), "taints");
+    assert_int_equal(json_array_size(taints), 1);
+}
+
+static void giveback_waits_for_a_reboot(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+
+    (void)state;
+    world_init(&world);
+    _cleanup_free_ char *before = dump(&world);
+    take_over(&world);
+    set_map(&world, "{}");
+    converge(&world);
+    assert_true(has_label(&world, "b1", MEMBER "zone-a"));
+    assert_int_equal(world.blocklist.count, 2);
+    reboot(&world);
+    converge(&world);
+    assert_false(has_label(&world, "b1", MEMBER "zone-a"));
+    assert_int_equal(world.blocklist.count, 0);
+    put_node(&world, "a1", "zone-a", "10.0.0.1", false, "boot-1", true);
+    put_node(&world, "a2", "zone-a", "fd00::2", true, "boot-1", true);
+    _cleanup_free_ char *after = dump(&world);
+    assert_string_equal(after, before); /* but for the reboot */
+}
+
+static void fence_that_soon_ends_is_none(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+
+    (void)state;
+    world_init(&world);
+    string_list_add(&world.blocklist, "10.0.0.1:0/0");
+    string_list_add(&world.blocklist, "[fd00::2]:0/0");
+    string_list_add(&world.blocklist, "10.0.0.1:6800/77");
+    world.until = "2001-01-01T00:00:00.000000+0000";
+    set_map(&world, A_TO_B);
+    for (int i = 0; i < 5; i++)
+        round_once(&world, false);
+    assert_false(has_label(&world, "b1", MEMBER "zone-a"));
+}
+
+static void without_ceph_or_rights_nothing_is_labelled(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+
+    (void)state;
+    world_init(&world);
+    set_map(&world, A_TO_B);
+    fake_ceph_refuse_connect(world.fake_ceph, STATUS_DEADLINE_EXCEEDED);
+    converge(&world);
+    assert_false(has_label(&world, "b1", MEMBER "zone-a"));
+    fake_ceph_refuse_connect(world.fake_ceph, STATUS_OK);
+    fake_kube_forbid(world.fake_kube, "patch", "/api/v1/nodes");
+    assert_int_equal(round_once(&world, true), -1);
+    assert_int_equal(world.blocklist.count, 0); /* nothing is fenced that is not written down */
+}
+
+/* Runs with call @n failing, then without, and compares with a run that was never disturbed. True
+ * if there was no such call. */
+static bool run_cut(bool is_giveback, int kind, unsigned n, const char *wanted)
+{
+    const bool in_kube = kind < 4;
+    const int failure = kind % 4;
+    _cleanup_world_ struct world world = {0};
+
+    world_init(&world);
+    if (is_giveback) {
+        take_over(&world);
+        reboot(&world);
+    }
+    set_map(&world, is_giveback ? "{}" : A_TO_B);
+    if (in_kube)
+        fake_kube_fail_call(world.fake_kube, n, (enum fake_kube_failure)failure);
+    else
+        fake_ceph_fail_call(world.fake_ceph, n, (enum fake_failure)failure);
+    for (int i = 0; i < 20 && round_once(&world, true) > 0; i++)
+        ;
+    bool over = in_kube ? fake_kube_fault_is_pending(world.fake_kube)
+                        : fake_ceph_fault_is_pending(world.fake_ceph);
+    fake_kube_recover(world.fake_kube);
+    fake_ceph_recover(world.fake_ceph);
+    converge(&world);
+    _cleanup_free_ char *found = dump(&world);
+    assert_string_equal(found, wanted);
+    return over;
+}
+
+static void every_cut_is_continued(void **state)
+{
+    (void)state;
+    for (int is_giveback = 0; is_giveback < 2; is_giveback++) {
+        _cleanup_world_ struct world undisturbed = {0};
+
+        world_init(&undisturbed);
+        take_over(&undisturbed);
+        if (is_giveback) {
+            reboot(&undisturbed);
+            set_map(&undisturbed, "{}");
+            converge(&undisturbed);
+        }
+        _cleanup_free_ char *wanted = dump(&undisturbed);
+        for (int kind = 0; kind < 8; kind++) {
+            bool over = false;
+
+            for (unsigned n = 1; n < 200 && !over; n++)
+                over = run_cut(is_giveback, kind, n, wanted);
+            assert_true(over);
+        }
+    }
+}
+
+/* --- the reconciler ----------------------------------------------------------------------------
+ */
+
+static struct takeover_reconciler *start(struct world *world, struct takeover_source *source,
+                                         const char *identity)
+{
+    _cleanup_error_ struct error err = {0};
+    struct takeover_reconciler *reconciler = NULL;
+
+    if (takeover_reconciler_new(&(struct takeover_reconciler_options){.site = world->site,
+                                                                      .source = source,
+                                                                      .name_space = "ceph",
+                                                                      .identity = identity,
+                                                                      .busy_ms = 20,
+                                                                      .idle_ms = 20},
+                                &reconciler, &err) < 0)
+        fail_msg("%s", err.message);
+    return reconciler;
+}
+
+static void two_reconcilers_follow_the_map(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+
+    (void)state;
+    world_init(&world);
+    _cleanup_free_ char *path = xasprintf("%s.map", world.config_path);
+    struct takeover_source *source = takeover_source_new(path, world.config);
+    struct takeover_reconciler *one = start(&world, source, "one");
+    struct takeover_reconciler *two = start(&world, source, "two");
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs(A_TO_B, file);
+    fclose(file);
+    eventually(has_label(&world, "b1", MEMBER "zone-a"));
+    json_auto_t *lease = fake_kube_get(
+        world.fake_kube, "/apis/coordination.k8s.io/v1/namespaces/ceph/leases/" DRIVER "-takeover");
+    assert_non_null(lease);
+    takeover_reconciler_free(one);
+    takeover_reconciler_free(two);
+    takeover_source_free(source);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(takeover_fences_taints_and_labels),
+        cmocka_unit_test(giveback_waits_for_a_reboot),
+        cmocka_unit_test(fence_that_soon_ends_is_none),
+        cmocka_unit_test(without_ceph_or_rights_nothing_is_labelled),
+        cmocka_unit_test(every_cut_is_continued),
+        cmocka_unit_test(two_reconcilers_follow_the_map),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
