@@ -44,11 +44,14 @@ struct stage {
 static int stage_make(void **state)
 {
     struct stage *stage = xcalloc(1, sizeof(*stage));
+    struct credentials keyring = {.user = xstrdup("csi")};
 
     world_init(&stage->world);
     process_start(&stage->process, stage->world.fake);
-    stage->process.controller.standing.user = xstrdup("csi");
-    secret_set(&stage->process.controller.standing.key, "AQB");
+    secret_set(&keyring.key, "AQB");
+    stage->process.controller.standing =
+        standing_credentials_new(&(struct standing_credentials_options){.keyring = &keyring});
+    credentials_done(&keyring);
     *state = stage;
     return 0;
 }
@@ -57,7 +60,7 @@ static int stage_free(void **state)
 {
     struct stage *stage = *state;
 
-    credentials_done(&stage->process.controller.standing);
+    standing_credentials_free(stage->process.controller.standing);
     process_end(&stage->process);
     assert_int_equal(fake_ceph_open_handles(stage->world.fake), 0);
     world_free(&stage->world);
