@@ -65,12 +65,12 @@ static void put_dump(struct fake_kube *fake, const char *path)
 {
     _cleanup_error_ struct error err = {0};
     json_auto_t *json = NULL;
-    const json_t *item = NULL;
-    size_t i = 0;
 
     if (json_load_path(path, OBJECTS_FILE_LIMIT, &json, &err) < 0)
         fail_msg("%s", err.message);
-    json_array_foreach(json_object_get(json, "items"), i, item) put_item(fake, item);
+    const json_t *items = json_object_get(json, "items");
+    for (size_t i = 0; i < json_array_size(items); i++)
+        put_item(fake, json_array_get(items, i));
 }
 
 static char *headline(struct cluster_objects *cluster)
