@@ -292,8 +292,9 @@ static int nbd_unmap(const struct mapper_host *mapper, struct call *call,
 
 /*
  * rbd-nbd of Ceph 16.2 cannot tell kernels since 5.14 the new size, and nobody here may ask Ceph
- * for it, as the call need not bring a key. So the device gets the size that is wanted, and a read
- * of its last block, which fails if the image has not grown so far, proves it or takes it back.
+ * for it, as the call need not bring a key. So the device gets the size that is wanted. If its last
+ * block cannot be read the size is taken back; but rbd-nbd 16.2 answers reads beyond the end of an
+ * image with zeros, so a size that the image does not have goes unnoticed.
  */
 static int nbd_refresh(const struct mapper_host *mapper, struct call *call,
                        const struct image_spec *spec, const char *device, uint64_t wanted_bytes,
