@@ -153,7 +153,7 @@ static void remember(struct standing_credentials *standing, const struct secret_
 {
     pthread_mutex_lock(&standing->lock);
     struct known_secret *known = make_known(standing, ref);
-    if (credentials->user) {
+    if (!failure) {
         copy_credentials(credentials, &known->credentials);
     } else {
         known->status = failure->status;
