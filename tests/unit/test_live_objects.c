@@ -35,20 +35,25 @@ static const struct {
     {"VolumeAttachment", "storage.k8s.io/v1", "volumeattachments", false},
 };
 
-static void put_item(struct fake_kube *fake, const json_t *item)
+static struct kube_location location_of(const json_t *item)
 {
     const char *kind = kube_text(item, "kind", NULL);
-    size_t i = 0;
 
-    while (i < ARRAY_LENGTH(RESOURCES) && strcmp(RESOURCES[i].kind, kind) != 0)
-        i++;
-    assert_true(i < ARRAY_LENGTH(RESOURCES));
-    const struct kube_location location = {
-        .api = RESOURCES[i].api,
-        .resource = RESOURCES[i].resource,
-        .name_space = RESOURCES[i].is_namespaced ? kube_namespace(item) : NULL,
-        .name = kube_name(item),
-    };
+    for (size_t i = 0; i < ARRAY_LENGTH(RESOURCES); i++)
+        if (strcmp(RESOURCES[i].kind, kind) == 0)
+            return (struct kube_location){
+                .api = RESOURCES[i].api,
+                .resource = RESOURCES[i].resource,
+                .name_space = RESOURCES[i].is_namespaced ? kube_namespace(item) : NULL,
+                .name = kube_name(item),
+            };
+    fail_msg("no resource of kind '%s'", kind);
+    return (struct kube_location){0};
+}
+
+static void put_item(struct fake_kube *fake, const json_t *item)
+{
+    const struct kube_location location = location_of(item);
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *path = NULL;
     /* as the API server lists it */
