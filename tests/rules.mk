@@ -204,8 +204,12 @@ bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd a
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/cephfs
 
+CAPACITY_BENCH := $(BUILD)/tests/bench/capacity-bench
+$(CAPACITY_BENCH): $(BUILD)/tests/bench/capacity.o $(FAKE_OBJECTS) $(LIBRARY)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
+
 .PHONY: bench-topology
-bench-topology: $(PROGRAMS) $(BENCH_PROGRAMS) ## pool selection, and GetCapacity with many callers
+bench-topology: $(PROGRAMS) $(BENCH_PROGRAMS) $(CAPACITY_BENCH) ## pool selection, and GetCapacity with many callers
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run-topology
 
 BINDING_BENCH := $(BUILD)/tests/bench/binding-bench
