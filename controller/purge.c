@@ -14,7 +14,7 @@
 
 #define KEY_PREFIX "cephzone.purge."
 #define POOL_ID_DIGITS 16
-#define BUSY_TRIES 6
+#define BUSY_TRIES 45  /* a client that died counts for 30 s */
 #define BUSY_PAUSES 10 /* of a tenth of a second */
 #define PATIENCE 30    /* a burst of deletions may hold up removal this many quiet times */
 

@@ -28,7 +28,7 @@
 /* More than the pools' own limits together, so that one slow pool leaves workers for others. */
 #define WORKERS 128
 /* Background work: enough to keep up, few enough to leave the cluster to the calls. */
-#define TASK_THREADS 2
+#define TASK_THREADS 4
 #define TASKS_STOP_MS 5000
 #define PURGE_QUIET_MS 200
 #define LISTING_AGE_MS 300000

@@ -363,7 +363,7 @@ char *harness_pool_contents(const char *pool)
 
 void harness_assert_pool_empties(const char *pool)
 {
-    struct deadline deadline = deadline_in_ms(20000);
+    struct deadline deadline = deadline_in_ms(60000);
     char *contents = harness_pool_contents(pool);
 
     while (contents[0] && !deadline_has_passed(deadline)) {

@@ -77,5 +77,6 @@ char *harness_run_tool(const char *const *argv);
  * images, trash. Caller frees. "" means empty. */
 char *harness_pool_contents(const char *pool);
 
-/* Fails unless the pool is empty within 20 s: data of deleted volumes goes in the background. */
+/* Fails unless the pool is empty within a minute: data of deleted volumes goes in the background,
+ * and what a killed process had open only after 30 s. */
 void harness_assert_pool_empties(const char *pool);
