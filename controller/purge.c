@@ -14,6 +14,8 @@
 
 #define KEY_PREFIX "cephzone.purge."
 #define POOL_ID_DIGITS 16
+#define CLAIM_PREFIX "cephzone.purging."
+#define CLAIM_MS 10000 /* for opening an image */
 #define BUSY_TRIES 45  /* a client that died counts for 30 s */
 #define BUSY_PAUSES 10 /* of a tenth of a second */
 #define PATIENCE 30    /* a burst of deletions may hold up removal this many quiet times */
@@ -117,10 +119,93 @@ static int remove_data(struct ceph_cluster *cluster, struct call *call, int64_t 
     return 0;
 }
 
-static int purge_key(struct ceph_cluster *cluster, struct call *call, struct ceph_pool *directory,
-                     const char *object, const struct strmap_entry *item, struct pass *pass,
-                     struct error *err)
+/* --- one process at a time ----------------------------------------------------------------------
+ *
+ * librbd aborts the process when two clients remove the same image at once. So whoever begins says
+ * so in the directory; later on the open image keeps others out.
+ */
+
+struct removal {
+    const struct controller *controller;
+    struct ceph_pool *directory;
+    const char *object; /* the directory's */
+    char *key;
+    char *value; /* "PROCESS MILLISECONDS" */
+};
+
+static void removal_done(struct removal *removal)
 {
+    free(removal->key);
+    free(removal->value);
+}
+
+static long long now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* A claim of our own, or one of a process that has had the time to open the image, or has died. */
+static bool may_take_over(const struct removal *removal, const char *value)
+{
+    const char *process = removal->controller->process_id.chars;
+    const char *began = strchr(value, ' ');
+
+    return text_has_prefix(value, process) || !began ||
+           llabs(now_ms() - strtoll(began, NULL, 10)) > CLAIM_MS;
+}
+
+/* *@mine is false while another process begins to remove the image. */
+static int claim_removal(struct removal *removal, struct call *call, bool *mine, struct error *err)
+{
+    const struct ceph_ops *ops = removal->directory->ops;
+    _cleanup_free_ char *present = NULL;
+    bool removed = false;
+
+    *mine = true;
+    for (int tries = 0; tries < 2; tries++) {
+        if (ops->omap_add(removal->directory, call, removal->object, removal->key, removal->value,
+                          err) == 0)
+            return 0;
+        if (err->status != STATUS_ALREADY_EXISTS)
+            return -1;
+        error_clear(err);
+        free(TAKE(present));
+        if (ops->omap_get(removal->directory, call, removal->object, removal->key, &present, err) <
+            0)
+            return -1;
+        if (present && !may_take_over(removal, present))
+            break;
+        if (present && ops->omap_remove_if(removal->directory, call, removal->object, removal->key,
+                                           present, NULL, &removed, err) < 0)
+            return -1;
+    }
+    *mine = false;
+    return 0;
+}
+
+static int release_removal(struct removal *removal, struct call *call, struct error *err)
+{
+    bool removed = false;
+
+    return removal->directory->ops->omap_remove_if(removal->directory, call, removal->object,
+                                                   removal->key, removal->value, NULL, &removed,
+                                                   err);
+}
+
+static int purge_key(const struct purge *purge, struct ceph_cluster *cluster, struct call *call,
+                     struct ceph_pool *directory, const char *object,
+                     const struct strmap_entry *item, struct pass *pass, struct error *err)
+{
+    _cleanup_(removal_done) struct removal removal = {
+        .controller = purge->controller,
+        .directory = directory,
+        .object = object,
+        .key = xasprintf(CLAIM_PREFIX "%s", item->key + strlen(KEY_PREFIX)),
+        .value = xasprintf("%s %lld", purge->controller->process_id.chars, now_ms()),
+    };
     const char *image_id = NULL;
     int64_t pool_id = 0;
     bool gone = false;
@@ -128,9 +213,19 @@ static int purge_key(struct ceph_cluster *cluster, struct call *call, struct cep
 
     if (!parse_key(item->key, &pool_id, &image_id))
         return error_set(err, STATUS_DATA_LOSS, "'%s' is not a purge key", item->key);
+    bool mine = false;
+    if (claim_removal(&removal, call, &mine, err) < 0)
+        return -1;
+    if (!mine) {
+        pass->blocked++;
+        pass->busy++;
+        return 0;
+    }
     if (remove_data(cluster, call, pool_id, directory->rados_namespace, image_id, pass, &gone,
                     err) < 0)
         return error_wrap(err, "remove the data of image '%s'", item->value);
+    if (release_removal(&removal, call, err) < 0)
+        return -1;
     if (!gone)
         return 0;
     pass->removed++;
@@ -160,7 +255,7 @@ static int purge_directory(const struct purge *purge, struct ceph_cluster *clust
         }
         for (size_t i = 0; i < keys.count; i++)
             if (call_check(call, err) < 0 ||
-                purge_key(cluster, call, directory, object, &keys.entries[i], pass, err) < 0)
+                purge_key(purge, cluster, call, directory, object, &keys.entries[i], pass, err) < 0)
                 return -1;
         if (keys.count == 0)
             return 0;

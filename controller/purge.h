@@ -10,9 +10,11 @@
  *
  *   cephzone.purge.POOLID.IMAGEID -> image name
  *
- * The key is written in the same step that removes the name, so that no crash can lose it, and
- * trash that somebody else made is never touched. A background task works the keys off. A parent
- * whose clones still need it stays until they are gone. Nothing here needs the mgr.
+ *   cephzone.purging.POOLID.IMAGEID -> process and time, while the removal begins
+ *
+ * The first key is written in the same step that removes the name, so that no crash can lose it,
+ * and trash that somebody else made is never touched. A background task works the keys off. A
+ * parent whose clones still need it stays until they are gone. Nothing here needs the mgr.
  */
 /* Removal begins when nothing has been deleted for @quiet_ms, so that calls come before it, but
  * does not wait for ever. 0: at once. */

@@ -178,12 +178,13 @@ static int take_entries(struct operation_in_flight *operation, const struct ceph
                                    pool->name);
         if (!key)
             return 0;
-        if (memchr(key, '\0', key_length) || memchr(value, '\0', value_length))
+        /* an empty value comes as NULL */
+        if (memchr(key, '\0', key_length) || (value && memchr(value, '\0', value_length)))
             return error_set(err, STATUS_DATA_LOSS,
                              "the omap of '%s' in pool '%s' has a key or value with a NUL byte",
                              object, pool->name);
         _cleanup_free_ char *key_text = xstrndup(key, key_length);
-        _cleanup_free_ char *value_text = xstrndup(value, value_length);
+        _cleanup_free_ char *value_text = xstrndup(value ? value : "", value_length);
         strmap_set(entries, key_text, value_text);
     }
 }
