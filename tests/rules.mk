@@ -203,6 +203,7 @@ test-vm: $(PROGRAMS) $(BENCH_PROGRAMS) ## the node service on a real kernel, in 
 bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd and manager commands on a throwaway Ceph
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/run
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/cephfs
+	@$(MAKE) --no-print-directory bench-topology
 
 CAPACITY_BENCH := $(BUILD)/tests/bench/capacity-bench
 $(CAPACITY_BENCH): $(BUILD)/tests/bench/capacity.o $(FAKE_OBJECTS) $(LIBRARY)
