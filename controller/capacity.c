@@ -117,7 +117,8 @@ static int entry_room(const struct inquiry *inquiry, const struct pool_entry *en
         pool = cluster_usage_find(usage, entry->data_pool);
     if (!pool)
         return 0;
-    if (rbd_namespace(inquiry, cluster_id, &rados_namespace, err) < 0)
+    if (inquiry->class.overcommit > 0 &&
+        rbd_namespace(inquiry, cluster_id, &rados_namespace, err) < 0)
         return -1;
     const struct pool_provision provision =
         provision_of(inquiry, &credentials, cluster_id, entry->pool, rados_namespace);
@@ -134,12 +135,14 @@ static int sum_entries(struct inquiry *inquiry, struct capacity *capacity, struc
     /* roots are borrowed from them */
     struct usage_snapshot **snapshots =
         xcalloc(entries->count + 1, sizeof(struct usage_snapshot *));
+    _cleanup_takeover_snapshot_ struct takeover_snapshot takeovers = {0};
     int result = 0;
 
+    place_takeovers(inquiry->controller, &takeovers);
     for (size_t i = 0; i < entries->count && result == 0; i++) {
         const struct pool_entry *entry = &entries->items[i];
 
-        if (is_served(inquiry, entry) && !place_is_taken_over(inquiry->controller, entry))
+        if (is_served(inquiry, entry) && !place_is_taken_over(takeovers.map, entry))
             result = entry_room(inquiry, entry, &snapshots[i], &items[i], err);
     }
     if (result == 0)

@@ -103,6 +103,7 @@ struct survey {
     struct known_cluster *clusters;
     size_t cluster_count;
     struct placement_candidate *candidates;
+    struct takeover_snapshot takeovers;
 };
 
 static const char *cluster_of(const struct placing *placing, const struct pool_entry *entry)
@@ -184,15 +185,19 @@ static void refuse_crossing(struct survey *survey)
     }
 }
 
-bool place_is_taken_over(const struct controller *controller, const struct pool_entry *entry)
+void place_takeovers(const struct controller *controller, struct takeover_snapshot *snapshot)
 {
-    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
+    static const struct takeover_map none = {0};
 
-    if (!controller->takeover)
-        return false;
-    takeover_source_get(controller->takeover, &snapshot);
+    *snapshot = (struct takeover_snapshot){.map = &none};
+    if (controller->takeover)
+        takeover_source_get(controller->takeover, snapshot);
+}
+
+bool place_is_taken_over(const struct takeover_map *map, const struct pool_entry *entry)
+{
     for (size_t i = 0; i < entry->count; i++)
-        if (takeover_find(snapshot.map, entry->segments[i].level, entry->segments[i].value))
+        if (takeover_find(map, entry->segments[i].level, entry->segments[i].value))
             return true;
     return false;
 }
@@ -200,8 +205,8 @@ bool place_is_taken_over(const struct controller *controller, const struct pool_
 static void refuse_taken_over(struct survey *survey)
 {
     for (size_t i = 0; i < survey->entries->count; i++)
-        if (place_is_taken_over(survey->placing->controller, &survey->entries->items[i]))
-            survey->candidates[i].refusal = PLACE_TAKEN_OVER;
+        if (place_is_taken_over(survey->takeovers.map, &survey->entries->items[i]))
+            survey->candidates[i].refusal = "its place is being taken over by others";
 }
 
 static int survey_all(struct survey *survey, struct call *call, struct error *err)
@@ -219,6 +224,7 @@ static void survey_done(struct survey *survey)
     for (size_t i = 0; i < survey->cluster_count; i++)
         if (survey->clusters[i].snapshot)
             usage_snapshot_unref(survey->clusters[i].snapshot);
+    takeover_snapshot_done(&survey->takeovers);
     free(survey->clusters);
     free(survey->candidates);
 }
@@ -288,6 +294,7 @@ int place_decide(const struct placing *placing, struct place *place, struct erro
                       levels.count ? &levels : NULL, &entries, err) < 0)
         return -1;
     survey.candidates = xcalloc(entries.count + 1, sizeof(*survey.candidates));
+    place_takeovers(placing->controller, &survey.takeovers);
     int result = survey_all(&survey, placing->call, err); /* waits for what is not known yet */
     if (result == 0) {
         usage_cache_lock_placement(placing->controller->usage);

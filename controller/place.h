@@ -58,7 +58,10 @@ _must_check_ int place_entries(const struct controller *controller, struct call 
 #define PLACE_TAKEN_OVER "its place is being taken over by others"
 
 /* Whether one of the entry's domains is being taken over: nothing new is placed there. */
-bool place_is_taken_over(const struct controller *controller, const struct pool_entry *entry);
+bool place_is_taken_over(const struct takeover_map *map, const struct pool_entry *entry);
+/* The map now in force, empty without a source: one look for all entries. Caller calls
+ * takeover_snapshot_done(). */
+void place_takeovers(const struct controller *controller, struct takeover_snapshot *snapshot);
 
 /* The levels that the terms of a requirement name. */
 void place_levels(const struct topology_requirement *requirement, struct string_list *levels);
