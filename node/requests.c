@@ -45,6 +45,7 @@ void node_expand_request_done(struct node_expand_request *request)
     free(request->volume_path);
     free(request->staging_path);
     volume_capability_done(&request->capability);
+    credentials_done(&request->credentials);
 }
 
 void volume_stats_done(struct volume_stats *stats)

@@ -12,6 +12,7 @@
 #include "node/choose_mapper.h"
 #include "node/format.h"
 #include "node/staged.h"
+#include "node/staged_users.h"
 
 #define STAGED_FOLDER_MODE 0750
 #define STAGED_FILE_MODE 0600
@@ -427,6 +428,15 @@ static int stage_image(struct stage *stage, struct error *err)
     return result;
 }
 
+/* NodeExpandVolume need not bring secrets, but must ask Ceph where the device has to be told. */
+static void note_user(const struct stage *stage)
+{
+    const struct credentials *credentials = &stage->request->credentials;
+
+    if (stage->staged.mapper->tell_size && credentials->user && secret_is_set(&credentials->key))
+        staged_users_note(stage->volumes->users, stage->request);
+}
+
 int node_stage_volume(const struct node_volumes *volumes, struct call *call,
                       const struct stage_request *request, struct error *err)
 {
@@ -440,9 +450,12 @@ int node_stage_volume(const struct node_volumes *volumes, struct call *call,
     if (check_staging_path(&stage, err) < 0 ||
         staged_look(volumes, call, request->handle, request->staging_path, &stage.staged, err) < 0)
         return error_wrap(err, "stage volume '%s'", request->handle);
-    if (staged_is_complete(&stage.staged))
-        return check_same(&stage, err);
-    if (stage_image(&stage, err) < 0)
+    if (staged_is_complete(&stage.staged)) {
+        if (check_same(&stage, err) < 0)
+            return -1;
+    } else if (stage_image(&stage, err) < 0) {
         return error_wrap(err, "stage volume '%s'", request->handle);
+    }
+    note_user(&stage);
     return 0;
 }

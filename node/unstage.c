@@ -3,6 +3,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "node/staged.h"
+#include "node/staged_users.h"
 
 /* Pods still see the volume: the device would stay in use, and what is under them must not go. */
 static int check_unpublished(const struct node_volumes *volumes, const struct staged *staged,
@@ -80,5 +81,6 @@ int node_unstage_volume(const struct node_volumes *volumes, struct call *call,
         return -1;
     if (unstage(volumes, call, request, err) < 0)
         return error_wrap(err, "unstage volume '%s'", request->handle);
+    staged_users_forget(volumes->users, request->handle);
     return 0;
 }

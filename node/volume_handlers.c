@@ -129,6 +129,7 @@ static int expand_volume(void *object, struct call *call, const ProtobufCMessage
     wire_get_range(in->capacity_range, &request.range);
     if (in->volume_capability)
         wire_get_capability(in->volume_capability, &request.capability);
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (node_expand_volume(object, call, &request, &size_bytes, err) < 0)
         return -1;
     Csi__V1__NodeExpandVolumeResponse *out =

@@ -14,6 +14,7 @@
 #include "common/volume/credentials.h"
 #include "common/volume/operations.h"
 #include "common/volume/size.h"
+#include "common/volume/standing_credentials.h"
 #include "node/read_affinity.h"
 
 /*
@@ -30,6 +31,8 @@ struct node_volumes {
     struct operations *operations;
     struct mapper_host mappers;
     struct io_checks *io_checks;
+    struct standing_credentials *standing; /* for calls without secrets; NULL: none */
+    struct staged_users *users;            /* likewise */
     const char *node_id;
     const char *instance_id;
     const char *mapping_path;                  /* --clustermapping; NULL: none */
@@ -102,6 +105,7 @@ struct node_expand_request {
     char *staging_path; /* "" if not given */
     struct capacity_range range;
     struct volume_capability capability; /* type ACCESS_TYPE_NONE if not given */
+    struct credentials credentials;      /* empty if not given */
 };
 
 _must_check_ int node_expand_volume(const struct node_volumes *volumes, struct call *call,

@@ -19,6 +19,7 @@
 #include "controller/purge.h"
 #include "controller/service.h"
 #include "node/node.h"
+#include "node/staged_users.h"
 #include "node/volumes.h"
 #include "programs/driver_capacity.h"
 #include "programs/driver_kube.h"
@@ -115,6 +116,8 @@ static void init_volumes(struct driver *driver, const struct options *options,
         .operations = driver->operations,
         .mappers = {driver->host, options->run_dir},
         .io_checks = io_checks_new(driver->host),
+        .standing = driver->standing,
+        .users = staged_users_new(),
         .node_id = options->node_id,
         .instance_id = options->instance_id,
         .mapping_path = options->mapping_path,
@@ -203,6 +206,7 @@ static bool driver_done(struct driver *driver)
     usage_cache_free(driver->usage);
     operations_free(driver->operations);
     io_checks_free(driver->volumes.io_checks);
+    staged_users_free(driver->volumes.users);
     host_free(driver->host);
     metrics_free(driver->metrics);
     standing_credentials_free(driver->standing);

@@ -14,6 +14,7 @@
 #include "common/linux/host_internal.h"
 
 #define MIB ((size_t)1024 * 1024)
+#define DEVICE_READ_BYTES ((size_t)4096) /* alignment and size of a direct read */
 
 static int open_device(const char *device, int flags)
 {
@@ -176,7 +177,7 @@ static int device_is_zero(struct host *host, const char *device, bool *is_zero, 
     return result < 0 ? error_set_errno(err, result, "read the ends of '%s'", device) : 0;
 }
 
-static int device_read(struct host *host, const char *device, uint64_t offset, struct error *err)
+static int device_read(struct host *host, const char *device, struct error *err)
 {
     _cleanup_close_ int fd = open_device(device, O_RDONLY | O_DIRECT);
     _cleanup_free_ void *block = NULL;
@@ -186,7 +187,7 @@ static int device_read(struct host *host, const char *device, uint64_t offset, s
         return error_set_errno(err, fd, "open device '%s'", device);
     if (posix_memalign(&block, DEVICE_READ_BYTES, DEVICE_READ_BYTES) != 0)
         return error_set_errno(err, -ENOMEM, "read device '%s'", device);
-    if (pread(fd, block, DEVICE_READ_BYTES, (off_t)offset) < 0)
+    if (pread(fd, block, DEVICE_READ_BYTES, 0) < 0)
         return error_set_errno(err, -errno, "read device '%s'", device);
     return 0;
 }

@@ -63,9 +63,6 @@ struct device_facts {
     bool is_read_only;
 };
 
-/* Alignment and size of a direct read. */
-#define DEVICE_READ_BYTES ((size_t)4096)
-
 #define CONTENT_NAME_MAX 32
 
 /* What is on a device. */
@@ -126,8 +123,8 @@ struct host_ops {
                           struct error *err);
     /* Whether the first and the last MiB are zeros. */
     int (*device_is_zero)(struct host *host, const char *device, bool *is_zero, struct error *err);
-    /* Reads the block at @offset past every cache. May hang as long as the storage does. */
-    int (*device_read)(struct host *host, const char *device, uint64_t offset, struct error *err);
+    /* Reads the first block past every cache. May hang as long as the storage does. */
+    int (*device_read)(struct host *host, const char *device, struct error *err);
     /* Tells an nbd device which size it has from now on; whether that is true is not asked. */
     int (*nbd_resize)(struct host *host, const char *device, uint64_t size_bytes,
                       struct error *err);

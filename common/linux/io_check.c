@@ -79,7 +79,7 @@ static void *read_device(void *object)
     struct check *check = object;
     struct io_checks *checks = check->checks;
     struct error err = {0};
-    bool failed = checks->host->ops->device_read(checks->host, check->device, 0, &err) < 0;
+    bool failed = checks->host->ops->device_read(checks->host, check->device, &err) < 0;
 
     pthread_mutex_lock(&checks->lock);
     forget(checks, check);

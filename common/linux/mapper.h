@@ -69,11 +69,15 @@ struct mapper {
     /* Not mapped is success. FAILED_PRECONDITION while the device is in use. */
     int (*unmap)(const struct mapper_host *mapper, struct call *call,
                  const struct unmap_request *request, struct error *err);
-    /* Lets the device notice that the image has grown, to @wanted_bytes or beyond; if it has not,
-     * the device stays as it is. NULL: it notices by itself. */
+    /* Lets the device notice that the image has grown; if it has not, the device stays as it is.
+     * NULL: it notices by itself, or must be told. */
     int (*refresh)(const struct mapper_host *mapper, struct call *call,
-                   const struct image_spec *spec, const char *device, uint64_t wanted_bytes,
-                   struct error *err);
+                   const struct image_spec *spec, const char *device, struct error *err);
+    /* Tells the device that the image has @image_bytes, which is for the caller to know: what the
+     * image does not have would be lost when it is written. Never shrinks. NULL: need not be told.
+     */
+    int (*tell_size)(const struct mapper_host *mapper, struct call *call, const char *device,
+                     uint64_t image_bytes, struct error *err);
     /* At start: removes mappings that nobody uses, and names in the log those in use whose process
      * has died. NULL: nothing of the kind can be left. */
     int (*recover)(const struct mapper_host *mapper, struct call *call, struct error *err);

@@ -305,15 +305,13 @@ static int ask_size(const struct mapper_host *mapper, const struct image_spec *s
 }
 
 static int fuse_refresh(const struct mapper_host *mapper, struct call *call,
-                        const struct image_spec *spec, const char *device, uint64_t wanted_bytes,
-                        struct error *err)
+                        const struct image_spec *spec, const char *device, struct error *err)
 {
     struct host *host = mapper->host;
     _cleanup_paths_ struct export_paths paths = {0};
     struct path_facts facts;
     uint64_t size = 0;
 
-    (void)wanted_bytes; /* the daemon is asked */
     call_stage(call, "waiting {age} for the export of image '%s' to grow", spec->image);
     if (paths_init(mapper, spec, &paths, err) < 0 ||
         ask_size(mapper, spec, &paths, &size, err) < 0 ||

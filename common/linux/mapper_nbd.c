@@ -291,31 +291,23 @@ static int nbd_unmap(const struct mapper_host *mapper, struct call *call,
 }
 
 /*
- * rbd-nbd of Ceph 16.2 cannot tell kernels since 5.14 the new size, and nobody here may ask Ceph
- * for it, as the call need not bring a key. So the device gets the size that is wanted. If its last
- * block cannot be read the size is taken back; but rbd-nbd 16.2 answers reads beyond the end of an
- * image with zeros, so a size that the image does not have goes unnoticed.
+ * rbd-nbd of Ceph 16.2 cannot tell kernels since 5.14 that its image has grown; later ones do so
+ * themselves. A size that the image does not have must never get here: rbd-nbd drops what is
+ * written beyond the end of the image, answers reads there with zeros, and says that all is well.
  */
-static int nbd_refresh(const struct mapper_host *mapper, struct call *call,
-                       const struct image_spec *spec, const char *device, uint64_t wanted_bytes,
-                       struct error *err)
+static int nbd_tell_size(const struct mapper_host *mapper, struct call *call, const char *device,
+                         uint64_t image_bytes, struct error *err)
 {
     struct host *host = mapper->host;
-    uint64_t size = (wanted_bytes + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES;
-    _cleanup_error_ struct error beyond = {0};
+    uint64_t size = image_bytes / SECTOR_BYTES * SECTOR_BYTES;
     struct device_facts facts;
 
-    call_stage(call, "waiting {age} for '%s' to grow with image '%s'", device, spec->image);
     if (host->ops->device_facts(host, device, &facts, err) < 0)
         return -1;
-    if (facts.size_bytes >= size || size < DEVICE_READ_BYTES)
+    if (facts.size_bytes >= size)
         return 0;
-    if (host->ops->nbd_resize(host, device, size, err) < 0)
-        return -1;
-    if (host->ops->device_read(host, device, size - DEVICE_READ_BYTES, &beyond) == 0)
-        return 0;
-    log_v(3, call, "image '%s' has not grown yet: %s", spec->image, beyond.message);
-    return host->ops->nbd_resize(host, device, facts.size_bytes, err);
+    log_v(3, call, "telling '%s' its size of %llu bytes", device, (unsigned long long)size);
+    return host->ops->nbd_resize(host, device, size, err);
 }
 
 /* Key files of maps that were cut. The folder is this driver's alone. */
@@ -343,6 +335,6 @@ const struct mapper MAPPER_NBD = {
     .find = nbd_find,
     .map = nbd_map,
     .unmap = nbd_unmap,
-    .refresh = nbd_refresh,
+    .tell_size = nbd_tell_size,
     .recover = nbd_recover,
 };

@@ -55,6 +55,12 @@ int credentials_check(const struct credentials *credentials, struct error *err)
     return 0;
 }
 
+void credentials_copy(struct credentials *to, const struct credentials *from)
+{
+    to->user = from->user ? xstrdup(from->user) : NULL;
+    secret_copy(&to->key, &from->key);
+}
+
 void credentials_done(struct credentials *credentials)
 {
     free(credentials->user);

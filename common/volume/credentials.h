@@ -26,5 +26,8 @@ void credentials_from_secrets(const struct secret_entry *secrets, size_t count,
 /* INVALID_ARGUMENT naming what is missing; never quotes a value. */
 _must_check_ int credentials_check(const struct credentials *credentials, struct error *err);
 
+/* @to is empty; credentials_done() frees. */
+void credentials_copy(struct credentials *to, const struct credentials *from);
+
 void credentials_done(struct credentials *credentials);
 #define _cleanup_credentials_ _cleanup_(credentials_done)

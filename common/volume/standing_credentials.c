@@ -45,12 +45,6 @@ static void known_done(struct known_secret *known)
     *known = (struct known_secret){0};
 }
 
-static void copy_credentials(const struct credentials *from, struct credentials *to)
-{
-    to->user = from->user ? xstrdup(from->user) : NULL;
-    secret_copy(&to->key, &from->key);
-}
-
 /* Lock held. NULL if it was never read. */
 static struct known_secret *find(struct standing_credentials *standing,
                                  const struct secret_ref *ref)
@@ -92,7 +86,7 @@ static int give(const struct known_secret *known, struct credentials *credential
 {
     if (!known->credentials.user)
         return error_set(err, known->status, "%s", known->fault);
-    copy_credentials(&known->credentials, credentials);
+    credentials_copy(credentials, &known->credentials);
     return 0;
 }
 
@@ -154,7 +148,7 @@ static void remember(struct standing_credentials *standing, const struct secret_
     pthread_mutex_lock(&standing->lock);
     struct known_secret *known = make_known(standing, ref);
     if (!failure) {
-        copy_credentials(credentials, &known->credentials);
+        credentials_copy(&known->credentials, credentials);
     } else {
         known->status = failure->status;
         known->fault = xstrdup(failure->message);
@@ -250,7 +244,7 @@ standing_credentials_new(const struct standing_credentials_options *options)
     standing->is_cephfs = options->is_cephfs;
     standing->life_ms = options->life_ms > 0 ? options->life_ms : LIFE_MS;
     if (options->keyring)
-        copy_credentials(options->keyring, &standing->keyring);
+        credentials_copy(&standing->keyring, options->keyring);
     pthread_mutex_init(&standing->lock, NULL);
     return standing;
 }
@@ -324,7 +318,7 @@ int standing_credentials_get(struct standing_credentials *standing, struct call 
             return 0;
     }
     if (standing && standing->keyring.user) {
-        copy_credentials(&standing->keyring, credentials);
+        credentials_copy(credentials, &standing->keyring);
         return 0;
     }
     return error_set(err, status,

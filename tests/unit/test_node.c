@@ -83,29 +83,78 @@ static void an_nbd_device_that_lost_its_process_gets_a_new_one(void **state)
     end();
 }
 
+static uint64_t nbd_bytes(void)
+{
+    struct host *host = fake_host_as_host(world.host);
+    struct device_facts facts;
+
+    must(host->ops->device_facts(host, "/dev/nbd0", &facts, &err));
+    return facts.size_bytes;
+}
+
+/* Nothing but Ceph can tell: rbd-nbd serves whatever lies beyond its image. */
 static void an_nbd_device_grows_no_further_than_its_image(void **state)
 {
-    struct host *host = NULL;
-    struct device_facts facts;
-    uint64_t size = 0;
-    struct call call;
+    (void)state;
+    publish_nbd();
+    must_refuse(node_expand(&life, true, &err), STATUS_OUT_OF_RANGE,
+                "has 1073741824 bytes, not the 2147483648");
+    assert_int_equal(nbd_bytes(), GIB);
+    must(expand(&life, &world, &err));
+    assert_int_equal(nbd_bytes(), 2 * GIB);
+    end();
+}
+
+static void a_volume_grows_with_the_user_that_it_was_staged_with(void **state)
+{
+    (void)state;
+    publish_nbd();
+    controller_expands(&world);
+    must(node_expand(&life, false, &err));
+    assert_int_equal(nbd_bytes(), 2 * GIB);
+    must(unpublish(&life, &world, &err));
+    must(unstage(&life, &world, &err));
+    struct stage_request known = {0};
+    assert_false(staged_users_get(life.volumes.users, HANDLE, &known));
+    end();
+}
+
+static void restart_driver(void)
+{
+    life_end(&life);
+    life_start(&life, &world);
+}
+
+/* As on a node whose class names no Secret for NodeExpandVolume. */
+static void an_nbd_device_whose_image_nobody_may_ask_for_does_not_grow(void **state)
+{
+    (void)state;
+    publish_nbd();
+    controller_expands(&world);
+    restart_driver();
+    must_refuse(node_expand(&life, false, &err), STATUS_FAILED_PRECONDITION,
+                "node-expand-secret-name");
+    assert_int_equal(nbd_bytes(), GIB);
+    must(stage(&life, &world, &err)); /* brings the key again */
+    must(node_expand(&life, false, &err));
+    assert_int_equal(nbd_bytes(), 2 * GIB);
+    end();
+}
+
+static void the_standing_credentials_learn_the_size_of_an_image(void **state)
+{
+    _cleanup_credentials_ struct credentials keyring = {0};
 
     (void)state;
     publish_nbd();
-    _cleanup_(node_expand_request_done) struct node_expand_request request = {
-        .handle = xstrdup(HANDLE),
-        .volume_path = xstrdup(TARGET),
-        .range = {.required_bytes = (int64_t)(2 * GIB)}};
-    call_init(&call, 1, "NodeExpandVolume", deadline_never());
-    must_refuse(node_expand_volume(&life.volumes, &call, &request, &size, &err),
-                STATUS_OUT_OF_RANGE, "has 1073741824 bytes, not the 2147483648");
-    host = fake_host_as_host(world.host);
-    must(host->ops->device_facts(host, "/dev/nbd0", &facts, &err));
-    assert_int_equal(facts.size_bytes, GIB);
-    must(expand(&life, &world, &err));
-    must(host->ops->device_facts(host, "/dev/nbd0", &facts, &err));
-    assert_int_equal(facts.size_bytes, 2 * GIB);
-    call_done(&call);
+    controller_expands(&world);
+    restart_driver();
+    fill_credentials(&keyring);
+    life.volumes.standing =
+        standing_credentials_new(&(struct standing_credentials_options){.keyring = &keyring});
+    must(node_expand(&life, false, &err));
+    assert_int_equal(nbd_bytes(), 2 * GIB);
+    standing_credentials_free(life.volumes.standing);
     end();
 }
 
@@ -470,6 +519,9 @@ int main(void)
         cmocka_unit_test(an_nbd_device_is_made_with_the_handle_as_cookie),
         cmocka_unit_test(an_nbd_device_that_lost_its_process_gets_a_new_one),
         cmocka_unit_test(an_nbd_device_grows_no_further_than_its_image),
+        cmocka_unit_test(a_volume_grows_with_the_user_that_it_was_staged_with),
+        cmocka_unit_test(an_nbd_device_whose_image_nobody_may_ask_for_does_not_grow),
+        cmocka_unit_test(the_standing_credentials_learn_the_size_of_an_image),
         cmocka_unit_test(fuse_is_never_chosen_by_itself),
         cmocka_unit_test(an_unknown_mounter_is_refused_with_a_guess),
         cmocka_unit_test(no_key_is_among_the_arguments_of_a_program),

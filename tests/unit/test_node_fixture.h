@@ -15,6 +15,7 @@
 
 #include "common/base/memory.h"
 #include "common/ceph/journal.h"
+#include "node/staged_users.h"
 #include "node/volumes.h"
 #include "tests/fakes/fake_ceph.h"
 #include "tests/fakes/fake_host.h"
@@ -59,6 +60,7 @@ static inline void life_start(struct life *life, const struct world *world)
         .operations = operations_new(),
         .mappers = {fake_host_as_host(world->host), "/run/cephzone"},
         .io_checks = io_checks_new(fake_host_as_host(world->host)),
+        .users = staged_users_new(),
         .node_id = "node-1",
         .instance_id = "default",
         .default_mounter = "",
@@ -68,17 +70,18 @@ static inline void life_start(struct life *life, const struct world *world)
 static inline void life_end(struct life *life)
 {
     io_checks_free(life->volumes.io_checks);
+    staged_users_free(life->volumes.users);
     operations_free(life->volumes.operations);
     config_file_free(life->volumes.config);
 }
 
-/* The image and its journal entry, as the controller leaves them. */
-static inline void add_volume(struct fake_ceph *fake)
+/* Does something that the controller does. */
+static inline void as_controller(struct fake_ceph *fake,
+                                 int (*step)(struct call *call, struct ceph_pool *pool,
+                                             struct error *err))
 {
     struct ceph *other = fake_ceph_as_other(fake);
     const struct ceph_target target = {.cluster_id = "c1", .monitors = "m", .user = "u"};
-    const struct journal journal = {JOURNAL_VOLUME, "default"};
-    struct journal_entry entry = {.uuid = {UUID}, .journal_pool_id = -1};
     _cleanup_error_ struct error err = {0};
     struct call call;
 
@@ -89,16 +92,29 @@ static inline void add_volume(struct fake_ceph *fake)
 
         assert_int_equal(other->ops->connect(other, &call, &target, &cluster, &err), 0);
         assert_int_equal(cluster->ops->pool_open(cluster, &call, "rbd", "", &pool, &err), 0);
-        entry.request_name = xstrdup("pvc-1");
-        entry.image_name = xstrdup(IMAGE);
-        assert_int_equal(journal_write(&journal, &call, pool, &entry, &err), 0);
-        assert_int_equal(pool->ops->image_create(
-                             pool, &call, IMAGE, GIB,
-                             &(struct image_options){.features = IMAGE_FEATURES_DEFAULT}, &err),
-                         0);
+        assert_int_equal(step(&call, pool, &err), 0);
     }
-    journal_entry_done(&entry);
     call_done(&call);
+}
+
+/* The image and its journal entry, as the controller leaves them. */
+static inline int add_volume(struct call *call, struct ceph_pool *pool, struct error *err)
+{
+    const struct journal journal = {JOURNAL_VOLUME, "default"};
+    const struct image_options options = {.features = IMAGE_FEATURES_DEFAULT};
+    struct journal_entry entry = {.uuid = {UUID},
+                                  .request_name = xstrdup("pvc-1"),
+                                  .image_name = xstrdup(IMAGE),
+                                  .journal_pool_id = -1};
+    int result = journal_write(&journal, call, pool, &entry, err);
+
+    journal_entry_done(&entry);
+    return result < 0 ? -1 : pool->ops->image_create(pool, call, IMAGE, GIB, &options, err);
+}
+
+static inline int double_image(struct call *call, struct ceph_pool *pool, struct error *err)
+{
+    return pool->ops->image_resize(pool, call, IMAGE, 2 * GIB, err);
 }
 
 static inline void world_init(struct world *world, const struct use *use)
@@ -107,7 +123,7 @@ static inline void world_init(struct world *world, const struct use *use)
     if (world->use.mode == ACCESS_UNKNOWN)
         world->use.mode = ACCESS_SINGLE_NODE_WRITER;
     fake_ceph_add_pool(world->ceph, "rbd", 1);
-    add_volume(world->ceph);
+    as_controller(world->ceph, add_volume);
     world->host = fake_host_new(world->ceph);
     fake_host_add_image(world->host, SPEC, GIB);
     fake_host_add_folder(world->host, "/kubelet");
@@ -129,6 +145,12 @@ static inline void fill_capability(const struct use *use, struct volume_capabili
         capability->mount_group = xstrdup(use->mount_group);
     if (use->flag)
         string_list_add(&capability->mount_flags, use->flag);
+}
+
+static inline void fill_credentials(struct credentials *credentials)
+{
+    credentials->user = xstrdup("csi");
+    secret_set(&credentials->key, SECRET);
 }
 
 typedef int node_step(struct life *life, struct world *world, struct error *err);
@@ -154,8 +176,7 @@ static inline void prepare_stage(struct world *world, struct stage_request *requ
         strmap_set(&request->context, "mounter", world->use.mounter);
     if (world->use.map_options)
         strmap_set(&request->context, "mapOptions", world->use.map_options);
-    request->credentials.user = xstrdup("csi");
-    secret_set(&request->credentials.key, SECRET);
+    fill_credentials(&request->credentials);
 }
 
 static inline void prepare_publish(struct world *world, struct publish_request *request)
@@ -181,8 +202,8 @@ STEP(publish, node_publish_volume, publish, .handle = xstrdup(HANDLE),
 STEP(unpublish, node_unpublish_volume, unpublish, .handle = xstrdup(HANDLE),
      .target_path = xstrdup(TARGET))
 
-/* The controller has grown the image before. */
-static inline int expand(struct life *life, struct world *world, struct error *err)
+/* To twice the size. Whether the class names a Secret for this call is up to its author. */
+static inline int node_expand(struct life *life, bool has_secrets, struct error *err)
 {
     _cleanup_(node_expand_request_done) struct node_expand_request request = {
         .handle = xstrdup(HANDLE),
@@ -191,13 +212,26 @@ static inline int expand(struct life *life, struct world *world, struct error *e
     uint64_t size = 0;
     struct call call;
 
-    fake_host_resize_image(world->host, SPEC, 2 * GIB);
+    if (has_secrets)
+        fill_credentials(&request.credentials);
     call_init(&call, 1, "NodeExpandVolume", deadline_never());
     int result = node_expand_volume(&life->volumes, &call, &request, &size, err);
     call_done(&call);
     if (result == 0)
         assert_int_equal(size, 2 * GIB);
     return result;
+}
+
+static inline void controller_expands(struct world *world)
+{
+    as_controller(world->ceph, double_image);
+    fake_host_resize_image(world->host, SPEC, 2 * GIB);
+}
+
+static inline int expand(struct life *life, struct world *world, struct error *err)
+{
+    controller_expands(world);
+    return node_expand(life, true, err);
 }
 
 static inline char *world_state(struct world *world)

@@ -196,6 +196,22 @@ a_volume_that_is_read-only_cannot_be_written() {
     delete
 }
 
+# rbd-nbd would take writes beyond the end of the image and lose them, so nobody but Ceph is believed.
+an_nbd_device_grows_no_further_than_its_image() {
+    local target bytes=$((768 * MIB))
+    create beyond block rbd-nbd
+    target=$PODS/$NAME
+    stage node-a
+    publish node-a "$target"
+    call_fails_with OUT_OF_RANGE node-a NodeExpandVolume "{\"volume_id\": \"$HANDLE\",
+        \"volume_path\": \"$target\", \"capacity_range\": {\"required_bytes\": $bytes}}"
+    [ "$(pod_sees_bytes block "$target")" = $((512 * MIB)) ]
+    the_volume_grows block "$target"
+    [ "$(pod_sees_bytes block "$target")" = $bytes ]
+    leave node-a "$target"
+    delete
+}
+
 # As when the container of the driver is started again; the pod keeps its mount.
 a_volume_whose_rbd-nbd_has_died_goes_on_with_another() {
     local target first
@@ -277,6 +293,7 @@ done
 check a_volume_that_is_read-only_cannot_be_written ext4 rbd
 check a_volume_that_is_read-only_cannot_be_written xfs rbd-nbd
 check a_volume_that_is_read-only_cannot_be_written block rbd
+check an_nbd_device_grows_no_further_than_its_image
 check a_volume_whose_rbd-nbd_has_died_goes_on_with_another
 check a_volume_in_use_elsewhere_is_refused_and_the_client_is_named
 check data_of_another_kind_are_not_formatted

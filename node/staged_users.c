@@ -1,0 +1,95 @@
+#include "node/staged_users.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+
+/* A list: it is searched once per call, and a node has hundreds of volumes. */
+struct staged_users {
+    pthread_mutex_t lock;
+    struct stage_request *known; /* handle, context and credentials alone */
+    size_t count;
+};
+
+struct staged_users *staged_users_new(void)
+{
+    struct staged_users *users = xcalloc(1, sizeof(*users));
+
+    pthread_mutex_init(&users->lock, NULL);
+    return users;
+}
+
+void staged_users_free(struct staged_users *users)
+{
+    if (!users)
+        return;
+    for (size_t i = 0; i < users->count; i++)
+        stage_request_done(&users->known[i]);
+    free(users->known);
+    pthread_mutex_destroy(&users->lock);
+    free(users);
+}
+
+static void copy(const struct stage_request *from, struct stage_request *to)
+{
+    strmap_merge(&to->context, &from->context);
+    credentials_copy(&to->credentials, &from->credentials);
+}
+
+/* Lock held. NULL: not known. */
+static struct stage_request *find(struct staged_users *users, const char *handle)
+{
+    for (size_t i = 0; i < users->count; i++)
+        if (strcmp(users->known[i].handle, handle) == 0)
+            return &users->known[i];
+    return NULL;
+}
+
+/* Lock held. */
+static void forget(struct staged_users *users, const char *handle)
+{
+    struct stage_request *known = find(users, handle);
+
+    if (!known)
+        return;
+    stage_request_done(known);
+    *known = users->known[--users->count];
+}
+
+void staged_users_note(struct staged_users *users, const struct stage_request *request)
+{
+    struct stage_request entry = {0};
+
+    if (!users)
+        return;
+    entry.handle = xstrdup(request->handle);
+    copy(request, &entry);
+    pthread_mutex_lock(&users->lock);
+    forget(users, request->handle);
+    users->known = xreallocarray(users->known, users->count + 1, sizeof(*users->known));
+    users->known[users->count++] = entry;
+    pthread_mutex_unlock(&users->lock);
+}
+
+void staged_users_forget(struct staged_users *users, const char *handle)
+{
+    if (!users)
+        return;
+    pthread_mutex_lock(&users->lock);
+    forget(users, handle);
+    pthread_mutex_unlock(&users->lock);
+}
+
+bool staged_users_get(struct staged_users *users, const char *handle, struct stage_request *request)
+{
+    if (!users)
+        return false;
+    pthread_mutex_lock(&users->lock);
+    const struct stage_request *known = find(users, handle);
+    if (known)
+        copy(known, request);
+    pthread_mutex_unlock(&users->lock);
+    return known;
+}
