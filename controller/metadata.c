@@ -1,6 +1,7 @@
 #include "controller/metadata.h"
 
 #include "common/base/text.h"
+#include "common/volume/client_records.h"
 
 static const char *const VOLUME_KEYS[] = {
     "csi.storage.k8s.io/pvc/name",
@@ -20,7 +21,7 @@ static const char *const SNAPSHOT_KEYS[] = {
 static const char *const INHERITED[] = {
     "csi.storage.k8s.io/",
     CLUSTER_NAME_KEY,
-    ".rbd.csi.ceph.com/clientAddress/",
+    CLIENT_RECORD_RBD,
     "conf_rbd_qos_",
 };
 

@@ -14,7 +14,7 @@
 #define BUSY_MS 10000
 #define IDLE_MS 300000
 #define MAP_MS 1000     /* between two looks at the map, which cost a stat() */
-#define ROUND_MS 120000 /* for one look and its steps */
+#define ROUND_MS 600000 /* for one look and its steps: 100000 volumes may have to be asked */
 #define ROUNDS_MAX 16   /* without a pause */
 #define FAULT_BYTES 4096
 

@@ -12,6 +12,8 @@ void takeover_look_done(struct takeover_look *look)
     takeover_plan_done(&look->plan);
     cluster_nodes_done(&look->nodes);
     string_list_done(&look->fenced);
+    takeover_survey_done(&look->survey);
+    free(look->clients_unknown);
     free(look->blindness);
     *look = (struct takeover_look){0};
 }
@@ -29,11 +31,56 @@ static bool concerns_fences(const struct takeover_site *site, const struct takeo
     return false;
 }
 
+void takeover_look_plan(const struct takeover_site *site, const struct takeover_map *map,
+                        struct takeover_look *look)
+{
+    _cleanup_free_ char *prefix = xasprintf("topology.%s", site->driver_name);
+
+    takeover_plan_done(&look->plan);
+    takeover_plan_make(
+        &(struct takeover_world){
+            .prefix = prefix,
+            .map = map,
+            .nodes = &look->nodes,
+            .fenced = &look->fenced,
+            .blindness = look->blindness,
+            .clients_unknown = look->clients_unknown,
+            .strays = look->survey.strays,
+            .stray_count = look->survey.stray_count,
+            .own_node = site->own_node,
+            .only_removes = site->only_removes,
+        },
+        &look->plan);
+}
+
+static bool waits_for_clients(const struct takeover_plan *plan)
+{
+    for (size_t i = 0; i < plan->domain_count; i++)
+        if (plan->domains[i].waits_for_clients)
+            return true;
+    return false;
+}
+
+/* Plans, and once more with the clients that volumes have recorded if it takes them to go on. */
+static void plan_with_clients(const struct takeover_site *site, struct call *call,
+                              const struct takeover_map *map, struct takeover_look *look)
+{
+    _cleanup_error_ struct error fault = {0};
+
+    look->clients_unknown = xstrdup("they were not asked for");
+    takeover_look_plan(site, map, look);
+    if (!waits_for_clients(&look->plan))
+        return;
+    int result = takeover_survey_read(site, call, &look->plan, &look->nodes, &look->survey, &fault);
+    free(look->clients_unknown);
+    look->clients_unknown = result < 0 ? xstrdup(fault.message) : NULL;
+    takeover_look_plan(site, map, look);
+}
+
 int takeover_look_at(const struct takeover_site *site, struct call *call,
                      const struct takeover_map *map, struct takeover_look *look, struct error *err)
 {
     _cleanup_error_ struct error fault = {0};
-    _cleanup_free_ char *prefix = xasprintf("topology.%s", site->driver_name);
 
     if (cluster_nodes_read(site->kube, call, site->driver_name, &look->nodes, err) < 0)
         return -1;
@@ -42,17 +89,7 @@ int takeover_look_at(const struct takeover_site *site, struct call *call,
     else if (concerns_fences(site, map, &look->nodes) &&
              fences_read(site->fences, call, &look->fenced, &fault) < 0)
         look->blindness = xstrdup(fault.message);
-    takeover_plan_make(
-        &(struct takeover_world){
-            .prefix = prefix,
-            .map = map,
-            .nodes = &look->nodes,
-            .fenced = &look->fenced,
-            .blindness = look->blindness,
-            .own_node = site->own_node,
-            .only_removes = site->only_removes,
-        },
-        &look->plan);
+    plan_with_clients(site, call, map, look);
     return 0;
 }
 

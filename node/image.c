@@ -6,8 +6,8 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/volume/client_records.h"
 
-#define CLIENT_ADDRESS_KEY ".rbd.csi.ceph.com/clientAddress/"
 #define WATCH_FIRST_MS 100
 #define WATCH_LONGEST_MS 2000
 
@@ -167,7 +167,7 @@ int node_image_record(const struct node_volumes *volumes, struct call *call,
                       struct node_image *image, const struct strmap *metadata, struct error *err)
 {
     struct ceph_cluster *cluster = image->cluster;
-    _cleanup_free_ char *key = xasprintf(CLIENT_ADDRESS_KEY "%s", volumes->node_id);
+    _cleanup_free_ char *key = xasprintf(CLIENT_RECORD_RBD "%s", volumes->node_id);
     _cleanup_strmap_ struct strmap entries = {0};
     _cleanup_free_ char *address = NULL;
 

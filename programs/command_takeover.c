@@ -30,6 +30,8 @@ struct takeover_command {
     const char *driver;
     const char *to;
     const char *fence;
+    const char *type;
+    const char *instance;
     bool dry_run;
     /* what was found */
     struct kube *kube;
@@ -41,6 +43,7 @@ struct takeover_command {
     struct config_file *config;
     struct standing_credentials *standing;
     struct fences fences;
+    struct client_records records;
 };
 
 static void command_done(struct takeover_command *command)
@@ -180,6 +183,13 @@ static int connect_ceph(struct takeover_command *command, struct error *err)
                                                     .mon_op_timeout_ms = CALL_MS / 2,
                                                     .osd_op_timeout_ms = CALL_MS / 2});
     command->fences = (struct fences){command->ceph, command->config, command->standing};
+    command->records = (struct client_records){
+        .ceph = command->ceph,
+        .config = command->config,
+        .standing = command->standing,
+        .instance_id = command->instance,
+        .is_cephfs = strcmp(command->type, "cephfs") == 0,
+    };
     return 0;
 }
 
@@ -200,7 +210,6 @@ static void print_domains(const struct takeover_plan *plan)
 static size_t print_steps(const struct takeover_site *site, const struct takeover_map *map,
                           struct takeover_look *look)
 {
-    _cleanup_free_ char *prefix = xasprintf("topology.%s", site->driver_name);
     size_t number = 0;
 
     for (int round = 0; round < ROUNDS_MAX && look->plan.count > 0; round++) {
@@ -211,14 +220,7 @@ static size_t print_steps(const struct takeover_site *site, const struct takeove
         }
         for (size_t i = 0; i < look->plan.count; i++)
             takeover_step_assume(&look->plan.steps[i], &look->nodes, &look->fenced);
-        takeover_plan_done(&look->plan);
-        takeover_plan_make(&(struct takeover_world){.prefix = prefix,
-                                                    .map = map,
-                                                    .nodes = &look->nodes,
-                                                    .fenced = &look->fenced,
-                                                    .blindness = look->blindness,
-                                                    .own_node = site->own_node},
-                           &look->plan);
+        takeover_look_plan(site, map, look);
     }
     return number;
 }
@@ -231,7 +233,8 @@ static int show(struct takeover_command *command, struct call *call, struct erro
     const struct takeover_site site = {.kube = command->kube,
                                        .driver_name = command->driver,
                                        .own_node = "",
-                                       .fences = command->ceph ? &command->fences : NULL};
+                                       .fences = command->ceph ? &command->fences : NULL,
+                                       .records = command->ceph ? &command->records : NULL};
     int code = 0;
 
     if (takeover_map_decode(command->map_json, &map, err) < 0 ||
@@ -261,6 +264,8 @@ static int parse(struct takeover_command *command, int argc, char **argv, struct
         {"to", FLAG_STRING, &command->to, "DOMAINS", "start: who takes over, 'all' for everybody"},
         {"fence", FLAG_STRING, &command->fence, "required|none",
          "start: none only if no client there can write any more"},
+        {"type", FLAG_STRING, &command->type, "rbd|cephfs", "of the driver"},
+        {"instanceid", FLAG_STRING, &command->instance, NULL, "--instanceid of the driver"},
         {"dry-run", FLAG_BOOL, &command->dry_run, NULL, "print each step, change nothing"},
         {"config", FLAG_STRING, &command->tool.config, "FILE", "config.json, to look at fences"},
         {"keyring", FLAG_STRING, &command->tool.keyring, "FILE", "Ceph user for that"},
@@ -291,6 +296,8 @@ static int parse(struct takeover_command *command, int argc, char **argv, struct
         return error_set(err, STATUS_INVALID_ARGUMENT, "--to is missing");
     if (strcmp(command->fence, "required") != 0 && strcmp(command->fence, "none") != 0)
         return error_set(err, STATUS_INVALID_ARGUMENT, "--fence takes 'required' or 'none'");
+    if (strcmp(command->type, "rbd") != 0 && strcmp(command->type, "cephfs") != 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "--type takes 'rbd' or 'cephfs'");
     return 0;
 }
 
@@ -320,7 +327,9 @@ int command_takeover(int argc, char **argv)
                                        .name_space = "",
                                        .driver = "rbd.csi.ceph.com",
                                        .to = "",
-                                       .fence = "required"};
+                                       .fence = "required",
+                                       .type = "rbd",
+                                       .instance = "default"};
     _cleanup_error_ struct error err = {0};
     struct call call;
 

@@ -180,6 +180,15 @@ static void driver_init(struct driver *driver, const struct options *options,
                    (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
     };
     driver->takeover.fences = (struct fences){driver->ceph, driver->config, driver->standing};
+    driver->takeover.records = (struct client_records){
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .standing = driver->standing,
+        .instance_id = options->instance_id,
+        .mapping_path = options->mapping_path,
+        .cephfs_namespace = options->cephfs_namespace,
+        .is_cephfs = is_cephfs,
+    };
     driver_takeover_start(&driver->takeover, &driver->kube, options, driver->place.takeover,
                           driver->metrics);
     driver->publisher =

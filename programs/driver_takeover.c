@@ -45,6 +45,7 @@ void driver_takeover_start(struct driver_takeover *takeover, const struct driver
                          .driver_name = options->driver_name,
                          .own_node = options->node_id,
                          .fences = &takeover->fences,
+                         .records = &takeover->records,
                          .events = takeover->events,
                          .only_removes = tells_by_nodeinfo(options)},
                 .source = source,

@@ -2,6 +2,7 @@
 
 #include "common/base/metrics.h"
 #include "common/kube/events.h"
+#include "common/volume/client_records.h"
 #include "common/volume/fences.h"
 #include "common/volume/identity.h"
 #include "common/volume/takeover_source.h"
@@ -12,6 +13,7 @@
 /* What the controller role does about takeovers where there is a Kubernetes; zero-initialise. */
 struct driver_takeover {
     struct fences fences;
+    struct client_records records;
     struct events *events;
     struct takeover_reconciler *reconciler; /* NULL: none */
 };

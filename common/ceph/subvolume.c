@@ -198,6 +198,27 @@ int subvolume_set_metadata(const struct subvolume_group *group, struct call *cal
     return set_metadata(group, call, "fs subvolume metadata set", name, NULL, entries, err);
 }
 
+int subvolume_get_metadata(const struct subvolume_group *group, struct call *call, const char *name,
+                           struct strmap *entries, struct error *err)
+{
+    json_auto_t *answer = NULL;
+    const char *key = NULL;
+    json_t *value = NULL;
+
+    if (ask(group, call, command("fs subvolume metadata ls", name), &answer, err) < 0) {
+        if (!manager_lacks_command(err))
+            return -1;
+        error_clear(err);
+        return 0;
+    }
+    json_object_foreach(answer, key, value)
+    {
+        if (json_is_string(value))
+            strmap_set(entries, key, json_string_value(value));
+    }
+    return 0;
+}
+
 /* --- snapshots ----------------------------------------------------------------------------------
  */
 

@@ -53,6 +53,10 @@ _must_check_ int subvolume_remove(const struct subvolume_group *group, struct ca
 _must_check_ int subvolume_set_metadata(const struct subvolume_group *group, struct call *call,
                                         const char *name, const struct strmap *entries,
                                         struct error *err);
+/* All of it, added to @entries; nothing where the manager is too old to keep any. */
+_must_check_ int subvolume_get_metadata(const struct subvolume_group *group, struct call *call,
+                                        const char *name, struct strmap *entries,
+                                        struct error *err);
 
 /* --- snapshots -------------------------------------------------------------------------------- */
 

@@ -129,7 +129,7 @@ static bool has_taint(const json_t *taints)
 }
 
 /* "kubernetes.io/csi/DRIVER^HANDLE" */
-static bool uses_driver(const json_t *volumes, const char *driver)
+static void take_handles(const json_t *volumes, const char *driver, struct string_list *handles)
 {
     _cleanup_free_ char *start = xasprintf(VOLUME_PREFIX "%s^", driver);
     size_t i = 0;
@@ -138,9 +138,8 @@ static bool uses_driver(const json_t *volumes, const char *driver)
     json_array_foreach(volumes, i, volume)
     {
         if (json_is_string(volume) && text_has_prefix(json_string_value(volume), start))
-            return true;
+            string_list_add(handles, json_string_value(volume) + strlen(start));
     }
-    return false;
 }
 
 static void start_nodes(void *object)
@@ -162,8 +161,9 @@ static int take_node(void *object, json_t *item, struct error *err)
     node->version = xstrdup(kube_resource_version(item));
     node->boot_id = xstrdup(kube_text(status, "nodeInfo", "bootID", NULL));
     node->is_ready = is_ready(status);
-    node->uses_volumes = uses_driver(json_object_get(status, "volumesInUse"), reading->driver);
+    node->node_id = xstrdup("");
     node->is_out_of_service = has_taint(json_object_get(json_object_get(item, "spec"), "taints"));
+    take_handles(json_object_get(status, "volumesInUse"), reading->driver, &node->handles);
     take_labels(item, node);
     take_addresses(status, node);
     take_record(kube_text(item, "metadata", "annotations", reading->annotation, NULL), node);
@@ -210,6 +210,8 @@ static int take_csinode(void *object, json_t *item, struct error *err)
         if (strcmp(kube_text(driver, "name", NULL), reading->driver) != 0)
             continue;
         node->has_driver = true;
+        free(node->node_id);
+        node->node_id = xstrdup(kube_text(driver, "nodeID", NULL));
         add_strings(json_object_get(driver, "topologyKeys"), &node->keys);
     }
     return 0;

@@ -9,11 +9,13 @@ void cluster_node_done(struct cluster_node *node)
 {
     free(node->name);
     free(node->version);
+    free(node->node_id);
     free(node->boot_id);
     free(node->fenced_boot_id);
     strmap_done(&node->labels);
     string_list_done(&node->keys);
     string_list_done(&node->addresses);
+    string_list_done(&node->handles);
     string_list_done(&node->fenced_addresses);
     *node = (struct cluster_node){0};
 }

@@ -12,15 +12,17 @@
  */
 struct cluster_node {
     char *name;
-    char *version;                /* of the Node object, for writes that must not overtake others */
-    struct strmap labels;         /* of the Node */
-    bool has_driver;              /* the CSINode has an entry of our driver */
-    struct string_list keys;      /* topologyKeys of that entry: what kubelet was told */
-    struct string_list addresses; /* where its clients may connect from: internal IPs */
+    char *version;           /* of the Node object, for writes that must not overtake others */
+    struct strmap labels;    /* of the Node */
+    bool has_driver;         /* the CSINode has an entry of our driver */
+    struct string_list keys; /* topologyKeys of that entry: what kubelet was told */
+    char *node_id;           /* what the driver calls the node in that entry; "" without one */
+    /* Where its clients may connect from: internal IPs, and what volumes have recorded. */
+    struct string_list addresses;
     char *boot_id;
     bool is_ready;
-    bool uses_volumes;      /* says that it has volumes of our driver in use */
-    bool is_out_of_service; /* has the taint node.kubernetes.io/out-of-service */
+    struct string_list handles; /* volumes of our driver that kubelet says are in use */
+    bool is_out_of_service;     /* has the taint node.kubernetes.io/out-of-service */
     /* What a fence of ours has written down; no addresses: there is none. */
     struct string_list fenced_addresses;
     char *fenced_boot_id; /* "" without a fence */

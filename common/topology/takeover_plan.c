@@ -76,8 +76,11 @@ static void conclude(struct takeover_plan *plan, const char *name, bool is_giveb
                      bool is_blocked, bool is_done, char *explanation)
 {
     plan->domains = xreallocarray(plan->domains, plan->domain_count + 1, sizeof(*plan->domains));
-    plan->domains[plan->domain_count++] =
-        (struct takeover_progress){xstrdup(name), is_giveback, is_done, is_blocked, explanation};
+    plan->domains[plan->domain_count++] = (struct takeover_progress){.domain = xstrdup(name),
+                                                                     .is_giveback = is_giveback,
+                                                                     .is_done = is_done,
+                                                                     .is_blocked = is_blocked,
+                                                                     .explanation = explanation};
 }
 
 /* --- nodes --------------------------------------------------------------------------------------
@@ -145,15 +148,55 @@ static bool is_fenced(const struct takeover_world *world, const struct cluster_n
 /* --- takeover -----------------------------------------------------------------------------------
  */
 
+/* What cannot be written down on a Node is not fenced by us: nobody would ever take it back. */
+static char *stray_obstacle(const struct domain *domain)
+{
+    const struct takeover_world *world = domain->world;
+
+    for (size_t i = 0; i < world->stray_count; i++) {
+        const struct takeover_stray *stray = &world->strays[i];
+
+        if (strcmp(stray->domain, domain->name) == 0 &&
+            !string_list_has(world->fenced, stray->address))
+            return xasprintf("a volume of the domain is attached to '%s' at %s, whose Node is "
+                             "gone; fence it by hand: ceph osd blocklist add %s%s%s:0/0 157784760",
+                             stray->name, stray->address, strchr(stray->address, ':') ? "[" : "",
+                             stray->address, strchr(stray->address, ':') ? "]" : "");
+    }
+    return NULL;
+}
+
+/* Clients behind one address translation look like one: fencing one would stop them all. */
+static char *shared_address(const struct domain *domain, const struct cluster_node *node)
+{
+    const struct takeover_world *world = domain->world;
+
+    for (size_t i = 0; i < world->nodes->count; i++) {
+        const struct cluster_node *other = &world->nodes->items[i];
+
+        if (other == node || is_home(domain, other) || is_under_takeover(world, other))
+            continue;
+        for (size_t j = 0; j < node->addresses.count; j++)
+            if (string_list_has(&other->addresses, node->addresses.items[j]))
+                return xasprintf("clients of node '%s' and of node '%s', which is not in the "
+                                 "domain, both come from %s: a fence would stop both",
+                                 node->name, other->name, node->addresses.items[j]);
+    }
+    return NULL;
+}
+
 /* Why the home nodes cannot be fenced; NULL: they can. Caller frees. */
 static char *obstacle(const struct domain *domain)
 {
     const struct takeover_world *world = domain->world;
-
     size_t home = 0;
+    char *fault = NULL;
 
     if (world->blindness)
         return xasprintf("fences cannot be set: %s", world->blindness);
+    fault = stray_obstacle(domain);
+    if (fault)
+        return fault;
     for (size_t i = 0; i < world->nodes->count; i++) {
         const struct cluster_node *node = &world->nodes->items[i];
 
@@ -164,10 +207,14 @@ static char *obstacle(const struct domain *domain)
             return xasprintf("this controller runs on node '%s' of the domain and would fence "
                              "itself; move it elsewhere",
                              node->name);
-        if (node->addresses.count == 0 && !is_recorded(node))
-            return xasprintf("node '%s' has no internal address that could be fenced; add "
+        if (node->addresses.count == 0 && !is_recorded(node) && !world->clients_unknown)
+            return xasprintf("node '%s' has no internal address and no recorded client that could "
+                             "be fenced; add "
                              "\"fence\": \"none\" if it cannot write any more",
                              node->name);
+        fault = shared_address(domain, node);
+        if (fault)
+            return fault;
     }
     if (home == 0)
         return xstrdup("no Node is at home there, so nothing tells whom to fence; add \"fence\": "
@@ -256,10 +303,35 @@ static size_t unlabel_others(struct domain *domain)
     return open;
 }
 
-static void plan_takeover(struct domain *domain)
+/* The steps of the domain from @first on, given that not all of its clients may be known: fences
+ * that are written down already may be made, and nodes that shall not serve any more may stop. */
+static void wait_for_clients(struct domain *domain, size_t first)
 {
-    const bool fences =
-        domain->entry->fence == TAKEOVER_FENCE_REQUIRED && !domain->world->only_removes;
+    struct takeover_plan *plan = domain->plan;
+    struct takeover_progress *progress = &plan->domains[plan->domain_count - 1];
+    size_t kept = first;
+
+    for (size_t i = first; i < plan->count; i++) {
+        if (plan->steps[i].kind == TAKEOVER_FENCE || plan->steps[i].kind == TAKEOVER_UNLABEL) {
+            plan->steps[kept++] = plan->steps[i];
+            continue;
+        }
+        free(plan->steps[i].subject);
+        free(plan->steps[i].domain);
+        progress->waits_for_clients = true;
+    }
+    plan->count = kept;
+    if (!progress->waits_for_clients)
+        return;
+    progress->is_blocked = true;
+    progress->is_done = false;
+    free(progress->explanation);
+    progress->explanation =
+        xasprintf("who may write to its volumes is not known: %s", domain->world->clients_unknown);
+}
+
+static void plan_steps(struct domain *domain, bool fences)
+{
     char *fault = fences ? obstacle(domain) : NULL;
     size_t serving = 0;
     size_t open = 0;
@@ -291,6 +363,17 @@ static void plan_takeover(struct domain *domain)
                            open, fences ? "" : "; nothing is fenced, as the map says"));
 }
 
+static void plan_takeover(struct domain *domain)
+{
+    const bool fences =
+        domain->entry->fence == TAKEOVER_FENCE_REQUIRED && !domain->world->only_removes;
+    const size_t first = domain->plan->count;
+
+    plan_steps(domain, fences);
+    if (fences && domain->world->clients_unknown)
+        wait_for_clients(domain, first);
+}
+
 /* --- giveback -----------------------------------------------------------------------------------
  */
 
@@ -301,7 +384,7 @@ static bool may_unfence(const struct cluster_node *node)
     bool has_rebooted = !text_is_empty(node->boot_id) && !text_is_empty(node->fenced_boot_id) &&
                         strcmp(node->boot_id, node->fenced_boot_id) != 0;
 
-    return node->is_ready && (has_rebooted || !node->uses_volumes);
+    return node->is_ready && (has_rebooted || node->handles.count == 0);
 }
 
 /* One recorded node: the next step towards its freedom, or false if it has to reboot first. */

@@ -13,7 +13,8 @@
  * process that dies between two steps is continued by the next one.
  *
  *   takeover   record the fence on the node   what will be fenced, and the boot id of now
- *              fence                          every address of every home node, in every cluster
+ *              fence                          every address of every home node, in every cluster:
+ *                                             internal ones and those that volumes have recorded
  *              taint                          release the attachments of nodes that are down
  *              label                          once all fences have been read back
  *   giveback   unfence                        a node that has rebooted since, or holds no volume
@@ -45,9 +46,18 @@ struct takeover_step {
 struct takeover_progress {
     char *domain;
     bool is_giveback;
-    bool is_done;      /* nothing is left to do */
-    bool is_blocked;   /* something else has to happen first */
+    bool is_done;    /* nothing is left to do */
+    bool is_blocked; /* something else has to happen first */
+    /* It goes on only when the recorded clients of its volumes are known: has not, without. */
+    bool waits_for_clients;
     char *explanation; /* one sentence */
+};
+
+/* A client that has one of the domain's volumes attached, and no Node. */
+struct takeover_stray {
+    char *domain; /* "zone=zone-a" */
+    char *name;
+    char *address;
 };
 
 struct takeover_plan {
@@ -65,6 +75,11 @@ struct takeover_world {
     /* Addresses that are fenced for long in every cluster, as just read. */
     const struct string_list *fenced;
     const char *blindness; /* why fences cannot be read or made; NULL: they can */
+    /* Why the nodes' addresses lack those that volumes have recorded; NULL: they have them. Without
+     * them no node is written down, released or labelled. */
+    const char *clients_unknown;
+    const struct takeover_stray *strays;
+    size_t stray_count;
     const char
         *own_node;     /* on which the reconciler runs; "" if unknown: it must not fence itself */
     bool only_removes; /* --takeover-via=nodeinfo: kubelet adds the labels and leaves them */

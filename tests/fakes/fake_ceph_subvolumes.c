@@ -277,6 +277,22 @@ static int set_metadata(const struct command *command)
     return result;
 }
 
+static int list_metadata(const struct command *command)
+{
+    int result = 0;
+    const struct fake_subvolume *item = need_live(command, "metadata", &result);
+    json_auto_t *all = json_object();
+
+    for (size_t i = 0; item && i < item->metadata.count; i++)
+        json_object_set_new(all, item->metadata.entries[i].key,
+                            json_string(item->metadata.entries[i].value));
+    if (item) {
+        _cleanup_free_ char *text = json_dumps(all, 0);
+        text_add(command->reply, text);
+    }
+    return result;
+}
+
 /* --- snapshots ----------------------------------------------------------------------------------
  */
 
@@ -449,6 +465,7 @@ static const struct {
     {"fs subvolume resize", resize},
     {"fs subvolume rm", remove_subvolume},
     {"fs subvolume metadata set", set_metadata},
+    {"fs subvolume metadata ls", list_metadata},
     {"fs subvolume snapshot create", create_snapshot},
     {"fs subvolume snapshot rm", remove_snapshot},
     {"fs subvolume snapshot info", snapshot_info},

@@ -42,7 +42,7 @@ static void set_flag(struct cluster_node *node, const char *flag)
     if (strcmp(flag, "down") == 0) {
         node->is_ready = false;
     } else if (strcmp(flag, "busy") == 0) {
-        node->uses_volumes = true;
+        string_list_add(&node->handles, "0001-x");
     } else if (strcmp(flag, "nodriver") == 0) {
         node->has_driver = false;
         string_list_done(&node->keys);
@@ -310,6 +310,42 @@ static void without_sight_of_the_fences_nothing_moves(void **state)
     }
 }
 
+/* Until the volumes have told who may write to them only what is written down is fenced. */
+static void unknown_clients_are_waited_for(void **state)
+{
+    static const struct {
+        struct plan_case c;
+        bool waits;
+    } cases[] = {
+        {{A_TO_B, "a1:zone-a b1:zone-b", "", "who may write to its volumes is not known: dark"},
+         true},
+        {{A_TO_B, "a1:zone-a:noaddress b1:zone-b", "", "who may write"}, true},
+        {{A_TO_B, "a1:zone-a:recorded b1:zone-b", "fence a1 ip-a1", "not fenced yet"}, false},
+        {{A_TO_B, "a1:zone-a:down:recorded b1:zone-b f:ip-a1", "", "who may write"}, true},
+        {{A_TO_B, "a1:zone-a:recorded b1:zone-b f:ip-a1", "", "who may write"}, true},
+        {{A_TO_B, "a1:zone-a:recorded b1:zone-b:+zone-a f:ip-a1", "", "taken over by 1"}, false},
+        {{A_TO_B, "a1:zone-a:recorded b1:zone-b c1:zone-c:+zone-a f:ip-a1", "unlabel c1 zone-a",
+          "who may write"},
+         true},
+        {{A_TO_B_UNFENCED, "a1:zone-a b1:zone-b", "label b1 zone-a", "nothing is fenced"}, false},
+        {{"{}", "a1:zone-a b1:zone-b:+zone-a", "unlabel b1 zone-a", "stop serving"}, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_state_ struct state own = {0};
+        _cleanup_takeover_plan_ struct takeover_plan plan = {0};
+
+        state_init(&own, cases[i].c.map, cases[i].c.nodes);
+        struct takeover_world world = world_of(&own);
+        world.clients_unknown = "dark";
+        check(&cases[i].c, world);
+        takeover_plan_make(&world, &plan);
+        assert_int_equal(plan.domains[0].waits_for_clients, cases[i].waits);
+        assert_true(!cases[i].waits || plan.domains[0].is_blocked);
+    }
+}
+
 static void nodes_that_tell_it_themselves_are_only_cleaned(void **state)
 {
     static const struct plan_case cases[] = {
@@ -384,6 +420,7 @@ int main(void)
         cmocka_unit_test(client_with_dirty_pages_stays_fenced),
         cmocka_unit_test(home_labels_are_never_touched),
         cmocka_unit_test(without_sight_of_the_fences_nothing_moves),
+        cmocka_unit_test(unknown_clients_are_waited_for),
         cmocka_unit_test(nodes_that_tell_it_themselves_are_only_cleaned),
         cmocka_unit_test(steps_lead_to_an_end),
         cmocka_unit_test(fence_of_one_level_outlives_the_other),

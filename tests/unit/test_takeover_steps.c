@@ -18,6 +18,7 @@ struct world {
     struct config_file *config;
     struct standing_credentials *standing;
     struct fences fences;
+    struct client_records records;
     struct takeover_site site;
     struct takeover_map map;
     struct string_list blocklist; /* of the cluster */
@@ -81,11 +82,116 @@ static void put_node(struct world *world, const char *name, const char *zone, co
                   busy ? ",\"volumesInUse\":[\"kubernetes.io/csi/" DRIVER "^0001-x\"]" : "");
     _cleanup_free_ char *csinode_json = xasprintf(
         "{\"spec\":{\"drivers\":[{\"name\":\"other\",\"topologyKeys\":[\"x\"]},{\"name\":\"" DRIVER
-        "\",\"topologyKeys\":[\"topology." DRIVER "/zone\",\"" MEMBER "%s\"]}]}}",
-        zone);
+        "\",\"nodeID\":\"id-of-%s\",\"topologyKeys\":[\"topology." DRIVER "/zone\",\"" MEMBER
+        "%s\"]}]}}",
+        name, zone);
 
     fake_kube_put(world->fake_kube, node, node_json);
     fake_kube_put(world->fake_kube, csinode, csinode_json);
+}
+
+#define POOL "p1"
+#define POOL_ID 7
+#define UUID "b0285c97-a0ce-11eb-8c66-0242ac110002"
+#define HANDLE "0001-0002-c1-0000000000000007-" UUID
+#define RECORD(node) ".rbd.csi.ceph.com/clientAddress/" node
+#define ADDRESSES 5 /* of the failed zone: two internal ones, three that volumes know */
+
+/* As NodeStage leaves it. */
+static void put_image(struct world *world, const char *name, const char *key, const char *address)
+{
+    struct ceph *ceph = fake_ceph_as_other(world->fake_ceph);
+    _cleanup_ceph_cluster_ struct ceph_cluster *cluster = NULL;
+    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+    _cleanup_strmap_ struct strmap metadata = {0};
+    _cleanup_error_ struct error err = {0};
+    struct call call;
+
+    call_init(&call, 1, "test", deadline_in_ms(60000));
+    strmap_set(&metadata, key, address);
+    strmap_set(&metadata, "csi.storage.k8s.io/pv/name", name);
+    if (ceph->ops->connect(ceph, &call, &(struct ceph_target){.cluster_id = "c1", .user = "other"},
+                           &cluster, &err) < 0 ||
+        cluster->ops->pool_open(cluster, &call, POOL, "", &pool, &err) < 0 ||
+        (pool->ops->image_create(pool, &call, name, 1 << 22,
+                                 &(struct image_options){.features = IMAGE_FEATURES_DEFAULT},
+                                 &err) < 0 &&
+         err.status != STATUS_ALREADY_EXISTS))
+        fail_msg("%s", err.message);
+    error_clear(&err);
+    if (pool->ops->image_metadata_change(pool, &call, name, &metadata, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    call_done(&call);
+}
+
+static void put_journal(struct world *world)
+{
+    struct ceph *ceph = fake_ceph_as_other(world->fake_ceph);
+    _cleanup_ceph_cluster_ struct ceph_cluster *cluster = NULL;
+    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+    _cleanup_strmap_ struct strmap entry = {0};
+    _cleanup_error_ struct error err = {0};
+    struct call call;
+
+    call_init(&call, 1, "test", deadline_in_ms(60000));
+    strmap_set(&entry, "csi.volname", "pvc-1");
+    strmap_set(&entry, "csi.imagename", "csi-vol-" UUID);
+    if (ceph->ops->connect(ceph, &call, &(struct ceph_target){.cluster_id = "c1", .user = "other"},
+                           &cluster, &err) < 0 ||
+        cluster->ops->pool_open(cluster, &call, POOL, "", &pool, &err) < 0 ||
+        pool->ops->object_create(pool, &call, "csi.volume." UUID, &entry, &err) < 0)
+        fail_msg("%s", err.message);
+    call_done(&call);
+}
+
+static void put_pv(struct world *world, const char *name, const char *handle, const char *key,
+                   const char *value, const char *attributes)
+{
+    _cleanup_free_ char *path = xasprintf("/api/v1/persistentvolumes/%s", name);
+    _cleanup_free_ char *json = xasprintf(
+        "{\"spec\":{\"csi\":{\"driver\":\"" DRIVER "\",\"volumeHandle\":\"%s\","
+        "\"volumeAttributes\":{%s}},\"claimRef\":{\"namespace\":\"default\",\"name\":\"%s\"},"
+        "\"nodeAffinity\":{\"required\":{\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":"
+        "\"%s\",\"operator\":\"In\",\"values\":[\"%s\"]}]}]}}}}",
+        handle, attributes, name, key, value);
+
+    fake_kube_put(world->fake_kube, path, json);
+}
+
+#define STATIC(image)                                                                              \
+    "\"staticVolume\":\"true\",\"clusterID\":\"c1\",\"pool\":\"" POOL "\",\"imageName\":\"" image  \
+    "\""
+
+static void attach(struct world *world, const char *pv, const char *node)
+{
+    _cleanup_free_ char *path =
+        xasprintf("/apis/storage.k8s.io/v1/volumeattachments/csi-%s-%s", pv, node);
+    _cleanup_free_ char *json =
+        xasprintf("{\"spec\":{\"attacher\":\"" DRIVER "\",\"nodeName\":\"%s\",\"source\":"
+                  "{\"persistentVolumeName\":\"%s\"}}}",
+                  node, pv);
+
+    fake_kube_put(world->fake_kube, path, json);
+}
+
+/* One by its handle, pinned by membership; one that was made by hand, pinned by the plain segment;
+ * one of another zone that a1 has attached; and one of another zone with which a1 has nothing to do
+ * any more. */
+static void put_volumes(struct world *world)
+{
+    fake_ceph_add_pool(world->fake_ceph, POOL, POOL_ID);
+    put_journal(world);
+    put_image(world, "csi-vol-" UUID, RECORD("id-of-a2"), "v2:[fd01::2]:0/5");
+    put_image(world, "csi-vol-" UUID, RECORD("b1"), "10.0.1.1:0/3"); /* of an earlier takeover */
+    put_image(world, "by-hand", RECORD("a1"), "192.168.0.1:0/77");
+    put_image(world, "guest", RECORD("a1"), "[v2:172.16.0.1:0/9,v1:172.16.0.1:0/9]");
+    put_image(world, "elsewhere", RECORD("a1"), "172.16.9.9:0/9");
+    put_pv(world, "pv-1", HANDLE, MEMBER "zone-a", "true", "");
+    put_pv(world, "pv-2", "by-hand", "topology." DRIVER "/zone", "zone-a", STATIC("by-hand"));
+    put_pv(world, "pv-3", "guest", MEMBER "zone-b", "true", STATIC("guest"));
+    put_pv(world, "pv-4", "elsewhere", MEMBER "zone-b", "true", STATIC("elsewhere"));
+    attach(world, "pv-3", "a1");
+    attach(world, "pv-4", "b1");
 }
 
 /* --- our side -----------------------------------------------------------------------------------
@@ -132,7 +238,13 @@ static void world_init(struct world *world)
     world->site = (struct takeover_site){.kube = fake_kube_as_kube(world->fake_kube),
                                          .driver_name = DRIVER,
                                          .own_node = "b1",
-                                         .fences = &world->fences};
+                                         .fences = &world->fences,
+                                         .records = &world->records};
+    world->records = (struct client_records){.ceph = world->fences.ceph,
+                                             .config = world->config,
+                                             .standing = world->standing,
+                                             .instance_id = "default"};
+    put_volumes(world);
     put_node(world, "a1", "zone-a", "10.0.0.1", false, "boot-1", true);
     put_node(world, "a2", "zone-a", "fd00::2", true, "boot-1", true);
     put_node(world, "b1", "zone-b", "10.0.1.1", true, "boot-1", true);
@@ -163,8 +275,13 @@ static bool has_label(struct world *world, const char *node, const char *key)
 /* The rule of rules: who is labelled is not before everybody at home is fenced. */
 static void assert_safe(struct world *world)
 {
-    bool is_fenced = string_list_has(&world->blocklist, "10.0.0.1:0/0") &&
-                     string_list_has(&world->blocklist, "[fd00::2]:0/0");
+    static const char *const addresses[ADDRESSES] = {
+        "10.0.0.1:0/0", "[fd00::2]:0/0", "192.168.0.1:0/0", "172.16.0.1:0/0", "[fd01::2]:0/0",
+    };
+    bool is_fenced = true;
+
+    for (size_t i = 0; i < ADDRESSES; i++)
+        is_fenced = is_fenced && string_list_has(&world->blocklist, addresses[i]);
 
     if (world->map.count > 0 && has_label(world, "b1", MEMBER "zone-a"))
         assert_true(is_fenced);
@@ -248,7 +365,7 @@ static void takeover_fences_taints_and_labels(void **state)
     world_init(&world);
     take_over(&world);
     assert_true(has_label(&world, "b1", MEMBER "zone-a"));
-    assert_int_equal(world.blocklist.count, 2);
+    assert_int_equal(world.blocklist.count, ADDRESSES);
     json_auto_t *down = fake_kube_get(world.fake_kube, NODE("a1"));
     json_t *taints = json_object_get(json_object_get(down, "spec"), "taints");
     assert_int_equal(json_array_size(taints), 2); /* the other one stays */
@@ -268,7 +385,7 @@ static void giveback_waits_for_a_reboot(void **state)
     set_map(&world, "{}");
     converge(&world);
     assert_true(has_label(&world, "b1", MEMBER "zone-a"));
-    assert_int_equal(world.blocklist.count, 2);
+    assert_int_equal(world.blocklist.count, ADDRESSES);
     reboot(&world);
     converge(&world);
     assert_false(has_label(&world, "b1", MEMBER "zone-a"));
@@ -277,6 +394,95 @@ static void giveback_waits_for_a_reboot(void **state)
     put_node(&world, "a2", "zone-a", "fd00::2", true, "boot-1", true);
     _cleanup_free_ char *after = dump(&world);
     assert_string_equal(after, before); /* but for the reboot */
+}
+
+static void volume_that_cannot_be_asked_stops_it(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+
+    (void)state;
+    world_init(&world);
+    put_image(&world, "by-hand", RECORD("a1"), "-");
+    set_map(&world, A_TO_B);
+    converge(&world);
+    assert_int_equal(world.blocklist.count, 0);
+    put_image(&world, "by-hand", RECORD("a1"), "192.168.0.1:0/77");
+    put_pv(&world, "pv-5", "0001-0002-c9-0000000000000007-" UUID, MEMBER "zone-a", "true", "");
+    converge(&world); /* in a cluster that nobody knows */
+    assert_int_equal(world.blocklist.count, 0);
+    fake_kube_drop(world.fake_kube, "/api/v1/persistentvolumes/pv-5");
+    fake_kube_forbid(world.fake_kube, "list", "/apis/storage.k8s.io/v1/volumeattachments");
+    converge(&world);
+    assert_int_equal(world.blocklist.count, 0);
+    fake_kube_forbid(world.fake_kube, NULL, NULL);
+    converge(&world);
+    assert_true(has_label(&world, "b1", MEMBER "zone-a"));
+}
+
+static const char *explanation_of(struct world *world, struct takeover_look *look)
+{
+    _cleanup_error_ struct error err = {0};
+    struct call call;
+
+    call_init(&call, 1, "test", deadline_in_ms(60000));
+    if (takeover_look_at(&world->site, &call, &world->map, look, &err) < 0)
+        fail_msg("%s", err.message);
+    call_done(&call);
+    assert_int_equal(look->plan.domain_count, 1);
+    return look->plan.domains[0].explanation;
+}
+
+/* A Node that was deleted cannot be noted on: somebody else has to fence it. */
+static void client_without_a_node_is_not_forgotten(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+    _cleanup_takeover_look_ struct takeover_look look = {0};
+
+    (void)state;
+    world_init(&world);
+    put_image(&world, "by-hand", RECORD("gone"), "192.168.0.9:0/77");
+    put_image(&world, "by-hand", RECORD("long-gone"), "192.168.0.8:0/77"); /* nothing attached */
+    attach(&world, "pv-2", "gone");
+    set_map(&world, A_TO_B);
+    converge(&world);
+    assert_int_equal(world.blocklist.count, 0);
+    assert_non_null(strstr(explanation_of(&world, &look),
+                           "'gone' at 192.168.0.9, whose Node is gone; fence it by hand: ceph osd "
+                           "blocklist add 192.168.0.9:0/0 157784760"));
+    string_list_add(&world.blocklist, "192.168.0.9:0/0");
+    converge(&world);
+    assert_true(has_label(&world, "b1", MEMBER "zone-a"));
+    assert_int_equal(world.blocklist.count, ADDRESSES + 1);
+}
+
+static void address_of_others_is_not_fenced(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+    _cleanup_takeover_look_ struct takeover_look look = {0};
+
+    (void)state;
+    world_init(&world);
+    put_image(&world, "by-hand", RECORD("a1"), "192.168.0.1:0/77");
+    put_image(&world, "by-hand", RECORD("b1"), "192.168.0.1:0/78");
+    set_map(&world, A_TO_B);
+    converge(&world);
+    assert_int_equal(world.blocklist.count, 0);
+    assert_non_null(strstr(explanation_of(&world, &look), "both come from 192.168.0.1"));
+}
+
+/* A node that maps something after it was written down is found before anybody is labelled. */
+static void late_client_is_fenced_too(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+
+    (void)state;
+    world_init(&world);
+    set_map(&world, A_TO_B);
+    assert_true(round_once(&world, false) > 0); /* written down */
+    put_image(&world, "by-hand", RECORD("a1"), "192.168.7.7:0/1");
+    converge(&world);
+    assert_true(string_list_has(&world.blocklist, "192.168.7.7:0/0"));
+    assert_true(has_label(&world, "b1", MEMBER "zone-a"));
 }
 
 static void fence_that_soon_ends_is_none(void **state)
@@ -414,6 +620,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takeover_fences_taints_and_labels),
         cmocka_unit_test(giveback_waits_for_a_reboot),
+        cmocka_unit_test(volume_that_cannot_be_asked_stops_it),
+        cmocka_unit_test(client_without_a_node_is_not_forgotten),
+        cmocka_unit_test(address_of_others_is_not_fenced),
+        cmocka_unit_test(late_client_is_fenced_too),
         cmocka_unit_test(fence_that_soon_ends_is_none),
         cmocka_unit_test(without_ceph_or_rights_nothing_is_labelled),
         cmocka_unit_test(every_cut_is_continued),

@@ -1,0 +1,170 @@
+#include "common/volume/client_records.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/ceph/subvolume.h"
+#include "common/volume/locate.h"
+#include "common/volume/migration.h"
+
+/* --- addresses ----------------------------------------------------------------------------------
+ */
+
+/* "v1:", "v2:" and "any:" say nothing of the host. */
+static const char *skip_kind(const char *text)
+{
+    static const char *const kinds[] = {"v1:", "v2:", "any:"};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
+        if (text_has_prefix(text, kinds[i]))
+            return text + strlen(kinds[i]);
+    return text;
+}
+
+/* An address that means every host, or none, cannot be that of a client. */
+static bool is_somebody(int family, const unsigned char *bytes)
+{
+    const size_t length = family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
+
+    for (size_t i = 0; i < length; i++)
+        if (bytes[i] != 0)
+            return true;
+    return false;
+}
+
+int client_address_parse(const char *text, char **address, struct error *err)
+{
+    const char *at = text;
+    unsigned char bytes[sizeof(struct in6_addr)];
+    char written[INET6_ADDRSTRLEN];
+
+    if (text_has_prefix(at, "[v") || text_has_prefix(at, "[any:"))
+        at++; /* a list; an IPv6 address has no 'v' and no "any" */
+    at = skip_kind(at);
+    const bool is_six = *at == '[';
+    const size_t length = strcspn(at + is_six, is_six ? "]" : ":");
+    _cleanup_free_ char *host = xstrndup(at + is_six, length);
+    const int family = is_six ? AF_INET6 : AF_INET;
+    if (at[is_six + length] == '\0' || inet_pton(family, host, bytes) != 1 ||
+        !is_somebody(family, bytes) || !inet_ntop(family, bytes, written, sizeof(written)))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%.128s' is no address of a client", text);
+    *address = xstrdup(written);
+    return 0;
+}
+
+static int add_clients(const struct strmap *metadata, const char *prefix, struct strmap *clients,
+                       struct error *err)
+{
+    for (size_t i = 0; i < metadata->count; i++) {
+        const struct strmap_entry *entry = &metadata->entries[i];
+        _cleanup_free_ char *address = NULL;
+
+        if (!text_has_prefix(entry->key, prefix))
+            continue;
+        if (client_address_parse(entry->value, &address, err) < 0)
+            return error_wrap(err, "metadata '%s'", entry->key);
+        strmap_set(clients, entry->key + strlen(prefix), address);
+    }
+    return 0;
+}
+
+/* --- metadata -----------------------------------------------------------------------------------
+ */
+
+static int open_filesystem(void *object, struct call *call, const struct credentials *credentials,
+                           struct located *located, struct error *err)
+{
+    const struct client_records *records = object;
+    struct ceph_cluster *cluster = located->session.cluster;
+
+    (void)credentials;
+    if (filesystem_find_id(cluster, call, (int64_t)located->id.location_id, &located->fs, err) < 0)
+        return -1;
+    return cluster->ops->pool_open_by_id(
+        cluster, call, located->fs.metadata_pool_id,
+        session_cephfs_namespace(&located->session, records->cephfs_namespace), &located->pool,
+        err);
+}
+
+static int read_metadata(const struct client_records *records, struct call *call,
+                         struct located *located, struct strmap *metadata, struct error *err)
+{
+    const char *name = located->entry.image_name;
+    const struct subvolume_group group = {located->session.cluster, located->fs.name,
+                                          session_cephfs_group(&located->session)};
+
+    if (!records->is_cephfs)
+        return located->pool->ops->image_metadata_get(located->pool, call, name, metadata, err);
+    return subvolume_get_metadata(&group, call, name, metadata, err);
+}
+
+static int read_located(const struct client_records *records, struct call *call, const char *handle,
+                        struct strmap *metadata, struct error *err)
+{
+    const struct locator locator = {
+        .ceph = records->ceph,
+        .config = records->config,
+        .instance_id = records->instance_id,
+        .mapping_path = records->is_cephfs ? NULL : records->mapping_path,
+        .open = records->is_cephfs ? open_filesystem : NULL,
+        .object = (struct client_records *)(uintptr_t)records,
+    };
+    _cleanup_credentials_ struct credentials credentials = {0};
+    _cleanup_located_ struct located located = {0};
+    struct volume_id id;
+
+    if (volume_id_parse(handle, &id, err) < 0 ||
+        standing_credentials_get(records->standing, call, id.cluster_id, NULL, &credentials, err) <
+            0 ||
+        volume_locate(&locator, call, JOURNAL_VOLUME, handle, &credentials, &located, err) < 0)
+        return -1;
+    return read_metadata(records, call, &located, metadata, err);
+}
+
+/* A volume that somebody made by hand: the PV says where it is. */
+static int read_static(const struct client_records *records, struct call *call, const char *handle,
+                       const struct strmap *attributes, struct strmap *metadata, struct error *err)
+{
+    const char *cluster_id = strmap_get_or(attributes, "clusterID", "");
+    _cleanup_credentials_ struct credentials credentials = {0};
+    _cleanup_session_ struct session session = {0};
+    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+
+    if (standing_credentials_get(records->standing, call, cluster_id, NULL, &credentials, err) <
+            0 ||
+        session_open(records->ceph, records->config, call, cluster_id, &credentials, &session,
+                     err) < 0 ||
+        session.cluster->ops->pool_open(session.cluster, call,
+                                        strmap_get_or(attributes, "pool", ""),
+                                        session_rbd_namespace(&session), &pool, err) < 0)
+        return -1;
+    return pool->ops->image_metadata_get(pool, call, strmap_get_or(attributes, "imageName", handle),
+                                         metadata, err);
+}
+
+int client_records_read(const struct client_records *records, struct call *call, const char *handle,
+                        const struct strmap *attributes, struct strmap *clients, struct error *err)
+{
+    _cleanup_strmap_ struct strmap metadata = {0};
+    bool is_static = false;
+
+    if (text_parse_bool(strmap_get_or(attributes, "staticVolume", "false"), &is_static, err) < 0)
+        return error_wrap(err, "clients of volume '%s': staticVolume", handle);
+    if (migrated_id_is(handle) || (is_static && records->is_cephfs))
+        return 0; /* not staged by this driver, or no subvolume that could keep metadata */
+    int result = is_static ? read_static(records, call, handle, attributes, &metadata, err)
+                           : read_located(records, call, handle, &metadata, err);
+    if (result < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return error_wrap(err, "clients of volume '%s'", handle);
+        error_clear(err);
+        return 0;
+    }
+    if (add_clients(&metadata, records->is_cephfs ? CLIENT_RECORD_CEPHFS : CLIENT_RECORD_RBD,
+                    clients, err) < 0)
+        return error_wrap(err, "clients of volume '%s'", handle);
+    return 0;
+}

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/base/call.h"
+#include "common/base/strmap.h"
+#include "common/ceph/ceph_ops.h"
+#include "common/volume/config.h"
+#include "common/volume/standing_credentials.h"
+
+/*
+ * Who may have a volume mapped: NodeStage writes the address of the node's Ceph client into the
+ * volume's metadata before it maps, and nobody takes it away.
+ *
+ *   RBD      image metadata      .rbd.csi.ceph.com/clientAddress/NODE      "10.0.0.7:0/3141"
+ *   CephFS   subvolume metadata  .cephfs.csi.ceph.com/clientAddress/NODE
+ *
+ * Unlike the list of watchers, which forgets a client half a minute after the network did, this
+ * still knows a node that is cut off and goes on writing as soon as it can. Any thread.
+ */
+struct client_records {
+    struct ceph *ceph; /* all borrowed */
+    struct config_file *config;
+    struct standing_credentials *standing;
+    const char *instance_id;
+    const char *mapping_path;     /* --clustermapping; NULL: none */
+    const char *cephfs_namespace; /* --radosnamespacecephfs; NULL or "": not given */
+    bool is_cephfs;
+};
+
+#define CLIENT_RECORD_RBD ".rbd.csi.ceph.com/clientAddress/"
+#define CLIENT_RECORD_CEPHFS ".cephfs.csi.ceph.com/clientAddress/"
+
+/*
+ * Adds node id -> IP address ("10.0.0.7", "fd00::7"). @attributes are the PV's: a static volume is
+ * found by them. Nothing is added for a volume that is gone or whose kind has no records (migrated
+ * ones, CephFS snapshots shown as volumes). INVALID_ARGUMENT for an address that is none and for a
+ * cluster that config.json does not name. About 11 RT for RBD, 2 RT and a command to the manager
+ * for CephFS.
+ */
+_must_check_ int client_records_read(const struct client_records *records, struct call *call,
+                                     const char *handle, const struct strmap *attributes,
+                                     struct strmap *clients, struct error *err);
+
+/* The IP address of a client as Ceph prints it: "10.0.0.7:0/3141", "v2:[fd00::7]:0/3141",
+ * "[v2:10.0.0.7:0/1,v1:10.0.0.7:0/1]" (of several the first). *@address: caller frees. Pure. */
+_must_check_ int client_address_parse(const char *text, char **address, struct error *err);
