@@ -23,15 +23,15 @@ static int unknown_mounter(const char *name, struct error *err)
 static int ask_krbd(const struct node_volumes *volumes, struct call *call, struct node_image *image,
                     char **reason, struct error *err)
 {
-    _cleanup_image_facts_ struct image_facts facts = {0};
+    uint64_t known = 0;
     uint64_t features = 0;
 
     if (!MAPPER_KRBD.is_usable(&volumes->mappers, call, reason))
         return 0;
-    if (MAPPER_KRBD.features(&volumes->mappers, &features, err) < 0 ||
-        image->pool->ops->image_get_facts(image->pool, call, image->name, &facts, err) < 0)
+    if (MAPPER_KRBD.features(&volumes->mappers, &known, err) < 0 ||
+        image->pool->ops->image_get_features(image->pool, call, image->name, &features, err) < 0)
         return -1;
-    uint64_t missing = facts.features & ~features;
+    uint64_t missing = features & ~known;
     if (missing)
         *reason = xasprintf("the kernel's rbd driver lacks features 0x%llx of image '%s'",
                             (unsigned long long)missing, image->name);

@@ -242,6 +242,7 @@ static void fill_table(struct ceph_ops *ops)
     commands_register(ops);
     objects_register(ops);
     images_register(ops);
+    image_metadata_register(ops);
     snapshots_register(ops);
 }
 

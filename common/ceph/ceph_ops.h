@@ -240,6 +240,9 @@ struct ceph_ops {
     /* 1 RT: a class call on the header object. */
     int (*image_get_size)(struct ceph_pool *pool, struct call *call, const char *image_id,
                           uint64_t *size_bytes, struct error *err);
+    /* 2 RT: no image is opened. As bits of librbd. */
+    int (*image_get_features)(struct ceph_pool *pool, struct call *call, const char *name,
+                              uint64_t *features, struct error *err);
     /* 1 RT: a class call on the header object. Counts snapshots of every kind. */
     int (*image_has_snapshots)(struct ceph_pool *pool, struct call *call, const char *image_id,
                                bool *has, struct error *err);
@@ -268,10 +271,12 @@ struct ceph_ops {
      * NOT_FOUND. */
     int (*image_remove)(struct ceph_pool *pool, struct call *call, const char *name,
                         struct error *err);
+    /* 2 RT. */
     int (*image_metadata_get)(struct ceph_pool *pool, struct call *call, const char *name,
                               struct strmap *entries, struct error *err);
-    /* Opens the image once; sets all of @entries, then removes @removed (may be NULL; keys that are
-     * not there are skipped). */
+    /* Sets all of @entries, then removes @removed (may be NULL; keys that are not there are
+     * skipped). 3 RT; the image is opened, for settings of librbd ("conf_...") and where it has the
+     * feature journaling, only. */
     int (*image_metadata_change)(struct ceph_pool *pool, struct call *call, const char *name,
                                  const struct strmap *entries, const struct string_list *removed,
                                  struct error *err);

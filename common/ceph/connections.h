@@ -82,6 +82,7 @@ void connections_report(struct connections *connections,
 void commands_register(struct ceph_ops *ops);
 void objects_register(struct ceph_ops *ops);
 void images_register(struct ceph_ops *ops);
+void image_metadata_register(struct ceph_ops *ops);
 void snapshots_register(struct ceph_ops *ops);
 
 static inline struct real_pool *real_pool(struct ceph_pool *pool)
@@ -99,3 +100,11 @@ static inline struct real_cluster *real_cluster(struct ceph_cluster *cluster)
 _must_check_ int object_exec(struct ceph_pool *pool, struct call *call, const char *object,
                              const char *method, const void *input, size_t input_length,
                              char *output, size_t limit, size_t *length, struct error *err);
+/* omap_list() of ceph_ops.h. */
+_must_check_ int object_list_keys(struct ceph_pool *pool, struct call *call, const char *object,
+                                  const char *after, const char *prefix, struct strmap *entries,
+                                  bool *more, struct error *err);
+/* Sets and removes keys of an object that must exist, in one step. */
+_must_check_ int object_change_keys(struct ceph_pool *pool, struct call *call, const char *object,
+                                    const struct strmap *set, const struct string_list *removed,
+                                    struct error *err);

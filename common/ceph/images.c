@@ -10,8 +10,7 @@
 #include "common/ceph/connections.h"
 #include "common/ceph/images.h"
 
-#define ID_LIMIT 1024       /* bytes of an encoded image id */
-#define METADATA_STEP 65536 /* bytes, to begin with */
+#define ID_LIMIT 1024 /* bytes of an encoded image id */
 #define WATCHERS_MAX 64
 #define LIST_FIRST 1024 /* room for names; librbd says when it takes more */
 
@@ -103,8 +102,8 @@ static int image_clone(struct ceph_pool *parent_pool, struct call *call, const c
  */
 
 /* The class encodes a string as its length, 32 bits little-endian, and its bytes. */
-static int image_get_id(struct ceph_pool *pool, struct call *call, const char *name, char **id,
-                        struct error *err)
+int image_get_id(struct ceph_pool *pool, struct call *call, const char *name, char **id,
+                 struct error *err)
 {
     _cleanup_free_ char *object = xasprintf("rbd_id.%s", name);
     char output[ID_LIMIT];
@@ -273,25 +272,27 @@ static int image_remove(struct ceph_pool *pool, struct call *call, const char *n
 
 /* librbd and the kernel begin the cookies of locks that they take by themselves with this. */
 #define AUTOMATIC_LOCK "auto "
+#define LOCK_NAME "rbd_lock" /* of all locks on an image, on its header object */
 #define LOCKERS_BYTES 65536
 
 static int image_lockers(struct ceph_pool *pool, struct call *call, const char *name,
                          struct string_list *lockers, struct error *err)
 {
-    _cleanup_image_ struct open_image image = {0};
+    _cleanup_free_ char *id = NULL;
     _cleanup_free_ char *buffer = xcalloc(3, LOCKERS_BYTES);
     char tag[4096];
     size_t sizes[] = {LOCKERS_BYTES, LOCKERS_BYTES, LOCKERS_BYTES, sizeof(tag)};
     int exclusive = 0;
 
-    if (image_open(pool, call, name, true, &image, err) < 0)
+    if (image_get_id(pool, call, name, &id, err) < 0)
         return -1;
+    _cleanup_free_ char *object = xasprintf("rbd_header.%s", id);
     const char *client = buffer;
     const char *cookie = buffer + LOCKERS_BYTES;
     const char *address = buffer + (size_t)2 * LOCKERS_BYTES;
-    ssize_t count = rbd_list_lockers(image.handle, &exclusive, tag, &sizes[3], buffer, &sizes[0],
-                                     buffer + LOCKERS_BYTES, &sizes[1],
-                                     buffer + (size_t)2 * LOCKERS_BYTES, &sizes[2]);
+    ssize_t count = rados_list_lockers(real_pool(pool)->io, object, LOCK_NAME, &exclusive, tag,
+                                       &sizes[3], buffer, &sizes[0], buffer + LOCKERS_BYTES,
+                                       &sizes[1], buffer + (size_t)2 * LOCKERS_BYTES, &sizes[2]);
     if (count < 0)
         return fail(err, (int)count, "list the locks of", pool, name);
     for (ssize_t i = 0; i < count; i++) {
@@ -420,59 +421,6 @@ static int image_list(struct ceph_pool *pool, struct call *call, struct strmap *
     return 0;
 }
 
-static int read_metadata(rbd_image_t image, struct strmap *entries)
-{
-    size_t keys_size = METADATA_STEP;
-    size_t values_size = METADATA_STEP;
-    _cleanup_free_ char *keys = xcalloc(keys_size, 1);
-    _cleanup_free_ char *values = xcalloc(values_size, 1);
-    int result = rbd_metadata_list(image, "", 0, keys, &keys_size, values, &values_size);
-
-    if (result == -ERANGE) { /* the sizes now say how much it takes */
-        keys = xreallocarray(keys, keys_size + 1, 1);
-        values = xreallocarray(values, values_size + 1, 1);
-        result = rbd_metadata_list(image, "", 0, keys, &keys_size, values, &values_size);
-    }
-    if (result < 0)
-        return result;
-    const char *value = values;
-    for (const char *key = keys; key < keys + keys_size; key += strlen(key) + 1) {
-        strmap_set(entries, key, value);
-        value += strlen(value) + 1;
-    }
-    return 0;
-}
-
-static int image_metadata_get(struct ceph_pool *pool, struct call *call, const char *name,
-                              struct strmap *entries, struct error *err)
-{
-    _cleanup_image_ struct open_image image = {0};
-
-    if (image_open(pool, call, name, true, &image, err) < 0)
-        return -1;
-    int result = read_metadata(image.handle, entries);
-    return result < 0 ? fail(err, result, "read the metadata of", pool, name) : 0;
-}
-
-static int image_metadata_change(struct ceph_pool *pool, struct call *call, const char *name,
-                                 const struct strmap *entries, const struct string_list *removed,
-                                 struct error *err)
-{
-    _cleanup_image_ struct open_image image = {0};
-    int result = 0;
-
-    if (image_open(pool, call, name, false, &image, err) < 0)
-        return -1;
-    for (size_t i = 0; result == 0 && i < entries->count; i++)
-        result = rbd_metadata_set(image.handle, entries->entries[i].key, entries->entries[i].value);
-    for (size_t i = 0; result == 0 && removed && i < removed->count; i++) {
-        result = rbd_metadata_remove(image.handle, removed->items[i]);
-        if (result == -ENOENT)
-            result = 0;
-    }
-    return result < 0 ? fail(err, result, "change the metadata of", pool, name) : 0;
-}
-
 void images_register(struct ceph_ops *ops)
 {
     ops->image_list = image_list;
@@ -488,6 +436,4 @@ void images_register(struct ceph_ops *ops)
     ops->image_flatten = image_flatten;
     ops->image_clone = image_clone;
     ops->image_remove = image_remove;
-    ops->image_metadata_get = image_metadata_get;
-    ops->image_metadata_change = image_metadata_change;
 }

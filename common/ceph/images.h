@@ -14,6 +14,10 @@ _must_check_ int image_open(struct ceph_pool *pool, struct call *call, const cha
 void image_close(struct open_image *image);
 #define _cleanup_image_ _cleanup_(image_close)
 
+/* As in ceph_ops.h. */
+_must_check_ int image_get_id(struct ceph_pool *pool, struct call *call, const char *name,
+                              char **id, struct error *err);
+
 /* librbd's progress callback; its object is a struct progress_sink. */
 struct progress_sink {
     ceph_progress report; /* NULL: nobody wants to know */

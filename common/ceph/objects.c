@@ -267,7 +267,7 @@ static int omap_get_many(struct ceph_pool *const *pools, size_t count, struct ca
     return result;
 }
 
-static int omap_list(struct ceph_pool *pool, struct call *call, const char *object,
+int object_list_keys(struct ceph_pool *pool, struct call *call, const char *object,
                      const char *after, const char *prefix, struct strmap *entries, bool *more,
                      struct error *err)
 {
@@ -442,18 +442,37 @@ static int omap_add(struct ceph_pool *pool, struct call *call, const char *objec
     return 0;
 }
 
-static int omap_set(struct ceph_pool *pool, struct call *call, const char *object,
-                    const struct strmap *entries, struct error *err)
+static void add_removals(rados_write_op_t write, const struct string_list *removed)
+{
+    for (size_t i = 0; removed && i < removed->count; i++) {
+        const char *key = removed->items[i];
+        const size_t length = strlen(key);
+
+        rados_write_op_omap_rm_keys2(write, &key, &length, 1);
+    }
+}
+
+int object_change_keys(struct ceph_pool *pool, struct call *call, const char *object,
+                       const struct strmap *set, const struct string_list *removed,
+                       struct error *err)
 {
     _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
 
     operation->write = rados_create_write_op();
     rados_write_op_assert_exists(operation->write);
-    add_set(operation->write, entries);
+    if (set->count > 0)
+        add_set(operation->write, set);
+    add_removals(operation->write, removed);
     int result = run(operation, pool, call, object);
     if (result < 0)
         return error_set_errno(err, result, "set keys of '%s' in pool '%s'", object, pool->name);
     return 0;
+}
+
+static int omap_set(struct ceph_pool *pool, struct call *call, const char *object,
+                    const struct strmap *entries, struct error *err)
+{
+    return object_change_keys(pool, call, object, entries, NULL, err);
 }
 
 static int omap_remove_if(struct ceph_pool *pool, struct call *call, const char *object,
@@ -517,12 +536,7 @@ static void add_change(rados_write_op_t write, const struct object_change *chang
         rados_write_op_write_full(write, change->data, change->data_length);
     if (change->set && change->set->count > 0)
         add_set(write, change->set);
-    for (size_t i = 0; change->removed && i < change->removed->count; i++) {
-        const char *key = change->removed->items[i];
-        const size_t length = strlen(key);
-
-        rados_write_op_omap_rm_keys2(write, &key, &length, 1);
-    }
+    add_removals(write, change->removed);
 }
 
 static int object_change(struct ceph_pool *pool, struct call *call, const char *object,
@@ -549,7 +563,7 @@ void objects_register(struct ceph_ops *ops)
 {
     ops->omap_get = omap_get;
     ops->omap_get_many = omap_get_many;
-    ops->omap_list = omap_list;
+    ops->omap_list = object_list_keys;
     ops->omap_add = omap_add;
     ops->omap_set = omap_set;
     ops->omap_remove_if = omap_remove_if;

@@ -111,6 +111,8 @@ CUT(image_create,
 CUT(image_get_id, (POOL, const char *name, char **id, ERR), (pool, call, name, id, err))
 CUT(image_get_size, (POOL, const char *image_id, uint64_t *size_bytes, ERR),
     (pool, call, image_id, size_bytes, err))
+CUT(image_get_features, (POOL, const char *name, uint64_t *features, ERR),
+    (pool, call, name, features, err))
 CUT(image_has_snapshots, (POOL, const char *image_id, bool *has, ERR),
     (pool, call, image_id, has, err))
 CUT(image_get_facts, (POOL, const char *name, struct image_facts *facts, ERR),
@@ -154,7 +156,8 @@ static struct ceph *make_ceph(const struct ceph_options *options)
         USE(omap_remove_if);
     USE(mon_command), USE(mgr_command), USE(object_read), USE(object_change);
     USE(object_create), USE(object_remove);
-    USE(image_create), USE(image_get_id), USE(image_get_size), USE(image_has_snapshots);
+    USE(image_create), USE(image_get_id), USE(image_get_size), USE(image_get_features);
+    USE(image_has_snapshots);
     USE(image_get_facts), USE(image_watchers), USE(image_lockers), USE(image_is_empty),
         USE(image_resize), USE(image_clone);
     USE(image_metadata_get), USE(image_metadata_change);

@@ -291,6 +291,22 @@ static int image_get_facts(struct ceph_pool *pool, struct call *call, const char
     return 0;
 }
 
+static int image_get_features(struct ceph_pool *pool, struct call *call, const char *name,
+                              uint64_t *features, struct error *err)
+{
+    struct fake_step step;
+    const struct fake_image *image =
+        fake_image_begin(&step, pool, call, "image_get_features", name, err);
+
+    if (!image)
+        return -1;
+    uint64_t found = shown_features(step.fake, image);
+    if (fake_step_end(&step, 0, err) < 0)
+        return -1;
+    *features = found;
+    return 0;
+}
+
 static int image_watchers(struct ceph_pool *pool, struct call *call, const char *name,
                           struct string_list *watchers, struct error *err)
 {
@@ -482,6 +498,7 @@ void fake_image_ops(struct ceph_ops *ops)
     ops->image_create = image_create;
     ops->image_get_id = image_get_id;
     ops->image_get_size = image_get_size;
+    ops->image_get_features = image_get_features;
     ops->image_has_snapshots = image_has_snapshots;
     ops->image_get_facts = image_get_facts;
     ops->image_watchers = image_watchers;

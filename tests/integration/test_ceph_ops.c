@@ -20,7 +20,7 @@
 #include "common/ceph/connections.h"
 #include "tests/integration/harness.h"
 
-enum { FEATURE_LAYERING = 1, FEATURE_EXCLUSIVE_LOCK = 4, MIB = 1 << 20 };
+enum { FEATURE_LAYERING = 1, FEATURE_EXCLUSIVE_LOCK = 4, FEATURE_JOURNALING = 64, MIB = 1 << 20 };
 
 #define POOL "zone-a"
 #define OBJECT "test-ceph-ops"
@@ -600,6 +600,52 @@ static void image_metadata_is_set_and_removed(void **state)
     assert_string_equal(strmap_get(&found, "a"), "1");
     assert_false(strmap_has(&found, "b"));
     discard_image(&f, "t-meta");
+    assert_refused(ops->image_metadata_change(f.pool, &f.call, "t-meta", &entries, NULL, &err),
+                   &err, STATUS_NOT_FOUND);
+    assert_refused(ops->image_metadata_get(f.pool, &f.call, "t-meta", &found, &err), &err,
+                   STATUS_NOT_FOUND);
+}
+
+/* librbd changes settings, and everything of an image with a journal; we do the rest. Both must
+ * mean the same. */
+static void metadata_are_those_of_librbd(void **state)
+{
+    static const uint64_t kinds[] = {FEATURE_LAYERING, FEATURE_LAYERING | FEATURE_EXCLUSIVE_LOCK |
+                                                           FEATURE_JOURNALING};
+    _cleanup_fixture_ struct fixture f;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    fixture_open(&f);
+    const struct ceph_ops *ops = f.pool->ops;
+    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
+        _cleanup_strmap_ struct strmap entries = {0};
+        _cleanup_strmap_ struct strmap setting = {0};
+        _cleanup_strmap_ struct strmap found = {0};
+        _cleanup_string_list_ struct string_list removed = {0};
+        uint64_t features = 0;
+
+        make_image(&f, "t-both", kinds[i]);
+        assert_done(ops->image_get_features(f.pool, &f.call, "t-both", &features, &err), &err);
+        assert_int_equal(features, kinds[i]);
+        for (int key = 0; key < 700; key++) { /* more than one answer holds */
+            _cleanup_free_ char *name = xasprintf("key-%03d", key);
+
+            strmap_set(&entries, name, "x");
+        }
+        strmap_set(&entries, "empty", "");
+        assert_done(ops->image_metadata_change(f.pool, &f.call, "t-both", &entries, NULL, &err),
+                    &err);
+        strmap_set(&setting, "conf_rbd_cache", "false");
+        string_list_add(&removed, "key-000");
+        assert_done(ops->image_metadata_change(f.pool, &f.call, "t-both", &setting, &removed, &err),
+                    &err);
+        strmap_remove(&entries, "key-000");
+        strmap_set(&entries, "conf_rbd_cache", "false");
+        assert_done(ops->image_metadata_get(f.pool, &f.call, "t-both", &found, &err), &err);
+        assert_true(strmap_is_equal(&found, &entries));
+        discard_image(&f, "t-both");
+    }
 }
 
 static void locked_image_has_a_watcher_and_stays(void **state)
@@ -740,6 +786,7 @@ int main(void)
         cmocka_unit_test(images_are_made_looked_at_and_grown),
         cmocka_unit_test(missing_images_are_not_found),
         cmocka_unit_test(image_metadata_is_set_and_removed),
+        cmocka_unit_test(metadata_are_those_of_librbd),
         cmocka_unit_test(locked_image_has_a_watcher_and_stays),
         cmocka_unit_test(trash_lists_what_was_moved),
         cmocka_unit_test(clone_keeps_its_snapshot_in_the_trash_until_flattened),
