@@ -191,7 +191,7 @@ void place_takeovers(const struct controller *controller, struct takeover_snapsh
 
     *snapshot = (struct takeover_snapshot){.map = &none};
     if (controller->takeover)
-        takeover_source_get(controller->takeover, snapshot);
+        takeover_source_get_closed(controller->takeover, snapshot);
 }
 
 bool place_is_taken_over(const struct takeover_map *map, const struct pool_entry *entry)
@@ -206,7 +206,7 @@ static void refuse_taken_over(struct survey *survey)
 {
     for (size_t i = 0; i < survey->entries->count; i++)
         if (place_is_taken_over(survey->takeovers.map, &survey->entries->items[i]))
-            survey->candidates[i].refusal = "its place is being taken over by others";
+            survey->candidates[i].refusal = PLACE_TAKEN_OVER;
 }
 
 static int survey_all(struct survey *survey, struct call *call, struct error *err)

@@ -55,12 +55,12 @@ _must_check_ int place_entries(const struct controller *controller, struct call 
                                struct error *err);
 
 /* Why such a pool is not used. */
-#define PLACE_TAKEN_OVER "its place is being taken over by others"
+#define PLACE_TAKEN_OVER "its place is being taken over by others or given back"
 
-/* Whether one of the entry's domains is being taken over: nothing new is placed there. */
+/* Whether one of the entry's domains is in the map: nothing new is placed there. */
 bool place_is_taken_over(const struct takeover_map *map, const struct pool_entry *entry);
-/* The map now in force, empty without a source: one look for all entries. Caller calls
- * takeover_snapshot_done(). */
+/* The map now in force, with the domains that are being given back; empty without a source: one
+ * look for all entries. Caller calls takeover_snapshot_done(). */
 void place_takeovers(const struct controller *controller, struct takeover_snapshot *snapshot);
 
 /* The levels that the terms of a requirement name. */

@@ -26,6 +26,7 @@ struct takeover_site {
     const struct client_records *records; /* NULL: they cannot be read */
     struct events *events;                /* may be NULL */
     bool only_removes;                    /* --takeover-via=nodeinfo */
+    bool looks_ahead;                     /* reads what later steps need, for a dry run */
 };
 
 /* What the volumes of failed domains say about their clients, beyond the nodes' addresses. */
@@ -48,6 +49,14 @@ _must_check_ int takeover_survey_read(const struct takeover_site *site, struct c
                                       struct takeover_survey *survey, struct error *err);
 void takeover_survey_done(struct takeover_survey *survey);
 
+/* Reads the pods that have to leave nodes, of the domains of @plan for which they matter: a list of
+ * PersistentVolumes for each, and one of the pods of each such node. */
+_must_check_ int takeover_pods_read(const struct takeover_site *site, struct call *call,
+                                    const struct takeover_plan *plan,
+                                    const struct cluster_nodes *nodes, struct takeover_pods *pods,
+                                    struct error *err);
+bool takeover_wants_pods(const struct takeover_site *site, const struct takeover_progress *domain);
+
 /* The cluster as it was read, and what is to be done. takeover_look_done() frees. */
 struct takeover_look {
     struct cluster_nodes nodes;
@@ -55,6 +64,9 @@ struct takeover_look {
     char *blindness;
     struct takeover_survey survey;
     char *clients_unknown;
+    struct takeover_pods pods;
+    char *pods_unknown;
+    bool use_is_told;
     struct takeover_plan plan;
 };
 
@@ -70,7 +82,7 @@ void takeover_look_plan(const struct takeover_site *site, const struct takeover_
 void takeover_look_done(struct takeover_look *look);
 #define _cleanup_takeover_look_ _cleanup_(takeover_look_done)
 
-/* Does one step. Repeatable. */
+/* Does one step. Repeatable. UNAVAILABLE for a pod that a disruption budget keeps. */
 _must_check_ int takeover_act(const struct takeover_site *site, struct call *call,
                               const struct takeover_step *step, struct error *err);
 
@@ -79,7 +91,8 @@ typedef bool takeover_may_act_fn(void *object);
 
 /*
  * Does the steps of @look in order. After one that fails the others of its domain are left for the
- * next look, those of other domains go on; the first failure is returned. *@done counts.
+ * next look, those of other domains go on; the first failure is returned. A pod that may not leave
+ * yet is no failure, and nothing waits for it. *@done counts.
  */
 _must_check_ int takeover_carry_out(const struct takeover_site *site, struct call *call,
                                     const struct takeover_look *look, takeover_may_act_fn *may_act,

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/condition.h"
 #include "common/base/log.h"
@@ -26,8 +27,10 @@ struct takeover_reconciler {
     struct lease *lease;
     struct worker worker;
     struct takeover_snapshot map; /* the thread's own: the one that was followed last */
+    char *returning;              /* the thread's own: domains that are being given back, "a,b" */
     atomic_size_t blocked;
     atomic_size_t active;
+    atomic_size_t returning_count;
     atomic_ullong steps;
     atomic_ullong failures;
     pthread_mutex_t lock; /* over the one below */
@@ -50,6 +53,43 @@ static void note(struct takeover_reconciler *reconciler, const char *fault)
         log_warn(NULL, "takeover: %s", fault);
     else if (news == CONDITION_MENDED)
         log_info(NULL, "takeover: nothing is in the way any more");
+}
+
+/* Nothing new is placed in domains that are not wholly back. Takes @returning over. */
+static void set_returning(struct takeover_reconciler *reconciler, char *returning)
+{
+    _cleanup_string_list_ struct string_list domains = {0};
+    _cleanup_free_ char *copy = xstrdup(returning);
+    char *rest = NULL;
+
+    for (const char *domain = strtok_r(copy, ",", &rest); domain;
+         domain = strtok_r(NULL, ",", &rest))
+        string_list_add(&domains, domain);
+    free(reconciler->returning);
+    reconciler->returning = returning;
+    takeover_source_set_returning(reconciler->source, &domains);
+    atomic_store(&reconciler->returning_count, domains.count);
+}
+
+/* The leader knows which these are, and tells the other controllers by the Lease. */
+static void tell_returning(struct takeover_reconciler *reconciler, const struct takeover_plan *plan)
+{
+    _cleanup_text_ struct text names = TEXT_INIT(FAULT_BYTES);
+
+    for (size_t i = 0; i < plan->domain_count; i++)
+        if (plan->domains[i].is_giveback && plan->domains[i].is_closed)
+            text_addf(&names, "%s%s", names.length ? "," : "", plan->domains[i].domain);
+    lease_say(reconciler->lease, text_chars(&names));
+    if (strcmp(reconciler->returning, text_chars(&names)) != 0)
+        set_returning(reconciler, xstrdup(text_chars(&names)));
+}
+
+static void hear_returning(struct takeover_reconciler *reconciler)
+{
+    _cleanup_free_ char *words = lease_words(reconciler->lease);
+
+    if (strcmp(reconciler->returning, words) != 0)
+        set_returning(reconciler, TAKE(words));
 }
 
 /* What is in the way, of all domains. */
@@ -90,6 +130,7 @@ static bool round_once(struct takeover_reconciler *reconciler, struct call *call
             note(reconciler, err.message);
         return false;
     }
+    tell_returning(reconciler, &look.plan);
     int result = takeover_carry_out(&reconciler->site, call, &look, leads, reconciler, &done, &err);
     atomic_fetch_add(&reconciler->steps, done);
     if (result < 0)
@@ -130,7 +171,7 @@ static bool is_busy(struct takeover_reconciler *reconciler)
     pthread_mutex_lock(&reconciler->lock);
     bool has_fault = reconciler->state.fault != NULL;
     pthread_mutex_unlock(&reconciler->lock);
-    return has_fault || reconciler->map.map->count > 0;
+    return has_fault || reconciler->map.map->count > 0 || reconciler->returning[0] != '\0';
 }
 
 static void run(void *object)
@@ -143,6 +184,8 @@ static void run(void *object)
         bool changed = map_has_changed(reconciler);
         bool is_leader = leads(reconciler);
 
+        if (!is_leader || !did_lead)
+            hear_returning(reconciler);
         if (is_leader && (changed || !did_lead || deadline_has_passed(next))) {
             follow(reconciler);
             next = deadline_in_ms(is_busy(reconciler) ? reconciler->busy_ms : reconciler->idle_ms);
@@ -183,6 +226,11 @@ static double read_active(void *object)
     return (double)atomic_load(&((struct takeover_reconciler *)object)->active);
 }
 
+static double read_returning(void *object)
+{
+    return (double)atomic_load(&((struct takeover_reconciler *)object)->returning_count);
+}
+
 static double read_steps(void *object)
 {
     return (double)atomic_load(&((struct takeover_reconciler *)object)->steps);
@@ -204,6 +252,9 @@ static void register_metrics(struct takeover_reconciler *reconciler, struct metr
     metrics_gauge_callback(metrics, "csi_takeover_domains_blocked",
                            "Domains whose takeover or giveback cannot go on.", read_blocked,
                            reconciler);
+    metrics_gauge_callback(metrics, "csi_takeover_domains_returning",
+                           "Domains that are being given back; nothing new is placed there.",
+                           read_returning, reconciler);
     metrics_counter_callback(metrics, "csi_takeover_steps_total",
                              "Steps of takeovers and givebacks that were done.", read_steps,
                              reconciler);
@@ -217,10 +268,12 @@ int takeover_reconciler_new(const struct takeover_reconciler_options *options,
 {
     struct takeover_reconciler *reconciler = xcalloc(1, sizeof(*reconciler));
     _cleanup_free_ char *name = xasprintf("%s-takeover", options->site.driver_name);
+    _cleanup_free_ char *annotation = xasprintf("takeover.%s/returning", options->site.driver_name);
     const struct lease_options lease = {
         .name_space = options->name_space,
         .name = name,
         .identity = options->identity,
+        .annotation = annotation,
         .gained = gained,
         .lost = lost,
         .object = reconciler,
@@ -228,11 +281,13 @@ int takeover_reconciler_new(const struct takeover_reconciler_options *options,
 
     reconciler->site = options->site;
     reconciler->source = options->source;
+    reconciler->returning = xstrdup("");
     reconciler->busy_ms = options->busy_ms > 0 ? options->busy_ms : BUSY_MS;
     reconciler->idle_ms = options->idle_ms > 0 ? options->idle_ms : IDLE_MS;
     pthread_mutex_init(&reconciler->lock, NULL);
     if (lease_new(options->site.kube, &lease, &reconciler->lease, err) < 0) {
         pthread_mutex_destroy(&reconciler->lock);
+        free(reconciler->returning);
         free(reconciler);
         return -1;
     }
@@ -250,6 +305,7 @@ void takeover_reconciler_free(struct takeover_reconciler *reconciler)
     worker_stop(&reconciler->worker);
     lease_free(reconciler->lease);
     takeover_snapshot_done(&reconciler->map);
+    free(reconciler->returning);
     condition_done(&reconciler->state);
     pthread_mutex_destroy(&reconciler->lock);
     free(reconciler);

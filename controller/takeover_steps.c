@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/kube/cluster_nodes.h"
+#include "common/kube/node_pods.h"
 
 void takeover_look_done(struct takeover_look *look)
 {
@@ -13,9 +14,19 @@ void takeover_look_done(struct takeover_look *look)
     cluster_nodes_done(&look->nodes);
     string_list_done(&look->fenced);
     takeover_survey_done(&look->survey);
+    takeover_pods_done(&look->pods);
     free(look->clients_unknown);
+    free(look->pods_unknown);
     free(look->blindness);
     *look = (struct takeover_look){0};
+}
+
+static bool has_records(const struct cluster_nodes *nodes)
+{
+    for (size_t i = 0; i < nodes->count; i++)
+        if (nodes->items[i].fenced_addresses.count > 0)
+            return true;
+    return false;
 }
 
 /* Whether anybody is, or is to be, fenced. */
@@ -25,10 +36,7 @@ static bool concerns_fences(const struct takeover_site *site, const struct takeo
     for (size_t i = 0; i < map->count && !site->only_removes; i++)
         if (map->entries[i].fence == TAKEOVER_FENCE_REQUIRED)
             return true;
-    for (size_t i = 0; i < nodes->count; i++)
-        if (nodes->items[i].fenced_addresses.count > 0)
-            return true;
-    return false;
+    return has_records(nodes);
 }
 
 void takeover_look_plan(const struct takeover_site *site, const struct takeover_map *map,
@@ -47,6 +55,9 @@ void takeover_look_plan(const struct takeover_site *site, const struct takeover_
             .clients_unknown = look->clients_unknown,
             .strays = look->survey.strays,
             .stray_count = look->survey.stray_count,
+            .pods = &look->pods,
+            .pods_unknown = look->pods_unknown,
+            .use_is_told = look->use_is_told,
             .own_node = site->own_node,
             .only_removes = site->only_removes,
         },
@@ -61,20 +72,54 @@ static bool waits_for_clients(const struct takeover_plan *plan)
     return false;
 }
 
-/* Plans, and once more with the clients that volumes have recorded if it takes them to go on. */
-static void plan_with_clients(const struct takeover_site *site, struct call *call,
-                              const struct takeover_map *map, struct takeover_look *look)
+static bool waits_for_pods(const struct takeover_site *site, const struct takeover_plan *plan)
 {
-    _cleanup_error_ struct error fault = {0};
+    for (size_t i = 0; i < plan->domain_count; i++)
+        if (takeover_wants_pods(site, &plan->domains[i]))
+            return true;
+    return false;
+}
+
+/* Replaces the reason for not knowing. */
+static void settle(char **unknown, int result, const struct error *fault)
+{
+    free(*unknown);
+    *unknown = result < 0 ? xstrdup(fault->message) : NULL;
+}
+
+/* Plans, and once more with the clients that volumes have recorded and the pods that have to leave,
+ * if it takes them to go on. */
+static void plan_with_the_rest(const struct takeover_site *site, struct call *call,
+                               const struct takeover_map *map, struct takeover_look *look)
+{
+    _cleanup_error_ struct error no_clients = {0};
+    _cleanup_error_ struct error no_pods = {0};
+    struct takeover_plan *plan = &look->plan;
 
     look->clients_unknown = xstrdup("they were not asked for");
+    look->pods_unknown = xstrdup("they were not asked for");
     takeover_look_plan(site, map, look);
-    if (!waits_for_clients(&look->plan))
-        return;
-    int result = takeover_survey_read(site, call, &look->plan, &look->nodes, &look->survey, &fault);
-    free(look->clients_unknown);
-    look->clients_unknown = result < 0 ? xstrdup(fault.message) : NULL;
-    takeover_look_plan(site, map, look);
+    const bool clients = waits_for_clients(plan);
+    const bool pods = waits_for_pods(site, plan);
+    if (clients)
+        settle(&look->clients_unknown,
+               takeover_survey_read(site, call, plan, &look->nodes, &look->survey, &no_clients),
+               &no_clients);
+    if (pods)
+        settle(&look->pods_unknown,
+               takeover_pods_read(site, call, plan, &look->nodes, &look->pods, &no_pods), &no_pods);
+    if (clients || pods)
+        takeover_look_plan(site, map, look);
+}
+
+/* Without the right to ask, or without the object, only a reboot frees a node. */
+static void ask_who_tells(const struct takeover_site *site, struct call *call,
+                          struct takeover_look *look)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (cluster_use_is_told(site->kube, call, site->driver_name, &look->use_is_told, &err) < 0)
+        log_v(2, call, "only nodes that have rebooted will be let in again: %s", err.message);
 }
 
 int takeover_look_at(const struct takeover_site *site, struct call *call,
@@ -89,7 +134,9 @@ int takeover_look_at(const struct takeover_site *site, struct call *call,
     else if (concerns_fences(site, map, &look->nodes) &&
              fences_read(site->fences, call, &look->fenced, &fault) < 0)
         look->blindness = xstrdup(fault.message);
-    plan_with_clients(site, call, map, look);
+    if (has_records(&look->nodes))
+        ask_who_tells(site, call, look);
+    plan_with_the_rest(site, call, map, look);
     return 0;
 }
 
@@ -106,7 +153,8 @@ static int perform(const struct takeover_site *site, struct call *call,
     case TAKEOVER_TAINT:
         return cluster_node_taint(site->kube, call, site->driver_name, node, true, err);
     case TAKEOVER_LABEL:
-        return cluster_node_label(site->kube, call, node->name, step->subject, "true", err);
+        return cluster_node_serve(site->kube, call, site->driver_name, node->name, step->subject,
+                                  step->domain, true, err);
     case TAKEOVER_UNFENCE:
         return fences_remove(site->fences, call, step->subject, err);
     case TAKEOVER_UNTAINT:
@@ -114,24 +162,36 @@ static int perform(const struct takeover_site *site, struct call *call,
     case TAKEOVER_FORGET:
         return cluster_node_forget_fence(site->kube, call, site->driver_name, node, err);
     case TAKEOVER_UNLABEL:
-        return cluster_node_label(site->kube, call, node->name, step->subject, NULL, err);
+        return cluster_node_serve(site->kube, call, site->driver_name, node->name, step->subject,
+                                  step->domain, false, err);
+    case TAKEOVER_EVICT:
+        return node_pod_evict(site->kube, call, step->subject, err);
+    case TAKEOVER_DRAINED:
+        return cluster_node_drained(site->kube, call, site->driver_name, node->name, step->subject,
+                                    err);
     }
     return error_set(err, STATUS_INTERNAL, "there is no step %d", (int)step->kind);
 }
 
+/* An event on the node; @failure is NULL for what was done. */
 static void tell(const struct takeover_site *site, const struct takeover_step *step,
-                 const char *text)
+                 const char *text, const struct error *failure)
 {
     static const char *const reasons[] = {
         [TAKEOVER_RECORD] = "TakeoverBegins",    [TAKEOVER_FENCE] = "TakeoverFenced",
         [TAKEOVER_TAINT] = "TakeoverTainted",    [TAKEOVER_LABEL] = "TakeoverServes",
         [TAKEOVER_UNFENCE] = "GivebackUnfenced", [TAKEOVER_UNTAINT] = "GivebackUntainted",
         [TAKEOVER_FORGET] = "GivebackEnds",      [TAKEOVER_UNLABEL] = "GivebackStopsServing",
+        [TAKEOVER_EVICT] = "GivebackEvicts",     [TAKEOVER_DRAINED] = "GivebackDrained",
     };
     const struct event_subject subject = {"v1", "Node", "", step->node->name, step->node->name};
 
-    events_emit(site->events, &subject, EVENT_NORMAL, reasons[step->kind], "%s: %s", step->domain,
-                text);
+    if (failure)
+        events_emit(site->events, &subject, EVENT_WARNING, "TakeoverStepFailed", "%s",
+                    failure->message);
+    else
+        events_emit(site->events, &subject, EVENT_NORMAL, reasons[step->kind], "%s: %s",
+                    step->domain, text);
 }
 
 int takeover_act(const struct takeover_site *site, struct call *call,
@@ -140,10 +200,13 @@ int takeover_act(const struct takeover_site *site, struct call *call,
     _cleanup_free_ char *text = takeover_step_text(step);
 
     call_stage(call, "trying {age} to %s", text);
-    if (perform(site, call, step, err) < 0)
-        return error_wrap(err, "%s: %s", step->domain, text);
+    if (perform(site, call, step, err) < 0) {
+        error_wrap(err, "%s: %s", step->domain, text);
+        tell(site, step, text, err);
+        return -1;
+    }
     log_info(call, "%s: %s", step->domain, text);
-    tell(site, step, text);
+    tell(site, step, text, NULL);
     return 0;
 }
 
@@ -166,6 +229,10 @@ int takeover_carry_out(const struct takeover_site *site, struct call *call,
         if (takeover_act(site, call, step, &failure) == 0) {
             *done += 1;
             continue;
+        }
+        if (step->kind == TAKEOVER_EVICT && failure.status == STATUS_UNAVAILABLE) {
+            log_v(2, call, "not yet: %s", failure.message);
+            continue; /* its disruption budget is used up */
         }
         string_list_add(&failed, step->domain);
         if (result == 0)

@@ -18,7 +18,7 @@
 #include "programs/tool.h"
 
 #define CALL_MS 60000
-#define ROUNDS_MAX 32
+#define ROUNDS_MAX 10000 /* of a plan, each a few evictions */
 
 struct takeover_command {
     const char *action; /* start, status, giveback */
@@ -219,7 +219,7 @@ static size_t print_steps(const struct takeover_site *site, const struct takeove
             printf("%3zu. %s: %s\n", ++number, look->plan.steps[i].domain, text);
         }
         for (size_t i = 0; i < look->plan.count; i++)
-            takeover_step_assume(&look->plan.steps[i], &look->nodes, &look->fenced);
+            takeover_step_assume(&look->plan.steps[i], &look->nodes, &look->fenced, &look->pods);
         takeover_look_plan(site, map, look);
     }
     return number;
@@ -233,6 +233,7 @@ static int show(struct takeover_command *command, struct call *call, struct erro
     const struct takeover_site site = {.kube = command->kube,
                                        .driver_name = command->driver,
                                        .own_node = "",
+                                       .looks_ahead = command->dry_run,
                                        .fences = command->ceph ? &command->fences : NULL,
                                        .records = command->ceph ? &command->records : NULL};
     int code = 0;

@@ -87,6 +87,21 @@ static void take_labels(const json_t *item, struct cluster_node *node)
     }
 }
 
+static void take_draining(const json_t *item, const char *driver, struct string_list *draining)
+{
+    _cleanup_free_ char *start = xasprintf("takeover.%s/member.", driver);
+    json_t *annotations = json_object_get(json_object_get(item, "metadata"), "annotations");
+    const char *key = NULL;
+    json_t *value = NULL;
+
+    json_object_foreach(annotations, key, value)
+    {
+        if (text_has_prefix(key, start) && json_is_string(value) &&
+            strchr(json_string_value(value), '='))
+            string_list_add(draining, json_string_value(value));
+    }
+}
+
 static void take_addresses(const json_t *status, struct cluster_node *node)
 {
     size_t i = 0;
@@ -165,6 +180,7 @@ static int take_node(void *object, json_t *item, struct error *err)
     node->is_out_of_service = has_taint(json_object_get(json_object_get(item, "spec"), "taints"));
     take_handles(json_object_get(status, "volumesInUse"), reading->driver, &node->handles);
     take_labels(item, node);
+    take_draining(item, reading->driver, &node->draining);
     take_addresses(status, node);
     take_record(kube_text(item, "metadata", "annotations", reading->annotation, NULL), node);
     return 0;
@@ -253,11 +269,49 @@ static int patch_node(struct kube *kube, struct call *call, const char *node, js
     return 0;
 }
 
-int cluster_node_label(struct kube *kube, struct call *call, const char *node, const char *key,
-                       const char *value, struct error *err)
+/* "topology.DRIVER/member.zone.zone-a" -> "takeover.DRIVER/member.zone.zone-a" */
+static char *drain_key(const char *driver, const char *key)
 {
+    const char *slash = strrchr(key, '/');
+
+    return xasprintf("takeover.%s/%s", driver, slash ? slash + 1 : key);
+}
+
+int cluster_node_serve(struct kube *kube, struct call *call, const char *driver, const char *node,
+                       const char *key, const char *domain, bool serves, struct error *err)
+{
+    _cleanup_free_ char *note = drain_key(driver, key);
+    const bool drains = !serves && strchr(domain, '=');
+
     return patch_node(kube, call, node,
-                      json_pack("{s:{s:{s:s?}}}", "metadata", "labels", key, value), err);
+                      json_pack("{s:{s:{s:s?}, s:{s:s?}}}", "metadata", "labels", key,
+                                serves ? "true" : NULL, "annotations", note,
+                                drains ? domain : NULL),
+                      err);
+}
+
+int cluster_node_drained(struct kube *kube, struct call *call, const char *driver, const char *node,
+                         const char *key, struct error *err)
+{
+    _cleanup_free_ char *note = drain_key(driver, key);
+
+    return patch_node(kube, call, node, json_pack("{s:{s:{s:n}}}", "metadata", "annotations", note),
+                      err);
+}
+
+int cluster_use_is_told(struct kube *kube, struct call *call, const char *driver, bool *is_told,
+                        struct error *err)
+{
+    const struct kube_location location = {
+        .api = "storage.k8s.io/v1", .resource = "csidrivers", .name = driver};
+    _cleanup_free_ char *path = NULL;
+    json_auto_t *item = NULL;
+
+    if (kube_path(&location, &path, err) < 0 || kube->ops->get(kube, call, path, &item, err) < 0)
+        return -1;
+    /* Kubernetes fills it in; true unless somebody says otherwise */
+    *is_told = !json_is_false(json_object_get(json_object_get(item, "spec"), "attachRequired"));
+    return 0;
 }
 
 static json_t *all_addresses(const struct cluster_node *node)

@@ -10,6 +10,10 @@
  *   metadata.annotations["takeover.DRIVER/fence"]
  *       {"addresses": ["10.0.0.7"], "bootID": "...", "tainted": true}
  *
+ * And so is that pods have to leave a node that served a domain:
+ *
+ *   metadata.annotations["takeover.DRIVER/member.zone.zone-a"]    "zone=zone-a"
+ *
  * Any thread. Errors as in kube_ops.h.
  */
 
@@ -18,9 +22,21 @@
 _must_check_ int cluster_nodes_read(struct kube *kube, struct call *call, const char *driver,
                                     struct cluster_nodes *nodes, struct error *err);
 
-/* Sets the label, or removes it where @value is NULL. */
-_must_check_ int cluster_node_label(struct kube *kube, struct call *call, const char *node,
-                                    const char *key, const char *value, struct error *err);
+/*
+ * Sets the label @key of membership of @domain and drops the note that pods have to leave; or
+ * removes the label and, in the same step, makes that note, unless the domain has no name.
+ */
+_must_check_ int cluster_node_serve(struct kube *kube, struct call *call, const char *driver,
+                                    const char *node, const char *key, const char *domain,
+                                    bool serves, struct error *err);
+/* Drops the note. */
+_must_check_ int cluster_node_drained(struct kube *kube, struct call *call, const char *driver,
+                                      const char *node, const char *key, struct error *err);
+
+/* Whether kubelet tells in a Node's volumesInUse all volumes of the driver that it has: the
+ * CSIDriver is there and is attached. */
+_must_check_ int cluster_use_is_told(struct kube *kube, struct call *call, const char *driver,
+                                     bool *is_told, struct error *err);
 
 /* Writes down that all addresses of @node will be fenced, and its boot id unless there is one
  * already. ABORTED if the Node has changed since it was read. */

@@ -231,7 +231,8 @@ static int read_all(struct kube *kube, struct call *call, struct reading *readin
     const struct kube_list_sink attachments = {start_attachments, take_attachment, reading};
     const struct kube_list_sink volumes = {start_volumes, take_volume, reading};
 
-    if (kube_list(kube, call, ATTACHMENTS, NULL, &attachments, &attachments_version, err) < 0)
+    if (reading->query->foreign &&
+        kube_list(kube, call, ATTACHMENTS, NULL, &attachments, &attachments_version, err) < 0)
         return -1;
     if (reading->attachment_count > 0)
         qsort(reading->attachments, reading->attachment_count, sizeof(*reading->attachments),

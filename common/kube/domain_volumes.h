@@ -35,8 +35,9 @@ struct domain_volumes {
 struct domain_query {
     const char *driver;
     const struct string_list *pins; /* "KEY=VALUE" of node affinities: segments, memberships */
-    const struct strmap *foreign;   /* names of nodes whose attachments do not count; values "" */
-    const struct strmap *handles;   /* that the domain's nodes say they use; values "" */
+    /* Names of nodes whose attachments do not count; values "". NULL: attachments are not read. */
+    const struct strmap *foreign;
+    const struct strmap *handles; /* that the domain's nodes say they use; values "" */
 };
 
 /* @volumes is zero. Caller calls domain_volumes_done(). */

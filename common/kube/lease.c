@@ -33,8 +33,11 @@ struct lease {
     int64_t promised_ms; /* how long its holder promised to be back */
     bool reported;       /* a failure was logged, and nothing worked since */
     atomic_int_least64_t held_until_ms;
+    char *annotation; /* NULL: none */
     pthread_mutex_t lock;
-    char *holder; /* under the lock */
+    char *holder; /* under the lock, as the rest */
+    char *said;   /* NULL: nothing yet */
+    char *words;  /* what the object had */
 };
 
 bool lease_is_held(struct lease *lease)
@@ -55,14 +58,48 @@ char *lease_holder(struct lease *lease)
     return holder;
 }
 
-static void set_holder(struct lease *lease, const char *holder)
+static void replace(struct lease *lease, char **member, const char *text)
 {
     pthread_mutex_lock(&lease->lock);
-    if (strcmp(lease->holder, holder) != 0) {
-        free(lease->holder);
-        lease->holder = xstrdup(holder);
+    if (!*member || strcmp(*member, text) != 0) {
+        free(*member);
+        *member = xstrdup(text);
     }
     pthread_mutex_unlock(&lease->lock);
+}
+
+void lease_say(struct lease *lease, const char *words)
+{
+    pthread_mutex_lock(&lease->lock);
+    bool is_news = !lease->said || strcmp(lease->said, words) != 0;
+    pthread_mutex_unlock(&lease->lock);
+    replace(lease, &lease->said, words);
+    if (is_news)
+        worker_wake(&lease->worker);
+}
+
+char *lease_words(struct lease *lease)
+{
+    pthread_mutex_lock(&lease->lock);
+    char *words = xstrdup(lease->words);
+    pthread_mutex_unlock(&lease->lock);
+    return words;
+}
+
+/* Puts what we say into the object. */
+static void speak(struct lease *lease, json_t *item)
+{
+    json_t *metadata = json_object_get(item, "metadata");
+
+    pthread_mutex_lock(&lease->lock);
+    _cleanup_free_ char *said = lease->said ? xstrdup(lease->said) : NULL;
+    pthread_mutex_unlock(&lease->lock);
+    if (!said || !lease->annotation)
+        return;
+    if (!json_is_object(json_object_get(metadata, "annotations")))
+        json_object_set_new(metadata, "annotations", json_object());
+    json_object_set_new(json_object_get(metadata, "annotations"), lease->annotation,
+                        json_string(said));
 }
 
 /* --- the object ------------------------------------------------------------------------------ */
@@ -80,7 +117,10 @@ static void observe(struct lease *lease, const json_t *item)
     const char *version = kube_resource_version(item);
     int64_t promised = integer_at(json_object_get(item, "spec"), "leaseDurationSeconds") * 1000;
 
-    set_holder(lease, kube_text(item, "spec", "holderIdentity", NULL));
+    replace(lease, &lease->holder, kube_text(item, "spec", "holderIdentity", NULL));
+    if (lease->annotation)
+        replace(lease, &lease->words,
+                kube_text(item, "metadata", "annotations", lease->annotation, NULL));
     if (lease->seen_version && strcmp(lease->seen_version, version) == 0)
         return;
     free(lease->seen_version);
@@ -119,6 +159,7 @@ static int create(struct lease *lease, struct call *call, struct error *err)
         json_pack("{s:s, s:s, s:{s:s}, s:o}", "apiVersion", "coordination.k8s.io/v1", "kind",
                   "Lease", "metadata", "name", lease->name, "spec", spec_of_ours(lease, NULL));
 
+    speak(lease, item);
     if (lease->kube->ops->create(lease->kube, call, lease->collection, item, &created, err) < 0)
         return -1;
     observe(lease, created);
@@ -142,6 +183,7 @@ static int hold(struct lease *lease, struct call *call, struct error *err)
         return error_set(err, STATUS_ABORTED, "held by '%s'",
                          kube_text(item, "spec", "holderIdentity", NULL));
     json_object_set_new(item, "spec", spec_of_ours(lease, json_object_get(item, "spec")));
+    speak(lease, item);
     if (lease->kube->ops->update(lease->kube, call, lease->path, item, &updated, err) < 0)
         return -1;
     observe(lease, updated);
@@ -286,7 +328,8 @@ static int set_times(struct lease *lease, const struct lease_options *options, s
     struct lease_options *own = &lease->options;
 
     *own = *options;
-    own->name_space = own->name = own->identity = NULL; /* borrowed; copied elsewhere */
+    /* borrowed; copied elsewhere */
+    own->name_space = own->name = own->identity = own->annotation = NULL;
     own->duration_ms = or_default(options->duration_ms, DURATION_MS);
     own->renew_deadline_ms = or_default(options->renew_deadline_ms, RENEW_DEADLINE_MS);
     own->retry_ms = or_default(options->retry_ms, RETRY_MS);
@@ -313,7 +356,9 @@ static int set_names(struct lease *lease, const struct lease_options *options, s
         return -1;
     lease->name = xstrdup(options->name);
     lease->identity = xasprintf("%s_%s", options->identity, uuid_text_generate().chars);
+    lease->annotation = options->annotation ? xstrdup(options->annotation) : NULL;
     lease->holder = xstrdup("");
+    lease->words = xstrdup("");
     return 0;
 }
 
@@ -325,7 +370,10 @@ static void destroy(struct lease *lease)
     free(lease->name);
     free(lease->identity);
     free(lease->seen_version);
+    free(lease->annotation);
     free(lease->holder);
+    free(lease->said);
+    free(lease->words);
     free(lease);
 }
 

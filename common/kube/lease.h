@@ -22,6 +22,7 @@ struct lease_options {
     const char *name_space; /* all strings are copied */
     const char *name;
     const char *identity;      /* who we are: the pod's name; a random part is added */
+    const char *annotation;    /* key of what the holder says to the others; NULL: nothing */
     int64_t duration_ms;       /* 0: 15000; whole seconds */
     int64_t renew_deadline_ms; /* 0: 10000; must be less than the duration */
     int64_t retry_ms;          /* 0: 5000; must be less than the deadline */
@@ -45,3 +46,9 @@ bool lease_is_held(struct lease *lease);
 /* Who holds it, as far as we know, "" for nobody. Caller frees. */
 char *lease_holder(struct lease *lease);
 const char *lease_identity(const struct lease *lease);
+
+/* What the holder says from the next renewal on, which comes at once. A new holder repeats what the
+ * last one said until it says something itself. Any thread, no I/O. */
+void lease_say(struct lease *lease, const char *words);
+/* What the holder said when the lease was last seen, "" for nothing. Caller frees. */
+char *lease_words(struct lease *lease);

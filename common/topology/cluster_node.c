@@ -17,6 +17,7 @@ void cluster_node_done(struct cluster_node *node)
     string_list_done(&node->addresses);
     string_list_done(&node->handles);
     string_list_done(&node->fenced_addresses);
+    string_list_done(&node->draining);
     *node = (struct cluster_node){0};
 }
 

@@ -27,6 +27,8 @@ struct cluster_node {
     struct string_list fenced_addresses;
     char *fenced_boot_id; /* "" without a fence */
     bool was_tainted;     /* by us */
+    /* Domains ("zone=zone-a") that it has served, and whose pods have to leave it. */
+    struct string_list draining;
 };
 
 struct cluster_nodes {

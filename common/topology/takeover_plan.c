@@ -28,6 +28,29 @@ void takeover_plan_done(struct takeover_plan *plan)
     *plan = (struct takeover_plan){0};
 }
 
+void takeover_pods_add(struct takeover_pods *pods, const struct takeover_pod *pod)
+{
+    pods->items = xreallocarray(pods->items, pods->count + 1, sizeof(*pods->items));
+    pods->items[pods->count++] =
+        (struct takeover_pod){xstrdup(pod->node), xstrdup(pod->domain), xstrdup(pod->name),
+                              pod->is_leaving, pod->has_controller};
+}
+
+static void pod_done(struct takeover_pod *pod)
+{
+    free(pod->node);
+    free(pod->domain);
+    free(pod->name);
+}
+
+void takeover_pods_done(struct takeover_pods *pods)
+{
+    for (size_t i = 0; i < pods->count; i++)
+        pod_done(&pods->items[i]);
+    free(pods->items);
+    *pods = (struct takeover_pods){0};
+}
+
 char *takeover_step_text(const struct takeover_step *step)
 {
     static const char *const forms[] = {
@@ -39,6 +62,8 @@ char *takeover_step_text(const struct takeover_step *step)
         [TAKEOVER_UNTAINT] = "remove the out-of-service taint of node '%s'%s",
         [TAKEOVER_FORGET] = "note on node '%s' that it is fenced no more%s",
         [TAKEOVER_UNLABEL] = "remove from node '%s' the label %s",
+        [TAKEOVER_EVICT] = "evict from node '%s' pod '%s'",
+        [TAKEOVER_DRAINED] = "note on node '%s' that no pod has to leave it: %s",
     };
     _cleanup_text_ struct text out = TEXT_INIT(1024);
     const char *form = forms[step->kind];
@@ -71,16 +96,19 @@ static void add_step(struct domain *domain, enum takeover_step_kind kind,
         (struct takeover_step){kind, node, xstrdup(subject), xstrdup(domain->name)};
 }
 
-/* Takes @explanation over. */
-static void conclude(struct takeover_plan *plan, const char *name, bool is_giveback,
-                     bool is_blocked, bool is_done, char *explanation)
+/* Takes @explanation over. The answer is valid until the next one is concluded. */
+static struct takeover_progress *conclude(struct takeover_plan *plan, const char *name,
+                                          bool is_giveback, bool is_blocked, bool is_done,
+                                          char *explanation)
 {
     plan->domains = xreallocarray(plan->domains, plan->domain_count + 1, sizeof(*plan->domains));
     plan->domains[plan->domain_count++] = (struct takeover_progress){.domain = xstrdup(name),
                                                                      .is_giveback = is_giveback,
                                                                      .is_done = is_done,
                                                                      .is_blocked = is_blocked,
+                                                                     .is_closed = true,
                                                                      .explanation = explanation};
+    return &plan->domains[plan->domain_count - 1];
 }
 
 /* --- nodes --------------------------------------------------------------------------------------
@@ -143,6 +171,113 @@ static bool is_fenced(const struct takeover_world *world, const struct cluster_n
         if (!string_list_has(world->fenced, node->fenced_addresses.items[i]))
             return false;
     return record_covers(node);
+}
+
+/* --- pods ---------------------------------------------------------------------------------------
+ */
+
+/* What has yet to leave the nodes that have served a domain. */
+struct drain {
+    size_t nodes;
+    size_t pods;
+    size_t leaving;
+    size_t alone; /* nobody would make them again */
+    struct text names;
+};
+
+static void drain_done(struct drain *drain)
+{
+    text_done(&drain->names);
+}
+
+static bool is_of(const struct takeover_pod *pod, const struct domain *domain,
+                  const struct cluster_node *node)
+{
+    return strcmp(pod->node, node->name) == 0 && strcmp(pod->domain, domain->name) == 0;
+}
+
+static size_t count_pods(const struct domain *domain, const struct cluster_node *node,
+                         struct drain *drain)
+{
+    const struct takeover_pods *pods = domain->world->pods;
+    size_t count = 0;
+
+    for (size_t i = 0; pods && i < pods->count; i++) {
+        const struct takeover_pod *pod = &pods->items[i];
+
+        if (!is_of(pod, domain, node))
+            continue;
+        count++;
+        drain->leaving += pod->is_leaving;
+        if (pod->is_leaving || pod->has_controller)
+            continue;
+        if (drain->alone++ < NAMES_MAX)
+            text_addf(&drain->names, "%s'%s'", drain->names.length ? ", " : "", pod->name);
+    }
+    drain->pods += count;
+    return count;
+}
+
+static void count_draining(const struct domain *domain, struct drain *drain)
+{
+    const struct cluster_nodes *nodes = domain->world->nodes;
+
+    for (size_t i = 0; i < nodes->count; i++) {
+        if (!string_list_has(&nodes->items[i].draining, domain->name))
+            continue;
+        drain->nodes++;
+        count_pods(domain, &nodes->items[i], drain);
+    }
+}
+
+static void evict_from(struct domain *domain, const struct cluster_node *node, size_t *room)
+{
+    const struct takeover_pods *pods = domain->world->pods;
+
+    for (size_t i = 0; i<pods->count && * room> 0; i++) {
+        const struct takeover_pod *pod = &pods->items[i];
+
+        if (!is_of(pod, domain, node) || pod->is_leaving || !pod->has_controller)
+            continue;
+        add_step(domain, TAKEOVER_EVICT, node, pod->name);
+        *room -= 1;
+    }
+}
+
+/* Adds the next few evictions, and notes where nobody is left. */
+static void drain_nodes(struct domain *domain, const struct drain *drain)
+{
+    const struct takeover_world *world = domain->world;
+    size_t room =
+        drain->leaving < TAKEOVER_EVICTIONS_MAX ? TAKEOVER_EVICTIONS_MAX - drain->leaving : 0;
+
+    for (size_t i = 0; i < world->nodes->count && !world->pods_unknown; i++) {
+        const struct cluster_node *node = &world->nodes->items[i];
+        struct drain own = {.names = TEXT_INIT(1024)};
+
+        if (!string_list_has(&node->draining, domain->name))
+            continue;
+        if (count_pods(domain, node, &own) == 0)
+            add_step(domain, TAKEOVER_DRAINED, node, domain->key);
+        else
+            evict_from(domain, node, &room);
+        drain_done(&own);
+    }
+}
+
+/* Caller frees. */
+static char *drain_text(const struct domain *domain, const struct drain *drain)
+{
+    const char *unknown = domain->world->pods_unknown;
+
+    if (unknown)
+        return xasprintf("pods that use its volumes have to leave %zu nodes, by hand: %s",
+                         drain->nodes, unknown);
+    if (drain->alone > 0)
+        return xasprintf("pods without a controller have to be moved by hand: %s",
+                         text_chars(&drain->names));
+    return xasprintf("%zu pods have yet to leave %zu nodes that served it, %zu are on their way",
+                     drain->pods, drain->nodes, drain->leaving);
 }
 
 /* --- takeover -----------------------------------------------------------------------------------
@@ -330,6 +465,21 @@ static void wait_for_clients(struct domain *domain, size_t first)
         xasprintf("who may write to its volumes is not known: %s", domain->world->clients_unknown);
 }
 
+/* Pods on nodes that served the domain before the map named others. False if there are none. */
+static bool drain_others(struct domain *domain)
+{
+    _cleanup_(drain_done) struct drain drain = {.names = TEXT_INIT(1024)};
+
+    count_draining(domain, &drain);
+    if (drain.nodes == 0)
+        return false;
+    drain_nodes(domain, &drain);
+    conclude(domain->plan, domain->name, false, domain->world->pods_unknown || drain.alone > 0,
+             false, drain_text(domain, &drain))
+        ->drains = true;
+    return true;
+}
+
 static void plan_steps(struct domain *domain, bool fences)
 {
     char *fault = fences ? obstacle(domain) : NULL;
@@ -357,7 +507,7 @@ static void plan_steps(struct domain *domain, bool fences)
     if (serving == 0)
         conclude(domain->plan, domain->name, false, true, false,
                  xstrdup("no node with the driver is in a domain that takes over"));
-    else
+    else if (open > 0 || !drain_others(domain))
         conclude(domain->plan, domain->name, false, false, open == 0,
                  xasprintf("taken over by %zu nodes, %zu of which have yet to follow%s", serving,
                            open, fences ? "" : "; nothing is fenced, as the map says"));
@@ -377,14 +527,19 @@ static void plan_takeover(struct domain *domain)
 /* --- giveback -----------------------------------------------------------------------------------
  */
 
-/* A client that may hold dirty pages must never write again: only a new kernel, or one that uses
- * nothing of ours, is let in. */
-static bool may_unfence(const struct cluster_node *node)
+/*
+ * A client that may hold dirty pages must never write again: only a new kernel, or one that uses
+ * nothing of ours, is let in. Kubelet is the one to say so: it lists a volume in volumesInUse
+ * before it mounts it and until NodeUnstageVolume has succeeded, which unmaps. The watchers of an
+ * image do not tell, for a fenced client has no watch; nor does the node plugin, whose word would
+ * have to be fresh, and its right to change Nodes would be one more to give away.
+ */
+static bool may_unfence(const struct takeover_world *world, const struct cluster_node *node)
 {
     bool has_rebooted = !text_is_empty(node->boot_id) && !text_is_empty(node->fenced_boot_id) &&
                         strcmp(node->boot_id, node->fenced_boot_id) != 0;
 
-    return node->is_ready && (has_rebooted || node->handles.count == 0);
+    return node->is_ready && (has_rebooted || (world->use_is_told && node->handles.count == 0));
 }
 
 /* One recorded node: the next step towards its freedom, or false if it has to reboot first. */
@@ -393,7 +548,7 @@ static bool free_node(struct domain *domain, const struct cluster_node *node)
     const struct takeover_world *world = domain->world;
     bool is_free = true;
 
-    if (world->blindness || !may_unfence(node))
+    if (world->blindness || !may_unfence(world, node))
         return false;
     for (size_t i = 0; i < node->fenced_addresses.count; i++) {
         if (!string_list_has(world->fenced, node->fenced_addresses.items[i]))
@@ -459,35 +614,64 @@ static size_t count_labelled(const struct domain *domain)
     return count;
 }
 
+/* All is back but for the pods. */
+static void plan_drain(struct domain *domain, const struct return_home *home,
+                       const struct drain *drain)
+{
+    const char *unknown = domain->world->pods_unknown;
+
+    if (home->serving == 0) {
+        conclude(domain->plan, domain->name, true, true, false,
+                 xstrdup("pods stay where they are: none of its nodes is back"));
+    } else {
+        drain_nodes(domain, drain);
+        struct takeover_progress *progress =
+            conclude(domain->plan, domain->name, true, unknown || drain->alone > 0, false,
+                     drain_text(domain, drain));
+        progress->drains = true;
+        progress->is_closed = !unknown; /* somebody else's matter then, for how long nobody knows */
+    }
+}
+
+static void conclude_giveback(struct domain *domain, const struct return_home *home,
+                              size_t labelled)
+{
+    const char *blindness = domain->world->blindness;
+
+    if (home->freeing > 0)
+        conclude(domain->plan, domain->name, true, false, false,
+                 xasprintf("%zu of its nodes are being let in again", home->freeing));
+    else if (labelled > 0 && home->serving == 0)
+        conclude(domain->plan, domain->name, true, true, false,
+                 xasprintf("others keep serving it: none of its nodes is back%s%s%s",
+                           home->fenced ? "; reboot " : "", text_chars(&home->names),
+                           home->fenced ? ", which may hold unwritten data" : ""));
+    else if (home->fenced > 0)
+        conclude(domain->plan, domain->name, true, true, false,
+                 xasprintf("still fenced, because they may hold unwritten data: %s; reboot "
+                           "them%s%s%s",
+                           text_chars(&home->names), blindness ? " (" : "",
+                           blindness ? blindness : "", blindness ? ")" : ""))
+            ->is_closed = home->serving == 0;
+    else
+        conclude(domain->plan, domain->name, true, false, false,
+                 xasprintf("%zu nodes stop serving it", labelled));
+}
+
 static void plan_giveback(struct domain *domain)
 {
     struct return_home home = {.names = TEXT_INIT(1024)};
-    const char *blindness = domain->world->blindness;
+    _cleanup_(drain_done) struct drain drain = {.names = TEXT_INIT(1024)};
 
     free_nodes(domain, &home);
+    count_draining(domain, &drain);
     size_t labelled = count_labelled(domain);
-    if (home.freeing + home.fenced + labelled == 0) {
-        text_done(&home.names);
-        return; /* nothing was ever taken over, or all is back */
-    }
-    if (home.freeing > 0) {
-        conclude(domain->plan, domain->name, true, false, false,
-                 xasprintf("%zu of its nodes are being let in again", home.freeing));
-    } else if (labelled > 0 && home.serving == 0) {
-        conclude(domain->plan, domain->name, true, true, false,
-                 xasprintf("others keep serving it: none of its nodes is back%s%s%s",
-                           home.fenced ? "; reboot " : "", text_chars(&home.names),
-                           home.fenced ? ", which may hold unwritten data" : ""));
-    } else {
+    if (home.freeing == 0 && labelled > 0 && home.serving > 0)
         unlabel_all(domain);
-        conclude(domain->plan, domain->name, true, home.fenced > 0, false,
-                 home.fenced > 0
-                     ? xasprintf("still fenced, because they may hold unwritten data: %s; reboot "
-                                 "them%s%s%s",
-                                 text_chars(&home.names), blindness ? " (" : "",
-                                 blindness ? blindness : "", blindness ? ")" : "")
-                     : xasprintf("%zu nodes stop serving it", labelled));
-    }
+    if (home.freeing == 0 && labelled == 0 && drain.nodes > 0)
+        plan_drain(domain, &home, &drain);
+    else if (home.freeing + home.fenced + labelled > 0)
+        conclude_giveback(domain, &home, labelled);
     text_done(&home.names);
 }
 
@@ -640,8 +824,20 @@ static void assume_record(struct cluster_node *node)
     }
 }
 
+static void assume_evicted(struct takeover_pods *pods, const struct takeover_step *step)
+{
+    for (size_t i = 0; i < pods->count; i++) {
+        if (strcmp(pods->items[i].name, step->subject) != 0 ||
+            strcmp(pods->items[i].domain, step->domain) != 0)
+            continue;
+        pod_done(&pods->items[i]);
+        pods->items[i] = pods->items[--pods->count];
+        return;
+    }
+}
+
 void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes *nodes,
-                          struct string_list *fenced)
+                          struct string_list *fenced, struct takeover_pods *pods)
 {
     struct cluster_node *node = &nodes->items[step->node - nodes->items];
 
@@ -664,9 +860,18 @@ void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes
         break;
     case TAKEOVER_LABEL:
         strmap_set(&node->labels, step->subject, "true");
+        list_remove(&node->draining, step->domain);
         break;
     case TAKEOVER_UNLABEL:
         strmap_remove(&node->labels, step->subject);
+        if (strchr(step->domain, '=') && !string_list_has(&node->draining, step->domain))
+            string_list_add(&node->draining, step->domain);
+        break;
+    case TAKEOVER_EVICT:
+        assume_evicted(pods, step);
+        break;
+    case TAKEOVER_DRAINED:
+        list_remove(&node->draining, step->domain);
         break;
     }
 }

@@ -19,7 +19,9 @@
  *              label                          once all fences have been read back
  *   giveback   unfence                        a node that has rebooted since, or holds no volume
  *              untaint, forget                once the fence has been seen to be gone
- *              unlabel                        once a home node serves again
+ *              unlabel                        once a home node serves again; notes that pods leave
+ *              evict                          a few pods at a time, once all labels are gone
+ *              note that it is drained        once no pod of the domain is left
  *
  * A domain's home nodes are those whose plain segment says so. A label that kubelet was told
  * (topologyKeys) is a home label and is never touched, nor is any node without the driver.
@@ -33,13 +35,17 @@ enum takeover_step_kind {
     TAKEOVER_UNTAINT,
     TAKEOVER_FORGET,
     TAKEOVER_UNLABEL,
+    TAKEOVER_EVICT,
+    TAKEOVER_DRAINED,
 };
+
+#define TAKEOVER_EVICTIONS_MAX 5 /* pods of a domain that are on their way at once */
 
 struct takeover_step {
     enum takeover_step_kind kind;
     const struct cluster_node *node; /* borrowed from the nodes */
-    char *subject;                   /* the address, or the label's key; "" where there is none */
-    char *domain;                    /* "zone=zone-a" */
+    char *subject; /* the address, the label's key, the pod's NAMESPACE/NAME; or "" */
+    char *domain;  /* "zone=zone-a" */
 };
 
 /* Where a domain stands. */
@@ -50,6 +56,8 @@ struct takeover_progress {
     bool is_blocked; /* something else has to happen first */
     /* It goes on only when the recorded clients of its volumes are known: has not, without. */
     bool waits_for_clients;
+    bool drains;       /* pods have to leave nodes that served it */
+    bool is_closed;    /* nothing new may be placed there */
     char *explanation; /* one sentence */
 };
 
@@ -59,6 +67,23 @@ struct takeover_stray {
     char *name;
     char *address;
 };
+
+/* A pod on a node that has served a domain, with a volume that is pinned to the domain. */
+struct takeover_pod {
+    char *node;
+    char *domain;
+    char *name;          /* "NAMESPACE/NAME" */
+    bool is_leaving;     /* has been told to end */
+    bool has_controller; /* that will make another one elsewhere */
+};
+
+struct takeover_pods {
+    struct takeover_pod *items;
+    size_t count;
+};
+
+void takeover_pods_add(struct takeover_pods *pods, const struct takeover_pod *pod); /* a copy */
+void takeover_pods_done(struct takeover_pods *pods);
 
 struct takeover_plan {
     struct takeover_step *steps;
@@ -80,6 +105,11 @@ struct takeover_world {
     const char *clients_unknown;
     const struct takeover_stray *strays;
     size_t stray_count;
+    const struct takeover_pods *pods;
+    const char *pods_unknown; /* why @pods lacks those of draining nodes; NULL: it has them */
+    /* Kubelet tells, in volumesInUse, all volumes of the driver that it has: true of drivers that
+     * are attached (CSIDriver.spec.attachRequired). */
+    bool use_is_told;
     const char
         *own_node;     /* on which the reconciler runs; "" if unknown: it must not fence itself */
     bool only_removes; /* --takeover-via=nodeinfo: kubelet adds the labels and leaves them */
@@ -95,4 +125,4 @@ char *takeover_step_text(const struct takeover_step *step);
 
 /* Changes the cluster as the step would, for looking ahead. @step is of a plan made from @nodes. */
 void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes *nodes,
-                          struct string_list *fenced);
+                          struct string_list *fenced, struct takeover_pods *pods);

@@ -178,8 +178,8 @@ bool takeover_configmap_get(struct takeover_configmap *configmap,
     pthread_mutex_lock(&configmap->lock);
     bool found = configmap->is_found;
     if (found && configmap->map)
-        *snapshot = (struct takeover_snapshot){&((struct map_version *)configmap->map)->map,
-                                               watched_version_ref(configmap->map)};
+        *snapshot = (struct takeover_snapshot){.map = &((struct map_version *)configmap->map)->map,
+                                               .holder = watched_version_ref(configmap->map)};
     pthread_mutex_unlock(&configmap->lock);
     return found;
 }

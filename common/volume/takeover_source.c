@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/condition.h"
 #include "common/base/json.h"
@@ -19,9 +20,10 @@ struct takeover_source {
     struct watched_file *file;            /* NULL: none was named */
     struct takeover_configmap *configmap; /* NULL: none */
     struct config_file *config;
-    pthread_mutex_t lock;       /* over the two below */
-    struct config *last_good;   /* the config.json whose map is in force; NULL: none yet */
-    struct condition in_config; /* the map in config.json, not config.json itself */
+    pthread_mutex_t lock;         /* over the three below */
+    struct config *last_good;     /* the config.json whose map is in force; NULL: none yet */
+    struct condition in_config;   /* the map in config.json, not config.json itself */
+    struct string_list returning; /* domains that are being given back */
     atomic_bool is_broken;
 };
 
@@ -73,7 +75,8 @@ static bool get_from_file(struct takeover_source *source, struct takeover_snapsh
         return true; /* found, but never good */
     if (!version)
         return false;
-    *snapshot = (struct takeover_snapshot){&((struct map_version *)version)->map, version};
+    *snapshot =
+        (struct takeover_snapshot){.map = &((struct map_version *)version)->map, .holder = version};
     return true;
 }
 
@@ -122,8 +125,8 @@ static void get_from_config(struct takeover_source *source, struct takeover_snap
     pthread_mutex_lock(&source->lock);
     refresh_from_config(source);
     if (source->last_good)
-        *snapshot = (struct takeover_snapshot){config_takeover(source->last_good, &fault),
-                                               config_hold(source->last_good)};
+        *snapshot = (struct takeover_snapshot){.map = config_takeover(source->last_good, &fault),
+                                               .holder = config_hold(source->last_good)};
     pthread_mutex_unlock(&source->lock);
 }
 
@@ -148,21 +151,68 @@ void takeover_source_free(struct takeover_source *source)
     takeover_configmap_free(source->configmap);
     config_unref(source->last_good);
     condition_done(&source->in_config);
+    string_list_done(&source->returning);
     pthread_mutex_destroy(&source->lock);
     free(source);
 }
 
 void takeover_source_get(struct takeover_source *source, struct takeover_snapshot *snapshot)
 {
-    *snapshot = (struct takeover_snapshot){&NOTHING, NULL};
+    *snapshot = (struct takeover_snapshot){.map = &NOTHING};
     if (get_from_file(source, snapshot) ||
         (source->configmap && takeover_configmap_get(source->configmap, snapshot)))
         return;
     get_from_config(source, snapshot);
 }
 
+void takeover_source_set_returning(struct takeover_source *source,
+                                   const struct string_list *domains)
+{
+    pthread_mutex_lock(&source->lock);
+    string_list_done(&source->returning);
+    for (size_t i = 0; i < domains->count; i++)
+        if (strchr(domains->items[i], '='))
+            string_list_add(&source->returning, domains->items[i]);
+    pthread_mutex_unlock(&source->lock);
+}
+
+/* Appends an entry of which only the domain counts. */
+static void add_closed(struct takeover_map *map, const char *level, size_t level_length,
+                       const char *value)
+{
+    map->entries = xreallocarray(map->entries, map->count + 1, sizeof(*map->entries));
+    map->entries[map->count++] = (struct takeover_entry){
+        .level = level ? xstrndup(level, level_length) : NULL, .value = xstrdup(value)};
+}
+
+void takeover_source_get_closed(struct takeover_source *source, struct takeover_snapshot *snapshot)
+{
+    takeover_source_get(source, snapshot);
+    pthread_mutex_lock(&source->lock);
+    if (source->returning.count > 0) {
+        struct takeover_map *own = xcalloc(1, sizeof(*own));
+
+        for (size_t i = 0; i < snapshot->map->count; i++) {
+            const struct takeover_entry *entry = &snapshot->map->entries[i];
+
+            add_closed(own, entry->level, entry->level ? strlen(entry->level) : 0, entry->value);
+        }
+        for (size_t i = 0; i < source->returning.count; i++) {
+            const char *domain = source->returning.items[i];
+            const char *equals = strchr(domain, '=');
+
+            add_closed(own, domain, (size_t)(equals - domain), equals + 1);
+        }
+        snapshot->map = snapshot->own = own;
+    }
+    pthread_mutex_unlock(&source->lock);
+}
+
 void takeover_snapshot_done(struct takeover_snapshot *snapshot)
 {
+    if (snapshot->own)
+        takeover_map_done(snapshot->own);
+    free(snapshot->own);
     watched_version_unref(snapshot->holder);
     *snapshot = (struct takeover_snapshot){0};
 }

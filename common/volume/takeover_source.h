@@ -34,9 +34,16 @@ void takeover_source_register(struct takeover_source *source, struct metrics *me
 struct takeover_snapshot {
     const struct takeover_map *map; /* never NULL after takeover_source_get() */
     struct watched_version *holder; /* keeps it; NULL for an empty map */
+    struct takeover_map *own;       /* NULL, or what @map is */
 };
 
 void takeover_source_get(struct takeover_source *source, struct takeover_snapshot *snapshot);
+/* The same with an entry more for each domain that the map says nothing of any more but that is
+ * still being given back: nothing new is to be placed there either. */
+void takeover_source_get_closed(struct takeover_source *source, struct takeover_snapshot *snapshot);
+/* Which these are, "zone=zone-a"; empty at first. Copied. */
+void takeover_source_set_returning(struct takeover_source *source,
+                                   const struct string_list *domains);
 void takeover_snapshot_done(struct takeover_snapshot *snapshot);
 #define _cleanup_takeover_snapshot_ _cleanup_(takeover_snapshot_done)
 

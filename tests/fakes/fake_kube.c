@@ -8,6 +8,8 @@
 #include "common/kube/kube.h"
 #include "tests/fakes/fake_kube_state.h"
 
+#define EVICTION "/eviction"
+
 struct fake_object **fake_kube_find(struct fake_kube *fake, const char *path)
 {
     struct fake_object **link = &fake->objects;
@@ -191,12 +193,45 @@ static char *path_of_new(struct fake_kube *fake, const char *collection, const j
     return xasprintf("%s/%s%llu", collection, prefix, (unsigned long long)fake->version);
 }
 
+/* Lock held. */
+static int evict(struct fake_kube *fake, const char *path, struct error *err)
+{
+    _cleanup_free_ char *pod = xstrndup(path, strlen(path) - strlen(EVICTION));
+    struct fake_object *object = look_up(fake, "POST", pod, err);
+
+    if (!object)
+        return -1;
+    if (fake->protected && text_has_prefix(pod, fake->protected))
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "POST %s: 429 TooManyRequests: Cannot evict pod as it would violate the "
+                         "pod's disruption budget.",
+                         path);
+    erase(fake, object);
+    return 0;
+}
+
+static int fake_evict(struct kube *kube, struct call *call, const char *path, struct error *err)
+{
+    struct fake_step step;
+
+    if (fake_kube_begin(kube, call, "create", path, &step, err) < 0)
+        return -1;
+    return fake_kube_end(&step, evict(step.fake, path, err), err);
+}
+
 static int fake_create(struct kube *kube, struct call *call, const char *path, const json_t *item,
                        json_t **created, struct error *err)
 {
     struct fake_step step;
     json_auto_t *result = NULL;
 
+    if (text_has_suffix(path, EVICTION)) {
+        if (fake_evict(kube, call, path, err) < 0)
+            return -1;
+        if (created)
+            *created = json_pack("{s:s, s:s}", "kind", "Status", "status", "Success");
+        return 0;
+    }
     if (fake_kube_begin(kube, call, "create", path, &step, err) < 0)
         return -1;
     _cleanup_free_ char *object_path = path_of_new(step.fake, path, item);
@@ -416,9 +451,19 @@ void fake_kube_dump(struct fake_kube *fake, struct text *out)
 
         json_object_del(json_object_get(copy, "metadata"), "resourceVersion");
         json_object_del(json_object_get(copy, "metadata"), "uid");
+        if (json_object_size(json_object_get(json_object_get(copy, "metadata"), "annotations")) ==
+            0) /* the real one shows none either */
+            json_object_del(json_object_get(copy, "metadata"), "annotations");
         _cleanup_free_ char *json = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
         text_addf(out, "%s %s\n", at->path, json);
     }
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_kube_protect(struct fake_kube *fake, const char *prefix)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->protected = prefix;
     pthread_mutex_unlock(&fake->lock);
 }
 

@@ -12,8 +12,9 @@
  * object a new one, a watch begins behind a version and gets 410 when that is forgotten.
  *
  * Simplified: no schemas and no defaults; selectors know "key=value", "key" and, for fields,
- * metadata.name and metadata.namespace; an object whose labels leave a watch's selection is
- * modified, not deleted. ".../status" is the object itself.
+ * metadata.name, metadata.namespace and spec.nodeName; an object whose labels leave a watch's
+ * selection is modified, not deleted. ".../status" is the object itself; creating ".../eviction"
+ * removes it at once unless it is protected.
  *
  * Any thread may call everything; one mutex protects all and is not held while events are given.
  */
@@ -64,6 +65,10 @@ unsigned fake_kube_calls(struct fake_kube *fake);
 /* Takes a right away: "get", "list", "watch", "create", "update", "patch" or "delete" on everything
  * whose path begins with @prefix. Both are borrowed. At most 16; NULL gives all rights back. */
 void fake_kube_forbid(struct fake_kube *fake, const char *verb, const char *prefix);
+
+/* Whatever path begins with @prefix is not evicted: 429, as a disruption budget has it. Borrowed;
+ * NULL protects nothing any more. */
+void fake_kube_protect(struct fake_kube *fake, const char *prefix);
 
 /* Forgets the history: a watch or a page that begins before now gets 410. */
 void fake_kube_compact(struct fake_kube *fake);

@@ -52,6 +52,7 @@ struct fake_kube {
         const char *prefix;
     } forbidden[FORBIDDEN_MAX];
     size_t forbidden_count;
+    const char *protected; /* beginning of paths; NULL: none */
 };
 
 /* What a call is about to do; lock held between the two. */

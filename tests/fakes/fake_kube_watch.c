@@ -34,8 +34,11 @@ static bool matches_one(const json_t *item, const char *condition, bool is_field
 
     assert(!strpbrk(condition, "!() "));
     if (is_field) {
-        assert(equals && text_has_prefix(key, "metadata.name"));
-        value = json_object_get(json_object_get(item, "metadata"), key + strlen("metadata."));
+        const char *dot = strchr(key, '.');
+
+        assert(equals && (text_has_prefix(key, "metadata.name") || !strcmp(key, "spec.nodeName")));
+        _cleanup_free_ char *part = xstrndup(key, (size_t)(dot - key));
+        value = json_object_get(json_object_get(item, part), dot + 1);
     } else {
         value = json_object_get(json_object_get(json_object_get(item, "metadata"), "labels"), key);
     }

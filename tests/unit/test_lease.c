@@ -38,6 +38,7 @@ static void compete(struct kube *kube, struct candidate *candidate, const char *
     const struct lease_options options = {.name_space = "ceph",
                                           .name = "driver",
                                           .identity = identity,
+                                          .annotation = "x/words",
                                           .duration_ms = 1000,
                                           .renew_deadline_ms = 500,
                                           .retry_ms = 20,
@@ -95,6 +96,34 @@ static void second_candidate_waits_and_follows(void **state)
     eventually(atomic_load(&two.gains) == 1);
     json_auto_t *now = spec(fixture);
     assert_int_equal(json_integer_value(json_object_get(now, "leaseTransitions")), 1);
+    lease_free(two.lease);
+}
+
+static bool hears(struct candidate *candidate, const char *words)
+{
+    _cleanup_free_ char *heard = lease_words(candidate->lease);
+
+    return strcmp(heard, words) == 0;
+}
+
+/* What the holder says is heard by the others, and outlives it until the next one speaks. */
+static void words_of_the_holder_are_heard(void **state)
+{
+    struct kube_fixture *fixture = *state;
+    atomic_uint leaders = 0;
+    struct candidate one = {.leaders = &leaders};
+    struct candidate two = {.leaders = &leaders};
+
+    compete(fixture->kube, &one, "one");
+    eventually(atomic_load(&one.gains) == 1);
+    compete(fixture->kube, &two, "two");
+    lease_say(one.lease, "zone=zone-a");
+    eventually(hears(&two, "zone=zone-a"));
+    lease_free(one.lease);
+    eventually(atomic_load(&two.gains) == 1);
+    assert_true(hears(&two, "zone=zone-a"));
+    lease_say(two.lease, "");
+    eventually(hears(&two, ""));
     lease_free(two.lease);
 }
 
@@ -213,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(only_candidate_leads_and_gives_back, set_up, tear_down),
         cmocka_unit_test_setup_teardown(second_candidate_waits_and_follows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(words_of_the_holder_are_heard, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             leader_without_connection_steps_down_before_the_next_one_leads, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leader_steps_down_when_the_lease_was_taken, set_up,

@@ -20,13 +20,16 @@
 /*
  * A cluster in one line of words. Nodes: "a1:zone-a" and flags behind further colons:
  *   down, busy (uses volumes), nodriver, noaddress, recorded, rebooted (since the record), taint,
- *   ours (the taint), +zone-x (has that membership label, not from kubelet)
- * The address of a node is "ip-" and its name. "f:ip-a1" is fenced.
+ *   ours (the taint), +zone-x (has that membership label, not from kubelet), -zone-x (pods of that
+ *   zone have to leave)
+ * The address of a node is "ip-" and its name. "f:ip-a1" is fenced. "p:b1:zone-a:x" is a pod on b1
+ * with a volume of zone-a, "q:..." one that is leaving, "r:..." one without a controller.
  */
 struct state {
     struct takeover_map map;
     struct cluster_nodes nodes;
     struct string_list fenced;
+    struct takeover_pods pods;
 };
 
 static void state_done(struct state *state)
@@ -34,6 +37,7 @@ static void state_done(struct state *state)
     takeover_map_done(&state->map);
     cluster_nodes_done(&state->nodes);
     string_list_done(&state->fenced);
+    takeover_pods_done(&state->pods);
 }
 #define _cleanup_state_ _cleanup_(state_done)
 
@@ -56,6 +60,9 @@ static void set_flag(struct cluster_node *node, const char *flag)
         node->is_out_of_service = true;
     } else if (strcmp(flag, "ours") == 0) {
         node->is_out_of_service = node->was_tainted = true;
+    } else if (flag[0] == '-') {
+        _cleanup_free_ char *domain = xasprintf("zone=%s", flag + 1);
+        string_list_add(&node->draining, domain);
     } else {
         assert_int_equal(flag[0], '+');
         _cleanup_free_ char *key = membership_key(PREFIX, "zone", flag + 1);
@@ -88,6 +95,21 @@ static void add_node(struct cluster_nodes *nodes, char *words)
         set_flag(node, flag);
 }
 
+/* "p:b1:zone-a:x" */
+static void add_pod(struct takeover_pods *pods, char *words)
+{
+    char *rest = NULL;
+    const char *kind = strtok_r(words, ":", &rest);
+    char *node = strtok_r(NULL, ":", &rest);
+    _cleanup_free_ char *domain = xasprintf("zone=%s", strtok_r(NULL, ":", &rest));
+
+    takeover_pods_add(pods, &(struct takeover_pod){.node = node,
+                                                   .domain = domain,
+                                                   .name = strtok_r(NULL, ":", &rest),
+                                                   .is_leaving = kind[0] == 'q',
+                                                   .has_controller = kind[0] != 'r'});
+}
+
 static void state_init(struct state *state, const char *map, const char *words)
 {
     _cleanup_error_ struct error err = {0};
@@ -101,6 +123,8 @@ static void state_init(struct state *state, const char *map, const char *words)
     for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
         if (text_has_prefix(word, "f:"))
             string_list_add(&state->fenced, word + 2);
+        else if (word[1] == ':')
+            add_pod(&state->pods, word);
         else
             add_node(&state->nodes, word);
     }
@@ -112,14 +136,16 @@ static struct takeover_world world_of(const struct state *state)
                                    .map = &state->map,
                                    .nodes = &state->nodes,
                                    .fenced = &state->fenced,
+                                   .pods = &state->pods,
+                                   .use_is_told = true,
                                    .own_node = "master"};
 }
 
 /* "fence a1 ip-a1; label b1 zone-a" */
 static char *steps_of(const struct takeover_plan *plan)
 {
-    static const char *const words[] = {"record",  "fence",   "taint",  "label",
-                                        "unfence", "untaint", "forget", "unlabel"};
+    static const char *const words[] = {"record",  "fence",  "taint",   "label", "unfence",
+                                        "untaint", "forget", "unlabel", "evict", "drained"};
     static const char member[] = PREFIX "/member.zone.";
     _cleanup_text_ struct text out = TEXT_INIT(4096);
 
@@ -276,6 +302,104 @@ static void client_with_dirty_pages_stays_fenced(void **state)
     check_all(cases, ARRAY_LENGTH(cases));
 }
 
+/* Where kubelet does not tell what it uses, silence is no proof. */
+static void silence_of_kubelet_is_not_always_proof(void **state)
+{
+    static const struct plan_case cases[] = {
+        {"{}", "a1:zone-a:recorded b1:zone-b:+zone-a f:ip-a1", "", "reboot 'a1'"},
+        {"{}", "a1:zone-a:rebooted b1:zone-b:+zone-a f:ip-a1", "unfence a1 ip-a1", "let in again"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_state_ struct state own = {0};
+
+        state_init(&own, cases[i].map, cases[i].nodes);
+        struct takeover_world world = world_of(&own);
+        world.use_is_told = false;
+        check(&cases[i], world);
+    }
+}
+
+static void pods_leave_a_few_at_a_time(void **state)
+{
+    static const struct plan_case cases[] = {
+        /* not before the labels are gone, or they would be back */
+        {"{}", "a1:zone-a b1:zone-b:-zone-a b2:zone-b:+zone-a p:b1:zone-a:x", "unlabel b2 zone-a",
+         "stop serving"},
+        {"{}", "a1:zone-a b1:zone-b:-zone-a p:b1:zone-a:x p:b1:zone-c:y", "evict b1 x",
+         "1 pods have yet to leave 1 nodes that served it, 0 are on their way"},
+        {"{}",
+         "a1:zone-a b1:zone-b:-zone-a b2:zone-b:-zone-a p:b1:zone-a:x1 p:b1:zone-a:x2 "
+         "p:b1:zone-a:x3 p:b2:zone-a:x4 p:b2:zone-a:x5 p:b2:zone-a:x6 q:b2:zone-a:x7",
+         "evict b1 x1; evict b1 x2; evict b1 x3; evict b2 x4", "7 pods have yet to leave 2 nodes"},
+        {"{}", "a1:zone-a b1:zone-b:-zone-a q:b1:zone-a:x", "", "1 are on their way"},
+        {"{}", "a1:zone-a b1:zone-b:-zone-a r:b1:zone-a:x", "",
+         "pods without a controller have to be moved by hand: 'x'"},
+        {"{}", "a1:zone-a b1:zone-b:-zone-a", "drained b1 zone-a", "0 pods have yet to leave"},
+        /* nowhere to go */
+        {"{}", "a1:zone-a:down b1:zone-b:-zone-a p:b1:zone-a:x", "", "none of its nodes is back"},
+        /* one of the home nodes will never be back */
+        {"{}", "a1:zone-a a2:zone-a:recorded:down b1:zone-b:-zone-a p:b1:zone-a:x f:ip-a2",
+         "evict b1 x", "1 pods"},
+        /* the map names others now */
+        {"{\"zone-a\": [\"zone-c\"]}",
+         "a1:zone-a:down:recorded:ours b1:zone-b:-zone-a c1:zone-c f:ip-a1 p:b1:zone-a:x",
+         "label c1 zone-a", "1 of which"},
+        {"{\"zone-a\": [\"zone-c\"]}",
+         "a1:zone-a:down:recorded:ours b1:zone-b:-zone-a c1:zone-c:+zone-a f:ip-a1 p:b1:zone-a:x",
+         "evict b1 x", "1 pods"},
+    };
+
+    (void)state;
+    check_all(cases, ARRAY_LENGTH(cases));
+}
+
+static void nothing_is_placed_in_a_domain_before_it_is_back(void **state)
+{
+    static const struct {
+        const char *map;
+        const char *nodes;
+        bool is_closed;
+    } cases[] = {
+        {A_TO_B, "a1:zone-a b1:zone-b", true},
+        {"{}", "a1:zone-a:recorded:busy b1:zone-b:+zone-a f:ip-a1", true},
+        {"{}", "a1:zone-a:rebooted b1:zone-b:+zone-a f:ip-a1", true},
+        {"{}", "a1:zone-a b1:zone-b:+zone-a", true},
+        {"{}", "a1:zone-a b1:zone-b:-zone-a p:b1:zone-a:x", true},
+        {"{}", "a1:zone-a a2:zone-a:recorded:busy b1:zone-b f:ip-a2", false}, /* a1 serves it */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_state_ struct state own = {0};
+        _cleanup_takeover_plan_ struct takeover_plan plan = {0};
+
+        state_init(&own, cases[i].map, cases[i].nodes);
+        struct takeover_world world = world_of(&own);
+        takeover_plan_make(&world, &plan);
+        assert_int_equal(plan.domain_count, 1);
+        assert_int_equal(plan.domains[0].is_closed, cases[i].is_closed);
+    }
+}
+
+static void pods_that_cannot_be_seen_are_left_to_people(void **state)
+{
+    static const struct plan_case c = {"{}", "a1:zone-a b1:zone-b:-zone-a", "",
+                                       "have to leave 1 nodes, by hand: dark"};
+    _cleanup_state_ struct state own = {0};
+    _cleanup_takeover_plan_ struct takeover_plan plan = {0};
+
+    (void)state;
+    state_init(&own, c.map, c.nodes);
+    struct takeover_world world = world_of(&own);
+    world.pods_unknown = "dark";
+    check(&c, world);
+    takeover_plan_make(&world, &plan);
+    assert_true(plan.domains[0].is_blocked && plan.domains[0].drains);
+    assert_false(plan.domains[0].is_closed);
+}
+
 static void home_labels_are_never_touched(void **state)
 {
     static const struct plan_case cases[] = {
@@ -386,6 +510,7 @@ static void steps_lead_to_an_end(void **state)
         "a1:zone-a:rebooted:ours a2:zone-a:recorded b1:zone-b:+zone-a f:ip-a1 f:ip-a2",
         "a1:zone-a:rebooted:down a2:zone-a:recorded:busy b1:zone-b:+zone-a:+zone-x f:ip-a1",
         "a1:zone-a:nodriver b1:zone-b:+zone-c c1:zone-c:recorded:taint",
+        "a1:zone-a b1:zone-b:+zone-a b2:zone-b:-zone-a p:b1:zone-a:x p:b1:zone-a:y p:b2:zone-a:z",
     };
     static const char *const maps[] = {A_TO_B, A_TO_B_UNFENCED, "{}", "{\"zone-b\": [\"all\"]}"};
 
@@ -401,7 +526,7 @@ static void steps_lead_to_an_end(void **state)
 
             takeover_plan_make(&world, &plan);
             for (size_t j = 0; j < plan.count; j++)
-                takeover_step_assume(&plan.steps[j], &own.nodes, &own.fenced);
+                takeover_step_assume(&plan.steps[j], &own.nodes, &own.fenced, &own.pods);
             ended = plan.count == 0;
         }
         if (!ended)
@@ -418,6 +543,10 @@ int main(void)
         cmocka_unit_test(what_cannot_be_covered_is_not_begun),
         cmocka_unit_test(giveback_goes_step_by_step),
         cmocka_unit_test(client_with_dirty_pages_stays_fenced),
+        cmocka_unit_test(silence_of_kubelet_is_not_always_proof),
+        cmocka_unit_test(pods_leave_a_few_at_a_time),
+        cmocka_unit_test(nothing_is_placed_in_a_domain_before_it_is_back),
+        cmocka_unit_test(pods_that_cannot_be_seen_are_left_to_people),
         cmocka_unit_test(home_labels_are_never_touched),
         cmocka_unit_test(without_sight_of_the_fences_nothing_moves),
         cmocka_unit_test(unknown_clients_are_waited_for),

@@ -174,6 +174,40 @@ static void attach(struct world *world, const char *pv, const char *node)
     fake_kube_put(world->fake_kube, path, json);
 }
 
+#define POD(name) "/api/v1/namespaces/default/pods/" name
+
+static void put_pod(struct world *world, const char *path, const char *node, const char *claim)
+{
+    _cleanup_free_ char *json = xasprintf(
+        "{\"metadata\":{\"ownerReferences\":[{\"kind\":\"StatefulSet\",\"controller\":true}]},"
+        "\"spec\":{\"nodeName\":\"%s\",\"volumes\":[{\"name\":\"config\",\"emptyDir\":{}},"
+        "{\"name\":\"data\",\"persistentVolumeClaim\":{\"claimName\":\"%s\"}}]},"
+        "\"status\":{\"phase\":\"Running\"}}",
+        node, claim);
+
+    fake_kube_put(world->fake_kube, path, json);
+}
+
+/* Seven of zone-a and one of zone-b that have come to b1; one of zone-a on c1, which serves nobody
+ * else. */
+static void put_pods(struct world *world)
+{
+    static const char *const paths[] = {POD("x1"), POD("x2"), POD("x3"), POD("x4"),
+                                        POD("x5"), POD("x6"), POD("x7")};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(paths); i++)
+        put_pod(world, paths[i], "b1", "pv-1");
+    put_pod(world, POD("of-b"), "b1", "pv-4");
+    put_pod(world, POD("elsewhere"), "c1", "pv-1");
+}
+
+static bool has_pod(struct world *world, const char *path)
+{
+    json_auto_t *item = fake_kube_get(world->fake_kube, path);
+
+    return item != NULL;
+}
+
 /* One by its handle, pinned by membership; one that was made by hand, pinned by the plain segment;
  * one of another zone that a1 has attached; and one of another zone with which a1 has nothing to do
  * any more. */
@@ -245,6 +279,8 @@ static void world_init(struct world *world)
                                              .standing = world->standing,
                                              .instance_id = "default"};
     put_volumes(world);
+    fake_kube_put(world->fake_kube, "/apis/storage.k8s.io/v1/csidrivers/" DRIVER,
+                  "{\"spec\":{\"attachRequired\":true}}");
     put_node(world, "a1", "zone-a", "10.0.0.1", false, "boot-1", true);
     put_node(world, "a2", "zone-a", "fd00::2", true, "boot-1", true);
     put_node(world, "b1", "zone-b", "10.0.1.1", true, "boot-1", true);
@@ -419,6 +455,116 @@ static void volume_that_cannot_be_asked_stops_it(void **state)
     assert_true(has_label(&world, "b1", MEMBER "zone-a"));
 }
 
+/* --- pods ---------------------------------------------------------------------------------------
+ */
+
+static void free_of_use(struct world *world)
+{
+    put_node(world, "a1", "zone-a", "10.0.0.1", true, "boot-1", false);
+    put_node(world, "a2", "zone-a", "fd00::2", true, "boot-1", false);
+}
+
+static void pods_move_back_when_all_else_is_done(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+
+    (void)state;
+    world_init(&world);
+    take_over(&world);
+    put_pods(&world);
+    reboot(&world);
+    set_map(&world, "{}");
+    converge(&world);
+    assert_false(has_pod(&world, POD("x1")) || has_pod(&world, POD("x7")));
+    assert_true(has_pod(&world, POD("of-b")) && has_pod(&world, POD("elsewhere")));
+    json_auto_t *node = fake_kube_get(world.fake_kube, NODE("b1"));
+    assert_int_equal(
+        json_object_size(json_object_get(json_object_get(node, "metadata"), "annotations")), 0);
+}
+
+static void budget_is_respected(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+
+    (void)state;
+    world_init(&world);
+    take_over(&world);
+    put_pods(&world);
+    reboot(&world);
+    set_map(&world, "{}");
+    fake_kube_protect(world.fake_kube, POD("x4"));
+    converge(&world);
+    assert_false(has_label(&world, "b1", MEMBER "zone-a"));
+    assert_true(has_pod(&world, POD("x4")));
+    assert_false(has_pod(&world, POD("x1")) || has_pod(&world, POD("x7")));
+    fake_kube_protect(world.fake_kube, NULL);
+    converge(&world);
+    assert_false(has_pod(&world, POD("x4")));
+}
+
+static void without_the_right_pods_stay(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+
+    (void)state;
+    world_init(&world);
+    take_over(&world);
+    put_pods(&world);
+    reboot(&world);
+    set_map(&world, "{}");
+    fake_kube_forbid(world.fake_kube, "list", "/api/v1/pods");
+    converge(&world);
+    assert_false(has_label(&world, "b1", MEMBER "zone-a"));
+    assert_true(has_pod(&world, POD("x1")));
+    fake_kube_forbid(world.fake_kube, NULL, NULL);
+    converge(&world);
+    assert_false(has_pod(&world, POD("x1")));
+}
+
+/* A new takeover before the pods have left: they stay. */
+static void takeover_in_the_middle_of_giveback_keeps_pods(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+
+    (void)state;
+    world_init(&world);
+    take_over(&world);
+    put_pods(&world);
+    reboot(&world);
+    set_map(&world, "{}");
+    fake_kube_protect(world.fake_kube, POD("x"));
+    converge(&world);
+    take_over(&world);
+    fake_kube_protect(world.fake_kube, NULL);
+    converge(&world);
+    assert_true(has_label(&world, "b1", MEMBER "zone-a"));
+    assert_true(has_pod(&world, POD("x1")));
+}
+
+/* Kubelet's word counts only where kubelet knows: for drivers that are attached. */
+static void node_without_volumes_is_let_in(void **state)
+{
+    _cleanup_world_ struct world world = {0};
+
+    (void)state;
+    world_init(&world);
+    free_of_use(&world);
+    take_over(&world);
+    fake_kube_put(world.fake_kube, "/apis/storage.k8s.io/v1/csidrivers/" DRIVER,
+                  "{\"spec\":{\"attachRequired\":false}}");
+    set_map(&world, "{}");
+    converge(&world);
+    assert_int_equal(world.blocklist.count, ADDRESSES);
+    fake_kube_forbid(world.fake_kube, "get", "/apis/storage.k8s.io/v1/csidrivers");
+    converge(&world);
+    assert_int_equal(world.blocklist.count, ADDRESSES);
+    fake_kube_forbid(world.fake_kube, NULL, NULL);
+    fake_kube_put(world.fake_kube, "/apis/storage.k8s.io/v1/csidrivers/" DRIVER,
+                  "{\"spec\":{\"attachRequired\":true}}");
+    converge(&world);
+    assert_int_equal(world.blocklist.count, 0);
+}
+
 static const char *explanation_of(struct world *world, struct takeover_look *look)
 {
     _cleanup_error_ struct error err = {0};
@@ -528,6 +674,7 @@ static bool run_cut(bool is_giveback, int kind, unsigned n, const char *wanted)
     world_init(&world);
     if (is_giveback) {
         take_over(&world);
+        put_pods(&world);
         reboot(&world);
     }
     set_map(&world, is_giveback ? "{}" : A_TO_B);
@@ -556,6 +703,7 @@ static void every_cut_is_continued(void **state)
         world_init(&undisturbed);
         take_over(&undisturbed);
         if (is_giveback) {
+            put_pods(&undisturbed);
             reboot(&undisturbed);
             set_map(&undisturbed, "{}");
             converge(&undisturbed);
@@ -591,6 +739,16 @@ static struct takeover_reconciler *start(struct world *world, struct takeover_so
     return reconciler;
 }
 
+/* Whether nothing new is placed in zone-a. */
+static bool is_closed(struct takeover_source *source)
+{
+    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
+
+    takeover_source_get_closed(source, &snapshot);
+    assert_null(takeover_find(snapshot.map, "zone", "zone-b"));
+    return takeover_find(snapshot.map, "zone", "zone-a");
+}
+
 static void two_reconcilers_follow_the_map(void **state)
 {
     _cleanup_world_ struct world world = {0};
@@ -609,6 +767,20 @@ static void two_reconcilers_follow_the_map(void **state)
     json_auto_t *lease = fake_kube_get(
         world.fake_kube, "/apis/coordination.k8s.io/v1/namespaces/ceph/leases/" DRIVER "-takeover");
     assert_non_null(lease);
+    assert_true(is_closed(source));
+    file = fopen(path, "we");
+    assert_non_null(file);
+    fputs("{}", file);
+    fclose(file);
+    fake_kube_protect(world.fake_kube, POD("x1"));
+    put_pods(&world);
+    reboot(&world);
+    eventually(!has_label(&world, "b1", MEMBER "zone-a"));
+    eventually(!has_pod(&world, POD("x7")));
+    assert_true(is_closed(source)); /* as long as a pod has to leave */
+    fake_kube_protect(world.fake_kube, NULL);
+    eventually(!has_pod(&world, POD("x1")));
+    eventually(!is_closed(source));
     takeover_reconciler_free(one);
     takeover_reconciler_free(two);
     takeover_source_free(source);
@@ -620,6 +792,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takeover_fences_taints_and_labels),
         cmocka_unit_test(giveback_waits_for_a_reboot),
+        cmocka_unit_test(pods_move_back_when_all_else_is_done),
+        cmocka_unit_test(budget_is_respected),
+        cmocka_unit_test(without_the_right_pods_stay),
+        cmocka_unit_test(takeover_in_the_middle_of_giveback_keeps_pods),
+        cmocka_unit_test(node_without_volumes_is_let_in),
         cmocka_unit_test(volume_that_cannot_be_asked_stops_it),
         cmocka_unit_test(client_without_a_node_is_not_forgotten),
         cmocka_unit_test(address_of_others_is_not_fenced),
