@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/topology/registration.h"
 
 #define FAULT_BYTES_MAX 4096
 
@@ -110,22 +111,34 @@ static void keep_home(struct node_info *info, const struct strmap *labels)
 }
 
 /* Takes in what the source says. Lock held. */
-static void refresh_home(struct node_info *info, const struct strmap *labels)
+static void refresh_home(struct node_info *info, const struct strmap *labels, struct text *fault)
 {
     const struct topology_levels *levels = info->options.levels;
     _cleanup_strmap_ struct strmap segments = {0};
     _cleanup_string_list_ struct string_list missing = {0};
-    _cleanup_text_ struct text fault = TEXT_INIT(FAULT_BYTES_MAX);
 
     if (info->is_complete) {
-        add_changes(info, labels, &fault);
+        add_changes(info, labels, fault);
     } else {
         topology_home(levels, labels, &segments, &missing);
         keep_home(info, labels);
         info->is_complete = missing.count == 0;
-        add_missing(levels, &missing, &fault);
+        add_missing(levels, &missing, fault);
     }
-    note_labels(info, fault.length ? text_chars(&fault) : NULL);
+}
+
+/* A node that moved still has the driver's labels of its old place, where nobody but kubelet tells
+ * why the driver does not come up: so it is told here. */
+static void add_collision(const struct strmap *labels, const struct strmap *segments,
+                          struct text *fault)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (registration_check_labels(labels, segments, &err) < 0)
+        text_addf(fault,
+                  "%skubelet refuses to register the driver until that label is removed "
+                  "from the node: %s",
+                  fault->length ? "; " : "", err.message);
 }
 
 /* --- takeover -----------------------------------------------------------------------------------
@@ -164,14 +177,19 @@ static void look(struct node_info *info, const struct strmap *labels, const char
                  struct strmap *segments)
 {
     _cleanup_string_list_ struct string_list missing = {0};
+    _cleanup_text_ struct text found = TEXT_INIT(FAULT_BYTES_MAX);
 
     if (labels)
-        refresh_home(info, labels);
+        refresh_home(info, labels, &found);
     else
         condition_note(&info->labels, fault); /* logged by the source */
     topology_home(info->options.levels, &info->home, segments, &missing);
     atomic_store(&info->missing, missing.count);
     add_takeovers(info, segments);
+    if (!labels)
+        return;
+    add_collision(labels, segments, &found);
+    note_labels(info, found.length ? text_chars(&found) : NULL);
 }
 
 void node_info_get(struct node_info *info, struct call *call, struct node_answer *answer)

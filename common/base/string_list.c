@@ -21,6 +21,16 @@ bool string_list_has(const struct string_list *list, const char *item)
     return false;
 }
 
+bool string_list_is_equal(const struct string_list *a, const struct string_list *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->items[i], b->items[i]) != 0)
+            return false;
+    return true;
+}
+
 void string_list_done(struct string_list *list)
 {
     for (size_t i = 0; i < list->count; i++)

@@ -14,6 +14,8 @@ struct string_list {
 /* Copies @item to the end. */
 void string_list_add(struct string_list *list, const char *item);
 bool string_list_has(const struct string_list *list, const char *item);
+/* The same items in the same order. */
+bool string_list_is_equal(const struct string_list *a, const struct string_list *b);
 void string_list_done(struct string_list *list);
 
 #define _cleanup_string_list_ _cleanup_(string_list_done)

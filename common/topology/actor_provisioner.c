@@ -83,7 +83,8 @@ static bool covers(const struct kube_capacity *capacity, const struct kube_node 
 
 static void take(struct quantity *from, const struct quantity *size)
 {
-    from->nano = from->nano > size->nano ? from->nano - size->nano : 0;
+    if (size->nano > 0)
+        from->nano = from->nano > size->nano ? from->nano - size->nano : 0;
 }
 
 /* Objects that overlap show the same storage: each of them loses the room. */

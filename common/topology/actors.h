@@ -1,12 +1,13 @@
 #pragma once
 
 #include "common/topology/binding_assume.h"
+#include "common/topology/registration.h"
 
 /*
  * The other actors of volume binding, on a snapshot: the API server as far as it takes the
- * scheduler's writes, the PV controller and an external provisioner. For simulating a cluster, and
- * for tests of what waits for them. Objects are changed in place with new versions, so assumptions
- * about them end as they would with the event. One thread.
+ * scheduler's writes, the PV controller, an external provisioner and kubelet. For simulating a
+ * cluster, and for tests of what waits for them. Objects are changed in place with new versions, so
+ * assumptions about them end as they would with the event. One thread.
  */
 struct actors {
     struct cluster_objects *cluster;
@@ -46,6 +47,22 @@ enum provision_outcome {
  * is RESOURCE_EXHAUSTED. *@why (caller frees) tells of failures.
  */
 enum provision_outcome provisioner_sync(struct actors *actors, struct kube_pvc *claim, char **why);
+
+/*
+ * Kubelet registers a driver on a node: the segments become labels, the keys, node ID and limit an
+ * entry in the CSINode, which is made if there is none and made anew if it belongs to a Node of
+ * that name that is gone. FAILED_PRECONDITION when a label has another value, or when the driver is
+ * registered with another node ID or other keys; kubelet then takes the driver out of the CSINode,
+ * so that the same again succeeds in the second case. INVALID_ARGUMENT without a node ID.
+ */
+_must_check_ int kubelet_register(struct actors *actors, struct kube_node *node,
+                                  const struct node_report *report, struct error *err);
+/* Kubelet asks a registered driver again, which it does for the limit: labels stay as they are, and
+ * other keys are refused. */
+_must_check_ int kubelet_refresh(struct actors *actors, const struct kube_node *node,
+                                 const struct node_report *report, struct error *err);
+/* The driver's socket is gone. Its labels stay on the Node. */
+void kubelet_deregister(struct actors *actors, struct kube_node *node, const char *driver);
 
 /* Moves a pod to a node; NULL: off its node. */
 void actors_place_pod(struct actors *actors, struct kube_pod *pod, const char *node);

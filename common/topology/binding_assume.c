@@ -215,11 +215,12 @@ static bool is_older(const char *stored, const char *updated)
     return a < b;
 }
 
-static int check_place(const struct kube_pv *pv, const struct kube_node *node, struct error *err)
+static int check_place(const struct cluster_objects *cluster, const struct kube_pv *pv,
+                       const struct kube_node *node, struct error *err)
 {
     _cleanup_error_ struct error mismatch = {0};
 
-    if (binding_check_affinity(pv, &node->meta.labels, &mismatch) < 0)
+    if (binding_check_bound(cluster, pv, node, &mismatch) < 0)
         return error_set(err, STATUS_FAILED_PRECONDITION,
                          "binding volumes: pv \"%s\" node affinity doesn't match node \"%s\": %s",
                          pv->meta.name, node->meta.name, mismatch.message);
@@ -246,7 +247,7 @@ static enum bind_progress poll_volume(const struct cluster_objects *cluster,
             refuse(err, "failed to check binding: persistentvolumeclaim not found", item->claim));
     if (is_older(pv->meta.version, item->updated_version))
         return BIND_WAITING;
-    if (check_place(pv, node, err) < 0)
+    if (check_place(cluster, pv, node, err) < 0)
         return BIND_FAILED;
     if (!pv->has_claim || !pv->claim.uid || pv->claim.uid[0] == '\0')
         return failed(refuse(err, "ClaimRef got reset for pv", item->pv));
@@ -272,7 +273,7 @@ static enum bind_progress poll_claim(const struct cluster_objects *cluster,
 
         if (!pv)
             return BIND_WAITING;
-        if (check_place(pv, node, err) < 0)
+        if (check_place(cluster, pv, node, err) < 0)
             return BIND_FAILED;
     }
     return binding_is_bound(claim) ? BIND_DONE : BIND_WAITING;

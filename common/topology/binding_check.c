@@ -29,7 +29,7 @@ static unsigned check_bound(const struct node_check *check)
             continue;
         if (!item->pv)
             return BINDING_VOLUME_MISSING;
-        if (!binding_fits_affinity(item->pv, &check->node->meta.labels))
+        if (!binding_fits_bound(check->cluster, item->pv, check->node))
             return BINDING_NODE_AFFINITY;
     }
     return 0;

@@ -127,6 +127,17 @@ bool binding_selects(const struct kube_pvc *claim, const struct kube_pv *pv);
 _must_check_ int binding_check_affinity(const struct kube_pv *pv, const struct strmap *labels,
                                         struct error *err);
 bool binding_fits_affinity(const struct kube_pv *pv, const struct strmap *labels);
+/* The same for a volume that is bound, or about to be: on nodes where its plugin was migrated the
+ * affinity of the CSI volume counts that stands for it (in_tree.h). */
+_must_check_ int binding_check_bound(const struct cluster_objects *cluster,
+                                     const struct kube_pv *pv, const struct kube_node *node,
+                                     struct error *err);
+bool binding_fits_bound(const struct cluster_objects *cluster, const struct kube_pv *pv,
+                        const struct kube_node *node);
+/* The affinity by which these two judge; NULL: every node will do. */
+const struct node_selector *binding_affinity_on(const struct cluster_objects *cluster,
+                                                const struct kube_pv *pv,
+                                                const struct kube_node *node);
 /* The capacity that has room for @request on the node; NULL if none has. */
 const struct kube_capacity *binding_find_capacity(const struct class_index *index,
                                                   const struct kube_node *node, int64_t request);

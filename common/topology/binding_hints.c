@@ -24,18 +24,16 @@ static bool has_claims(const struct kube_pod *pod)
     return false;
 }
 
+static bool has_in_tree(const struct kube_pod *pod)
+{
+    for (size_t i = 0; i < pod->volume_count; i++)
+        if (pod->volumes[i].kind == KUBE_VOLUME_IN_TREE)
+            return true;
+    return false;
+}
+
 /* --- what changed -------------------------------------------------------------------------------
  */
-
-static bool same_strings(const struct string_list *a, const struct string_list *b)
-{
-    if (a->count != b->count)
-        return false;
-    for (size_t i = 0; i < a->count; i++)
-        if (strcmp(a->items[i], b->items[i]) != 0)
-            return false;
-    return true;
-}
 
 static bool same_requirements(const struct selector_requirements *a,
                               const struct selector_requirements *b)
@@ -44,7 +42,7 @@ static bool same_requirements(const struct selector_requirements *a,
         return false;
     for (size_t i = 0; i < a->count; i++)
         if (!kube_same(a->items[i].key, b->items[i].key) || a->items[i].op != b->items[i].op ||
-            !same_strings(&a->items[i].values, &b->items[i].values))
+            !string_list_is_equal(&a->items[i].values, &b->items[i].values))
             return false;
     return true;
 }
@@ -144,7 +142,7 @@ static bool helps_limits(const struct kube_pod *pod, const struct cluster_event 
     const struct kube_pod *gone = event->old;
 
     if (event->kind == KUBE_POD && !event->new)
-        return !kube_same(gone->node_name, "") && has_claims(gone);
+        return !kube_same(gone->node_name, "") && (has_claims(gone) || has_in_tree(gone));
     if (event->kind == KUBE_ATTACHMENT && !event->new)
         return has_claims(pod);
     if (event->kind == KUBE_CSI_NODE && event->new)

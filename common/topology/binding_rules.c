@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/topology/binding_check.h"
+#include "common/topology/in_tree.h"
 
 const char *binding_reason_text(enum binding_reason reason)
 {
@@ -55,28 +56,64 @@ bool binding_selects(const struct kube_pvc *claim, const struct kube_pv *pv)
     return !claim->selector.fault;
 }
 
-int binding_check_affinity(const struct kube_pv *pv, const struct strmap *labels, struct error *err)
+/* Without a name, as Kubernetes does it: matchFields then count as fulfilled. */
+static int check(const struct node_selector *affinity, const struct strmap *labels,
+                 struct error *err)
 {
     bool matches = true;
 
-    if (!pv->has_required)
+    if (!affinity)
         return 0;
-    /* without a name, as Kubernetes does it: matchFields then count as fulfilled */
-    if (node_selector_match(&pv->required, labels, NULL, &matches, err) < 0)
+    if (node_selector_match(affinity, labels, NULL, &matches, err) < 0)
         return -1;
     if (!matches)
         return error_set(err, STATUS_FAILED_PRECONDITION, "no matching NodeSelectorTerms");
     return 0;
 }
 
+static bool fits(const struct node_selector *affinity, const struct strmap *labels)
+{
+    for (size_t i = 0; affinity && i < affinity->count; i++)
+        if (node_selector_term_match(&affinity->terms[i], labels, NULL))
+            return true;
+    return !affinity;
+}
+
+static const struct node_selector *affinity_of(const struct kube_pv *pv)
+{
+    return pv->has_required ? &pv->required : NULL;
+}
+
+int binding_check_affinity(const struct kube_pv *pv, const struct strmap *labels, struct error *err)
+{
+    return check(affinity_of(pv), labels, err);
+}
+
 bool binding_fits_affinity(const struct kube_pv *pv, const struct strmap *labels)
 {
-    if (!pv->has_required)
-        return true;
-    for (size_t i = 0; i < pv->required.count; i++)
-        if (node_selector_term_match(&pv->required.terms[i], labels, NULL))
-            return true;
-    return false;
+    return fits(affinity_of(pv), labels);
+}
+
+const struct node_selector *binding_affinity_on(const struct cluster_objects *cluster,
+                                                const struct kube_pv *pv,
+                                                const struct kube_node *node)
+{
+    if (!pv->plugin || !in_tree_is_migrated(
+                           pv->plugin, cluster_find(cluster, KUBE_CSI_NODE, NULL, node->meta.name)))
+        return affinity_of(pv);
+    return pv->has_translated ? &pv->translated : NULL;
+}
+
+int binding_check_bound(const struct cluster_objects *cluster, const struct kube_pv *pv,
+                        const struct kube_node *node, struct error *err)
+{
+    return check(binding_affinity_on(cluster, pv, node), &node->meta.labels, err);
+}
+
+bool binding_fits_bound(const struct cluster_objects *cluster, const struct kube_pv *pv,
+                        const struct kube_node *node)
+{
+    return fits(binding_affinity_on(cluster, pv, node), &node->meta.labels);
 }
 
 bool binding_capacity_limit(const struct kube_capacity *capacity, int64_t *limit)

@@ -311,6 +311,14 @@ void cluster_touch_claim(struct cluster_objects *cluster, const char *ns, const 
     }
 }
 
+void cluster_touch_node(struct cluster_objects *cluster, const char *name)
+{
+    struct node_index *node = cluster_node_index(cluster, name);
+
+    if (node)
+        forget_count(node);
+}
+
 static void touch_all(struct cluster_objects *cluster)
 {
     for (size_t i = 0; i < cluster->nodes.count; i++)
@@ -336,6 +344,10 @@ void cluster_index_add(struct cluster_objects *cluster, enum kube_kind kind, voi
         break;
     case KUBE_CLASS:
         touch_all(cluster);
+        break;
+    case KUBE_CSI_NODE:
+        /* it says which volumes of in-tree plugins count */
+        cluster_touch_node(cluster, meta->name);
         break;
     case KUBE_CAPACITY:
         attach_capacity(cluster, object);
@@ -364,6 +376,10 @@ void cluster_index_remove(struct cluster_objects *cluster, enum kube_kind kind, 
         break;
     case KUBE_CLASS:
         touch_all(cluster);
+        break;
+    case KUBE_CSI_NODE:
+        /* it says which volumes of in-tree plugins count */
+        cluster_touch_node(cluster, meta->name);
         break;
     case KUBE_CAPACITY:
         detach_capacity(cluster, object);

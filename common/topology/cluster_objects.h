@@ -118,6 +118,8 @@ void cluster_attach_pod(struct cluster_objects *cluster, struct kube_pod *pod);
 void cluster_relabel_node(struct cluster_objects *cluster, struct kube_node *node);
 /* The volumes in use on the nodes where pods use the claim are counted anew. */
 void cluster_touch_claim(struct cluster_objects *cluster, const char *ns, const char *name);
+/* The volumes in use on the node are counted anew. */
+void cluster_touch_node(struct cluster_objects *cluster, const char *name);
 
 /* Whoever assumes hands the assumption over; see assume_check() for when it is refused (and freed).
  * Restoring drops it if it was made at @version. */

@@ -7,6 +7,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/topology/binding_score.h"
+#include "common/topology/in_tree.h"
 #include "common/topology/labels.h"
 #include "common/topology/pod_placement.h"
 
@@ -119,33 +120,38 @@ static void add_requirements(struct text *text, const struct selector_requiremen
     }
 }
 
-char *explain_affinity(const struct kube_pv *pv)
+static char *affinity_text(const struct node_selector *affinity)
 {
     struct text text = TEXT_INIT(DETAIL_LIMIT);
 
-    if (!pv->has_required)
+    if (!affinity)
         return xstrdup("any node");
-    for (size_t i = 0; i < pv->required.count; i++) {
+    for (size_t i = 0; i < affinity->count; i++) {
         text_add(&text, i ? ", or " : "");
-        add_requirements(&text, &pv->required.terms[i].expressions);
+        add_requirements(&text, &affinity->terms[i].expressions);
     }
     if (text.length == 0)
         text_add(&text, "no node at all");
     return text_take(&text);
 }
 
+char *explain_affinity(const struct kube_pv *pv)
+{
+    return affinity_text(pv->has_required ? &pv->required : NULL);
+}
+
 /* --- a volume that cannot be reached ------------------------------------------------------------
  */
 
 /* The term with the fewest requirements that fail; *@failing is its first one. */
-static void nearest_failing(const struct kube_pv *pv, const struct kube_node *node,
+static void nearest_failing(const struct node_selector *affinity, const struct kube_node *node,
                             const struct selector_requirement **failing)
 {
     size_t least = SIZE_MAX;
 
     *failing = NULL;
-    for (size_t i = 0; i < pv->required.count; i++) {
-        const struct selector_requirements *all = &pv->required.terms[i].expressions;
+    for (size_t i = 0; affinity && i < affinity->count; i++) {
+        const struct selector_requirements *all = &affinity->terms[i].expressions;
         const struct selector_requirement *first = NULL;
         size_t count = 0;
 
@@ -209,13 +215,15 @@ static void diagnose_affinity(const struct explain_run *run, const struct kube_p
                               struct explained_node *row)
 {
     const struct selector_requirement *failing = NULL;
-    _cleanup_free_ char *affinity = explain_affinity(pv);
+    const struct node_selector *counts = binding_affinity_on(run->cluster, pv, node);
+    _cleanup_free_ char *affinity = affinity_text(counts);
     _cleanup_free_ char *member = NULL;
 
-    nearest_failing(pv, node, &failing);
+    nearest_failing(counts, node, &failing);
     if (failing && failing->op == SELECTOR_IN && !strmap_has(&node->meta.labels, failing->key) &&
         !has_prefix_of(node, failing->key)) {
-        say_label_missing(run, node, pv->driver, failing->key, row);
+        say_label_missing(run, node, pv->plugin ? pv->plugin->driver : pv->driver, failing->key,
+                          row);
         return;
     }
     say(row, EXPLAIN_AFFINITY, "volume '%s' of claim '%s' can be reached from: %s", pv->meta.name,
@@ -243,7 +251,7 @@ static void diagnose_bound(const struct explain_run *run, const struct kube_node
                  item->claim->volume_name);
             return;
         }
-        if (!binding_fits_affinity(item->pv, &node->meta.labels)) {
+        if (!binding_fits_bound(run->cluster, item->pv, node)) {
             diagnose_affinity(run, item->claim, item->pv, node, row);
             return;
         }
@@ -429,10 +437,15 @@ static void diagnose_room(const struct explain_run *run, const struct pod_claim 
     int64_t room = 0;
 
     if (!roomiest(item, node, &room)) {
+        bool is_none = !item->index || item->index->capacities.count == 0;
+
         say(row, EXPLAIN_NO_CAPACITY,
-            "no CSIStorageCapacity of class '%s' covers the node, and CSIDriver '%s' asks to look "
-            "at them",
-            item->class->meta.name, item->class->provisioner);
+            "%s CSIStorageCapacity of class '%s'%s%s, and CSIDriver '%s' asks to look at them",
+            is_none ? "there is no" : "no", item->class->meta.name, is_none ? "" : " covers ",
+            is_none                   ? ""
+            : strcmp(place, "-") == 0 ? node->meta.name
+                                      : place,
+            item->class->provisioner);
         if (volume_limits_driver(run->cluster, node->meta.name, item->class->provisioner))
             help(row, "run csi-provisioner with --enable-capacity, or cephcsi with "
                       "--publish-capacity");

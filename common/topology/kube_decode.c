@@ -9,6 +9,7 @@
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/topology/assume_cache.h"
+#include "common/topology/in_tree.h"
 #include "common/topology/kube_objects.h"
 
 /* An object in JSON whose members belong to the struct in hand. */
@@ -97,6 +98,7 @@ static const struct json_field PV_SPEC_FIELDS[] = {
     JSON_FIELD_STRING("persistentVolumeReclaimPolicy", struct kube_pv, reclaim_policy),
     JSON_FIELD_PRESENT("claimRef", struct kube_pv, has_claim),
     JSON_FIELD_OBJECT("claimRef", struct kube_pv, claim, &CLAIM_REF_TABLE),
+    JSON_FIELD_PRESENT("nodeAffinity", struct kube_pv, has_affinity),
     INLINE("csi", &PV_CSI_TABLE),
 };
 static const struct json_table PV_SPEC_TABLE = JSON_TABLE(struct kube_pv, PV_SPEC_FIELDS);
@@ -358,6 +360,23 @@ static int decode_label_selector(const json_t *root, const char *path,
     return 0;
 }
 
+/* Nearly all volumes are CSI's; translating the others here costs the check of a node nothing. */
+static int decode_in_tree(const json_t *root, struct kube_pv *pv, struct error *err)
+{
+    char *disk = NULL;
+
+    pv->plugin = in_tree_find_source(json_object_get(root, "spec"), &disk);
+    if (!pv->plugin)
+        return 0;
+    free(pv->handle);
+    pv->handle = disk;
+    json_auto_t *required = in_tree_translate(pv->plugin, root);
+    pv->has_translated = required && !json_is_null(required);
+    if (pv->has_translated && node_selector_decode(required, &pv->translated, err) < 0)
+        return error_wrap(err, "spec.nodeAffinity.required as of %s", pv->plugin->driver);
+    return 0;
+}
+
 static int finish_pv(const json_t *root, void *object, struct error *err)
 {
     struct kube_pv *pv = object;
@@ -366,8 +385,10 @@ static int finish_pv(const json_t *root, void *object, struct error *err)
     if (decode_quantity(root, "spec.capacity.storage", &pv->capacity, &ignored, err) < 0 ||
         decode_access_modes(root, &pv->access_modes, err) < 0)
         return -1;
-    return decode_node_selector(root, "spec.nodeAffinity.required", &pv->required,
-                                &pv->has_required, err);
+    if (decode_node_selector(root, "spec.nodeAffinity.required", &pv->required, &pv->has_required,
+                             err) < 0)
+        return -1;
+    return pv->driver ? 0 : decode_in_tree(root, pv, err);
 }
 
 static int finish_pvc(const json_t *root, void *object, struct error *err)
@@ -421,6 +442,10 @@ static void name_volume(const struct kube_pod *pod, const json_t *value,
         volume->claim_name = xasprintf("%s-%s", pod->meta.name, volume->name ? volume->name : "");
     } else if (value_at(value, "csi")) {
         volume->kind = KUBE_VOLUME_CSI;
+    } else {
+        volume->plugin = in_tree_find_source(value, &volume->disk);
+        if (volume->plugin)
+            volume->kind = KUBE_VOLUME_IN_TREE;
     }
 }
 
@@ -485,6 +510,7 @@ static void done_pv(void *object)
     struct kube_pv *pv = object;
 
     node_selector_done(&pv->required);
+    node_selector_done(&pv->translated);
     assumption_free(pv->assumed);
 }
 
@@ -510,6 +536,8 @@ static void done_pod(void *object)
 {
     struct kube_pod *pod = object;
 
+    for (size_t i = 0; i < pod->volume_count; i++)
+        free(pod->volumes[i].disk);
     node_selector_done(&pod->required);
     /* one more than counted may be half-decoded */
     for (size_t i = 0; pod->preferences && i <= pod->preference_count; i++)

@@ -80,6 +80,8 @@ struct kube_claim_ref {
 
 /* What the scheduler supposes about an object until the API server has it; see assume_cache.h. */
 struct assumption;
+/* See in_tree.h. */
+struct in_tree_plugin;
 
 struct kube_pv {
     struct kube_meta meta;
@@ -88,14 +90,18 @@ struct kube_pv {
     char *attributes_class;
     char *phase;
     char *driver; /* spec.csi; NULL for other kinds of volumes */
-    char *handle;
+    char *handle; /* of CSI volumes and of those of @plugin */
     char *reclaim_policy;
     struct quantity capacity;
     unsigned access_modes;
     bool has_claim;
     struct kube_claim_ref claim;
+    bool has_affinity; /* spec.nodeAffinity is there, be it empty */
     bool has_required; /* without it every node will do */
     struct node_selector required;
+    const struct in_tree_plugin *plugin; /* NULL for most */
+    bool has_translated;                 /* the same two on nodes where the plugin is migrated */
+    struct node_selector translated;
     struct assumption *assumed;
     void *group; /* made by whoever indexes the volume; NULL while it is not free */
 };
@@ -158,14 +164,17 @@ enum kube_volume_kind {
     KUBE_VOLUME_OTHER,
     KUBE_VOLUME_CLAIM,
     KUBE_VOLUME_EPHEMERAL,
-    KUBE_VOLUME_CSI
+    KUBE_VOLUME_CSI,
+    KUBE_VOLUME_IN_TREE,
 };
 
 struct kube_pod_volume {
     char *name;
     enum kube_volume_kind kind;
-    char *claim_name; /* of CLAIM, and of EPHEMERAL: POD-VOLUME */
-    char *driver;     /* of CSI: the inline volume's */
+    char *claim_name;                    /* of CLAIM, and of EPHEMERAL: POD-VOLUME */
+    char *driver;                        /* of CSI: the inline volume's */
+    const struct in_tree_plugin *plugin; /* of IN_TREE, as is the next one */
+    char *disk;
 };
 
 struct kube_toleration {

@@ -18,6 +18,7 @@
 struct simulation_request {
     const char *fail;       /* "zone=zone-a": these nodes are gone; "" for none */
     const char *takeover;   /* "zone-b": who serves the failed domain; "all"; "" for nobody */
+    bool via_nodeinfo;      /* nodes take over by registering again; else by their labels */
     size_t add_pods;        /* with one claim each */
     const char *class_name; /* of these claims */
     struct quantity size;

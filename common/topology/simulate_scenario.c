@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "common/topology/explain_node.h"
 #include "common/topology/labels.h"
+#include "common/topology/volume_limits.h"
 
 #define ADDED_NAMESPACE "simulated"
 
@@ -154,26 +155,86 @@ static void find_membership(const struct cluster_objects *cluster, const struct 
     }
 }
 
-static int take_over(struct actors *actors, const struct place *failed, const char *target,
-                     const struct string_list *keys, struct simulation *simulation,
-                     struct error *err)
+/* The driver on the node whose key it is: "topology.DRIVER/member.zone.zone-a". */
+static const struct kube_node_driver *driver_of(const struct cluster_objects *cluster,
+                                                const struct kube_node *node, const char *key)
+{
+    const char *slash = strchr(key, '/');
+
+    if (!slash || !text_has_prefix(key, "topology."))
+        return NULL;
+    const char *name = key + strlen("topology.");
+    _cleanup_free_ char *driver = xstrndup(name, (size_t)(slash - name));
+    return volume_limits_driver(cluster, node->meta.name, driver);
+}
+
+/* The driver goes and comes back with the key among its segments, as it does when the takeover map
+ * has changed. False: it did not come back, or was not there. */
+static bool register_again(struct actors *actors, struct kube_node *node, const char *key,
+                           struct simulation *simulation)
+{
+    const struct kube_node_driver *entry = driver_of(actors->cluster, node, key);
+    _cleanup_strmap_ struct strmap segments = {0};
+    _cleanup_error_ struct error err = {0};
+
+    if (!entry)
+        return false;
+    for (size_t i = 0; i < entry->topology_keys.count; i++) {
+        const char *value = strmap_get(&node->meta.labels, entry->topology_keys.items[i]);
+
+        if (value)
+            strmap_set(&segments, entry->topology_keys.items[i], value);
+    }
+    strmap_set(&segments, key, "true");
+    _cleanup_free_ char *driver = xstrdup(entry->name);
+    _cleanup_free_ char *node_id = xstrdup(entry->node_id ? entry->node_id : "");
+    const struct node_report report = {driver, node_id, entry->has_limit ? entry->limit : 0,
+                                       &segments};
+    kubelet_deregister(actors, node, driver);
+    if (kubelet_register(actors, node, &report, &err) == 0)
+        return true;
+    note(simulation, "node '%s': %s", node->meta.name, err.message);
+    return false;
+}
+
+/* False: the node cannot serve the domain. */
+static bool serve(struct actors *actors, struct kube_node *node, const struct string_list *keys,
+                  bool via_nodeinfo, struct simulation *simulation)
+{
+    bool serves = true;
+
+    for (size_t i = 0; via_nodeinfo && i < keys->count; i++)
+        serves = register_again(actors, node, keys->items[i], simulation) && serves;
+    if (via_nodeinfo)
+        return serves;
+    for (size_t i = 0; i < keys->count; i++)
+        strmap_set(&node->meta.labels, keys->items[i], "true");
+    actors_relabelled(actors, node);
+    return true;
+}
+
+static int take_over(struct actors *actors, const struct place *failed,
+                     const struct simulation_request *request, const struct string_list *keys,
+                     struct simulation *simulation, struct error *err)
 {
     struct cluster_objects *cluster = actors->cluster;
+    const char *target = request->takeover;
     bool is_all = strcmp(target, "all") == 0;
     const char *value = strchr(target, '=') ? strchr(target, '=') + 1 : target;
     size_t count = 0;
+    size_t unable = 0;
 
     for (size_t i = 0; i < cluster_count(cluster, KUBE_NODE); i++) {
         struct kube_node *node = cluster_at(cluster, KUBE_NODE, i);
 
         if (!(is_all ? value_on(node, failed->level) != NULL : is_in(node, failed->level, value)))
             continue;
-        for (size_t j = 0; j < keys->count; j++)
-            strmap_set(&node->meta.labels, keys->items[j], "true");
-        actors_relabelled(actors, node);
-        count++;
+        if (serve(actors, node, keys, request->via_nodeinfo, simulation))
+            count++;
+        else
+            unable++;
     }
-    if (count == 0)
+    if (count + unable == 0)
         return refuse_place(cluster, failed->level, value, err);
     if (keys->count == 0)
         note(simulation,
@@ -183,6 +244,9 @@ static int take_over(struct actors *actors, const struct place *failed, const ch
     else
         note(simulation, "%zu node%s serve%s %s now", count, count == 1 ? "" : "s",
              count == 1 ? "s" : "", failed->value);
+    if (unable > 0)
+        note(simulation, "%zu node%s cannot: the driver is not registered there", unable,
+             unable == 1 ? "" : "s");
     return 0;
 }
 
@@ -239,7 +303,7 @@ int scenario_fail(struct actors *actors, const struct simulation_request *reques
          place.value, gone.count == 1 ? "is" : "are");
     if (request->takeover[0] == '\0')
         return 0;
-    return take_over(actors, &place, request->takeover, &keys, simulation, err);
+    return take_over(actors, &place, request, &keys, simulation, err);
 }
 
 /* --- more pods ----------------------------------------------------------------------------------

@@ -6,24 +6,40 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 
-/* The volume behind a claim: its driver and, in *@key, its key. NULL: it does not count. */
-static const char *volume_of(const struct cluster_objects *cluster, const struct kube_pvc *claim,
-                             char **key)
+/* One volume as it counts. */
+struct counted_volume {
+    const char *driver; /* borrowed */
+    const struct in_tree_plugin *plugin;
+    char *key;
+};
+
+/* False: it does not count. */
+static bool count_as(const char *driver, const struct in_tree_plugin *plugin, const char *handle,
+                     struct counted_volume *volume)
+{
+    volume->plugin = plugin;
+    volume->driver = plugin ? plugin->driver : driver;
+    if (!volume->driver)
+        return false;
+    volume->key = xasprintf("%s/%s", volume->driver, handle ? handle : "");
+    return true;
+}
+
+/* The volume behind a claim. */
+static bool volume_of_claim(const struct cluster_objects *cluster, const struct kube_pvc *claim,
+                            struct counted_volume *volume)
 {
     const struct kube_pv *pv =
         kube_same(claim->volume_name, "") ? NULL : cluster_find_pv(cluster, claim->volume_name);
 
-    if (pv) {
-        if (pv->driver)
-            *key = xasprintf("%s/%s", pv->driver, pv->handle ? pv->handle : "");
-        return pv->driver;
-    }
+    if (pv)
+        return count_as(pv->driver, pv->plugin, pv->handle, volume);
     const char *class_name = kube_pvc_class(claim);
     const struct kube_class *class = class_name[0] ? cluster_find_class(cluster, class_name) : NULL;
     if (!class || kube_same(class->provisioner, ""))
-        return NULL;
-    *key = xasprintf("%s/-%s/%s", class->provisioner, claim->meta.ns, claim->meta.name);
-    return class->provisioner;
+        return false;
+    _cleanup_free_ char *handle = xasprintf("-%s/%s", claim->meta.ns, claim->meta.name);
+    return count_as(class->provisioner, in_tree_find(class->provisioner), handle, volume);
 }
 
 static bool uses_claim(const struct kube_pod_volume *volume)
@@ -31,12 +47,26 @@ static bool uses_claim(const struct kube_pod_volume *volume)
     return volume->kind == KUBE_VOLUME_CLAIM || volume->kind == KUBE_VOLUME_EPHEMERAL;
 }
 
-static int add_volume(const struct cluster_objects *cluster, const struct kube_pod *pod,
-                      const struct kube_pod_volume *volume, struct pod_volume_keys *keys)
+/* Takes the key over. */
+static void add_key(struct pod_volume_keys *keys, struct counted_volume *volume)
+{
+    size_t count = keys->keys.count;
+    _cleanup_free_ char *key = volume->key;
+
+    if (string_list_has(&keys->keys, key))
+        return;
+    string_list_add(&keys->keys, key);
+    string_list_add(&keys->drivers, volume->driver);
+    keys->plugins = xreallocarray(keys->plugins, count + 1, sizeof(*keys->plugins));
+    keys->plugins[count] = volume->plugin;
+}
+
+static int add_claim(const struct cluster_objects *cluster, const struct kube_pod *pod,
+                     const struct kube_pod_volume *volume, struct pod_volume_keys *keys)
 {
     const char *name = volume->claim_name ? volume->claim_name : "";
     const struct kube_pvc *claim = cluster_find_pvc(cluster, pod->meta.ns, name);
-    _cleanup_free_ char *key = NULL;
+    struct counted_volume counted = {0};
 
     if (!claim) {
         keys->verdict = LIMITS_UNRESOLVABLE;
@@ -50,11 +80,8 @@ static int add_volume(const struct cluster_objects *cluster, const struct kube_p
                                  pod->meta.ns, name, pod->meta.ns, pod->meta.name);
         return -1;
     }
-    const char *driver = volume_of(cluster, claim, &key);
-    if (driver && !string_list_has(&keys->keys, key)) {
-        string_list_add(&keys->keys, key);
-        string_list_add(&keys->drivers, driver);
-    }
+    if (volume_of_claim(cluster, claim, &counted))
+        add_key(keys, &counted);
     return 0;
 }
 
@@ -62,15 +89,22 @@ void volume_limits_prepare(const struct cluster_objects *cluster, const struct k
                            struct pod_volume_keys *keys)
 {
     *keys = (struct pod_volume_keys){.verdict = LIMITS_FIT};
-    for (size_t i = 0; i < pod->volume_count; i++)
-        if (uses_claim(&pod->volumes[i]) && add_volume(cluster, pod, &pod->volumes[i], keys) < 0)
+    for (size_t i = 0; i < pod->volume_count; i++) {
+        const struct kube_pod_volume *volume = &pod->volumes[i];
+        struct counted_volume counted = {0};
+
+        if (uses_claim(volume) && add_claim(cluster, pod, volume, keys) < 0)
             return;
+        if (volume->plugin && count_as(NULL, volume->plugin, volume->disk, &counted))
+            add_key(keys, &counted);
+    }
 }
 
 void pod_volume_keys_done(struct pod_volume_keys *keys)
 {
     string_list_done(&keys->keys);
     string_list_done(&keys->drivers);
+    free(keys->plugins);
     free(keys->reason);
     *keys = (struct pod_volume_keys){0};
 }
@@ -83,23 +117,38 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Whether a volume counts on a node with this CSINode. */
+static bool counts(const struct in_tree_plugin *plugin, const struct kube_csi_node *csi_node)
+{
+    return !plugin || in_tree_is_counted(plugin, csi_node);
+}
+
+static void count_pod(const struct cluster_objects *cluster, const struct kube_pod *pod,
+                      const struct kube_csi_node *csi_node, struct string_list *keys)
+{
+    for (size_t i = 0; i < pod->volume_count; i++) {
+        const struct kube_pod_volume *volume = &pod->volumes[i];
+        const struct kube_pvc *claim =
+            uses_claim(volume) && volume->claim_name
+                ? cluster_find_pvc(cluster, pod->meta.ns, volume->claim_name)
+                : NULL;
+        struct counted_volume counted = {0};
+        bool is_one = claim ? volume_of_claim(cluster, claim, &counted)
+                            : count_as(NULL, volume->plugin, volume->disk, &counted);
+        _cleanup_free_ char *key = counted.key;
+
+        if (is_one && counts(counted.plugin, csi_node))
+            string_list_add(keys, key);
+    }
+}
+
 static void count_pods(const struct cluster_objects *cluster, const struct node_index *node,
                        struct string_list *keys)
 {
-    for (size_t i = 0; i < node->pods.count; i++) {
-        const struct kube_pod *pod = node->pods.items[i];
+    const struct kube_csi_node *csi_node = cluster_find(cluster, KUBE_CSI_NODE, NULL, node->name);
 
-        for (size_t j = 0; j < pod->volume_count; j++) {
-            const struct kube_pvc *claim =
-                uses_claim(&pod->volumes[j]) && pod->volumes[j].claim_name
-                    ? cluster_find_pvc(cluster, pod->meta.ns, pod->volumes[j].claim_name)
-                    : NULL;
-            _cleanup_free_ char *key = NULL;
-
-            if (claim && volume_of(cluster, claim, &key))
-                string_list_add(keys, key);
-        }
-    }
+    for (size_t i = 0; i < node->pods.count; i++)
+        count_pod(cluster, node->pods.items[i], csi_node, keys);
 }
 
 static void count_attachments(const struct cluster_objects *cluster, const struct node_index *node,
@@ -196,13 +245,14 @@ static bool has_key(const struct string_list *sorted, const char *key)
 
 /* Only what is new on the node counts: a volume that is there already takes no further place. */
 static void check_driver(const struct pod_volume_keys *keys, const struct string_list *in_use,
-                         const struct kube_node_driver *entry, struct limits_decision *decision)
+                         const struct kube_csi_node *csi_node, const struct kube_node_driver *entry,
+                         struct limits_decision *decision)
 {
     int64_t added = 0;
 
     for (size_t i = 0; i < keys->keys.count; i++)
         if (strcmp(keys->drivers.items[i], entry->name) == 0 &&
-            !has_key(in_use, keys->keys.items[i]))
+            counts(keys->plugins[i], csi_node) && !has_key(in_use, keys->keys.items[i]))
             added++;
     int64_t count = added > 0 ? count_of(in_use, entry->name) : 0;
     if (added == 0 || count + added <= entry->limit)
@@ -222,7 +272,8 @@ static bool check_presence(const struct cluster_objects *cluster,
                            struct limits_decision *decision)
 {
     for (size_t i = 0; i < keys->drivers.count; i++)
-        if (is_missing(cluster, csi_node, keys->drivers.items[i])) {
+        if (counts(keys->plugins[i], csi_node) &&
+            is_missing(cluster, csi_node, keys->drivers.items[i])) {
             *decision = (struct limits_decision){
                 .verdict = LIMITS_UNSCHEDULABLE,
                 .driver = keys->drivers.items[i],
@@ -253,7 +304,7 @@ void volume_limits_check(struct cluster_objects *cluster, const struct binding_o
 
         /* counting is the dear part: only for drivers that the pod uses */
         if (entry->has_limit && entry->name && string_list_has(&keys->drivers, entry->name))
-            check_driver(keys, volumes_in_use(cluster, node->meta.name), entry, decision);
+            check_driver(keys, volumes_in_use(cluster, node->meta.name), csi_node, entry, decision);
         if (decision->verdict != LIMITS_FIT)
             return;
     }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "common/topology/binding_check.h"
+#include "common/topology/in_tree.h"
 
 /*
  * How many volumes of a driver a node may have: the scheduler's NodeVolumeLimits. A volume is known
- * by "driver/handle"; one that is not provisioned yet by "driver/-NAMESPACE/CLAIM".
+ * by "driver/handle"; one that is not provisioned yet by "driver/-NAMESPACE/CLAIM". Volumes of
+ * in-tree plugins count for the CSI driver that took over, on nodes where it did.
  *
  * What is in use on a node is counted once and kept in the cluster until pods, claims, volumes or
  * attachments there change: hence the cluster is not const and this is for one thread.
@@ -20,8 +22,9 @@ enum limits_verdict {
 struct pod_volume_keys {
     enum limits_verdict verdict; /* UNRESOLVABLE or FAILED: for all nodes */
     char *reason;
-    struct string_list keys;    /* unique */
-    struct string_list drivers; /* of each key */
+    struct string_list keys;               /* unique */
+    struct string_list drivers;            /* of each key */
+    const struct in_tree_plugin **plugins; /* of each key; NULL for CSI volumes */
 };
 
 void volume_limits_prepare(const struct cluster_objects *cluster, const struct kube_pod *pod,

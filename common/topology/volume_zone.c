@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/topology/affinity_update.h"
 #include "common/topology/labels.h"
 
 /* In Kubernetes' order: a label's own key and the key that replaces it. */
@@ -242,13 +243,14 @@ static const char *operator_name(enum selector_operator op)
     return NAMES[op];
 }
 
-static json_t *requirements_json(const struct selector_requirements *requirements)
+static json_t *requirements_json(const struct selector_requirements *requirements, bool new_keys)
 {
     json_t *list = json_array();
 
     for (size_t i = 0; i < requirements->count; i++) {
         const struct selector_requirement *item = &requirements->items[i];
-        json_t *expression = expression_json(item->key, &item->values);
+        const char *key = new_keys ? affinity_current_key(item->key) : item->key;
+        json_t *expression = expression_json(key, &item->values);
 
         json_object_set_new(expression, "operator", json_string(operator_name(item->op)));
         if (item->values.count == 0)
@@ -259,18 +261,18 @@ static json_t *requirements_json(const struct selector_requirements *requirement
 }
 
 /* Each term that the volume has, with the zones added; one of the zones alone if it has none. */
-static json_t *terms_json(const struct kube_pv *pv, json_t *zones)
+static json_t *terms_json(const struct kube_pv *pv, json_t *zones, bool new_keys)
 {
     json_t *terms = json_array();
 
     for (size_t i = 0; pv->has_required && i < pv->required.count; i++) {
         const struct node_selector_term *term = &pv->required.terms[i];
-        json_t *expressions = requirements_json(&term->expressions);
+        json_t *expressions = requirements_json(&term->expressions, new_keys);
 
         json_array_extend(expressions, zones);
         json_t *both = json_pack("{s:o}", "matchExpressions", expressions);
         if (term->fields.count > 0)
-            json_object_set_new(both, "matchFields", requirements_json(&term->fields));
+            json_object_set_new(both, "matchFields", requirements_json(&term->fields, false));
         json_array_append_new(terms, both);
     }
     if (json_array_size(terms) == 0)
@@ -295,27 +297,57 @@ static int check_terms(const struct kube_pv *pv, struct error *err)
     return 0;
 }
 
+/* Keys that others have replaced since. */
+static bool has_old_keys(const struct kube_pv *pv)
+{
+    for (size_t i = 0; pv->has_required && i < pv->required.count; i++)
+        for (size_t j = 0; j < pv->required.terms[i].expressions.count; j++) {
+            const char *key = pv->required.terms[i].expressions.items[j].key;
+
+            if (!kube_same(affinity_current_key(key), key))
+                return true;
+        }
+    return false;
+}
+
+/* Makes the patch, and remarks when the API server would refuse it as things are. */
+static int make_patch(const struct kube_pv *pv, json_t *terms, json_t **patch, char **remark,
+                      struct error *err)
+{
+    json_auto_t *required = json_pack("{s:o}", "nodeSelectorTerms", terms);
+    struct kube_pv changed = {.has_affinity = true, .has_required = true};
+    _cleanup_error_ struct error refusal = {0};
+
+    if (node_selector_decode(required, &changed.required, err) < 0)
+        return -1;
+    int result = affinity_update_check(pv, &changed, false, &refusal);
+    node_selector_done(&changed.required);
+    *remark = xstrdup(result == 0 ? ""
+                                  : "has node affinity on other labels: the API server takes the "
+                                    "change only with the feature gate MutablePVNodeAffinity");
+    *patch = json_pack("{s:{s:{s:O}}}", "spec", "nodeAffinity", "required", required);
+    return 0;
+}
+
 int volume_zone_convert(const struct kube_pv *pv, bool new_keys, json_t **patch, char **remark,
                         struct error *err)
 {
     json_auto_t *zones = json_array();
+    bool renames = new_keys && has_old_keys(pv);
 
     if (label_expressions(pv, new_keys, zones, err) < 0 || check_terms(pv, err) < 0)
         return -1;
     *patch = NULL;
-    if (json_array_size(zones) == 0) {
+    if (json_array_size(zones) == 0 && !renames) {
         *remark = xstrdup("has no zone or region labels");
         return 0;
     }
-    if (has_zone_affinity(pv)) {
+    if (has_zone_affinity(pv) && !renames) {
         *remark = xstrdup("has node affinity on zones or regions already");
         return 0;
     }
-    *remark = xstrdup(pv->has_required
-                          ? "has node affinity on other labels: the API server takes the change "
-                            "only with the feature gate MutablePVNodeAffinity"
-                          : "");
-    *patch = json_pack("{s:{s:{s:{s:o}}}}", "spec", "nodeAffinity", "required", "nodeSelectorTerms",
-                       terms_json(pv, zones));
-    return 0;
+    /* renaming alone is what the API server takes */
+    if (has_zone_affinity(pv))
+        json_array_clear(zones);
+    return make_patch(pv, terms_json(pv, zones, new_keys), patch, remark, err);
 }

@@ -46,10 +46,11 @@ const struct zone_constraint *volume_zone_check(const struct pod_zones *zones,
 /*
  * The patch that gives a volume the node affinity which its zone and region labels mean; the labels
  * stay. With @new_keys the affinity uses the topology.kubernetes.io keys instead of the label's
- * own. *@patch is NULL when there is nothing to do: no such labels, or an affinity on zones is
- * there already; *@remark (caller frees) says which. INVALID_ARGUMENT for a label that is no set of
- * zones. An affinity on other keys is kept: the zones are ANDed into each of its terms, which the
- * API server takes only with MutablePVNodeAffinity.
+ * own, and keys of old in an affinity that is there become the new ones. *@patch is NULL when there
+ * is nothing to do: no such labels, or an affinity on zones is there already; *@remark (caller
+ * frees) says which. INVALID_ARGUMENT for a label that is no set of zones. An affinity on other
+ * keys is kept: the zones are ANDed into each of its terms, which the API server takes only with
+ * MutablePVNodeAffinity.
  */
 _must_check_ int volume_zone_convert(const struct kube_pv *pv, bool new_keys, json_t **patch,
                                      char **remark, struct error *err);

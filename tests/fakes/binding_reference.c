@@ -6,6 +6,8 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/topology/in_tree.h"
+#include "common/topology/labels.h"
 
 /* --- small rules --------------------------------------------------------------------------------
  */
@@ -34,6 +36,129 @@ static bool check_pv(const struct kube_pv *pv, const struct kube_node *node)
         return true;
     return node_selector_match(&pv->required, &node->meta.labels, NULL, &matches, &err) == 0 &&
            matches;
+}
+
+/* --- migration ----------------------------------------------------------------------------------
+ * The library renames the keys of the affinity; here it stays and the node is seen with the CSI
+ * driver's zone in the place of its own.
+ */
+
+#define ZONE "topology.kubernetes.io/zone"
+#define REGION "topology.kubernetes.io/region"
+#define BETA_ZONE "failure-domain.beta.kubernetes.io/zone"
+#define BETA_REGION "failure-domain.beta.kubernetes.io/region"
+
+/* 0 no expression has the key, 1 some have, 2 some have with values */
+static int use_of_key(const struct kube_pv *pv, const char *key)
+{
+    int use = 0;
+
+    for (size_t i = 0; pv->has_required && i < pv->required.count; i++)
+        for (size_t j = 0; j < pv->required.terms[i].expressions.count; j++) {
+            const struct selector_requirement *item = &pv->required.terms[i].expressions.items[j];
+
+            if (kube_same(item->key, key) && use < 2)
+                use = item->values.count > 0 ? 2 : 1;
+        }
+    return use;
+}
+
+static void show_as(const struct kube_node *node, const char *from, const char *to,
+                    struct strmap *labels)
+{
+    const char *value = strmap_get(&node->meta.labels, from);
+
+    strmap_remove(labels, to);
+    if (value)
+        strmap_set(labels, to, value);
+}
+
+/* Whether the zone is one of those joined in the label; NULL: there is no label. */
+static bool is_one_of(const char *label, const char *zone)
+{
+    bool found = !label;
+
+    while (label) {
+        const char *end = strstr(label, "__");
+        _cleanup_free_ char *part = xstrndup(label, end ? (size_t)(end - label) : strlen(label));
+        char *first = part + strspn(part, " ");
+        _cleanup_error_ struct error err = {0};
+
+        for (char *last = first + strlen(first); last > first && last[-1] == ' ';)
+            *--last = '\0';
+        if (label_value_check(first, &err) < 0)
+            return false; /* the whole term makes no sense */
+        found = found || (first[0] && zone && strcmp(first, zone) == 0);
+        label = end ? end + 2 : NULL;
+    }
+    return found;
+}
+
+/* Whether anything is left without the spaces and what joins. */
+static bool has_zones(const char *label)
+{
+    while (label && label[0] != '\0') {
+        if (strncmp(label, "__", 2) != 0 && label[0] != ' ')
+            return true;
+        label += label[0] == ' ' ? 1 : 2;
+    }
+    return false;
+}
+
+static bool check_terms(const struct kube_pv *pv, const struct strmap *labels, const char *zones,
+                        const char *zone)
+{
+    size_t count = pv->has_required ? pv->required.count : 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct node_selector_term *term = &pv->required.terms[i];
+        bool fits = !term->fault && is_one_of(zones, zone);
+
+        if (!zones && term->expressions.count + term->fields.count == 0)
+            continue;
+        for (size_t j = 0; j < term->expressions.count; j++)
+            fits = fits && selector_requirement_match(&term->expressions.items[j], labels);
+        if (fits)
+            return true;
+    }
+    return count == 0 && (zones ? is_one_of(zones, zone) : !pv->has_required);
+}
+
+static bool check_translated(const struct kube_pv *pv, const struct kube_node *node)
+{
+    bool is_beta = !use_of_key(pv, ZONE) &&
+                   (use_of_key(pv, BETA_ZONE) || (!strmap_has(&pv->meta.labels, ZONE) &&
+                                                  strmap_has(&pv->meta.labels, BETA_ZONE)));
+    const char *key = is_beta ? BETA_ZONE : ZONE;
+    const char *zones = use_of_key(pv, key) == 2 ? NULL : strmap_get(&pv->meta.labels, key);
+    _cleanup_strmap_ struct strmap labels = {0};
+
+    if (!pv->plugin->zone_key)
+        return check_pv(pv, node);
+    strmap_merge(&labels, &node->meta.labels);
+    if (use_of_key(pv, key) == 2)
+        show_as(node, pv->plugin->zone_key, key, &labels);
+    if (is_beta && use_of_key(pv, BETA_REGION) == 2)
+        show_as(node, REGION, BETA_REGION, &labels);
+    return check_terms(pv, &labels, has_zones(zones) ? zones : NULL,
+                       strmap_get(&node->meta.labels, pv->plugin->zone_key));
+}
+
+static bool check_bound_pv(const struct cluster_objects *cluster, const struct kube_pv *pv,
+                           const struct kube_node *node)
+{
+    for (size_t i = 0; pv->plugin && i < cluster_count(cluster, KUBE_CSI_NODE); i++) {
+        const struct kube_csi_node *csi_node = cluster_at(cluster, KUBE_CSI_NODE, i);
+        const char *migrated =
+            strmap_get(&csi_node->meta.annotations, "storage.alpha.kubernetes.io/migrated-plugins");
+
+        _cleanup_free_ char *names = xasprintf(",%s,", migrated ? migrated : "");
+        _cleanup_free_ char *name = xasprintf(",%s,", pv->plugin->name);
+
+        if (strcmp(csi_node->meta.name, node->meta.name) == 0 && strstr(names, name))
+            return check_translated(pv, node);
+    }
+    return check_pv(pv, node);
 }
 
 static const struct kube_class *class_of(const struct cluster_objects *cluster,
@@ -330,7 +455,7 @@ static unsigned check_bound(const struct reference_run *run)
         const struct kube_pv *pv = pv_named(run->cluster, run->list.items[i]->volume_name);
         if (!pv)
             return BINDING_VOLUME_MISSING;
-        if (!check_pv(pv, run->node))
+        if (!check_bound_pv(run->cluster, pv, run->node))
             return BINDING_NODE_AFFINITY;
     }
     return 0;

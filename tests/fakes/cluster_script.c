@@ -323,6 +323,31 @@ static json_t *claim_ref_json(const char *text)
     return ref;
 }
 
+/* "gce-pd:disk": plugin and disk. */
+static void set_in_tree(json_t *volume, const char *text)
+{
+    static const struct {
+        const char *plugin;
+        const char *source;
+        const char *id;
+    } SOURCES[] = {{"aws-ebs", "awsElasticBlockStore", "volumeID"},
+                   {"gce-pd", "gcePersistentDisk", "pdName"},
+                   {"azure-disk", "azureDisk", "diskURI"},
+                   {"cinder", "cinder", "volumeID"},
+                   {"portworx-volume", "portworxVolume", "volumeID"},
+                   {"rbd", "rbd", "image"}};
+    const char *colon = strchr(text, ':');
+
+    for (size_t i = 0; colon && i < ARRAY_LENGTH(SOURCES); i++)
+        if (strlen(SOURCES[i].plugin) == (size_t)(colon - text) &&
+            strncmp(SOURCES[i].plugin, text, (size_t)(colon - text)) == 0) {
+            json_object_set_new(volume, SOURCES[i].source,
+                                json_pack("{s:s}", SOURCES[i].id, colon + 1));
+            return;
+        }
+    fail(text, "no in-tree volume");
+}
+
 static json_t *pv_json(const struct string_list *words)
 {
     const char *size = get(words, "size");
@@ -340,6 +365,8 @@ static json_t *pv_json(const struct string_list *words)
             spec, "csi",
             json_pack("{s:s, s:s}", "driver", get(words, "driver"), "volumeHandle",
                       get(words, "handle") ? get(words, "handle") : words->items[1]));
+    if (get(words, "in-tree"))
+        set_in_tree(spec, get(words, "in-tree"));
     if (affinity && strcmp(affinity, "null") == 0)
         json_object_set_new(spec, "nodeAffinity", json_object());
     else if (affinity)
@@ -397,7 +424,9 @@ static json_t *csi_node_json(const struct string_list *words)
             json_object_set_new(driver, "topologyKeys", values_json(parts.items[2]));
         json_array_append_new(drivers, driver);
     }
-    return json_pack("{s:o, s:{s:o}}", "metadata", metadata(words), "spec", "drivers", drivers);
+    json_t *meta = metadata(words);
+    set(json_object_get(meta, "annotations"), KUBE_MIGRATED_PLUGINS, get(words, "migrated"));
+    return json_pack("{s:o, s:{s:o}}", "metadata", meta, "spec", "drivers", drivers);
 }
 
 static json_t *capacity_json(const struct string_list *words)
@@ -446,6 +475,12 @@ static json_t *pod_json(const struct string_list *words)
     if (get(words, "inline"))
         json_array_append_new(volumes, json_pack("{s:s, s:{s:s}}", "name", "inline", "csi",
                                                  "driver", get(words, "inline")));
+    if (get(words, "in-tree")) {
+        json_t *volume = json_pack("{s:s}", "name", "disk");
+
+        set_in_tree(volume, get(words, "in-tree"));
+        json_array_append_new(volumes, volume);
+    }
     if (has(words, "emptydir"))
         json_array_append_new(volumes, json_pack("{s:s, s:{}}", "name", "empty", "emptyDir"));
     json_decref(volumes);

@@ -10,13 +10,14 @@
  *   class fast mode=wait|immediate|unset provisioner=P allowed=zone:a,b+rack:r1|zone:c
  *   pv pv1 class=fast size=10Gi affinity=zone:a phase=Available modes=RWO mode=Block
  *      claim=ns/name[/uid] labels=k:v,k:v attributes=gold driver=d handle=h version=1 [deleted]
+ *      in-tree=gce-pd:disk
  *   pvc c1 ns=default class=fast size=5Gi modes=RWO volume=pv1 [bound] selected=n1 phase=Lost
  *      selector=k:v [deleted] owner=UID
  *   driver d [capacity] [required]
- *   csinode n1 d:LIMIT:key,key ...
+ *   csinode n1 d:LIMIT:key,key ... migrated=kubernetes.io/gce-pd,...
  *   capacity cap1 class=fast size=10Gi max=5Gi topology=zone:a|*
  *   pod p claims=c1,c2 ephemeral=vol inline=driver on=n1 selector=k:v affinity=... phase=
- *       prefer=5@zone:a;3@zone:b tolerate=key:value:effect
+ *       prefer=5@zone:a;3@zone:b tolerate=key:value:effect in-tree=aws-ebs:disk
  *   attachment a1 attacher=d on=n1 pv=pv1
  *   json {...}
  *

@@ -72,7 +72,38 @@ static void put_node(struct chance *chance, struct cluster_objects *cluster, uns
         text_addf(&line, " rack=r%u", chance_of(chance, 3));
     if (chance_of(chance, 2))
         text_addf(&line, " gen=%u", chance_of(chance, 6));
+    if (chance_of(chance, 2))
+        text_addf(&line, " topology.kubernetes.io/zone=%c", 'a' + chance_of(chance, 3));
+    if (chance_of(chance, 2))
+        text_addf(&line, " topology.gke.io/zone=%c", 'a' + chance_of(chance, 3));
     put(cluster, &line);
+}
+
+static void put_csi_node(struct chance *chance, struct cluster_objects *cluster, unsigned number)
+{
+    struct text line = TEXT_INIT(1024);
+    static const char *const MIGRATED[] = {"", "kubernetes.io/aws-ebs", "kubernetes.io/gce-pd",
+                                           "kubernetes.io/aws-ebs,kubernetes.io/gce-pd"};
+
+    text_addf(&line, "csinode n%u csi.test", number);
+    add_option(&line, "migrated", PICK(chance, MIGRATED));
+    put(cluster, &line);
+}
+
+/* Of a plugin that was once part of Kubernetes. */
+static void add_in_tree(struct chance *chance, struct text *line)
+{
+    static const char *const IN_TREE[] = {
+        "affinity=topology.kubernetes.io/zone:a",
+        "affinity=topology.kubernetes.io/zone:a,b|zone:c",
+        "affinity=failure-domain.beta.kubernetes.io/zone:b",
+        "affinity=zone:a labels=topology.kubernetes.io/zone:b",
+        "labels=failure-domain.beta.kubernetes.io/zone:a__c",
+        "affinity=topology.kubernetes.io/zone?",
+    };
+
+    text_addf(line, " in-tree=%s:disk %s", chance_of(chance, 4) ? "gce-pd" : "aws-ebs",
+              PICK(chance, IN_TREE));
 }
 
 static void put_pv(struct chance *chance, struct cluster_objects *cluster, unsigned number)
@@ -85,8 +116,12 @@ static void put_pv(struct chance *chance, struct cluster_objects *cluster, unsig
     text_addf(&line, "pv v%u class=%s size=%s modes=%s phase=%s version=%u", number,
               PICK(chance, CLASSES), PICK(chance, SIZES), PICK(chance, MODES), PICK(chance, PHASES),
               1 + chance_of(chance, 3));
-    add_option(&line, "affinity", PICK(chance, AFFINITIES));
-    add_option(&line, "labels", PICK(chance, LABELS));
+    if (chance_of(chance, 8) == 0) {
+        add_in_tree(chance, &line);
+    } else {
+        add_option(&line, "affinity", PICK(chance, AFFINITIES));
+        add_option(&line, "labels", PICK(chance, LABELS));
+    }
     if (chance_of(chance, 8) == 0)
         text_add(&line, " mode=Block");
     if (chance_of(chance, 10) == 0)
@@ -167,8 +202,11 @@ void random_cluster(struct chance *chance, struct cluster_objects *cluster)
                             "class cap provisioner=csi.cap\n"
                             "class narrow provisioner=csi.cap allowed=zone:a,b|rack:r2+zone:c\n"
                             "class now mode=immediate\ndriver csi.cap capacity\ndriver csi.test\n");
-    for (unsigned i = 0; i < nodes; i++)
+    for (unsigned i = 0; i < nodes; i++) {
         put_node(chance, cluster, i);
+        if (chance_of(chance, 3))
+            put_csi_node(chance, cluster, i);
+    }
     for (unsigned i = 0; i < pvs; i++)
         put_pv(chance, cluster, i);
     for (unsigned i = 0; i < 8; i++)
@@ -197,6 +235,7 @@ void random_change(struct chance *chance, struct cluster_objects *cluster)
         break;
     case 3:
         put_node(chance, cluster, number % 6);
+        put_csi_node(chance, cluster, number % 6);
         break;
     case 4:
         put_capacity(chance, cluster, number % 8);

@@ -1,6 +1,6 @@
 /*
- * Runs the cases in tests/data/binding. A case is a cluster in a few words (see
- * tests/fakes/cluster_script.h), with what is done and what must be seen in between:
+ * Runs the cases in tests/data/binding (see tests/fakes/case_file.h). A case is a cluster in a few
+ * words (see tests/fakes/cluster_script.h), with what is done and what must be seen in between:
  *
  *   == the name of the case | the rule that it shows
  *   node n1 zone=a
@@ -22,7 +22,6 @@
  *   bind-failing 1 fails: TEXT     poll done | waits | fails: TEXT    controller c1   provision c1
  *   try pv pv1 version 2 ok | fails: TEXT                 an assumption of that version
  */
-#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,6 +40,7 @@
 #include "common/topology/pod_placement.h"
 #include "common/topology/volume_limits.h"
 #include "common/topology/volume_zone.h"
+#include "tests/fakes/case_file.h"
 #include "tests/fakes/cluster_script.h"
 
 struct run {
@@ -51,11 +51,6 @@ struct run {
     bool has_actors;
     size_t fail_at; /* which write fails; 0: none */
     size_t writes;
-};
-
-struct conformance_case {
-    char *name;
-    struct string_list lines;
 };
 
 /* --- small things -------------------------------------------------------------------------------
@@ -91,18 +86,6 @@ static const struct kube_node *node_named(const struct run *run, const char *nam
     if (!node)
         fail_msg("no node '%s'", name);
     return node;
-}
-
-/* Cuts the first word off. Caller frees. */
-static char *next_word(const char **line)
-{
-    *line += strspn(*line, " ");
-    size_t length = strcspn(*line, " ");
-    char *word = xstrndup(*line, length);
-
-    *line += length;
-    *line += strspn(*line, " ");
-    return word;
 }
 
 /* "fails: TEXT": the text must be in the message. */
@@ -211,7 +194,7 @@ static void expect_score(const struct run *run, const struct kube_node *node, co
 static void expect_affinity(const struct run *run, const struct kube_node *node,
                             const char *expected)
 {
-    _cleanup_free_ char *name = next_word(&expected);
+    _cleanup_free_ char *name = case_next_word(&expected);
     _cleanup_error_ struct error err = {0};
     const struct kube_pv *pv = cluster_find_pv(&run->cluster, name);
 
@@ -271,9 +254,9 @@ static enum volume_plugin plugin_named(const char *name)
 
 static void expect_hint(const struct run *run, const char *line)
 {
-    _cleanup_free_ char *expected = next_word(&line);
-    _cleanup_free_ char *plugin = next_word(&line);
-    _cleanup_free_ char *what = next_word(&line);
+    _cleanup_free_ char *expected = case_next_word(&line);
+    _cleanup_free_ char *plugin = case_next_word(&line);
+    _cleanup_free_ char *what = case_next_word(&line);
     const char *arrow = strstr(line, " => ");
     _cleanup_free_ char *before = arrow ? xstrndup(line, (size_t)(arrow - line)) : xstrdup(line);
     enum kube_kind kind = KUBE_KINDS;
@@ -296,7 +279,7 @@ static void expect_hint(const struct run *run, const char *line)
 
 static void expect_invalidates(const char *line)
 {
-    _cleanup_free_ char *what = next_word(&line);
+    _cleanup_free_ char *what = case_next_word(&line);
     const char *arrow = strstr(line, " => ");
     const char *end = arrow ? arrow : strstr(line, " -> ");
     _cleanup_free_ char *object = xstrndup(line, (size_t)(end - line));
@@ -341,7 +324,7 @@ static int failing_pvc(void *object, const struct bound_item *item, const char *
 
 static void act_assume(struct run *run, const char *line)
 {
-    _cleanup_free_ char *name = next_word(&line);
+    _cleanup_free_ char *name = case_next_word(&line);
     _cleanup_pod_claims_ struct pod_claims claims = {0};
     _cleanup_error_ struct error err = {0};
     struct node_decision decision = {0};
@@ -396,10 +379,10 @@ static void act_poll(struct run *run, const char *expected)
 
 static void act_try(struct run *run, const char *line)
 {
-    _cleanup_free_ char *kind = next_word(&line);
-    _cleanup_free_ char *name = next_word(&line);
-    _cleanup_free_ char *word = next_word(&line);
-    _cleanup_free_ char *version = next_word(&line);
+    _cleanup_free_ char *kind = case_next_word(&line);
+    _cleanup_free_ char *name = case_next_word(&line);
+    _cleanup_free_ char *word = case_next_word(&line);
+    _cleanup_free_ char *version = case_next_word(&line);
     _cleanup_error_ struct error err = {0};
     struct assumption *assumption = xcalloc(1, sizeof(*assumption));
 
@@ -418,8 +401,8 @@ static void act_try(struct run *run, const char *line)
 
 static void act_restore(struct run *run, const char *line)
 {
-    _cleanup_free_ char *kind = next_word(&line);
-    _cleanup_free_ char *name = next_word(&line);
+    _cleanup_free_ char *kind = case_next_word(&line);
+    _cleanup_free_ char *name = case_next_word(&line);
 
     if (strcmp(kind, "pv") == 0)
         cluster_restore_pv(&run->cluster, name, line);
@@ -429,7 +412,7 @@ static void act_restore(struct run *run, const char *line)
 
 static void act_remove(struct run *run, const char *line)
 {
-    _cleanup_free_ char *word = next_word(&line);
+    _cleanup_free_ char *word = case_next_word(&line);
     static const struct {
         const char *word;
         enum kube_kind kind;
@@ -451,7 +434,7 @@ static void act_remove(struct run *run, const char *line)
 static void act_provision(struct run *run, const char *line)
 {
     static const char *const WORDS[] = {"nothing", "done", "reschedule", "retry"};
-    _cleanup_free_ char *name = next_word(&line);
+    _cleanup_free_ char *name = case_next_word(&line);
     struct kube_pvc *claim = cluster_find_pvc(&run->cluster, "default", name);
     char *why = NULL;
     enum provision_outcome outcome = provisioner_sync(&run->actors, claim, &why);
@@ -462,7 +445,7 @@ static void act_provision(struct run *run, const char *line)
 
 static void act_controller(struct run *run, const char *line)
 {
-    _cleanup_free_ char *name = next_word(&line);
+    _cleanup_free_ char *name = case_next_word(&line);
     struct kube_pvc *claim = cluster_find_pvc(&run->cluster, "default", name);
     bool changed = pv_controller_sync(&run->actors, claim);
 
@@ -471,8 +454,8 @@ static void act_controller(struct run *run, const char *line)
 
 static void expect_pv_claim(const struct run *run, const char *line)
 {
-    _cleanup_free_ char *name = next_word(&line);
-    _cleanup_free_ char *word = next_word(&line);
+    _cleanup_free_ char *name = case_next_word(&line);
+    _cleanup_free_ char *word = case_next_word(&line);
     const struct kube_pv *pv = cluster_find_pv(&run->cluster, name);
 
     assert_non_null(pv);
@@ -489,8 +472,8 @@ static void expect_pv_claim(const struct run *run, const char *line)
 
 static void expect_pvc(const struct run *run, const char *line)
 {
-    _cleanup_free_ char *name = next_word(&line);
-    _cleanup_free_ char *word = next_word(&line);
+    _cleanup_free_ char *name = case_next_word(&line);
+    _cleanup_free_ char *word = case_next_word(&line);
     const struct kube_pvc *claim = cluster_find_pvc(&run->cluster, "default", name);
     const char *found = NULL;
 
@@ -511,7 +494,7 @@ static void expect_on_node(struct run *run, const char *name, const char *line)
 {
     const struct kube_node *node = node_named(run, name);
     const char *whole = line;
-    _cleanup_free_ char *word = next_word(&line);
+    _cleanup_free_ char *word = case_next_word(&line);
 
     if (strcmp(word, "score") == 0)
         expect_score(run, node, line);
@@ -526,7 +509,7 @@ static void expect_on_node(struct run *run, const char *name, const char *line)
     else if (strcmp(word, "prefers") == 0)
         assert_int_equal(pod_placement_preference(first_pod(run), node), strtoll(line, NULL, 10));
     else if (strcmp(word, "allowed") == 0) {
-        _cleanup_free_ char *class_name = next_word(&line);
+        _cleanup_free_ char *class_name = case_next_word(&line);
         const struct kube_class *class = cluster_find_class(&run->cluster, class_name);
 
         assert_string_equal(
@@ -539,7 +522,7 @@ static void expect_on_node(struct run *run, const char *name, const char *line)
 static void expect(struct run *run, const char *line)
 {
     const char *rest = line;
-    _cleanup_free_ char *word = next_word(&rest);
+    _cleanup_free_ char *word = case_next_word(&rest);
 
     settle(run);
     if (strcmp(word, "pod") == 0 && text_has_prefix(rest, "zone "))
@@ -567,7 +550,7 @@ static void expect(struct run *run, const char *line)
 static void act(struct run *run, const char *line)
 {
     const char *rest = line;
-    _cleanup_free_ char *word = next_word(&rest);
+    _cleanup_free_ char *word = case_next_word(&rest);
     _cleanup_error_ struct error err = {0};
 
     if (strcmp(word, "kubernetes") == 0) {
@@ -576,7 +559,7 @@ static void act(struct run *run, const char *line)
     }
     if (strcmp(word, "shape") == 0) {
         const char *bad = strstr(rest, " fails: ");
-        _cleanup_free_ char *shape = next_word(&rest);
+        _cleanup_free_ char *shape = case_next_word(&rest);
 
         expect_result(binding_options_set_shape(&run->options, shape, &err), bad ? bad + 1 : "ok",
                       &err);
@@ -615,7 +598,7 @@ static void act(struct run *run, const char *line)
 
 static void run_case(void **state)
 {
-    const struct conformance_case *one = *state;
+    const struct case_lines *one = *state;
     struct run run = {.options = binding_options_default()};
     size_t expectations = 0;
 
@@ -638,63 +621,7 @@ static void run_case(void **state)
     assert_true(expectations > 0);
 }
 
-/* --- files --------------------------------------------------------------------------------------
- */
-
-struct cases {
-    struct conformance_case *items;
-    size_t count;
-};
-
-static void add_line(struct cases *cases, char *line)
-{
-    line[strcspn(line, "\n")] = '\0';
-    line += strspn(line, " ");
-    if (line[0] == '\0' || line[0] == '#')
-        return;
-    if (text_has_prefix(line, "== ")) {
-        cases->items = xreallocarray(cases->items, cases->count + 1, sizeof(*cases->items));
-        cases->items[cases->count++] = (struct conformance_case){.name = xstrdup(line + 3)};
-        /* a case without a rule shows nothing */
-        if (!strstr(line, " | ")) {
-            fprintf(stderr, "no rule: %s\n", line);
-            abort();
-        }
-        return;
-    }
-    string_list_add(&cases->items[cases->count - 1].lines, line);
-}
-
-static void read_file(struct cases *cases, const char *path)
-{
-    _cleanup_fclose_ FILE *file = fopen(path, "re");
-    _cleanup_free_ char *line = NULL;
-    size_t room = 0;
-
-    while (file && getline(&line, &room, file) > 0)
-        add_line(cases, line);
-}
-
 int main(void)
 {
-    struct cases cases = {0};
-    glob_t files = {0};
-
-    if (glob("tests/data/binding/*.cases", 0, NULL, &files) != 0)
-        return 1;
-    for (size_t i = 0; i < files.gl_pathc; i++)
-        read_file(&cases, files.gl_pathv[i]);
-    globfree(&files);
-    struct CMUnitTest *tests = xcalloc(cases.count, sizeof(*tests));
-    for (size_t i = 0; i < cases.count; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = cases.items[i].name, .test_func = run_case, .initial_state = &cases.items[i]};
-    int failed = _cmocka_run_group_tests("binding conformance", tests, cases.count, NULL, NULL);
-    for (size_t i = 0; i < cases.count; i++) {
-        free(cases.items[i].name);
-        string_list_done(&cases.items[i].lines);
-    }
-    free(cases.items);
-    free(tests);
-    return failed;
+    return case_files_run("binding conformance", "tests/data/binding/*.cases", run_case);
 }

@@ -189,6 +189,23 @@ static void home_stays_once_it_is_complete(void **state)
     assert_report(&fixture, "/labels", true, "");
 }
 
+static void label_that_kubelet_would_refuse_is_reported(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+
+    (void)state;
+    fixture_init(&fixture, REGION "," ZONE, false);
+    replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\n" PREFIX "zone=zone-a\n");
+    assert_tells(&fixture, HOME_B);
+    assert_report(&fixture, "/labels", false,
+                  "kubelet refuses to register the driver until that label is removed from the "
+                  "node: detected topology value collision: driver reported \"" PREFIX
+                  "zone\":\"zone-b\" but existing label is \"" PREFIX "zone\":\"zone-a\"");
+    replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\n" PREFIX "zone=zone-b\n");
+    assert_tells(&fixture, HOME_B);
+    assert_report(&fixture, "/labels", true, "");
+}
+
 static void takeover_is_told_and_given_back(void **state)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
@@ -340,6 +357,7 @@ int main(void)
         WITH_FOLDER(without_levels_the_topology_is_empty),
         WITH_FOLDER(missing_labels_are_told_as_they_come),
         WITH_FOLDER(home_stays_once_it_is_complete),
+        WITH_FOLDER(label_that_kubelet_would_refuse_is_reported),
         WITH_FOLDER(takeover_is_told_and_given_back),
         WITH_FOLDER(takeover_by_labels_is_not_told),
         WITH_FOLDER(takeover_goes_by_the_home_that_is_told),

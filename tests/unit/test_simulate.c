@@ -164,6 +164,30 @@ static void a_takeover_lets_them_recover(void **state)
     }
 }
 
+static void a_takeover_by_node_info_needs_the_driver_there(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    start(&fixture, TWO_ZONES "csinode b2\n"
+                              "pv v1 class=zoned claim=default/c1/pvc-c1 phase=Bound " IN_ZONE_A
+                              "\npvc c1 class=zoned volume=v1 bound\npod p1 claims=c1 on=a1");
+    fixture.request.fail = "zone=zone-a";
+    fixture.request.takeover = "zone-b";
+    fixture.request.via_nodeinfo = true;
+    assert_int_equal(run(&fixture), 0);
+    assert_int_equal(fixture.simulation.recovered, 1);
+    const struct kube_pod *pod = cluster_find(&fixture.cluster, KUBE_POD, "default", "p1");
+    assert_string_equal(pod->node_name, "b1");
+    const struct kube_csi_node *csi_node =
+        cluster_find(&fixture.cluster, KUBE_CSI_NODE, NULL, "b1");
+    assert_int_equal(csi_node->drivers[0].topology_keys.count, 3);
+    assert_string_equal(fixture.simulation.notes.items[1], "1 node serves zone-a now");
+    assert_string_equal(fixture.simulation.notes.items[2],
+                        "1 node cannot: the driver is not registered there");
+    end(&fixture);
+}
+
 static void a_takeover_does_not_help_volumes_with_plain_labels(void **state)
 {
     struct fixture fixture;
@@ -323,6 +347,7 @@ int main(void)
         cmocka_unit_test(two_claims_that_fit_alone_but_not_together_are_rescheduled),
         cmocka_unit_test(a_failed_zone_leaves_its_pods_stuck),
         cmocka_unit_test(a_takeover_lets_them_recover),
+        cmocka_unit_test(a_takeover_by_node_info_needs_the_driver_there),
         cmocka_unit_test(a_takeover_does_not_help_volumes_with_plain_labels),
         cmocka_unit_test(volume_limits_of_the_survivors_count),
         cmocka_unit_test(a_volume_serves_one_pod),

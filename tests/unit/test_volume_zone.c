@@ -69,6 +69,13 @@ static const struct {
      "[{\"key\":\"rack\",\"operator\":\"In\",\"values\":[\"r1\"]},"
      "{\"key\":\"" NEW "zone\",\"operator\":\"In\",\"values\":[\"z1\"]}]"},
     {"pv v labels=" NEW "zone:z1 affinity=rack~Near:r1", false, "!"},
+    {"pv v affinity=" BETA "zone:z1+rack:r1", false, NULL},
+    {"pv v affinity=" BETA "zone:z1+rack:r1", true,
+     "[{\"key\":\"" NEW "zone\",\"operator\":\"In\",\"values\":[\"z1\"]},"
+     "{\"key\":\"rack\",\"operator\":\"In\",\"values\":[\"r1\"]}]"},
+    {"pv v labels=" BETA "zone:z1 affinity=" BETA "zone:z1", true,
+     "[{\"key\":\"" NEW "zone\",\"operator\":\"In\",\"values\":[\"z1\"]}]"},
+    {"pv v affinity=" NEW "zone:z1", true, NULL},
 };
 
 static void zone_labels_become_node_affinity(void **state)
