@@ -22,8 +22,10 @@ static void print_command(const char *name, const json_t *patch)
     free(text);
 }
 
-/* Returns 1 if something was printed, 0 if there is nothing to do, -1 if it cannot be done. */
-static int convert_one(const struct kube_pv *pv, bool new_keys, json_t *patches, bool is_json)
+/* Why there is nothing to do is told about a volume that was asked for by name. Returns 1 if
+ * something was printed, 0 if there is nothing to do, -1 if it cannot be done. */
+static int convert_one(const struct kube_pv *pv, bool new_keys, bool is_named, json_t *patches,
+                       bool is_json)
 {
     _cleanup_error_ struct error err = {0};
     json_auto_t *patch = NULL;
@@ -33,7 +35,7 @@ static int convert_one(const struct kube_pv *pv, bool new_keys, json_t *patches,
         fprintf(stderr, "cephzone convert-pv: volume '%s': %s\n", pv->meta.name, err.message);
         return -1;
     }
-    if (patch && remark[0] != '\0')
+    if ((patch || is_named) && remark[0] != '\0')
         fprintf(stderr, "cephzone convert-pv: volume '%s' %s\n", pv->meta.name, remark);
     free(remark);
     if (patch && is_json)
@@ -59,7 +61,7 @@ int convert_objects(const struct cluster_objects *cluster, const struct string_l
         const struct kube_pv *pv = cluster_at(cluster, KUBE_PV, i);
 
         if ((names->count == 0 || string_list_has(names, pv->meta.name)) &&
-            convert_one(pv, new_keys, patches, is_json) < 0 && code == 0)
+            convert_one(pv, new_keys, names->count > 0, patches, is_json) < 0 && code == 0)
             code = TOOL_FOUND;
     }
     if (is_json) {
@@ -89,7 +91,8 @@ int command_convert_pv(int argc, char **argv)
     const struct flag flags[] = {
         OBJECTS_SOURCE_FLAGS(values),
         {"new-keys", FLAG_BOOL, &new_keys, NULL,
-         "write topology.kubernetes.io keys also for failure-domain.beta labels"},
+         "write topology.kubernetes.io keys for failure-domain.beta labels, and rename keys of old "
+         "in node affinity"},
         {"o", FLAG_STRING, &values.output, "FORMAT", "table (commands) or json"},
     };
     _cleanup_error_ struct error err = {0};

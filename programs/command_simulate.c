@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/deadline.h"
 #include "programs/cephzone.h"
 #include "programs/command_objects.h"
 #include "programs/objects.h"
@@ -15,20 +16,43 @@
 #include "programs/tool.h"
 
 #define BAR_CELLS 40
+#define BAR_PAUSE_MS 100
+#define BAR_ESTIMATE_MS 2000 /* before that what is left is a guess */
 
-/* On a terminal only, over itself. */
+struct bar {
+    FILE *file;
+    int64_t start_ms;
+    int64_t shown_ms;
+};
+
+static void show_left(const struct bar *bar, size_t done, size_t total)
+{
+    int64_t spent_ms = bar->shown_ms - bar->start_ms;
+
+    if (spent_ms >= BAR_ESTIMATE_MS && done > 0)
+        fprintf(bar->file, ", about %lld s left",
+                (long long)((double)spent_ms * (double)(total - done) / (double)done / 1000));
+    fputs("\033[K", bar->file);
+}
+
+/* On a terminal only, over itself. Pods that are tried again take longer than the figure says. */
 static void show_progress(void *object, size_t done, size_t total, size_t stuck)
 {
-    FILE *file = object;
+    struct bar *bar = object;
     size_t cells = total ? done * BAR_CELLS / total : BAR_CELLS;
+    int64_t now_ms = clock_monotonic_ms();
 
-    fputs("\r[", file);
+    if (done < total && now_ms - bar->shown_ms < BAR_PAUSE_MS)
+        return;
+    bar->shown_ms = now_ms;
+    fputs("\r[", bar->file);
     for (size_t i = 0; i < BAR_CELLS; i++)
-        fputc(i < cells ? '#' : '.', file);
-    fprintf(file, "] %zu of %zu pods, %zu stuck", done, total, stuck);
+        fputc(i < cells ? '#' : '.', bar->file);
+    fprintf(bar->file, "] %zu of %zu pods, %zu stuck", done, total, stuck);
+    show_left(bar, done, total);
     if (done == total)
-        fputs("\r\033[K", file);
-    fflush(file);
+        fputs("\r\033[K", bar->file);
+    fflush(bar->file);
 }
 
 static void print(const struct simulation *simulation, const char *output)
@@ -48,6 +72,7 @@ int simulate_objects(struct cluster_objects *cluster, const struct objects_flags
     _cleanup_simulation_ struct simulation simulation = {0};
     _cleanup_error_ struct error err = {0};
     struct binding_options options;
+    struct bar bar = {stderr, clock_monotonic_ms(), 0};
 
     if (objects_options(flags, &options, &err) < 0) {
         fprintf(stderr, "cephzone simulate: %s\n", err.message);
@@ -56,7 +81,7 @@ int simulate_objects(struct cluster_objects *cluster, const struct objects_flags
     cluster->rules = options.rules;
     if (isatty(STDERR_FILENO)) {
         with_progress.progress = show_progress;
-        with_progress.progress_object = stderr;
+        with_progress.progress_object = &bar;
     }
     if (simulate(cluster, &options, &with_progress, &simulation, &err) < 0) {
         fprintf(stderr, "cephzone simulate: %s\n", err.message);
@@ -82,6 +107,24 @@ static int check(const struct objects_flags *flags, const struct string_list *ar
             return 0;
     return error_set(err, STATUS_INVALID_ARGUMENT,
                      "-o takes 'table', 'wide', 'json' or 'svg', not '%s'", flags->output);
+}
+
+static int parse_via(const char *text, bool *via_nodeinfo, struct error *err)
+{
+    *via_nodeinfo = strcmp(text, "nodeinfo") == 0;
+    if (*via_nodeinfo || strcmp(text, "labels") == 0)
+        return 0;
+    return error_set(err, STATUS_INVALID_ARGUMENT,
+                     "--takeover-via takes 'labels' or 'nodeinfo', not '%s'", text);
+}
+
+static int parse_size(const char *text, struct quantity *size, struct error *err)
+{
+    if (quantity_parse(text, size, err) < 0)
+        return error_wrap(err, "--size");
+    if (size->nano <= 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "--size must be more than nothing");
+    return 0;
 }
 
 static int run(const struct objects_flags *flags, const struct simulation_request *request)
@@ -113,6 +156,7 @@ int command_simulate(int argc, char **argv)
     struct objects_flags values = OBJECTS_FLAGS_INIT;
     struct simulation_request request = {.fail = "", .takeover = "", .class_name = ""};
     const char *size = "1Gi";
+    const char *via = "labels";
     uint64_t add_pods = 0;
     _cleanup_string_list_ struct string_list arguments = {0};
     const struct flag flags[] = {
@@ -120,6 +164,8 @@ int command_simulate(int argc, char **argv)
         {"fail", FLAG_STRING, &request.fail, "LEVEL=VALUE", "nodes of this domain are gone"},
         {"takeover", FLAG_STRING, &request.takeover, "VALUE|all",
          "domains that serve the failed one's volumes"},
+        {"takeover-via", FLAG_STRING, &via, "labels|nodeinfo",
+         "how, as the driver's flag of that name; labels by default"},
         {"add-pods", FLAG_UINT, &add_pods, "N", "pods to add, with one claim each"},
         {"class", FLAG_STRING, &request.class_name, "NAME", "of the added claims"},
         {"size", FLAG_STRING, &size, "QUANTITY", "of the added claims"},
@@ -137,8 +183,9 @@ int command_simulate(int argc, char **argv)
     }
     int result = objects_parse_flags(flags, ARRAY_LENGTH(flags), argc, argv, &arguments, &err);
     request.add_pods = add_pods;
-    if (result < 0 || check(&values, &arguments, &request, &err) < 0 ||
-        quantity_parse(size, &request.size, &err) < 0) {
+    if (result < 0 || parse_via(via, &request.via_nodeinfo, &err) < 0 ||
+        check(&values, &arguments, &request, &err) < 0 ||
+        parse_size(size, &request.size, &err) < 0) {
         fprintf(stderr, "cephzone simulate: %s\n", err.message);
         return TOOL_USAGE;
     }

@@ -110,6 +110,18 @@ static int load_folder(const char *path, struct cluster_objects *cluster, struct
     return result;
 }
 
+/* An empty dump is a mistake of who made it, and everything said about it would mislead. */
+static int check_any(const char *path, const struct cluster_objects *cluster, struct error *err)
+{
+    for (int kind = 0; kind < KUBE_KINDS; kind++)
+        if (cluster_count(cluster, (enum kube_kind)kind) > 0)
+            return 0;
+    error_set(err, STATUS_NOT_FOUND, "'%s' has no objects that scheduling looks at", path);
+    return cluster->foreign_count
+               ? error_hint(err, "%zu of other kinds are there", cluster->foreign_count)
+               : -1;
+}
+
 int objects_load(const char *path, struct cluster_objects *cluster, struct error *err)
 {
     struct stat status;
@@ -118,9 +130,10 @@ int objects_load(const char *path, struct cluster_objects *cluster, struct error
         return error_set_errno(err, -errno, "open '%s'", path);
     int result =
         S_ISDIR(status.st_mode) ? load_folder(path, cluster, err) : load_file(path, cluster, err);
-    if (result == 0)
-        cluster_settle(cluster);
-    return result;
+    if (result < 0 || check_any(path, cluster, err) < 0)
+        return -1;
+    cluster_settle(cluster);
+    return 0;
 }
 
 int objects_get(const struct objects_flags *flags, struct cluster_objects *cluster,
