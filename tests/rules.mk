@@ -140,7 +140,7 @@ format: ## format all C files
 	clang-format -i $(C_FILES)
 
 .PHONY: lint
-lint: lint-format lint-layers lint-shell lint-cppcheck lint-tidy lint-clang ## all guards
+lint: lint-format lint-layers lint-shell lint-docs lint-cppcheck lint-tidy lint-clang ## all guards
 
 .PHONY: lint-format
 lint-format:
@@ -149,6 +149,10 @@ lint-format:
 .PHONY: lint-layers
 lint-layers:
 	tests/lint/layers
+
+.PHONY: lint-docs
+lint-docs: ## what the pages say is what the sources have
+	tests/lint/conformance
 
 .PHONY: lint-shell
 lint-shell:
