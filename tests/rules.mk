@@ -182,6 +182,16 @@ lint-clang: ## everything compiles with clang without a warning
 .PHONY: clang-build
 clang-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(REPLAY_TESTS) $(INTEGRATION_TESTS)
 
+# --- a Kubernetes control plane -------------------------------------------------------------------
+
+.PHONY: e2e
+e2e: $(PROGRAMS) e2e-tools ## the driver under a real control plane and csi-provisioner; E2E_ONLY='pattern' for some
+	@BUILD=$(BUILD) tests/run e2e tests/e2e/run
+
+.PHONY: e2e-tools
+e2e-tools: ## build the control plane for 'make e2e', once
+	@tests/e2e/tools >/dev/null
+
 # --- benchmarks ---------------------------------------------------------------------------------
 
 BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/,csi-bench bare-rbd bare-cephfs bare-map topology-bench)
