@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "common/topology/binding_hints.h"
 #include "common/topology/explain_node.h"
+#include "common/topology/pod_placement.h"
 
 #define TEXT_LIMIT 65536
 
@@ -228,6 +229,7 @@ static char *placement_headline(const struct explain_run *run,
                                 const struct explanation *explanation,
                                 const struct explained_node *row)
 {
+    _cleanup_free_ char *reason = pod_placement_explain(run->pod, row->node);
     size_t count = count_of(explanation, EXPLAIN_PLACEMENT, NULL);
 
     for (size_t i = 0; i < run->claims.count; i++) {
@@ -239,10 +241,10 @@ static char *placement_headline(const struct explain_run *run,
         return xasprintf("volume '%s' of claim '%s' is in %s, where the pod may not run: on %zu "
                          "node%s there, %s",
                          pv->meta.name, run->claims.items[i].claim->meta.name, affinity, count,
-                         count == 1 ? "" : "s", row->reason);
+                         count == 1 ? "" : "s", reason);
     }
     return xasprintf("the volumes fit on %zu node%s, but the pod may not run there: %s", count,
-                     count == 1 ? "" : "s", row->reason);
+                     count == 1 ? "" : "s", reason);
 }
 
 /* A claim tied to a node: what is wrong with that node? */

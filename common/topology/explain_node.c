@@ -616,7 +616,7 @@ void explain_node(struct explain_run *run, const struct kube_node *node,
                   const struct node_decision *decision, struct explained_node *row)
 {
     _cleanup_text_ struct text reasons = TEXT_INIT(DETAIL_LIMIT);
-    _cleanup_free_ char *placement = pod_placement_check(run->pod, node);
+    _cleanup_free_ char *placement = pod_placement_check(run->options, run->pod, node);
 
     *row = (struct explained_node){.node = node, .place = xstrdup(explain_place(node))};
     if (placement)
@@ -629,7 +629,9 @@ void explain_node(struct explain_run *run, const struct kube_node *node,
     diagnose_zone(run, node, &reasons, row);
     keep_verdict(&reasons, row);
     if (placement && row->cause == EXPLAIN_FITS) {
-        say(row, EXPLAIN_PLACEMENT, "the volumes fit, but %s", placement);
+        _cleanup_free_ char *detail = pod_placement_explain(run->pod, node);
+
+        say(row, EXPLAIN_PLACEMENT, "the volumes fit, but %s", detail);
         help(row, "change the pod's selector or tolerations, or the node's labels or taints");
     }
     tell_choices(run, node, decision, row);

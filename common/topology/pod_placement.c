@@ -68,7 +68,7 @@ bool pod_placement_matches(const struct kube_pod *pod, const struct kube_node *n
     return !pod->has_required || selector_matches(&pod->required, node);
 }
 
-char *pod_placement_check(const struct kube_pod *pod, const struct kube_node *node)
+char *pod_placement_explain(const struct kube_pod *pod, const struct kube_node *node)
 {
     const struct kube_taint *taint = untolerated(pod, node);
 
@@ -80,6 +80,14 @@ char *pod_placement_check(const struct kube_pod *pod, const struct kube_node *no
     if (!pod_placement_matches(pod, node))
         return xstrdup("node(s) didn't match Pod's node affinity/selector");
     return NULL;
+}
+
+char *pod_placement_check(const struct binding_options *options, const struct kube_pod *pod,
+                          const struct kube_node *node)
+{
+    if (options->minor >= 34 && !is_marked_unschedulable(pod, node) && untolerated(pod, node))
+        return xstrdup("node(s) had untolerated taint(s)");
+    return pod_placement_explain(pod, node);
 }
 
 int64_t pod_placement_preference(const struct kube_pod *pod, const struct kube_node *node)

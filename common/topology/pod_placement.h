@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/topology/binding_options.h"
 #include "common/topology/kube_objects.h"
 
 /*
@@ -8,8 +9,12 @@
  * between pods are not looked at. Pure.
  */
 
-/* NULL if nothing does; else Kubernetes' text. Caller frees. */
-char *pod_placement_check(const struct kube_pod *pod, const struct kube_node *node);
+/* NULL if nothing does; else Kubernetes' text, which names no taint from 1.34 on. Caller frees. */
+char *pod_placement_check(const struct binding_options *options, const struct kube_pod *pod,
+                          const struct kube_node *node);
+
+/* The same for people, to whom the taint is named whatever the version. Caller frees. */
+char *pod_placement_explain(const struct kube_pod *pod, const struct kube_node *node);
 
 /* nodeSelector and required node affinity alone; a term that makes no sense does not match. */
 bool pod_placement_matches(const struct kube_pod *pod, const struct kube_node *node);

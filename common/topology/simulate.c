@@ -206,7 +206,7 @@ static bool fits(struct scheduler *scheduler, const struct kube_pod *pod, struct
 {
     const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, at);
     struct node_decision *decision = &look->decisions.nodes[at];
-    _cleanup_free_ char *placement = pod_placement_check(pod, node);
+    _cleanup_free_ char *placement = pod_placement_check(scheduler->options, pod, node);
     struct limits_decision limits = {0};
 
     if (placement) {

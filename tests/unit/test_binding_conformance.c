@@ -237,7 +237,7 @@ static void expect_limits(struct run *run, const struct kube_node *node, const c
 
 static void expect_place(const struct run *run, const struct kube_node *node, const char *expected)
 {
-    _cleanup_free_ char *reason = pod_placement_check(first_pod(run), node);
+    _cleanup_free_ char *reason = pod_placement_check(&run->options, first_pod(run), node);
 
     assert_string_equal(reason ? reason : "ok", expected);
 }

@@ -149,6 +149,9 @@ static const struct {
     {"node n1 zone=a\nnode n2 zone=b\nclass dyn allowed=zone:b\npvc c class=dyn selected=n1\n"
      "pod p claims=c",
      "claim 'c' is tied to node 'n1', where: class 'dyn' allows only"},
+    {"node n1 zone=a taint=maint:yes:NoSchedule\npv v affinity=zone:a claim=default/c\n"
+     "pvc c volume=v bound\npod p claims=c",
+     "is in zone = a, where the pod may not run|untolerated taint {maint: yes}"},
     {"pvc c\npod p", "there are no nodes"},
 };
 
