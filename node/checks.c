@@ -1,10 +1,12 @@
-/* Checks of what a call brings, before anything is touched. */
+#include "node/checks.h"
+
 #include <ctype.h>
 #include <string.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "node/staged.h"
+#include "common/volume/image_meta.h"
+#include "node/backend.h"
 
 #define PATH_BYTES_MAX 4095
 #define HANDLE_BYTES_MAX                                                                           \
@@ -80,16 +82,45 @@ static int check_flags(const struct string_list *flags, struct error *err)
     return 0;
 }
 
-int node_check_capability(const struct volume_capability *capability, struct error *err)
+int node_check_capability(const struct node_volumes *volumes,
+                          const struct volume_capability *capability, struct error *err)
 {
     struct volume_capability copy = *capability; /* the checks take a list, and change nothing */
     const struct capability_list list = {&copy, 1};
 
     if (capability->type == ACCESS_TYPE_NONE && capability->mode == ACCESS_UNKNOWN)
         return error_set(err, STATUS_INVALID_ARGUMENT, "volume_capability is missing");
-    if (capability_list_check(&list, err) < 0 || capability_list_check_rbd(&list, err) < 0)
+    if (capability_list_check(&list, err) < 0 ||
+        node_backend(volumes)->check_capabilities(&list, err) < 0)
         return -1;
     return check_flags(&capability->mount_flags, err);
+}
+
+int node_parse_group(const struct volume_capability *capability, gid_t *group, bool *has_group,
+                     struct error *err)
+{
+    const char *text = capability->mount_group;
+    uint64_t number = 0;
+
+    *has_group = false;
+    if (text_is_empty(text) || capability->type != ACCESS_TYPE_MOUNT)
+        return 0;
+    if (text_parse_u64(text, &number, err) < 0 || number >= UINT32_MAX) {
+        error_clear(err);
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "volume_mount_group '%.32s' is not the number of a group", text);
+    }
+    *group = (gid_t)number;
+    *has_group = true;
+    return 0;
+}
+
+int node_context_is_true(const struct strmap *context, const char *key, bool *value,
+                         struct error *err)
+{
+    if (text_parse_bool(strmap_get_or(context, key, "false"), value, err) < 0)
+        return error_wrap(err, "volume_context: %s", key);
+    return 0;
 }
 
 int node_begin(const struct node_volumes *volumes, const char *handle, struct call *call,

@@ -7,19 +7,10 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/volume/client_records.h"
+#include "node/checks.h"
 
 #define WATCH_FIRST_MS 100
 #define WATCH_LONGEST_MS 2000
-
-static int context_is_true(const struct strmap *context, const char *key, bool *value,
-                           struct error *err)
-{
-    const char *text = strmap_get_or(context, key, "false");
-
-    if (text_parse_bool(text, value, err) < 0)
-        return error_wrap(err, "volume_context: %s", key);
-    return 0;
-}
 
 static int refuse_encrypted(const char *handle, struct error *err)
 {
@@ -82,8 +73,8 @@ int node_image_open(const struct node_volumes *volumes, struct call *call,
     bool is_encrypted = false;
     bool is_static = false;
 
-    if (context_is_true(&request->context, "encrypted", &is_encrypted, err) < 0 ||
-        context_is_true(&request->context, "staticVolume", &is_static, err) < 0)
+    if (node_context_is_true(&request->context, "encrypted", &is_encrypted, err) < 0 ||
+        node_context_is_true(&request->context, "staticVolume", &is_static, err) < 0)
         return -1;
     if (is_encrypted)
         return refuse_encrypted(request->handle, err);

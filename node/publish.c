@@ -2,19 +2,51 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "node/staged.h"
+#include "node/backend.h"
+#include "node/checks.h"
+#include "node/mounts.h"
 
 #define TARGET_FOLDER_MODE 0750
 #define TARGET_FILE_MODE 0640
-#define STACKED_MAX 16
+
+/* --- mounts that are ours -----------------------------------------------------------------------
+ */
+
+static int check_ours(const struct node_volumes *volumes, const char *path, bool is_block,
+                      struct error *err)
+{
+    const struct node_backend *backend = node_backend(volumes);
+    struct host *host = volumes->mappers.host;
+    _cleanup_mount_list_ struct mount_list mounts = {0};
+    bool owns = false;
+
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
+        return -1;
+    const struct mount_entry *entry = mount_on_top(&mounts, path);
+    if (!entry)
+        return 0; /* went meanwhile */
+    if (backend->owns_mount(volumes, entry, is_block, &owns, err) < 0)
+        return -1;
+    if (owns)
+        return 0;
+    return error_set(err, STATUS_FAILED_PRECONDITION,
+                     "'%s' is a mount of '%s', which is no %s of this driver", path,
+                     is_block ? entry->root : entry->source, backend->thing);
+}
+
+static int too_many(const char *path, struct error *err)
+{
+    return error_set(err, STATUS_FAILED_PRECONDITION, "more than %d mounts are on '%s'",
+                     STACKED_MAX, path);
+}
 
 /* --- NodePublishVolume --------------------------------------------------------------------------
  */
 
-static int check_kind(const struct staged *staged, const struct publish_request *request,
+static int check_kind(const struct staged_place *place, const struct publish_request *request,
                       struct error *err)
 {
-    bool is_block = staged->facts.kind == PATH_BLOCK_DEVICE;
+    bool is_block = place->facts.kind == PATH_BLOCK_DEVICE;
 
     if (is_block == (request->capability.type == ACCESS_TYPE_BLOCK))
         return 0;
@@ -25,10 +57,10 @@ static int check_kind(const struct staged *staged, const struct publish_request 
 }
 
 /* The target is a mount already: fine if it is this volume in the same way. */
-static int check_same(const struct staged *staged, const struct path_facts *target,
+static int check_same(const struct staged_place *place, const struct path_facts *target,
                       const struct publish_request *request, bool read_only, struct error *err)
 {
-    if (target->device != staged->device.number || target->kind != staged->facts.kind)
+    if (target->device != place->device || target->kind != place->facts.kind)
         return error_set(err, STATUS_ALREADY_EXISTS, "something else is mounted on '%s'",
                          request->target_path);
     if (target->is_read_only != read_only)
@@ -39,15 +71,18 @@ static int check_same(const struct staged *staged, const struct path_facts *targ
 }
 
 /* SINGLE_NODE_SINGLE_WRITER means one place. */
-static int check_alone(const struct node_volumes *volumes, const struct staged *staged,
+static int check_alone(const struct node_volumes *volumes, const struct staged_place *place,
                        const struct publish_request *request, struct error *err)
 {
+    struct host *host = volumes->mappers.host;
+    _cleanup_mount_list_ struct mount_list mounts = {0};
     _cleanup_string_list_ struct string_list targets = {0};
 
     if (request->capability.mode != ACCESS_SINGLE_NODE_SINGLE_WRITER)
         return 0;
-    if (mounts_of(volumes, staged->path, &staged->facts, &targets, err) < 0)
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
         return -1;
+    mounts_of_same(&mounts, place->path, place->facts.kind == PATH_BLOCK_DEVICE, &targets);
     for (size_t i = 0; i < targets.count; i++)
         if (strcmp(targets.items[i], request->target_path) != 0)
             return error_set(err, STATUS_FAILED_PRECONDITION,
@@ -63,7 +98,7 @@ static int make_target(struct host *host, const struct publish_request *request,
                : host->ops->make_directory(host, request->target_path, TARGET_FOLDER_MODE, err);
 }
 
-static int bind_target(struct host *host, const struct staged *staged,
+static int bind_target(struct host *host, const struct staged_place *place,
                        const struct publish_request *request, bool read_only, struct error *err)
 {
     _cleanup_error_ struct error second = {0};
@@ -71,7 +106,7 @@ static int bind_target(struct host *host, const struct staged *staged,
     if (make_target(host, request, err) < 0)
         return -1;
     const struct mount_request mount = {
-        .source = staged->path,
+        .source = place->path,
         .target = request->target_path,
         .flags =
             request->capability.type == ACCESS_TYPE_MOUNT ? &request->capability.mount_flags : NULL,
@@ -84,24 +119,43 @@ static int bind_target(struct host *host, const struct staged *staged,
     return -1;
 }
 
+/* A mount there that has died is taken off. */
+static int look_at_target(const struct node_volumes *volumes, const char *path,
+                          struct path_facts *facts, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+
+    for (int i = 0; i < STACKED_MAX; i++) {
+        if (host->ops->look(host, path, facts, err) == 0)
+            return 0;
+        if (!errno_is_death(err->sys_errno))
+            return -1;
+        error_clear(err);
+        if (check_ours(volumes, path, false, err) < 0 ||
+            host->ops->unmount(host, path, true, err) < 0)
+            return -1;
+    }
+    return too_many(path, err);
+}
+
 static int publish(const struct node_volumes *volumes, struct call *call,
                    const struct publish_request *request, struct error *err)
 {
     struct host *host = volumes->mappers.host;
-    _cleanup_staged_ struct staged staged = {0};
+    _cleanup_staged_place_ struct staged_place place = {0};
     struct path_facts target;
 
-    if (staged_look(volumes, call, request->handle, request->staging_path, &staged, err) < 0 ||
-        staged_check(&staged, request->handle, err) < 0 || check_kind(&staged, request, err) < 0 ||
-        host->ops->look(host, request->target_path, &target, err) < 0)
+    if (node_backend(volumes)->find_place(volumes, call, request, &place, err) < 0 ||
+        check_kind(&place, request, err) < 0 ||
+        look_at_target(volumes, request->target_path, &target, err) < 0)
         return -1;
-    bool read_only = request->read_only || staged.facts.is_read_only ||
+    bool read_only = request->read_only || place.facts.is_read_only ||
                      access_mode_is_read_only(request->capability.mode);
     if (target.is_mount_point)
-        return check_same(&staged, &target, request, read_only, err);
-    if (check_alone(volumes, &staged, request, err) < 0)
+        return check_same(&place, &target, request, read_only, err);
+    if (check_alone(volumes, &place, request, err) < 0)
         return -1;
-    return bind_target(host, &staged, request, read_only, err);
+    return bind_target(host, &place, request, read_only, err);
 }
 
 int node_publish_volume(const struct node_volumes *volumes, struct call *call,
@@ -111,7 +165,7 @@ int node_publish_volume(const struct node_volumes *volumes, struct call *call,
 
     if (node_check_handle(request->handle, err) < 0 ||
         node_check_path("target_path", request->target_path, err) < 0 ||
-        node_check_capability(&request->capability, err) < 0)
+        node_check_capability(volumes, &request->capability, err) < 0)
         return -1;
     if (request->staging_path[0] == '\0')
         return error_set(err, STATUS_FAILED_PRECONDITION, "staging_target_path is missing");
@@ -125,34 +179,6 @@ int node_publish_volume(const struct node_volumes *volumes, struct call *call,
 
 /* --- NodeUnpublishVolume ------------------------------------------------------------------------
  */
-
-/* Only a mount of a device that one of our mappers made is taken off. */
-static int check_ours(const struct node_volumes *volumes, const char *path, bool is_block,
-                      struct error *err)
-{
-    struct host *host = volumes->mappers.host;
-    _cleanup_mount_list_ struct mount_list mounts = {0};
-    const struct mount_entry *entry = NULL;
-    const struct mapper *mapper = NULL;
-
-    if (host->ops->list_mounts(host, &mounts, err) < 0)
-        return -1;
-    for (size_t i = 0; i < mounts.count; i++)
-        if (strcmp(mounts.items[i].target, path) == 0)
-            entry = &mounts.items[i];
-    if (!entry)
-        return 0; /* went meanwhile */
-    /* a device that is bound to a file shows as part of the file system that holds the devices */
-    bool is_device = is_block || strcmp(entry->fs_type, "devtmpfs") == 0;
-    const char *device = is_device ? entry->root + strspn(entry->root, "/") : entry->source;
-    if (mapper_of_device(&volumes->mappers, device, &mapper, err) < 0)
-        return -1;
-    if (mapper)
-        return 0;
-    return error_set(err, STATUS_FAILED_PRECONDITION,
-                     "'%s' is a mount of '%s', which is no RBD device of this driver", path,
-                     device);
-}
 
 /* Nothing but an empty mount point is removed: a file must be empty, a folder the kernel checks. */
 static int remove_target(struct host *host, const char *path, const struct path_facts *facts,
@@ -185,8 +211,7 @@ static int unpublish(const struct node_volumes *volumes, const struct unpublish_
             host->ops->unmount(host, path, is_dead, err) < 0)
             return -1;
     }
-    return error_set(err, STATUS_FAILED_PRECONDITION, "more than %d mounts are on '%s'",
-                     STACKED_MAX, path);
+    return too_many(path, err);
 }
 
 int node_unpublish_volume(const struct node_volumes *volumes, struct call *call,

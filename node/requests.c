@@ -24,6 +24,8 @@ void publish_request_done(struct publish_request *request)
     free(request->staging_path);
     free(request->target_path);
     volume_capability_done(&request->capability);
+    strmap_done(&request->context);
+    credentials_done(&request->credentials);
 }
 
 void unpublish_request_done(struct unpublish_request *request)

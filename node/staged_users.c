@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/volume/volume_id.h"
 
 /* A list: it is searched once per call, and a node has hundreds of volumes. */
 struct staged_users {
@@ -92,4 +93,23 @@ bool staged_users_get(struct staged_users *users, const char *handle, struct sta
         copy(known, request);
     pthread_mutex_unlock(&users->lock);
     return known;
+}
+
+int staged_user_find(const struct node_volumes *volumes, struct call *call, const char *handle,
+                     const struct credentials *own, struct stage_request *found, struct error *err)
+{
+    struct volume_id id;
+
+    found->handle = xstrdup(handle);
+    staged_users_get(volumes->users, handle, found);
+    if (own->user && secret_is_set(&own->key)) {
+        credentials_done(&found->credentials);
+        credentials_copy(&found->credentials, own);
+    }
+    if (found->credentials.user)
+        return 0;
+    if (volume_id_parse(handle, &id, err) < 0)
+        return -1;
+    return standing_credentials_get(volumes->standing, call, id.cluster_id, NULL,
+                                    &found->credentials, err);
 }

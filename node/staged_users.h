@@ -25,3 +25,12 @@ void staged_users_forget(struct staged_users *users, const char *handle);
 /* Copies context and credentials to @request, which has none; false if the volume is not known. */
 bool staged_users_get(struct staged_users *users, const char *handle,
                       struct stage_request *request);
+
+/*
+ * The Ceph user for a call that need not bring secrets: @own, if it did, else the one that the
+ * volume was staged with, else the standing one. Fills handle, context and credentials of @found.
+ * Errors as those of standing_credentials_get().
+ */
+_must_check_ int staged_user_find(const struct node_volumes *volumes, struct call *call,
+                                  const char *handle, const struct credentials *own,
+                                  struct stage_request *found, struct error *err);

@@ -3,7 +3,7 @@
 #include "common/base/memory.h"
 #include "common/rpc/message.h"
 #include "common/volume/wire.h"
-#include "node/volumes.h"
+#include "node/backend.h"
 
 #define REQUEST(type, message) ((const Csi__V1__Node##type##Request *)(message))
 
@@ -50,6 +50,8 @@ static int publish_volume(void *object, struct call *call, const ProtobufCMessag
 
     if (in->volume_capability)
         wire_get_capability(in->volume_capability, &request.capability);
+    wire_get_map(in->n_volume_context, in->volume_context, &request.context);
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (node_publish_volume(object, call, &request, err) < 0)
         return -1;
     *reply = message_new(&csi__v1__node_publish_volume_response__descriptor);
@@ -88,7 +90,7 @@ static void put_usages(const struct volume_stats *stats, Csi__V1__NodeGetVolumeS
     out->usage = xcalloc(2, sizeof(*out->usage));
     out->usage[out->n_usage++] = put_usage(CSI__V1__VOLUME_USAGE__UNIT__BYTES, usage->total_bytes,
                                            usage->used_bytes, usage->available_bytes);
-    if (!stats->is_block)
+    if (stats->has_inodes)
         out->usage[out->n_usage++] =
             put_usage(CSI__V1__VOLUME_USAGE__UNIT__INODES, usage->total_inodes, usage->used_inodes,
                       usage->available_inodes);
@@ -153,16 +155,19 @@ static int get_capabilities(void *object, struct call *call, const ProtobufCMess
     Csi__V1__NodeGetCapabilitiesResponse *out =
         message_new(&csi__v1__node_get_capabilities_response__descriptor);
 
-    (void)object, (void)call, (void)message, (void)err;
+    (void)call, (void)message, (void)err;
     out->capabilities = xcalloc(ARRAY_LENGTH(CAPABILITIES), sizeof(*out->capabilities));
-    for (; out->n_capabilities < ARRAY_LENGTH(CAPABILITIES); out->n_capabilities++) {
+    for (size_t i = 0; i < ARRAY_LENGTH(CAPABILITIES); i++) {
+        if (CAPABILITIES[i] == CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME &&
+            !node_backend(object)->expand)
+            continue;
         Csi__V1__NodeServiceCapability *capability =
             message_new(&csi__v1__node_service_capability__descriptor);
 
         capability->type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
         capability->rpc = message_new(&csi__v1__node_service_capability__rpc__descriptor);
-        capability->rpc->type = CAPABILITIES[out->n_capabilities];
-        out->capabilities[out->n_capabilities] = capability;
+        capability->rpc->type = CAPABILITIES[i];
+        out->capabilities[out->n_capabilities++] = capability;
     }
     *reply = &out->base;
     return 0;

@@ -18,14 +18,29 @@
 #include "node/read_affinity.h"
 
 /*
- * The node's logic for RBD volumes, in plain structs: mapping an image, a file system on it, and
- * where pods see it. volume_handlers.c translates from and to the wire; main builds the object. Any
- * thread; one call at a time per volume.
+ * The node's logic for volumes, in plain structs: mapping an image with a file system on it, or
+ * mounting a directory of CephFS, and where pods see it. What differs between the two is behind
+ * @backend. volume_handlers.c translates from and to the wire; main builds the object. Any thread;
+ * one call at a time per volume.
  *
- * Nothing is kept in memory. What is staged is read from the mount table, the mappers and
- * image-meta.json, so that a driver killed at any step goes on where its former life stopped.
+ * Nothing that counts is kept in memory. What is staged is read from the mount table, the mappers,
+ * image-meta.json or, for CephFS, nodestage-HANDLE.json, so that a driver killed at any step goes
+ * on where its former life stopped.
  */
+struct node_backend;
+
+/* Flags that are for CephFS alone. */
+struct cephfs_settings {
+    const char *mount_info_dir;  /* where nodestage-HANDLE.json are */
+    const char *rados_namespace; /* --radosnamespacecephfs; NULL: none */
+    const char *kernel_options;  /* --kernelmountoptions, --fusemountoptions; NULL: none */
+    const char *fuse_options;
+    bool force_kernel;    /* --forcecephkernelclient */
+    int64_t fuse_wait_ms; /* how long ceph-fuse may take to write back what it holds */
+};
+
 struct node_volumes {
+    const struct node_backend *backend; /* NULL: RBD */
     struct ceph *ceph;
     struct config_file *config;
     struct operations *operations;
@@ -37,9 +52,10 @@ struct node_volumes {
     const char *instance_id;
     const char *mapping_path;                  /* --clustermapping; NULL: none */
     const struct read_affinity *read_affinity; /* NULL: none */
-    const char *default_mounter; /* --mounter: for classes that name none; "": krbd, else nbd */
+    const char *default_mounter; /* --mounter: for classes that name none; "": what there is */
     int64_t watcher_wait_ms;     /* how long another client may take to let go of an image */
     int64_t device_wait_ms;      /* how long a device may take to notice that its image has grown */
+    struct cephfs_settings cephfs;
 };
 
 struct stage_request {
@@ -67,6 +83,8 @@ struct publish_request {
     char *target_path;
     struct volume_capability capability;
     bool read_only;
+    struct strmap context;
+    struct credentials credentials; /* unset, as a rule */
 };
 
 _must_check_ int node_publish_volume(const struct node_volumes *volumes, struct call *call,
@@ -88,7 +106,7 @@ struct stats_request {
 
 struct volume_stats {
     bool has_usage;
-    bool is_block; /* only total_bytes is known */
+    bool has_inodes;
     struct usage usage;
     bool is_abnormal;
     char *message;
@@ -112,9 +130,12 @@ _must_check_ int node_expand_volume(const struct node_volumes *volumes, struct c
                                     const struct node_expand_request *request, uint64_t *size_bytes,
                                     struct error *err);
 
-/* At start: removes what former lives left half made and nobody uses, and logs which volumes have
- * lost the process that served them. */
+/* At start, before the first call: removes what former lives left half made and nobody uses, and
+ * logs which volumes have lost the process that served them. */
 void node_recover(const struct node_volumes *volumes, struct call *call);
+
+/* After that, beside the calls: gives a new process to such volumes, where this needs Ceph. */
+void node_revive(const struct node_volumes *volumes, struct call *call);
 
 void stage_request_done(struct stage_request *request);
 void unstage_request_done(struct unstage_request *request);
@@ -122,6 +143,8 @@ void publish_request_done(struct publish_request *request);
 void unpublish_request_done(struct unpublish_request *request);
 void stats_request_done(struct stats_request *request);
 void node_expand_request_done(struct node_expand_request *request);
+/* Makes @why the condition of the volume; clears it. */
+void volume_stats_set_abnormal(struct volume_stats *stats, struct error *why);
 void volume_stats_done(struct volume_stats *stats);
 
 /* The volumes' part of the Node service. @volumes is borrowed. */

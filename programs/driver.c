@@ -8,6 +8,7 @@
 #include "common/base/metrics.h"
 #include "common/base/process_metrics.h"
 #include "common/linux/host.h"
+#include "common/linux/key_file.h"
 #include "common/rpc/server.h"
 #include "common/volume/config.h"
 #include "common/volume/identity.h"
@@ -107,7 +108,7 @@ static struct standing_credentials *make_standing(const struct driver *driver,
 static void init_volumes(struct driver *driver, const struct options *options,
                          struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
 {
-    _cleanup_free_ char *key_dir = xasprintf("%s/" MAPPER_KEY_FOLDER, options->run_dir);
+    _cleanup_free_ char *key_dir = xasprintf("%s/" KEY_FOLDER, options->run_dir);
 
     driver->host = make_host(options->kubelet_dir, key_dir);
     driver->volumes = (struct node_volumes){

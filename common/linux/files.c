@@ -304,6 +304,18 @@ static int usage(struct host *host, const char *path, struct usage *usage, struc
     return 0;
 }
 
+static int ask_folder(struct host *host, const char *path, struct error *err)
+{
+    struct statx stat;
+    _cleanup_close_ int fd = path_open((struct real_host *)host, path, O_PATH | O_DIRECTORY);
+
+    if (fd < 0)
+        return error_set_errno(err, fd, "open '%s'", path);
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &stat) < 0)
+        return error_set_errno(err, -errno, "ask the file system of '%s'", path);
+    return 0;
+}
+
 /* --- /sys ---------------------------------------------------------------------------------------
  */
 
@@ -364,6 +376,7 @@ void files_register(struct host_ops *ops)
     ops->set_group = set_group;
     ops->set_size = set_size;
     ops->usage = usage;
+    ops->ask_folder = ask_folder;
     ops->sysfs_read = sysfs_read;
     ops->sysfs_list = sysfs_list;
     ops->sysfs_write = sysfs_write;

@@ -40,7 +40,9 @@ struct mount_entry {
     char *root;   /* which part of it is mounted: "/" or, of a device bound to a file, "/rbd0" */
     char *target;
     char *fs_type;
-    char *source; /* "/dev/rbd0" */
+    char *source;  /* "/dev/rbd0" */
+    char *options; /* of the file system: "rw,noshare" */
+    bool is_read_only;
 };
 
 struct mount_list {
@@ -50,10 +52,11 @@ struct mount_list {
 
 struct mount_request {
     const char *device; /* of a new mount; NULL: bind @source */
-    const char *source;
+    const char *source; /* NULL as well: only set the flags of the mount that is on @target */
     const char *target;
     const char *fs_type;
     const struct string_list *flags; /* as in a StorageClass, one option each; may be NULL */
+    const struct secret *secret;     /* for the option of that name; never in a message; or NULL */
     bool read_only;
 };
 
@@ -106,6 +109,9 @@ struct host_ops {
     int (*set_group)(struct host *host, const char *path, gid_t group, struct error *err);
     int (*set_size)(struct host *host, const char *path, uint64_t size_bytes, struct error *err);
     int (*usage)(struct host *host, const char *path, struct usage *usage, struct error *err);
+    /* Asks the file system of a folder, past its caches, whether the folder is still there. May
+     * hang as long as the storage does. */
+    int (*ask_folder)(struct host *host, const char *path, struct error *err);
 
     /* --- mounts ---------------------------------------------------------------------------- */
 

@@ -10,10 +10,13 @@
 #define HANGING_MAX 64 /* threads */
 #define STACK_BYTES ((size_t)256 * 1024)
 
+typedef int io_question(struct host *host, const char *path, struct error *err);
+
 /* One read; the reader and the one who waits for it each hold a reference. */
 struct check {
     struct check *next;
     struct io_checks *checks;
+    io_question *ask;
     char *device;
     int64_t since_ms;
     bool done;
@@ -79,7 +82,7 @@ static void *read_device(void *object)
     struct check *check = object;
     struct io_checks *checks = check->checks;
     struct error err = {0};
-    bool failed = checks->host->ops->device_read(checks->host, check->device, &err) < 0;
+    bool failed = check->ask(checks->host, check->device, &err) < 0;
 
     pthread_mutex_lock(&checks->lock);
     forget(checks, check);
@@ -142,7 +145,8 @@ static const struct check *find(const struct io_checks *checks, const char *devi
     return NULL;
 }
 
-int io_check(struct io_checks *checks, const char *device, int64_t timeout_ms, struct error *err)
+static int check_path(struct io_checks *checks, io_question *ask, const char *device,
+                      int64_t timeout_ms, struct error *err)
 {
     int result = 0;
 
@@ -158,6 +162,7 @@ int io_check(struct io_checks *checks, const char *device, int64_t timeout_ms, s
 
         *check = (struct check){.next = checks->running,
                                 .checks = checks,
+                                .ask = ask,
                                 .device = xstrdup(device),
                                 .since_ms = clock_monotonic_ms()};
         checks->running = check;
@@ -173,4 +178,25 @@ int io_check(struct io_checks *checks, const char *device, int64_t timeout_ms, s
     }
     pthread_mutex_unlock(&checks->lock);
     return result;
+}
+
+static int ask_device(struct host *host, const char *device, struct error *err)
+{
+    return host->ops->device_read(host, device, err);
+}
+
+int io_check(struct io_checks *checks, const char *device, int64_t timeout_ms, struct error *err)
+{
+    return check_path(checks, ask_device, device, timeout_ms, err);
+}
+
+static int ask_folder(struct host *host, const char *path, struct error *err)
+{
+    return host->ops->ask_folder(host, path, err);
+}
+
+int io_check_folder(struct io_checks *checks, const char *path, int64_t timeout_ms,
+                    struct error *err)
+{
+    return check_path(checks, ask_folder, path, timeout_ms, err);
 }

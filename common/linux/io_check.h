@@ -3,9 +3,10 @@
 #include "common/linux/host_ops.h"
 
 /*
- * Whether a device answers. A read from a device whose storage is gone can hang for ever, in the
- * kernel, where nothing ends it; so it is made in a thread of its own, at most one per device, and
- * a device whose last read still hangs is not asked again. Any thread.
+ * Whether a device, or a file system that is not on one, answers. A read from a device whose
+ * storage is gone can hang for ever, in the kernel, where nothing ends it; so it is made in a
+ * thread of its own, at most one per device, and a device whose last read still hangs is not asked
+ * again. Any thread.
  */
 struct io_checks;
 
@@ -18,3 +19,7 @@ DEFINE_CLEANUP(struct io_checks, io_checks_free)
  * taken longer than @timeout_ms, with how long. */
 _must_check_ int io_check(struct io_checks *checks, const char *device, int64_t timeout_ms,
                           struct error *err);
+
+/* The same for a folder, whose file system is asked past its caches. */
+_must_check_ int io_check_folder(struct io_checks *checks, const char *path, int64_t timeout_ms,
+                                 struct error *err);

@@ -51,9 +51,6 @@ struct mapper_host {
     const char *run_dir; /* for exports and sockets; made by mapper_host_prepare() */
 };
 
-/* In the run folder: where the host must put key files. */
-#define MAPPER_KEY_FOLDER "keys"
-
 struct mapper {
     const char *name; /* as in mapOptions: "krbd", "nbd", "fuse" */
 

@@ -10,13 +10,12 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/linux/mapper_internal.h"
+#include "common/linux/monitors.h"
 
 #define BUS "/sys/bus/rbd"
 #define DEVICES BUS "/devices"
 #define ADD_LIMIT ((size_t)16 * 1024)
 #define MODPROBE_TIMEOUT_MS 10000
-#define PORT_V1 "6789"
-#define PORT_V2 "3300"
 
 /* Whether an attribute of one device has this value; one that is not there has "". */
 static int attribute_is(struct host *host, const char *id, const char *name, const char *wanted,
@@ -98,57 +97,6 @@ static int krbd_features(const struct mapper_host *mapper, uint64_t *features, s
     return 0;
 }
 
-/* --- the monitors -------------------------------------------------------------------------------
- */
-
-/* One address of mon_host: "10.0.0.1", "10.0.0.1:6789", "v2:10.0.0.1:3300/0". */
-static void add_monitor(struct text *addresses, const char *address, bool wants_v2, bool *is_v2)
-{
-    bool says_v2 = text_has_prefix(address, "v2:");
-    const char *plain = says_v2 || text_has_prefix(address, "v1:") ? address + 3 : address;
-    size_t length = strcspn(plain, "/");
-    const char *colon = plain[0] == '[' ? strstr(plain, "]:") : strchr(plain, ':');
-    bool has_port = colon && colon < plain + length;
-
-    *is_v2 =
-        says_v2 || (has_port && text_has_suffix(plain, ":" PORT_V2)) || (!has_port && wants_v2);
-    text_addf(addresses, "%s%.*s", addresses->length ? "," : "", (int)length, plain);
-    if (!has_port)
-        text_addf(addresses, ":%s", *is_v2 ? PORT_V2 : PORT_V1);
-}
-
-/*
- * The kernel speaks one protocol with all monitors: the first version, unless ms_mode says
- * otherwise. Addresses of the other one are left out; if only those of the second version are
- * there, it is told to speak that.
- */
-static void choose_monitors(const struct map_request *request, struct text *addresses,
-                            bool *needs_ms_mode)
-{
-    const char *mode = strstr(request->options, "ms_mode=");
-    bool wants_v2 = mode && !text_has_prefix(mode, "ms_mode=legacy");
-    _cleanup_text_ struct text v1 = TEXT_INIT(ADD_LIMIT);
-    _cleanup_text_ struct text v2 = TEXT_INIT(ADD_LIMIT);
-    _cleanup_free_ char *list = xstrdup(request->monitors);
-    char *rest = NULL;
-
-    for (char *part = strtok_r(list, ",; ", &rest); part; part = strtok_r(NULL, ",; ", &rest)) {
-        _cleanup_text_ struct text one = TEXT_INIT(ADD_LIMIT);
-        bool is_v2 = false;
-        char *bare = part[0] == '[' && part[1] == 'v' ? part + 1 : part;
-        size_t length = strlen(bare);
-
-        if (length > 0 && bare[length - 1] == ']' && !strchr(bare, '['))
-            bare[length - 1] = '\0'; /* of "[v2:...,v1:...]" */
-        add_monitor(&one, bare, wants_v2, &is_v2);
-        struct text *to = is_v2 ? &v2 : &v1;
-        text_addf(to, "%s%s", to->length ? "," : "", text_chars(&one));
-    }
-    bool use_v2 = wants_v2 ? v2.length > 0 : v1.length == 0;
-    text_add(addresses, text_chars(use_v2 ? &v2 : &v1));
-    *needs_ms_mode = use_v2 && !mode;
-}
-
 /* --- mapping ------------------------------------------------------------------------------------
  */
 
@@ -184,7 +132,7 @@ static int make_line(const struct map_request *request, struct secret *out, stru
                          "image '%s' in pool '%s' has a name that the kernel's rbd driver cannot "
                          "be told; use mounter rbd-nbd",
                          spec->image, spec->pool);
-    choose_monitors(request, &line, &needs_ms_mode);
+    kernel_monitors(request->monitors, request->options, &line, &needs_ms_mode);
     text_addf(&line, " name=%s,secret=", request->user);
     text_add(&line, secret_reveal(request->key));
     if (spec->rados_namespace[0])

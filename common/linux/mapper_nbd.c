@@ -10,13 +10,14 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/linux/arguments.h"
+#include "common/linux/key_file.h"
 #include "common/linux/mapper_internal.h"
 
 #define PROGRAM "rbd-nbd"
 #define DEFAULT_LOG_DIR "/var/log/ceph"
 #define MODPROBE_TIMEOUT_MS 10000
 #define SECTOR_BYTES 512
-#define REMOVE_TRIES 3 /* of a key file */
 
 static bool nbd_is_usable(const struct mapper_host *mapper, struct call *call, char **reason)
 {
@@ -114,31 +115,6 @@ static int nbd_find(const struct mapper_host *mapper, struct call *call,
 /* --- mapping ------------------------------------------------------------------------------------
  */
 
-#define ARGUMENTS_MAX 64
-
-/* Arguments of a program; owns them. */
-struct arguments {
-    char *items[ARGUMENTS_MAX + 1];
-    size_t count;
-};
-
-static void arguments_done(struct arguments *arguments)
-{
-    for (size_t i = 0; i < arguments->count; i++)
-        free(arguments->items[i]);
-}
-
-_printf_(2, 3) static void add(struct arguments *arguments, const char *fmt, ...)
-{
-    va_list args;
-
-    if (arguments->count == ARGUMENTS_MAX)
-        return;
-    va_start(args, fmt);
-    arguments->items[arguments->count++] = xvasprintf(fmt, args);
-    va_end(args);
-}
-
 /* The class's options, each an argument of its own, and the defaults that they leave. */
 static void add_options(struct arguments *arguments, const struct map_request *request)
 {
@@ -153,9 +129,9 @@ static void add_options(struct arguments *arguments, const struct map_request *r
 
     for (size_t i = 0; i < ARRAY_LENGTH(defaults); i++)
         if (!strstr(request->options, defaults[i].word))
-            add(arguments, "%s", defaults[i].argument);
+            arguments_add(arguments, "%s", defaults[i].argument);
     for (char *option = strtok_r(list, ",", &rest); option; option = strtok_r(NULL, ",", &rest))
-        add(arguments, "--%s", option);
+        arguments_add(arguments, "--%s", option);
 }
 
 /* Since 5.14, and in Red Hat's 8 since 4.18.0-365, the kernel keeps an identifier for a device. */
@@ -200,33 +176,33 @@ static void map_arguments(struct arguments *arguments, const struct map_request 
 {
     _cleanup_free_ char *spec = image_spec_text(&request->spec);
 
-    add(arguments, PROGRAM);
-    add(arguments, "--id");
-    add(arguments, "%s", request->user);
-    add(arguments, "-m");
-    add(arguments, "%s", request->monitors);
-    add(arguments, "--keyfile=%s", key_file);
-    add(arguments, "--log-file");
-    add(arguments, "%s/rbd-nbd-%s.log", request->log_dir[0] ? request->log_dir : DEFAULT_LOG_DIR,
-        request->handle);
-    add(arguments, request->device ? "attach" : "map");
-    add(arguments, "%s", spec);
+    arguments_add(arguments, PROGRAM);
+    arguments_add(arguments, "--id");
+    arguments_add(arguments, "%s", request->user);
+    arguments_add(arguments, "-m");
+    arguments_add(arguments, "%s", request->monitors);
+    arguments_add(arguments, "--keyfile=%s", key_file);
+    arguments_add(arguments, "--log-file");
+    arguments_add(arguments, "%s/rbd-nbd-%s.log",
+                  request->log_dir[0] ? request->log_dir : DEFAULT_LOG_DIR, request->handle);
+    arguments_add(arguments, request->device ? "attach" : "map");
+    arguments_add(arguments, "%s", spec);
     if (request->device) {
-        add(arguments, "--device");
-        add(arguments, "%s", request->device);
+        arguments_add(arguments, "--device");
+        arguments_add(arguments, "%s", request->device);
     }
     add_options(arguments, request);
     if (!text_is_empty(cookie))
-        add(arguments, "--cookie=%s", cookie);
+        arguments_add(arguments, "--cookie=%s", cookie);
     if (request->read_only)
-        add(arguments, "--read-only");
+        arguments_add(arguments, "--read-only");
 }
 
 static int run_map(const struct mapper_host *mapper, struct call *call,
                    const struct map_request *request, const char *key_file, char **device,
                    struct error *err)
 {
-    _cleanup_(arguments_done) struct arguments arguments = {0};
+    _cleanup_arguments_ struct arguments arguments = {0};
     _cleanup_free_ char *cookie = NULL;
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     const struct subprocess program = {.argv = (const char *const *)arguments.items,
@@ -250,25 +226,19 @@ static int nbd_map(const struct mapper_host *mapper, struct call *call,
 {
     struct host *host = mapper->host;
     _cleanup_free_ char *key_file = NULL;
-    _cleanup_error_ struct error second = {0};
 
     call_stage(call, "waiting {age} for " PROGRAM " to map image '%s'", request->spec.image);
     if (host->ops->write_key(host, request->key, &key_file, err) < 0)
         return -1;
     int result = run_map(mapper, call, request, key_file, device, err);
-    for (int tries = 0; tries < REMOVE_TRIES; tries++) {
-        error_clear(&second);
-        if (host->ops->remove(host, key_file, &second) == 0)
-            return result;
-    }
-    log_warn(call, "a key file stays behind until the next start: %s", second.message);
+    key_file_remove(host, call, key_file);
     return result;
 }
 
 static int nbd_unmap(const struct mapper_host *mapper, struct call *call,
                      const struct unmap_request *request, struct error *err)
 {
-    _cleanup_(arguments_done) struct arguments arguments = {0};
+    _cleanup_arguments_ struct arguments arguments = {0};
     _cleanup_free_ char *list = xstrdup(request->options);
     const struct subprocess program = {.argv = (const char *const *)arguments.items,
                                        .deadline = mapper_deadline(call)};
@@ -277,11 +247,11 @@ static int nbd_unmap(const struct mapper_host *mapper, struct call *call,
     if (!request->device)
         return 0;
     call_stage(call, "waiting {age} for " PROGRAM " to unmap '%s'", request->device);
-    add(&arguments, PROGRAM);
-    add(&arguments, "unmap");
-    add(&arguments, "%s", request->device);
+    arguments_add(&arguments, PROGRAM);
+    arguments_add(&arguments, "unmap");
+    arguments_add(&arguments, "%s", request->device);
     for (char *option = strtok_r(list, ",", &rest); option; option = strtok_r(NULL, ",", &rest))
-        add(&arguments, "--%s", option);
+        arguments_add(&arguments, "--%s", option);
     if (mapper->host->ops->run(mapper->host, &program, NULL, err) == 0)
         return 0;
     if (!strstr(err->message, "is not mapped"))
@@ -310,23 +280,11 @@ static int nbd_tell_size(const struct mapper_host *mapper, struct call *call, co
     return host->ops->nbd_resize(host, device, size, err);
 }
 
-/* Key files of maps that were cut. The folder is this driver's alone. */
+/* Key files of maps that were cut. */
 static int nbd_recover(const struct mapper_host *mapper, struct call *call, struct error *err)
 {
-    struct host *host = mapper->host;
-    _cleanup_free_ char *folder = xasprintf("%s/" MAPPER_KEY_FOLDER, mapper->run_dir);
-    _cleanup_string_list_ struct string_list names = {0};
-
     (void)call;
-    if (host->ops->list(host, folder, &names, err) < 0)
-        return -1;
-    for (size_t i = 0; i < names.count; i++) {
-        _cleanup_free_ char *path = xasprintf("%s/%s", folder, names.items[i]);
-
-        if (host->ops->remove(host, path, err) < 0)
-            return -1;
-    }
-    return 0;
+    return key_files_clear(mapper->host, mapper->run_dir, err);
 }
 
 const struct mapper MAPPER_NBD = {

@@ -12,19 +12,18 @@
 
 #include "common/base/memory.h"
 #include "common/linux/host_internal.h"
+#include "common/linux/mount_flags.h"
 
-/* What an option may ask for; the others (bind, remount, move, ...) would make it another call. */
-#define FLAGS_ALLOWED                                                                              \
-    (MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_SYNCHRONOUS | MS_DIRSYNC | MS_NOATIME |     \
-     MS_NODIRATIME | MS_RELATIME | MS_STRICTATIME | MS_LAZYTIME | MS_SILENT | MS_NOSYMFOLLOW)
-/* Those of a mount, as against those of a file system: all that a bind can have. */
-#define FLAGS_OF_BIND                                                                              \
-    (MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME | MS_RELATIME |     \
-     MS_STRICTATIME | MS_NOSYMFOLLOW)
+#define DATA_LIMIT ((size_t)4095) /* a page, with the NUL at its end */
 
 static const char *or_empty(const char *text)
 {
     return text ? text : "";
+}
+
+static bool has_option(const char *options, const char *name)
+{
+    return options && mnt_optstr_get_option(options, name, NULL, NULL) == 0;
 }
 
 static void add_entry(struct mount_list *mounts, struct libmnt_fs *fs)
@@ -36,6 +35,8 @@ static void add_entry(struct mount_list *mounts, struct libmnt_fs *fs)
         .target = xstrdup(or_empty(mnt_fs_get_target(fs))),
         .fs_type = xstrdup(or_empty(mnt_fs_get_fstype(fs))),
         .source = xstrdup(or_empty(mnt_fs_get_source(fs))),
+        .options = xstrdup(or_empty(mnt_fs_get_fs_options(fs))),
+        .is_read_only = has_option(mnt_fs_get_vfs_options(fs), "ro"),
     };
 }
 
@@ -58,22 +59,39 @@ static int list_mounts(struct host *host, struct mount_list *mounts, struct erro
 static int parse_flags(const struct mount_request *request, unsigned long *flags, struct text *data,
                        struct error *err)
 {
-    const struct libmnt_optmap *map = mnt_get_builtin_optmap(MNT_LINUX_MAP);
-
     for (size_t i = 0; request->flags && i < request->flags->count; i++) {
         const char *option = request->flags->items[i];
         unsigned long found = 0;
 
-        if (mnt_optstr_get_flags(option, &found, map) < 0 || found & ~(unsigned long)FLAGS_ALLOWED)
-            return error_set(err, STATUS_INVALID_ARGUMENT,
-                             "mount flag '%s' is not one that a volume can have", option);
-        *flags |= found;
-        if (found == 0 && strcmp(option, "defaults") != 0 && strcmp(option, "_netdev") != 0 &&
-            strcmp(option, "rw") != 0)
+        switch (mount_flag_parse(option, &found)) {
+        case MOUNT_FLAG_REFUSED:
+            return mount_flag_refuse(option, err);
+        case MOUNT_FLAG_OF_FILE_SYSTEM:
             text_addf(data, "%s%s", data->length ? "," : "", option);
+            break;
+        case MOUNT_FLAG_OF_MOUNT:
+            *flags |= found;
+        }
     }
     if (request->read_only)
         *flags |= MS_RDONLY;
+    return 0;
+}
+
+/* The options of a file system, which may hold a key: wiped when they are released. */
+static int make_data(const struct mount_request *request, struct text *options, struct secret *data,
+                     struct error *err)
+{
+    if (request->secret) {
+        text_addf(options, "%ssecret=", options->length ? "," : "");
+        text_add(options, secret_reveal(request->secret));
+    }
+    if (!options->truncated)
+        secret_set(data, text_chars(options));
+    if (options->chars)
+        explicit_bzero(options->chars, options->length);
+    if (options->truncated)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "the mount options are too long");
     return 0;
 }
 
@@ -99,7 +117,7 @@ static int restrict_bind(const struct real_host *host, const char *path, unsigne
     if (fd < 0)
         return fd;
     snprintf(target, sizeof(target), "/proc/self/fd/%d", fd);
-    return mount(NULL, target, NULL, MS_BIND | MS_REMOUNT | (flags & FLAGS_OF_BIND), NULL) < 0
+    return mount(NULL, target, NULL, MS_BIND | MS_REMOUNT | (flags & MOUNT_FLAGS_OF_BIND), NULL) < 0
                ? -errno
                : 0;
 }
@@ -108,6 +126,7 @@ static int mount_on(struct host *host, const struct mount_request *request, cons
                     unsigned long flags, const char *data, struct error *err)
 {
     const struct real_host *real = (struct real_host *)host;
+    int result = 0;
 
     if (request->device) {
         if (mount(request->device, target, request->fs_type, flags, data) < 0)
@@ -115,33 +134,36 @@ static int mount_on(struct host *host, const struct mount_request *request, cons
                                    request->device, request->target);
         return 0;
     }
-    int result = bind_mount(real, request, target);
+    if (request->source)
+        result = bind_mount(real, request, target);
     if (result < 0)
         return error_set_errno(err, result, "bind '%s' to '%s'", request->source, request->target);
-    if ((flags & FLAGS_OF_BIND) == 0)
+    if ((flags & MOUNT_FLAGS_OF_BIND) == 0)
         return 0;
     result = restrict_bind(real, request->target, flags);
     if (result == 0)
         return 0;
     _cleanup_error_ struct error ignored = {0};
-    if (host->ops->unmount(host, request->target, false, &ignored) < 0)
+    if (request->source && host->ops->unmount(host, request->target, false, &ignored) < 0)
         error_clear(&ignored);
     return error_set_errno(err, result, "set the flags of '%s'", request->target);
 }
 
 static int mount_volume(struct host *host, const struct mount_request *request, struct error *err)
 {
-    _cleanup_text_ struct text data = TEXT_INIT(4096);
+    _cleanup_text_ struct text options = TEXT_INIT(DATA_LIMIT);
+    _cleanup_secret_ struct secret data = {0};
     unsigned long flags = 0;
     char target[64];
 
-    if (parse_flags(request, &flags, &data, err) < 0)
+    if (parse_flags(request, &flags, &options, err) < 0 ||
+        make_data(request, &options, &data, err) < 0)
         return -1;
     _cleanup_close_ int fd = path_open((struct real_host *)host, request->target, O_PATH);
     if (fd < 0)
         return error_set_errno(err, fd, "open mount point '%s'", request->target);
     snprintf(target, sizeof(target), "/proc/self/fd/%d", fd);
-    return mount_on(host, request, target, flags, data.chars, err);
+    return mount_on(host, request, target, flags, secret_reveal(&data), err);
 }
 
 /* By parent and name: a descriptor of the mount itself would keep it busy. */

@@ -3,19 +3,13 @@
 
 #include "common/base/memory.h"
 #include "common/linux/disk_fs.h"
-#include "common/volume/volume_id.h"
+#include "node/checks.h"
 #include "node/image.h"
-#include "node/staged.h"
+#include "node/rbd_staged.h"
 #include "node/staged_users.h"
 
 #define POLL_FIRST_MS 50
 #define POLL_LONGEST_MS 1000
-
-static int not_there(const struct node_expand_request *request, struct error *err)
-{
-    return error_set(err, STATUS_NOT_FOUND, "volume '%.128s' is not at '%.256s'", request->handle,
-                     request->volume_path);
-}
 
 static int too_small(const struct staged *staged, uint64_t wanted, struct error *err)
 {
@@ -29,27 +23,6 @@ static int too_small(const struct staged *staged, uint64_t wanted, struct error 
 /* --- the size of the image ---------------------------------------------------------------------
  */
 
-/* The call's own secrets, else those that the volume was staged with, else the standing ones. */
-static int find_user(const struct node_volumes *volumes, struct call *call,
-                     const struct node_expand_request *request, struct stage_request *found,
-                     struct error *err)
-{
-    struct volume_id id;
-
-    found->handle = xstrdup(request->handle);
-    staged_users_get(volumes->users, request->handle, found);
-    if (request->credentials.user && secret_is_set(&request->credentials.key)) {
-        credentials_done(&found->credentials);
-        credentials_copy(&found->credentials, &request->credentials);
-    }
-    if (found->credentials.user)
-        return 0;
-    if (volume_id_parse(request->handle, &id, err) < 0)
-        return -1;
-    return standing_credentials_get(volumes->standing, call, id.cluster_id, NULL,
-                                    &found->credentials, err);
-}
-
 static int read_image_size(const struct node_volumes *volumes, struct call *call,
                            const struct node_expand_request *request, const struct staged *staged,
                            uint64_t *size_bytes, struct error *err)
@@ -58,7 +31,7 @@ static int read_image_size(const struct node_volumes *volumes, struct call *call
     _cleanup_node_image_ struct node_image image = {0};
     _cleanup_free_ char *id = NULL;
 
-    if (find_user(volumes, call, request, &found, err) < 0 ||
+    if (staged_user_find(volumes, call, request->handle, &request->credentials, &found, err) < 0 ||
         node_image_open(volumes, call, &found, &image, err) < 0)
         return -1;
     if (strcmp(image.name, staged->meta.image) != 0 ||
@@ -155,9 +128,9 @@ static int grow_filesystem(const struct node_volumes *volumes, struct call *call
     return disk_fs_grow(fs, host, call, staged->mapped.device, staged->path, err);
 }
 
-static int expand(const struct node_volumes *volumes, struct call *call,
-                  const struct node_expand_request *request, uint64_t *size_bytes,
-                  struct error *err)
+int rbd_expand_volume(const struct node_volumes *volumes, struct call *call,
+                      const struct node_expand_request *request, uint64_t *size_bytes,
+                      struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_free_ char *staging_path = NULL;
@@ -167,40 +140,17 @@ static int expand(const struct node_volumes *volumes, struct call *call,
     if (host->ops->look(host, request->volume_path, &facts, err) < 0)
         return -1;
     if (!facts.is_mount_point)
-        return not_there(request, err);
+        return node_volume_not_there(request->handle, request->volume_path, err);
     if (staging_path_of(volumes, request->handle, request->volume_path, &facts, &staging_path,
                         err) < 0)
         return -1;
     if (!staging_path)
-        return not_there(request, err);
+        return node_volume_not_there(request->handle, request->volume_path, err);
     if (staged_look(volumes, call, request->handle, staging_path, &staged, err) < 0 ||
         staged_check(&staged, request->handle, err) < 0 ||
         wait_for_device(volumes, call, request, &staged, err) < 0 ||
         grow_filesystem(volumes, call, &staged, err) < 0)
         return -1;
     *size_bytes = staged.device.size_bytes;
-    return 0;
-}
-
-int node_expand_volume(const struct node_volumes *volumes, struct call *call,
-                       const struct node_expand_request *request, uint64_t *size_bytes,
-                       struct error *err)
-{
-    _cleanup_operation_ struct operation operation = {0};
-
-    if (node_check_handle(request->handle, err) < 0)
-        return -1;
-    if (request->volume_path[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT, "volume_path is missing");
-    if (request->range.required_bytes < 0 || request->range.limit_bytes < 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "capacity_range is negative");
-    if (node_check_path("volume_path", request->volume_path, err) < 0) {
-        error_clear(err); /* nothing can be published there */
-        return not_there(request, err);
-    }
-    if (node_begin(volumes, request->handle, call, &operation, err) < 0)
-        return -1;
-    if (expand(volumes, call, request, size_bytes, err) < 0)
-        return error_wrap(err, "expand volume '%s'", request->handle);
     return 0;
 }

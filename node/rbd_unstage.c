@@ -2,19 +2,22 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "node/staged.h"
-#include "node/staged_users.h"
+#include "node/mounts.h"
+#include "node/rbd_staged.h"
 
 /* Pods still see the volume: the device would stay in use, and what is under them must not go. */
 static int check_unpublished(const struct node_volumes *volumes, const struct staged *staged,
                              struct error *err)
 {
+    struct host *host = volumes->mappers.host;
+    _cleanup_mount_list_ struct mount_list mounts = {0};
     _cleanup_string_list_ struct string_list targets = {0};
 
     if (!staged->facts.is_mount_point || staged->is_dead || staged->mapped.is_dead)
         return 0;
-    if (mounts_of(volumes, staged->path, &staged->facts, &targets, err) < 0)
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
         return -1;
+    mounts_of_same(&mounts, staged->path, staged->facts.kind == PATH_BLOCK_DEVICE, &targets);
     if (targets.count > 0)
         return error_set(err, STATUS_FAILED_PRECONDITION, "it is still published at '%s'%s",
                          targets.items[0], targets.count > 1 ? " and elsewhere" : "");
@@ -54,8 +57,8 @@ static int adopt(const struct node_volumes *volumes, struct staged *staged, stru
     return 0;
 }
 
-static int unstage(const struct node_volumes *volumes, struct call *call,
-                   const struct unstage_request *request, struct error *err)
+int rbd_unstage_volume(const struct node_volumes *volumes, struct call *call,
+                       const struct unstage_request *request, struct error *err)
 {
     _cleanup_staged_ struct staged staged = {0};
 
@@ -68,19 +71,4 @@ static int unstage(const struct node_volumes *volumes, struct call *call,
     if (check_unpublished(volumes, &staged, err) < 0 || adopt(volumes, &staged, err) < 0)
         return -1;
     return staged_remove(volumes, call, &staged, err);
-}
-
-int node_unstage_volume(const struct node_volumes *volumes, struct call *call,
-                        const struct unstage_request *request, struct error *err)
-{
-    _cleanup_operation_ struct operation operation = {0};
-
-    if (node_check_handle(request->handle, err) < 0 ||
-        node_check_path("staging_target_path", request->staging_path, err) < 0 ||
-        node_begin(volumes, request->handle, call, &operation, err) < 0)
-        return -1;
-    if (unstage(volumes, call, request, err) < 0)
-        return error_wrap(err, "unstage volume '%s'", request->handle);
-    staged_users_forget(volumes->users, request->handle);
-    return 0;
 }

@@ -1,12 +1,11 @@
-#include "node/staged.h"
+#include "node/rbd_staged.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-
-#define STACKED_MAX 16 /* mounts on one path, left by calls that raced with others' */
+#include "node/mounts.h"
 
 static int read_meta(const struct node_volumes *volumes, struct staged *staged, struct error *err)
 {
@@ -165,38 +164,6 @@ int staged_remove(const struct node_volumes *volumes, struct call *call, struct 
 /* --- who else shows it --------------------------------------------------------------------------
  */
 
-static const struct mount_entry *entry_of(const struct mount_list *mounts, const char *path)
-{
-    const struct mount_entry *found = NULL;
-
-    for (size_t i = 0; i < mounts->count; i++)
-        if (strcmp(mounts->items[i].target, path) == 0)
-            found = &mounts->items[i]; /* the last one is on top */
-    return found;
-}
-
-int mounts_of(const struct node_volumes *volumes, const char *path, const struct path_facts *facts,
-              struct string_list *targets, struct error *err)
-{
-    struct host *host = volumes->mappers.host;
-    _cleanup_mount_list_ struct mount_list mounts = {0};
-
-    if (host->ops->list_mounts(host, &mounts, err) < 0)
-        return -1;
-    const struct mount_entry *own = entry_of(&mounts, path);
-    if (!own)
-        return 0;
-    for (size_t i = 0; i < mounts.count; i++) {
-        const struct mount_entry *other = &mounts.items[i];
-        bool same = other->device == own->device &&
-                    (facts->kind != PATH_BLOCK_DEVICE || strcmp(other->root, own->root) == 0);
-
-        if (same && strcmp(other->target, path) != 0 && !string_list_has(targets, other->target))
-            string_list_add(targets, other->target);
-    }
-    return 0;
-}
-
 /* "/x/globalmount/HANDLE" gives "/x/globalmount" if image-meta.json is there. */
 static int try_staging(const struct node_volumes *volumes, const char *handle, const char *target,
                        char **staging_path, struct error *err)
@@ -219,12 +186,15 @@ static int try_staging(const struct node_volumes *volumes, const char *handle, c
 int staging_path_of(const struct node_volumes *volumes, const char *handle, const char *path,
                     const struct path_facts *facts, char **staging_path, struct error *err)
 {
+    struct host *host = volumes->mappers.host;
+    _cleanup_mount_list_ struct mount_list mounts = {0};
     _cleanup_string_list_ struct string_list targets = {0};
 
     *staging_path = NULL;
     string_list_add(&targets, path); /* it may be the staged path itself */
-    if (mounts_of(volumes, path, facts, &targets, err) < 0)
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
         return -1;
+    mounts_of_same(&mounts, path, facts->kind == PATH_BLOCK_DEVICE, &targets);
     for (size_t i = 0; i < targets.count && !*staging_path; i++)
         if (try_staging(volumes, handle, targets.items[i], staging_path, err) < 0)
             return -1;

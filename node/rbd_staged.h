@@ -48,29 +48,22 @@ _must_check_ int staged_write_meta(const struct node_volumes *volumes, struct st
 _must_check_ int staged_remove(const struct node_volumes *volumes, struct call *call,
                                struct staged *staged, struct error *err);
 
-/*
- * Targets of mounts that show the same device as @path does, without @path itself. For a file
- * system by its device, for a device by its name.
- */
-_must_check_ int mounts_of(const struct node_volumes *volumes, const char *path,
-                           const struct path_facts *facts, struct string_list *targets,
-                           struct error *err);
-
 /* The folder in which the volume that is at @path is staged; *@staging_path (caller frees) is NULL
  * when @path does not belong to the volume. */
 _must_check_ int staging_path_of(const struct node_volumes *volumes, const char *handle,
                                  const char *path, const struct path_facts *facts,
                                  char **staging_path, struct error *err);
 
-/* INVALID_ARGUMENT unless @path, the field @name, is absolute and free of "..", "." and control
- * characters, and is not too long. */
-_must_check_ int node_check_path(const char *name, const char *path, struct error *err);
-/* INVALID_ARGUMENT unless it can be the name of a file; missing is another message. */
-_must_check_ int node_check_handle(const char *handle, struct error *err);
-/* One type, a known mode, flags that are one option each. */
-_must_check_ int node_check_capability(const struct volume_capability *capability,
-                                       struct error *err);
+/* --- the parts of RBD's backend ----------------------------------------------------------------
+ */
 
-/* Makes @call the only one for the volume on this node. */
-_must_check_ int node_begin(const struct node_volumes *volumes, const char *handle,
-                            struct call *call, struct operation *operation, struct error *err);
+_must_check_ int rbd_stage_volume(const struct node_volumes *volumes, struct call *call,
+                                  const struct stage_request *request, struct error *err);
+_must_check_ int rbd_unstage_volume(const struct node_volumes *volumes, struct call *call,
+                                    const struct unstage_request *request, struct error *err);
+_must_check_ int rbd_get_stats(const struct node_volumes *volumes, struct call *call,
+                               const struct stats_request *request, struct volume_stats *stats,
+                               struct error *err);
+_must_check_ int rbd_expand_volume(const struct node_volumes *volumes, struct call *call,
+                                   const struct node_expand_request *request, uint64_t *size_bytes,
+                                   struct error *err);

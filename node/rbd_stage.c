@@ -9,9 +9,10 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "node/checks.h"
 #include "node/choose_mapper.h"
 #include "node/format.h"
-#include "node/staged.h"
+#include "node/rbd_staged.h"
 #include "node/staged_users.h"
 
 #define STAGED_FOLDER_MODE 0750
@@ -46,23 +47,6 @@ static void stage_done(struct stage *stage)
 /* --- what was asked -----------------------------------------------------------------------------
  */
 
-static int parse_group(struct stage *stage, struct error *err)
-{
-    const char *text = stage->request->capability.mount_group;
-    uint64_t group = 0;
-
-    if (text_is_empty(text) || stage->is_block)
-        return 0;
-    if (text_parse_u64(text, &group, err) < 0 || group >= UINT32_MAX) {
-        error_clear(err);
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "volume_mount_group '%.32s' is not the number of a group", text);
-    }
-    stage->group = (gid_t)group;
-    stage->has_group = true;
-    return 0;
-}
-
 static int parse_filesystem(struct stage *stage, struct error *err)
 {
     const char *type = stage->request->capability.fs_type;
@@ -81,10 +65,6 @@ static int parse_request(struct stage *stage, struct error *err)
     const struct stage_request *request = stage->request;
     enum access_mode mode = request->capability.mode;
 
-    if (node_check_handle(request->handle, err) < 0 ||
-        node_check_path("staging_target_path", request->staging_path, err) < 0 ||
-        node_check_capability(&request->capability, err) < 0)
-        return -1;
     stage->is_block = request->capability.type == ACCESS_TYPE_BLOCK;
     stage->read_only = access_mode_is_read_only(mode);
     /* the flag of a mount does not keep anybody from writing to a device */
@@ -94,21 +74,7 @@ static int parse_request(struct stage *stage, struct error *err)
         mode != ACCESS_MULTI_NODE_READER_ONLY && !access_mode_is_multi_node_writer(mode);
     if (parse_filesystem(stage, err) < 0)
         return -1;
-    return parse_group(stage, err);
-}
-
-static int check_staging_path(const struct stage *stage, struct error *err)
-{
-    struct host *host = stage->volumes->mappers.host;
-    struct path_facts facts;
-
-    if (host->ops->look(host, stage->request->staging_path, &facts, err) < 0)
-        return -1;
-    if (facts.kind != PATH_DIRECTORY)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "staging_target_path '%s' %s",
-                         stage->request->staging_path,
-                         facts.kind == PATH_ABSENT ? "does not exist" : "is no folder");
-    return 0;
+    return node_parse_group(&request->capability, &stage->group, &stage->has_group, err);
 }
 
 /* --- already there ------------------------------------------------------------------------------
@@ -437,25 +403,18 @@ static void note_user(const struct stage *stage)
         staged_users_note(stage->volumes->users, stage->request);
 }
 
-int node_stage_volume(const struct node_volumes *volumes, struct call *call,
-                      const struct stage_request *request, struct error *err)
+int rbd_stage_volume(const struct node_volumes *volumes, struct call *call,
+                     const struct stage_request *request, struct error *err)
 {
-    _cleanup_operation_ struct operation operation = {0};
     _cleanup_(stage_done) struct stage stage = {
         .volumes = volumes, .call = call, .request = request};
 
     if (parse_request(&stage, err) < 0 ||
-        node_begin(volumes, request->handle, call, &operation, err) < 0)
-        return -1;
-    if (check_staging_path(&stage, err) < 0 ||
         staged_look(volumes, call, request->handle, request->staging_path, &stage.staged, err) < 0)
-        return error_wrap(err, "stage volume '%s'", request->handle);
-    if (staged_is_complete(&stage.staged)) {
-        if (check_same(&stage, err) < 0)
-            return -1;
-    } else if (stage_image(&stage, err) < 0) {
-        return error_wrap(err, "stage volume '%s'", request->handle);
-    }
-    note_user(&stage);
-    return 0;
+        return -1;
+    int result =
+        staged_is_complete(&stage.staged) ? check_same(&stage, err) : stage_image(&stage, err);
+    if (result == 0)
+        note_user(&stage);
+    return result;
 }

@@ -1,0 +1,34 @@
+#include "common/linux/key_file.h"
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+
+#define REMOVE_TRIES 3
+
+void key_file_remove(struct host *host, struct call *call, const char *path)
+{
+    _cleanup_error_ struct error err = {0};
+
+    for (int tries = 0; tries < REMOVE_TRIES; tries++) {
+        error_clear(&err);
+        if (host->ops->remove(host, path, &err) == 0)
+            return;
+    }
+    log_warn(call, "a key file stays behind until the next start: %s", err.message);
+}
+
+int key_files_clear(struct host *host, const char *run_dir, struct error *err)
+{
+    _cleanup_free_ char *folder = xasprintf("%s/" KEY_FOLDER, run_dir);
+    _cleanup_string_list_ struct string_list names = {0};
+
+    if (host->ops->list(host, folder, &names, err) < 0)
+        return -1;
+    for (size_t i = 0; i < names.count; i++) {
+        _cleanup_free_ char *path = xasprintf("%s/%s", folder, names.items[i]);
+
+        if (host->ops->remove(host, path, err) < 0)
+            return -1;
+    }
+    return 0;
+}

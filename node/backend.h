@@ -1,0 +1,55 @@
+#pragma once
+
+#include "node/volumes.h"
+
+/* Where a staged volume is, for whoever binds it to a target. */
+struct staged_place {
+    char *path;
+    struct path_facts facts;
+    dev_t device; /* that a bind of it shows */
+};
+
+void staged_place_done(struct staged_place *place);
+#define _cleanup_staged_place_ _cleanup_(staged_place_done)
+
+/*
+ * What RBD and CephFS do in ways of their own. The rpcs themselves - checks of paths, locks, binds
+ * - are the same for both: see calls.c and publish.c, which end in one of these functions. When
+ * they are called the request has been checked and the volume is this call's alone, but for
+ * get_stats(). All may block; any thread; all are repeatable.
+ */
+struct node_backend {
+    const char *type;  /* "rbd", "cephfs" */
+    const char *thing; /* what its mounts are of, for messages: "RBD device" */
+
+    int (*check_capabilities)(const struct capability_list *list, struct error *err);
+    int (*stage)(const struct node_volumes *volumes, struct call *call,
+                 const struct stage_request *request, struct error *err);
+    int (*unstage)(const struct node_volumes *volumes, struct call *call,
+                   const struct unstage_request *request, struct error *err);
+    /* Where the volume is staged. FAILED_PRECONDITION unless it is, and works. Caller calls
+     * staged_place_done(). */
+    int (*find_place)(const struct node_volumes *volumes, struct call *call,
+                      const struct publish_request *request, struct staged_place *place,
+                      struct error *err);
+    /* Whether a mount, of a device if @is_block, is one that this driver may take off. */
+    int (*owns_mount)(const struct node_volumes *volumes, const struct mount_entry *entry,
+                      bool is_block, bool *owns, struct error *err);
+    /* NOT_FOUND unless the volume is at the path. */
+    int (*get_stats)(const struct node_volumes *volumes, struct call *call,
+                     const struct stats_request *request, struct volume_stats *stats,
+                     struct error *err);
+    /* NULL: volumes grow without the node. */
+    int (*expand)(const struct node_volumes *volumes, struct call *call,
+                  const struct node_expand_request *request, uint64_t *size_bytes,
+                  struct error *err);
+    /* See node_recover() and node_revive(); the latter may be NULL. */
+    void (*recover)(const struct node_volumes *volumes, struct call *call);
+    void (*revive)(const struct node_volumes *volumes, struct call *call);
+};
+
+extern const struct node_backend RBD_NODE_BACKEND;
+extern const struct node_backend CEPHFS_NODE_BACKEND;
+
+/* That of the node; RBD if none is set. */
+const struct node_backend *node_backend(const struct node_volumes *volumes);

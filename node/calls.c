@@ -1,0 +1,142 @@
+/* The rpcs as far as they are the same for all kinds of volumes; publishing is in publish.c. */
+#include <stdlib.h>
+
+#include "common/base/memory.h"
+#include "node/backend.h"
+#include "node/checks.h"
+#include "node/mounts.h"
+#include "node/staged_users.h"
+
+static const char HEALTHY[] = "volume is in a healthy condition";
+
+const struct node_backend *node_backend(const struct node_volumes *volumes)
+{
+    return volumes->backend ? volumes->backend : &RBD_NODE_BACKEND;
+}
+
+void staged_place_done(struct staged_place *place)
+{
+    free(place->path);
+    *place = (struct staged_place){0};
+}
+
+static int check_staging_path(const struct node_volumes *volumes, const char *path,
+                              struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    struct path_facts facts;
+
+    if (host->ops->look(host, path, &facts, err) < 0) {
+        if (!errno_is_death(err->sys_errno))
+            return -1;
+        error_clear(err); /* the backend knows what to do with it */
+        return 0;
+    }
+    if (facts.kind != PATH_DIRECTORY)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "staging_target_path '%s' %s", path,
+                         facts.kind == PATH_ABSENT ? "does not exist" : "is no folder");
+    return 0;
+}
+
+int node_stage_volume(const struct node_volumes *volumes, struct call *call,
+                      const struct stage_request *request, struct error *err)
+{
+    _cleanup_operation_ struct operation operation = {0};
+
+    if (node_check_handle(request->handle, err) < 0 ||
+        node_check_path("staging_target_path", request->staging_path, err) < 0 ||
+        node_check_capability(volumes, &request->capability, err) < 0 ||
+        node_begin(volumes, request->handle, call, &operation, err) < 0)
+        return -1;
+    if (check_staging_path(volumes, request->staging_path, err) < 0 ||
+        node_backend(volumes)->stage(volumes, call, request, err) < 0)
+        return error_wrap(err, "stage volume '%s'", request->handle);
+    return 0;
+}
+
+int node_unstage_volume(const struct node_volumes *volumes, struct call *call,
+                        const struct unstage_request *request, struct error *err)
+{
+    _cleanup_operation_ struct operation operation = {0};
+
+    if (node_check_handle(request->handle, err) < 0 ||
+        node_check_path("staging_target_path", request->staging_path, err) < 0 ||
+        node_begin(volumes, request->handle, call, &operation, err) < 0)
+        return -1;
+    if (node_backend(volumes)->unstage(volumes, call, request, err) < 0)
+        return error_wrap(err, "unstage volume '%s'", request->handle);
+    staged_users_forget(volumes->users, request->handle);
+    return 0;
+}
+
+int node_volume_not_there(const char *handle, const char *path, struct error *err)
+{
+    return error_set(err, STATUS_NOT_FOUND, "volume '%.128s' is not at '%.256s'", handle, path);
+}
+
+/* Of the calls that say where the volume is. */
+static int check_volume_path(const char *handle, const char *path, struct error *err)
+{
+    if (node_check_handle(handle, err) < 0)
+        return -1;
+    if (path[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "volume_path is missing");
+    if (node_check_path("volume_path", path, err) == 0)
+        return 0;
+    error_clear(err); /* nothing can be published there */
+    return node_volume_not_there(handle, path, err);
+}
+
+int node_get_volume_stats(const struct node_volumes *volumes, struct call *call,
+                          const struct stats_request *request, struct volume_stats *stats,
+                          struct error *err)
+{
+    if (check_volume_path(request->handle, request->volume_path, err) < 0)
+        return -1;
+    stats->message = xstrdup(HEALTHY);
+    if (node_backend(volumes)->get_stats(volumes, call, request, stats, err) < 0)
+        return error_wrap(err, "stats of volume '%s'", request->handle);
+    return 0;
+}
+
+void volume_stats_set_abnormal(struct volume_stats *stats, struct error *why)
+{
+    stats->is_abnormal = true;
+    free(stats->message);
+    stats->message = TAKE(why->message);
+    error_clear(why);
+}
+
+int node_expand_volume(const struct node_volumes *volumes, struct call *call,
+                       const struct node_expand_request *request, uint64_t *size_bytes,
+                       struct error *err)
+{
+    const struct node_backend *backend = node_backend(volumes);
+    _cleanup_operation_ struct operation operation = {0};
+
+    if (!backend->expand)
+        return error_set(err, STATUS_UNIMPLEMENTED,
+                         "volumes of type %s grow without the node: ControllerExpandVolume is all "
+                         "that it takes",
+                         backend->type);
+    if (check_volume_path(request->handle, request->volume_path, err) < 0)
+        return -1;
+    if (request->range.required_bytes < 0 || request->range.limit_bytes < 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "capacity_range is negative");
+    if (node_begin(volumes, request->handle, call, &operation, err) < 0)
+        return -1;
+    if (backend->expand(volumes, call, request, size_bytes, err) < 0)
+        return error_wrap(err, "expand volume '%s'", request->handle);
+    return 0;
+}
+
+void node_recover(const struct node_volumes *volumes, struct call *call)
+{
+    node_backend(volumes)->recover(volumes, call);
+}
+
+void node_revive(const struct node_volumes *volumes, struct call *call)
+{
+    if (node_backend(volumes)->revive)
+        node_backend(volumes)->revive(volumes, call);
+}

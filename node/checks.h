@@ -1,0 +1,30 @@
+#pragma once
+
+#include "node/volumes.h"
+
+/* Checks of what a call brings, before anything is touched. */
+
+/* INVALID_ARGUMENT unless @path, the field @name, is absolute and free of "..", "." and control
+ * characters, and is not too long. */
+_must_check_ int node_check_path(const char *name, const char *path, struct error *err);
+/* INVALID_ARGUMENT unless it can be the name of a file; missing is another message. */
+_must_check_ int node_check_handle(const char *handle, struct error *err);
+/* One type, a known mode, flags that are one option each. */
+_must_check_ int node_check_capability(const struct node_volumes *volumes,
+                                       const struct volume_capability *capability,
+                                       struct error *err);
+
+/* *@has_group is false if no group is to have the volume. INVALID_ARGUMENT if it is no number. */
+_must_check_ int node_parse_group(const struct volume_capability *capability, gid_t *group,
+                                  bool *has_group, struct error *err);
+
+/* Whether the context says that @key is true; "false" if it says nothing. INVALID_ARGUMENT. */
+_must_check_ int node_context_is_true(const struct strmap *context, const char *key, bool *value,
+                                      struct error *err);
+
+/* Makes @call the only one for the volume on this node. */
+_must_check_ int node_begin(const struct node_volumes *volumes, const char *handle,
+                            struct call *call, struct operation *operation, struct error *err);
+
+/* NOT_FOUND. */
+int node_volume_not_there(const char *handle, const char *path, struct error *err);

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "common/base/string_list.h"
+#include "common/linux/host_ops.h"
+
+/* Questions to the mount table. */
+
+#define STACKED_MAX 16 /* mounts on one path, left by calls that raced with others' */
+
+/* What a dead file system answers; as in Ceph-CSI these are a condition, not a failure. */
+bool errno_is_sickness(int number);
+
+/* Whether the errno of a look at a mount point says that what is mounted there has died for good.
+ */
+bool errno_is_death(int number);
+
+/* The topmost mount on @path; NULL: none. Borrowed. */
+const struct mount_entry *mount_on_top(const struct mount_list *mounts, const char *path);
+
+/* Targets of mounts that show the same device as that on @path does, without @path itself. For a
+ * file system by its device, for a device, @is_block, by its name. */
+void mounts_of_same(const struct mount_list *mounts, const char *path, bool is_block,
+                    struct string_list *targets);
