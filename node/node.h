@@ -11,6 +11,3 @@ struct node {
 
 /* The Node service over @node, which is borrowed. */
 struct rpc_service node_service(struct node *node);
-
-/* Beside it, for a kind of volumes that this driver does not bring to nodes: no capabilities. */
-struct rpc_service node_empty_service(struct node *node);

@@ -1,5 +1,6 @@
 #include "programs/driver.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "common/base/process_metrics.h"
 #include "common/linux/host.h"
 #include "common/linux/key_file.h"
+#include "common/rpc/endpoint.h"
 #include "common/rpc/server.h"
 #include "common/volume/config.h"
 #include "common/volume/identity.h"
@@ -19,6 +21,7 @@
 #include "controller/backend.h"
 #include "controller/purge.h"
 #include "controller/service.h"
+#include "node/backend.h"
 #include "node/node.h"
 #include "node/staged_users.h"
 #include "node/volumes.h"
@@ -38,6 +41,9 @@
 #define WATCHER_WAIT_MS 40000
 #define DEVICE_WAIT_MS 10000
 #define RECOVERY_MS 60000
+#define REVIVAL_MS 600000
+#define FUSE_WAIT_MS 30000
+#define MOUNT_INFO_FOLDER "mountinfo"
 
 struct driver {
     struct metrics *metrics;
@@ -56,6 +62,7 @@ struct driver {
     struct capacity_publisher *publisher;
     struct node node;
     struct host *host;
+    char *mount_info_dir;
     struct node_volumes volumes;
     struct identity identity;
     struct rpc_server *server;
@@ -84,6 +91,11 @@ static void report(void *object, struct health_sink *sink)
     ceph_report(driver->ceph, report_cluster, sink);
 }
 
+static bool serves_cephfs(const struct options *options)
+{
+    return strcmp(options->type, "cephfs") == 0;
+}
+
 /* For calls without secrets. */
 static struct standing_credentials *make_standing(const struct driver *driver,
                                                   const struct options *options)
@@ -101,8 +113,20 @@ static struct standing_credentials *make_standing(const struct driver *driver,
         .kube = driver->kube.kube,
         .config = driver->config,
         .keyring = &credentials,
-        .is_cephfs = strcmp(options->type, "cephfs") == 0,
+        .is_cephfs = serves_cephfs(options),
     });
+}
+
+/* Beside the socket, where Ceph-CSI has it: in the plugin's folder on the host. Caller frees. */
+static char *mount_info_dir(const struct options *options)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *socket = NULL;
+
+    if (endpoint_parse(options->endpoint, &socket, &err) < 0)
+        return xasprintf("%s/" MOUNT_INFO_FOLDER, options->run_dir);
+    *strrchr(socket, '/') = '\0';
+    return xasprintf("%s/" MOUNT_INFO_FOLDER, socket);
 }
 
 static void init_volumes(struct driver *driver, const struct options *options,
@@ -111,7 +135,9 @@ static void init_volumes(struct driver *driver, const struct options *options,
     _cleanup_free_ char *key_dir = xasprintf("%s/" KEY_FOLDER, options->run_dir);
 
     driver->host = make_host(options->kubelet_dir, key_dir);
+    driver->mount_info_dir = mount_info_dir(options);
     driver->volumes = (struct node_volumes){
+        .backend = serves_cephfs(options) ? &CEPHFS_NODE_BACKEND : &RBD_NODE_BACKEND,
         .ceph = driver->ceph,
         .config = driver->config,
         .operations = driver->operations,
@@ -126,6 +152,12 @@ static void init_volumes(struct driver *driver, const struct options *options,
         .default_mounter = options->mounter,
         .watcher_wait_ms = WATCHER_WAIT_MS,
         .device_wait_ms = DEVICE_WAIT_MS,
+        .cephfs = {.mount_info_dir = driver->mount_info_dir,
+                   .rados_namespace = options->cephfs_namespace,
+                   .kernel_options = options->kernel_mount_options,
+                   .fuse_options = options->fuse_mount_options,
+                   .force_kernel = options->force_kernel_client,
+                   .fuse_wait_ms = FUSE_WAIT_MS},
     };
 }
 
@@ -136,6 +168,29 @@ static void recover_volumes(struct driver *driver)
     call_init(&call, 0, "recovery", deadline_in_ms(RECOVERY_MS));
     node_recover(&driver->volumes, &call);
     call_done(&call);
+}
+
+/* Volumes that lost their process may take Ceph's time, and calls do not wait for them. */
+static int revive(void *object, struct call *call, struct error *err)
+{
+    const struct driver *driver = object;
+
+    (void)err;
+    call->deadline = deadline_earlier(call->deadline, deadline_in_ms(REVIVAL_MS));
+    node_revive(&driver->volumes, call);
+    return 0;
+}
+
+static void release_nothing(void *object)
+{
+    (void)object;
+}
+
+static void revive_volumes(struct driver *driver)
+{
+    static const struct task_kind kind = {revive, release_nothing, "revive"};
+
+    tasks_start(driver->tasks, "revive", &kind, driver);
 }
 
 static void driver_init(struct driver *driver, const struct options *options,
@@ -151,7 +206,7 @@ static void driver_init(struct driver *driver, const struct options *options,
         .mon_op_timeout_ms = options->ceph_timeout_ms,
         .osd_op_timeout_ms = options->ceph_timeout_ms,
     });
-    const bool is_cephfs = strcmp(options->type, "cephfs") == 0;
+    const bool is_cephfs = serves_cephfs(options);
     driver->usage = usage_cache_new(&(struct usage_cache_options){
         .ceph = driver->ceph,
         .config = driver->config,
@@ -218,6 +273,7 @@ static bool driver_done(struct driver *driver)
     io_checks_free(driver->volumes.io_checks);
     staged_users_free(driver->volumes.users);
     host_free(driver->host);
+    free(driver->mount_info_dir);
     metrics_free(driver->metrics);
     standing_credentials_free(driver->standing);
     driver_node_done(&driver->place);
@@ -238,7 +294,6 @@ static int serve(struct driver *driver, const struct options *options, struct er
     };
     const bool is_controller = options->controller_server;
     const bool is_node = options->node_server;
-    const bool maps_volumes = strcmp(options->type, "rbd") == 0; /* CephFS' are not mounted yet */
     const struct {
         struct rpc_service service;
         bool wanted;
@@ -249,11 +304,10 @@ static int serve(struct driver *driver, const struct options *options, struct er
         {controller_snapshot_service(&driver->controller), is_controller},
         {controller_group_service(&driver->controller), is_controller},
         {node_service(&driver->node), is_node},
-        {node_volume_service(&driver->volumes), is_node && maps_volumes},
-        {node_empty_service(&driver->node), is_node && !maps_volumes},
+        {node_volume_service(&driver->volumes), is_node},
     };
 
-    if (is_node && maps_volumes)
+    if (is_node)
         recover_volumes(driver);
     if (rpc_server_new(&server_options, &driver->server, err) < 0)
         return -1;
@@ -300,6 +354,8 @@ int driver_run(const struct options *options, const sigset_t *signals,
         return 1;
     }
     log_info(NULL, "listening on '%s'", options->endpoint);
+    if (options->node_server)
+        revive_volumes(&driver);
     driver_node_enter(&driver.place);
     sigwait(signals, &signal_number);
     log_info(NULL, "got %s, draining", sigabbrev_np(signal_number));

@@ -23,6 +23,8 @@ struct options {
     const char *kubelet_dir;
     const char *run_dir;
     const char *mounter;
+    const char *kernel_mount_options;
+    const char *fuse_mount_options;
     const char *metrics_path;
     const char *log_file;
     const char *domain_labels;
@@ -34,6 +36,7 @@ struct options {
     const char *takeover_path;
     const char *takeover_via;
     const char *crush_location_labels;
+    bool force_kernel_client;
     bool read_affinity;
     bool publish_capacity;
     bool controller_server;

@@ -5,6 +5,7 @@
  * a driver that was killed, or whose container was, finds its own again.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,9 +60,10 @@ static bool fuse_is_usable(struct host *host, struct call *call, bool forced, ch
         .deadline = deadline_earlier(call->deadline, deadline_in_ms(PROBE_TIMEOUT_MS))};
 
     (void)forced;
-    if (host->ops->run(host, &probe, NULL, &err) == 0)
+    /* one that is there but fails now will do so again, with a better reason, or work */
+    if (host->ops->run(host, &probe, NULL, &err) == 0 || err.sys_errno != ENOENT)
         return true;
-    *reason = xasprintf("there is no usable " PROGRAM ": %s", err.message);
+    *reason = xasprintf("there is no " PROGRAM ": %s", err.message);
     return false;
 }
 

@@ -51,10 +51,9 @@ static bool kernel_is_usable(struct host *host, struct call *call, bool forced, 
         *reason = xasprintf("the kernel has no CephFS client: %s", err.message);
         return false;
     }
-    if (forced)
+    if (forced || host->ops->sysfs_read(host, "/proc/sys/kernel/osrelease", &release, &err) < 0)
         return true;
-    if (host->ops->sysfs_read(host, "/proc/sys/kernel/osrelease", &release, &err) < 0 ||
-        !keeps_quotas(release)) {
+    if (!keeps_quotas(release)) {
         *reason = xasprintf("the CephFS client of kernel %s keeps no quotas, which came with 4.17 "
                             "(--forcecephkernelclient takes it all the same)",
                             release ? release : "?");

@@ -41,6 +41,7 @@ void mount_list_done(struct mount_list *mounts)
         free(mounts->items[i].fs_type);
         free(mounts->items[i].source);
         free(mounts->items[i].options);
+        free(mounts->items[i].flags);
     }
     free(mounts->items);
     *mounts = (struct mount_list){0};

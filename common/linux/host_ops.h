@@ -42,7 +42,7 @@ struct mount_entry {
     char *fs_type;
     char *source;  /* "/dev/rbd0" */
     char *options; /* of the file system: "rw,noshare" */
-    bool is_read_only;
+    char *flags;   /* of the mount: "ro,nosuid,relatime" */
 };
 
 struct mount_list {

@@ -21,11 +21,6 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-static bool has_option(const char *options, const char *name)
-{
-    return options && mnt_optstr_get_option(options, name, NULL, NULL) == 0;
-}
-
 static void add_entry(struct mount_list *mounts, struct libmnt_fs *fs)
 {
     mounts->items = xreallocarray(mounts->items, mounts->count + 1, sizeof(*mounts->items));
@@ -36,7 +31,7 @@ static void add_entry(struct mount_list *mounts, struct libmnt_fs *fs)
         .fs_type = xstrdup(or_empty(mnt_fs_get_fstype(fs))),
         .source = xstrdup(or_empty(mnt_fs_get_source(fs))),
         .options = xstrdup(or_empty(mnt_fs_get_fs_options(fs))),
-        .is_read_only = has_option(mnt_fs_get_vfs_options(fs), "ro"),
+        .flags = xstrdup(or_empty(mnt_fs_get_vfs_options(fs))),
     };
 }
 

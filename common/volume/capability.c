@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/memory.h"
+
 static const char *const MODE_NAMES[] = {
     [ACCESS_UNKNOWN] = "UNKNOWN",
     [ACCESS_SINGLE_NODE_WRITER] = "SINGLE_NODE_WRITER",
@@ -70,6 +72,18 @@ int capability_list_check_cephfs(const struct capability_list *list, struct erro
                 "device; use volumeMode Filesystem, or RBD",
                 i);
     return 0;
+}
+
+void volume_capability_copy(const struct volume_capability *from, struct volume_capability *to)
+{
+    *to = (struct volume_capability){
+        .type = from->type,
+        .mode = from->mode,
+        .fs_type = from->fs_type ? xstrdup(from->fs_type) : NULL,
+        .mount_group = from->mount_group ? xstrdup(from->mount_group) : NULL,
+    };
+    for (size_t i = 0; i < from->mount_flags.count; i++)
+        string_list_add(&to->mount_flags, from->mount_flags.items[i]);
 }
 
 void volume_capability_done(struct volume_capability *capability)

@@ -49,5 +49,7 @@ _must_check_ int capability_list_check_rbd(const struct capability_list *list, s
 _must_check_ int capability_list_check_cephfs(const struct capability_list *list,
                                               struct error *err);
 
+/* @to is empty. */
+void volume_capability_copy(const struct volume_capability *from, struct volume_capability *to);
 void volume_capability_done(struct volume_capability *capability);
 void capability_list_done(struct capability_list *list);

@@ -127,12 +127,16 @@ static int look(struct host *host, const char *path, struct path_facts *facts, s
     const struct fake_mount *mount = fake_mount_top(fake, path);
     const struct fake_path *entry = fake_path_find(fake, path);
     struct path_facts found = {.kind = entry ? entry->kind : PATH_ABSENT};
+    if (mount && fake_cephfs_is_dead(fake, mount)) {
+        error_set_errno(err, -ENOTCONN, "look at '%s'", path);
+        return fake_call_end(fake, "look", -1, err);
+    }
     if (mount) {
         found = (struct path_facts){
             .kind = mount->fs_type[0] ? PATH_DIRECTORY : PATH_BLOCK_DEVICE,
             .is_mount_point = true,
             .is_read_only = mount->read_only,
-            .device = fake_device_number(mount->source),
+            .device = fake_mount_device(mount),
         };
         for (size_t i = 0; i < fake->daemon_count; i++)
             if (strcmp(fake->daemons[i].file, path) == 0)
@@ -224,6 +228,8 @@ static int read_text(struct host *host, const char *path, char **text, struct er
         return -1;
     const struct fake_path *entry = fake_path_find(fake, path);
     char *found = entry ? xstrdup(entry->content) : NULL;
+    if (strcmp(path, "/proc/filesystems") == 0)
+        found = xstrdup(string_list_has(&fake->lacking, "ceph") ? "\text4\n" : "nodev\tceph\n");
     if (fake_call_end(fake, "read_text", 0, err) < 0) {
         free(found);
         return -1;
@@ -279,6 +285,19 @@ static int usage(struct host *host, const char *path, struct usage *usage, struc
     return fake_call_end(fake, "usage", 0, err);
 }
 
+static int ask_folder(struct host *host, const char *path, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+    int result = 0;
+
+    if (fake_call_begin(fake, "ask_folder", err) < 0)
+        return -1;
+    const struct fake_mount *mount = fake_mount_top(fake, path);
+    if (mount && fake_cephfs_is_dead(fake, mount))
+        result = error_set_errno(err, -ENOTCONN, "ask the file system of '%s'", path);
+    return fake_call_end(fake, "ask_folder", result, err);
+}
+
 /* --- mounts -------------------------------------------------------------------------------------
  */
 
@@ -322,11 +341,15 @@ static int list_mounts(struct host *host, struct mount_list *mounts, struct erro
         bool is_device = mount->fs_type[0] == '\0';
 
         mounts->items[mounts->count++] = (struct mount_entry){
-            .device = is_device ? makedev(0, 5) : fake_device_number(mount->source),
-            .root = xstrdup(is_device ? mount->source + strlen("/dev") : "/"),
+            .device = is_device ? makedev(0, 5) : fake_mount_device(mount),
+            .root = xstrdup(is_device        ? mount->source + strlen("/dev")
+                            : mount->root[0] ? mount->root
+                                             : "/"),
             .target = xstrdup(mount->target),
             .fs_type = xstrdup(is_device ? "devtmpfs" : mount->fs_type),
             .source = xstrdup(is_device ? "devtmpfs" : mount->source),
+            .options = xstrdup(mount->options),
+            .flags = xstrdup(mount->read_only ? "ro,relatime" : "rw,relatime"),
         };
     }
     return fake_call_end(fake, "list_mounts", 0, err);
@@ -344,6 +367,32 @@ static int mount_device(struct fake_host *fake, const struct mount_request *requ
     return 0;
 }
 
+dev_t fake_mount_device(const struct fake_mount *mount)
+{
+    return mount->client ? makedev(0, 100 + mount->client) : fake_device_number(mount->source);
+}
+
+static bool asks_for(const struct mount_request *request, const char *flag)
+{
+    return request->flags && string_list_has(request->flags, flag);
+}
+
+static void bind_volume(struct fake_host *fake, const struct mount_request *request)
+{
+    const struct fake_mount *top = fake_mount_top(fake, request->source);
+    const struct fake_mount *above = top ? NULL : fake_cephfs_above(fake, request->source);
+    struct fake_mount of = top ? *top : above ? *above : (struct fake_mount){0};
+
+    if (above)
+        SET(of.root, request->source + strlen(above->target));
+    fake_mount_add(fake, request->target, top || above ? of.source : request->source, of.fs_type,
+                   request->read_only || of.read_only || asks_for(request, "ro"));
+    struct fake_mount *added = &fake->mounts[fake->mount_count - 1];
+    SET(added->root, of.root);
+    SET(added->options, of.options);
+    added->client = of.client;
+}
+
 static int mount_volume(struct host *host, const struct mount_request *request, struct error *err)
 {
     struct fake_host *fake = (struct fake_host *)host;
@@ -351,14 +400,12 @@ static int mount_volume(struct host *host, const struct mount_request *request, 
 
     if (fake_call_begin(fake, "mount", err) < 0)
         return -1;
-    if (request->device) {
+    if (request->device && strcmp(request->fs_type, "ceph") == 0)
+        fake_cephfs_mount(fake, request);
+    else if (request->device)
         result = mount_device(fake, request, err);
-    } else {
-        const struct fake_mount *of = fake_mount_top(fake, request->source);
-
-        fake_mount_add(fake, request->target, of ? of->source : request->source,
-                       of ? of->fs_type : "", request->read_only || (of && of->read_only));
-    }
+    else if (request->source)
+        bind_volume(fake, request);
     return fake_call_end(fake, "mount", result, err);
 }
 
@@ -398,6 +445,7 @@ struct fake_host *fake_host_new(struct fake_ceph *ceph)
         .write_key = write_key,
         .set_group = set_group,
         .usage = usage,
+        .ask_folder = ask_folder,
         .list_mounts = list_mounts,
         .mount = mount_volume,
         .unmount = unmount,
@@ -462,8 +510,8 @@ void fake_host_dump(struct fake_host *fake, struct text *out)
         LINE("path %s %d %s %u", fake->paths[i].path, (int)fake->paths[i].kind,
              fake->paths[i].content, fake->paths[i].group);
     for (size_t i = 0; i < fake->mount_count; i++)
-        LINE("mount %s %s %s %d", fake->mounts[i].target, fake->mounts[i].source,
-             fake->mounts[i].fs_type, fake->mounts[i].read_only);
+        LINE("mount %s %s%s %s %d", fake->mounts[i].target, fake->mounts[i].source,
+             fake->mounts[i].root, fake->mounts[i].fs_type, fake->mounts[i].read_only);
     for (size_t i = 0; i < fake->image_count; i++)
         LINE("image %s %llu %s %llu", fake->images[i].spec,
              (unsigned long long)fake->images[i].size_bytes, fake->images[i].fs_type,

@@ -28,7 +28,7 @@ void fake_host_add_image(struct fake_host *fake, const char *spec, uint64_t size
 void fake_host_resize_image(struct fake_host *fake, const char *spec, uint64_t size_bytes);
 /* Puts something on it: "ext4", "gpt" (a partition table), or "bytes" that nobody knows. */
 void fake_host_fill_image(struct fake_host *fake, const char *spec, const char *content);
-/* The kernel has no driver of that name: "rbd" or "nbd". */
+/* There is no such thing: the kernel's "rbd", "nbd" or "ceph", or the program "ceph-fuse". */
 void fake_host_lack(struct fake_host *fake, const char *driver);
 void fake_host_add_folder(struct fake_host *fake, const char *path);
 void fake_host_add_file(struct fake_host *fake, const char *path, const char *content);

@@ -284,10 +284,10 @@ static int daemon_is_running(struct host *host, const char *program, const char 
 {
     struct fake_host *fake = (struct fake_host *)host;
 
-    (void)program;
     if (fake_call_begin(fake, "daemon_is_running", err) < 0)
         return -1;
-    *running = daemon_of(fake, argument);
+    *running = strcmp(program, "ceph-fuse") == 0 ? fake_cephfs_is_running(fake, argument)
+                                                 : daemon_of(fake, argument) != NULL;
     return fake_call_end(fake, "daemon_is_running", 0, err);
 }
 
@@ -308,6 +308,7 @@ static int daemon_stop(struct host *host, const char *program, const char *argum
 void fake_host_kill_daemons(struct fake_host *fake)
 {
     fake->daemon_count = 0;
+    fake_cephfs_kill(fake);
     for (size_t i = 0; i < FAKE_ITEMS_MAX; i++)
         fake->devices[i].pid = 0;
 }
@@ -593,6 +594,8 @@ static int run_one(struct fake_host *fake, const char *const *argv,
         run_storage_daemon(fake, argv);
         return 0;
     }
+    if (strcmp(argv[0], "ceph-fuse") == 0)
+        return fake_cephfs_run(fake, argv, err);
     if (strcmp(argv[0], "rbd-nbd") == 0)
         return run_nbd(fake, argv, result, err);
     return run_filesystem(fake, argv, err);

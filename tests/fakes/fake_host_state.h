@@ -20,7 +20,17 @@ struct fake_mount {
     char target[FAKE_NAME_MAX];
     char source[FAKE_NAME_MAX]; /* device, or what the daemon's mount shows */
     char fs_type[32];           /* "" for a device bound to a file */
+    char root[FAKE_NAME_MAX];   /* of CephFS: which part; "": all */
+    char options[FAKE_NAME_MAX];
+    unsigned client; /* of CephFS: its number; 0: none */
     bool read_only;
+};
+
+/* A client of CephFS: the kernel's, or a ceph-fuse. Its number is its place, from 1. */
+struct fake_cephfs_client {
+    char source[FAKE_NAME_MAX];
+    bool is_fuse;
+    bool is_dead;
 };
 
 struct fake_host_image {
@@ -70,6 +80,8 @@ struct fake_host {
     struct fake_daemon daemons[FAKE_ITEMS_MAX];
     size_t daemon_count;
     unsigned last_pid;
+    struct fake_cephfs_client clients[FAKE_ITEMS_MAX];
+    unsigned client_count; /* also of those that ended */
 };
 
 /* One call: takes the lock and counts. Fails, without the lock, if it is to have no effect. */
@@ -90,4 +102,16 @@ struct fake_device *fake_device_find(struct fake_host *fake, const char *name);
 dev_t fake_device_number(const char *name);
 uint64_t fake_device_size(struct fake_host *fake, const struct fake_device *device);
 
+dev_t fake_mount_device(const struct fake_mount *mount);
+
 void fake_host_device_ops(struct host_ops *ops);
+
+/* --- CephFS ---------------------------------------------------------------------------------- */
+
+bool fake_cephfs_is_dead(struct fake_host *fake, const struct fake_mount *mount);
+void fake_cephfs_mount(struct fake_host *fake, const struct mount_request *request);
+/* The mount that @path, which is not a mount point itself, is in; NULL: none of CephFS. */
+const struct fake_mount *fake_cephfs_above(struct fake_host *fake, const char *path);
+int fake_cephfs_run(struct fake_host *fake, const char *const *argv, struct error *err);
+bool fake_cephfs_is_running(struct fake_host *fake, const char *source);
+void fake_cephfs_kill(struct fake_host *fake);

@@ -183,6 +183,8 @@ void harness_done(struct driver_process *driver)
 
         unlink(path);
     }
+    _cleanup_free_ char *mount_info = xasprintf("%s/mountinfo", driver->folder);
+    rmdir(mount_info); /* of a CephFS node */
     rmdir(driver->folder);
     free(driver->folder);
     free(driver->config_path);

@@ -398,14 +398,14 @@ static void only_what_works_is_advertised(void **state)
     assert_non_null(strstr(controller, "CREATE_DELETE_VOLUME"));
     assert_null(strstr(controller, "GET_CAPACITY"));
     assert_null(strstr(controller, "MODIFY_VOLUME"));
-    assert_null(strstr(node, "STAGE_UNSTAGE_VOLUME"));
+    assert_non_null(strstr(node, "STAGE_UNSTAGE_VOLUME"));
+    assert_null(strstr(node, "EXPAND_VOLUME"));
     assert_non_null(strstr(who, "node_id"));
 }
 
 static void what_does_not_work_is_not_served(void **state)
 {
-    static const char *const methods[] = {"GetCapacity", "NodeStageVolume", "NodePublishVolume",
-                                          "NodeUnstageVolume", "NodeExpandVolume"};
+    static const char *const methods[] = {"GetCapacity", "NodeExpandVolume"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
@@ -418,37 +418,6 @@ static void what_does_not_work_is_not_served(void **state)
         if (err.status != STATUS_UNIMPLEMENTED)
             fail_msg("%s: %s", methods[i], err.message);
     }
-}
-
-static int unpublish(const char *path, struct error *err)
-{
-    _cleanup_free_ char *request =
-        xasprintf("{\"volume_id\":\"any\",\"target_path\":\"%s\"}", path);
-
-    return harness_call(&driver,
-                        &(struct harness_call){.method = "NodeUnpublishVolume", .request = request},
-                        NULL, err);
-}
-
-/* A link to itself stands for a dead mount: it is there, but cannot be looked into. */
-static void only_a_path_that_is_not_there_is_unpublished(void **state)
-{
-    _cleanup_free_ char *absent = xasprintf("%s/absent", driver.folder);
-    _cleanup_free_ char *loop = xasprintf("%s/loop", driver.folder);
-    _cleanup_free_ char *behind = xasprintf("%s/mount", loop);
-    const char *const present[] = {driver.folder, loop, behind};
-    _cleanup_error_ struct error none = {0};
-
-    (void)state;
-    assert_int_equal(unpublish(absent, &none), 0);
-    assert_int_equal(symlink("loop", loop), 0);
-    for (size_t i = 0; i < ARRAY_LENGTH(present); i++) {
-        _cleanup_error_ struct error err = {0};
-
-        assert_int_equal(unpublish(present[i], &err), -1);
-        assert_int_equal(err.status, STATUS_UNIMPLEMENTED);
-    }
-    assert_int_equal(unlink(loop), 0);
 }
 
 int main(void)
@@ -469,7 +438,6 @@ int main(void)
         cmocka_unit_test(snapshot_prefix_cannot_leave_the_subvolume),
         cmocka_unit_test(only_what_works_is_advertised),
         cmocka_unit_test(what_does_not_work_is_not_served),
-        cmocka_unit_test(only_a_path_that_is_not_there_is_unpublished),
     };
 
     return cmocka_run_group_tests_name("cephfs", tests, start_driver, stop_driver);

@@ -29,6 +29,13 @@ static const struct use USES[] = {
     {.mounter = "rbd"},
     {.mounter = "rbd-nbd", .fs_type = "ext4"},
     {.mounter = "fuse"},
+    {.mounter = "fuse", .fs_type = "", .is_cephfs = true},
+    {.mounter = "kernel", .fs_type = "", .is_cephfs = true, .mount_group = "2000"},
+    {.mounter = "fuse",
+     .fs_type = "",
+     .is_cephfs = true,
+     .is_shallow = true,
+     .mode = ACCESS_MULTI_NODE_READER_ONLY},
 };
 
 static void run_steps(node_step *const *steps, struct life *life, struct world *world)
@@ -46,6 +53,7 @@ static void take_down(const struct scenario *scenario, struct life *life, struct
     assert_null(strstr(state, "daemon "));
     assert_null(strstr(state, STAGING "/"));
     assert_null(strstr(state, "/keys/"));
+    assert_null(strstr(state, "nodestage-"));
 }
 
 static char *undisturbed(const struct scenario *scenario, const struct use *use)
@@ -75,6 +83,7 @@ static void restart(struct life *life, struct world *world)
     life_start(life, world);
     call_init(&call, 0, "recovery", deadline_never());
     node_recover(&life->volumes, &call);
+    node_revive(&life->volumes, &call);
     call_done(&call);
 }
 
@@ -125,6 +134,8 @@ static void check(const struct use *use)
     unsigned points = 0;
 
     for (size_t i = 0; i < ARRAY_LENGTH(SCENARIOS); i++) {
+        if (SCENARIOS[i].tested == expand && use->is_cephfs)
+            continue; /* grows without the node */
         _cleanup_free_ char *wanted = undisturbed(&SCENARIOS[i], use);
 
         for (size_t kind = 0; kind < ARRAY_LENGTH(failures) * 2; kind++) {
@@ -138,7 +149,11 @@ static void check(const struct use *use)
         }
     }
     print_message("figure: node, mounter %s, %s: disturbed at %u points\n", use->mounter,
-                  use->fs_type ? use->fs_type : "block", points);
+                  use->is_shallow  ? "snapshot of CephFS"
+                  : use->is_cephfs ? "CephFS"
+                  : use->fs_type   ? use->fs_type
+                                   : "block",
+                  points);
 }
 
 static void fuse_with_ext4_survives(void **state)
@@ -171,6 +186,24 @@ static void fuse_with_a_block_volume_survives(void **state)
     check(&USES[4]);
 }
 
+static void cephfs_with_ceph_fuse_survives(void **state)
+{
+    (void)state;
+    check(&USES[5]);
+}
+
+static void cephfs_with_the_kernel_survives(void **state)
+{
+    (void)state;
+    check(&USES[6]);
+}
+
+static void a_snapshot_of_cephfs_survives(void **state)
+{
+    (void)state;
+    check(&USES[7]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +212,9 @@ int main(void)
         cmocka_unit_test(krbd_with_a_block_volume_survives),
         cmocka_unit_test(nbd_with_ext4_survives),
         cmocka_unit_test(fuse_with_a_block_volume_survives),
+        cmocka_unit_test(cephfs_with_ceph_fuse_survives),
+        cmocka_unit_test(cephfs_with_the_kernel_survives),
+        cmocka_unit_test(a_snapshot_of_cephfs_survives),
     };
 
     return cmocka_run_group_tests_name("node faults", tests, write_config, remove_config);

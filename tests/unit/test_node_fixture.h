@@ -15,9 +15,11 @@
 
 #include "common/base/memory.h"
 #include "common/ceph/journal.h"
+#include "node/backend.h"
 #include "node/staged_users.h"
 #include "node/volumes.h"
 #include "tests/fakes/fake_ceph.h"
+#include "tests/fakes/fake_ceph_subvolumes.h"
 #include "tests/fakes/fake_host.h"
 
 #define GIB (1024ULL * 1024 * 1024)
@@ -26,6 +28,10 @@
 #define HANDLE "0001-0002-c1-0000000000000001-" UUID
 #define IMAGE "csi-vol-" UUID
 #define SPEC "rbd/" IMAGE
+#define SNAP_UUID "11b45b52-7e09-47d3-8f1b-806995fa4412"
+#define SNAP_HANDLE "0001-0002-c1-0000000000000001-" SNAP_UUID
+#define MOUNT_INFO "/csi/mountinfo"
+#define INFO_FILE MOUNT_INFO "/nodestage-" HANDLE ".json"
 #define STAGING "/kubelet/staging"
 #define TARGET "/kubelet/target"
 
@@ -39,11 +45,16 @@ struct use {
     const char *map_options;
     const char *mount_group;
     const char *flag;
+    bool is_cephfs;
+    bool is_shallow; /* shows a snapshot */
+    const char *key; /* one more entry of the context; NULL: none */
+    const char *value;
 };
 
 struct world {
     struct fake_ceph *ceph;
     struct fake_host *host;
+    struct fake_subvolumes *subvolumes; /* NULL: RBD */
     struct use use;
 };
 
@@ -55,6 +66,7 @@ struct life {
 static inline void life_start(struct life *life, const struct world *world)
 {
     life->volumes = (struct node_volumes){
+        .backend = world->use.is_cephfs ? &CEPHFS_NODE_BACKEND : &RBD_NODE_BACKEND,
         .ceph = fake_ceph_as_ceph(world->ceph),
         .config = config_file_new(config_path),
         .operations = operations_new(),
@@ -64,6 +76,7 @@ static inline void life_start(struct life *life, const struct world *world)
         .node_id = "node-1",
         .instance_id = "default",
         .default_mounter = "",
+        .cephfs = {.mount_info_dir = MOUNT_INFO, .fuse_wait_ms = 100},
     };
 }
 
@@ -75,10 +88,11 @@ static inline void life_end(struct life *life)
     config_file_free(life->volumes.config);
 }
 
+typedef int controller_step(struct call *call, struct ceph_pool *pool, struct error *err);
+
 /* Does something that the controller does. */
-static inline void as_controller(struct fake_ceph *fake,
-                                 int (*step)(struct call *call, struct ceph_pool *pool,
-                                             struct error *err))
+static inline void as_controller_in(struct fake_ceph *fake, const char *pool_name,
+                                    const char *rados_namespace, controller_step *step)
 {
     struct ceph *other = fake_ceph_as_other(fake);
     const struct ceph_target target = {.cluster_id = "c1", .monitors = "m", .user = "u"};
@@ -91,10 +105,16 @@ static inline void as_controller(struct fake_ceph *fake,
         _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
 
         assert_int_equal(other->ops->connect(other, &call, &target, &cluster, &err), 0);
-        assert_int_equal(cluster->ops->pool_open(cluster, &call, "rbd", "", &pool, &err), 0);
+        assert_int_equal(
+            cluster->ops->pool_open(cluster, &call, pool_name, rados_namespace, &pool, &err), 0);
         assert_int_equal(step(&call, pool, &err), 0);
     }
     call_done(&call);
+}
+
+static inline void as_controller(struct fake_ceph *fake, controller_step *step)
+{
+    as_controller_in(fake, "rbd", "", step);
 }
 
 /* The image and its journal entry, as the controller leaves them. */
@@ -112,6 +132,58 @@ static inline int add_volume(struct call *call, struct ceph_pool *pool, struct e
     return result < 0 ? -1 : pool->ops->image_create(pool, call, IMAGE, GIB, &options, err);
 }
 
+/* The journal entry of a subvolume. */
+static inline int add_directory(struct call *call, struct ceph_pool *pool, struct error *err)
+{
+    const struct journal journal = {JOURNAL_VOLUME, "default"};
+    struct journal_entry entry = {.uuid = {UUID},
+                                  .request_name = xstrdup("pvc-1"),
+                                  .image_name = xstrdup(IMAGE),
+                                  .journal_pool_id = -1};
+    int result = journal_write(&journal, call, pool, &entry, err);
+
+    journal_entry_done(&entry);
+    return result;
+}
+
+/* Those of a volume that shows a snapshot, and of the snapshot. */
+static inline int add_shallow(struct call *call, struct ceph_pool *pool, struct error *err)
+{
+    const struct journal journal = {JOURNAL_VOLUME, "default"};
+    const struct journal snapshots = {JOURNAL_SNAPSHOT, "default"};
+    struct journal_entry entry = {.uuid = {UUID},
+                                  .request_name = xstrdup("pvc-1"),
+                                  .image_name = xstrdup(IMAGE),
+                                  .journal_pool_id = -1};
+    struct journal_entry snapshot = {.uuid = {SNAP_UUID},
+                                     .request_name = xstrdup("snap-1"),
+                                     .image_name = xstrdup("csi-snap-1"),
+                                     .source = xstrdup("csi-vol-source"),
+                                     .journal_pool_id = -1};
+
+    strmap_set(&entry.extra, "csi.volume.backingsnapshotid", SNAP_HANDLE);
+    int result = journal_write(&journal, call, pool, &entry, err);
+    if (result == 0)
+        result = journal_write(&snapshots, call, pool, &snapshot, err);
+    journal_entry_done(&entry);
+    journal_entry_done(&snapshot);
+    return result;
+}
+
+static inline void add_filesystem(struct world *world)
+{
+    const bool is_shallow = world->use.is_shallow;
+    _cleanup_free_ char *command =
+        xasprintf("{\"prefix\":\"fs subvolume create\",\"sub_name\":\"%s\",\"size\":1073741824}",
+                  is_shallow ? "csi-vol-source" : IMAGE);
+
+    fake_ceph_add_pool(world->ceph, "meta", 7);
+    world->subvolumes = fake_subvolumes_new(world->ceph);
+    fake_subvolumes_add_filesystem(world->subvolumes, "fs1", 1, 7, "csi");
+    assert_int_equal(fake_subvolumes_command(world->subvolumes, command), 0);
+    as_controller_in(world->ceph, "meta", "csi", is_shallow ? add_shallow : add_directory);
+}
+
 static inline int double_image(struct call *call, struct ceph_pool *pool, struct error *err)
 {
     return pool->ops->image_resize(pool, call, IMAGE, 2 * GIB, err);
@@ -123,10 +195,14 @@ static inline void world_init(struct world *world, const struct use *use)
     if (world->use.mode == ACCESS_UNKNOWN)
         world->use.mode = ACCESS_SINGLE_NODE_WRITER;
     fake_ceph_add_pool(world->ceph, "rbd", 1);
-    as_controller(world->ceph, add_volume);
+    if (use->is_cephfs)
+        add_filesystem(world);
+    else
+        as_controller(world->ceph, add_volume);
     world->host = fake_host_new(world->ceph);
     fake_host_add_image(world->host, SPEC, GIB);
     fake_host_add_folder(world->host, "/kubelet");
+    fake_host_add_folder(world->host, MOUNT_INFO);
     fake_host_add_folder(world->host, STAGING);
 }
 
@@ -134,6 +210,8 @@ static inline void world_done(struct world *world)
 {
     fake_host_free(world->host);
     fake_ceph_free(world->ceph);
+    if (world->subvolumes)
+        fake_subvolumes_free(world->subvolumes);
 }
 
 static inline void fill_capability(const struct use *use, struct volume_capability *capability)
@@ -174,6 +252,8 @@ static inline void prepare_stage(struct world *world, struct stage_request *requ
     fill_capability(&world->use, &request->capability);
     if (world->use.mounter)
         strmap_set(&request->context, "mounter", world->use.mounter);
+    if (world->use.key)
+        strmap_set(&request->context, world->use.key, world->use.value);
     if (world->use.map_options)
         strmap_set(&request->context, "mapOptions", world->use.map_options);
     fill_credentials(&request->credentials);
@@ -234,12 +314,23 @@ static inline int expand(struct life *life, struct world *world, struct error *e
     return node_expand(life, true, err);
 }
 
+/* The directories of subvolumes are named by chance: these names become '#'. */
+static inline void hide_directories(char *text)
+{
+    static const char *const before[] = {"/" IMAGE "/", "csi-snap-1/"};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(before); i++)
+        for (char *found = strstr(text, before[i]); found; found = strstr(found + 1, before[i]))
+            memset(found + strlen(before[i]), '#', strlen(UUID));
+}
+
 static inline char *world_state(struct world *world)
 {
     struct text text = TEXT_INIT(1024 * 1024);
 
     fake_host_dump(world->host, &text);
     fake_ceph_dump(world->ceph, &text);
+    hide_directories(text.chars);
     return text_take(&text);
 }
 
