@@ -76,14 +76,32 @@ check: $(UNIT_TESTS) $(REPLAY_TESTS) ## run the unit tests
 
 # CephFS mostly waits for the manager, so 'make -j2' runs both kinds of volumes side by side; on a
 # cluster each, because some tests stop daemons.
+RBD_TESTS := $(filter-out $(CEPHFS_TESTS),$(INTEGRATION_TESTS))
+INTEGRATION_NEEDS := $(PROGRAMS) $(CUT_DRIVER) $(INTEGRATION_TESTS)
+RUN_ON_CLUSTER = @BUILD=$(BUILD) tests/run $@
+RUN_ON_OWN_CLUSTER = @env -u MONITORS BUILD=$(BUILD) tests/run $@
+
 .PHONY: integration integration-rbd integration-cephfs
 integration: integration-rbd integration-cephfs ## run the real driver against a throwaway Ceph
 
-integration-rbd: $(PROGRAMS) $(CUT_DRIVER) $(INTEGRATION_TESTS)
-	@BUILD=$(BUILD) tests/run integration $(filter-out $(CEPHFS_TESTS),$(INTEGRATION_TESTS))
+integration-rbd: $(INTEGRATION_NEEDS)
+	$(RUN_ON_CLUSTER) $(RBD_TESTS)
 
-integration-cephfs: $(PROGRAMS) $(CUT_DRIVER) $(INTEGRATION_TESTS)
-	@env -u MONITORS BUILD=$(BUILD) tests/run integration-cephfs $(CEPHFS_TESTS)
+integration-cephfs: $(INTEGRATION_NEEDS)
+	$(RUN_ON_OWN_CLUSTER) $(CEPHFS_TESTS)
+
+# What the sanitizers leave out. A driver that is killed has no end at which leaks could be counted;
+# what it runs, the others run. Nor do many volumes, or waiting for a dead OSD, run other code than few.
+UNSANITIZED := %_cuts %_many %/test_failures
+
+.PHONY: integration-rest integration-rest-rbd integration-rest-cephfs
+integration-rest: integration-rest-rbd integration-rest-cephfs ## those that 'make asan' leaves out
+
+integration-rest-rbd: $(INTEGRATION_NEEDS)
+	$(RUN_ON_CLUSTER) $(filter $(UNSANITIZED),$(RBD_TESTS))
+
+integration-rest-cephfs: $(INTEGRATION_NEEDS)
+	$(RUN_ON_OWN_CLUSTER) $(filter $(UNSANITIZED),$(CEPHFS_TESTS))
 
 .PHONY: sanity
 sanity: $(PROGRAMS) ## run csi-sanity against the driver on a throwaway Ceph
@@ -93,19 +111,25 @@ ASAN := BUILD=build/asan OPTIMIZE='-O1 -fno-omit-frame-pointer' \
 	SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined'
 TSAN := BUILD=build/tsan OPTIMIZE=-O1 SANITIZE=-fsanitize=thread
 
-# A driver that is killed has no end at which leaks could be counted; what it runs, the others run.
-# Nor do many volumes, or waiting for a dead OSD, run other code than few.
-ASAN_INTEGRATION := $(filter-out %_cuts %_many test_failures,$(INTEGRATION_NAMES))
-
 .PHONY: asan
 asan: ## unit and integration tests under ASan, UBSan and LSan
 	@$(MAKE) --no-print-directory $(ASAN) asan-build
-	@BUILD=build/asan tests/run asan \
-		$(UNIT_NAMES:%=build/asan/tests/unit/%) $(FUZZ_NAMES:%=build/asan/tests/fuzz/fuzz_%) \
-		$(ASAN_INTEGRATION:%=build/asan/tests/integration/%)
+	@$(MAKE) --no-print-directory $(ASAN) asan-run
 
 .PHONY: asan-build
-asan-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(REPLAY_TESTS) $(INTEGRATION_TESTS)
+asan-build: $(INTEGRATION_NEEDS) $(UNIT_TESTS) $(REPLAY_TESTS)
+
+.PHONY: asan-run asan-rbd asan-cephfs asan-unit
+asan-run: asan-rbd asan-cephfs asan-unit
+
+asan-rbd:
+	$(RUN_ON_CLUSTER) $(filter-out $(UNSANITIZED),$(RBD_TESTS))
+
+asan-cephfs:
+	$(RUN_ON_OWN_CLUSTER) $(filter-out $(UNSANITIZED),$(CEPHFS_TESTS))
+
+asan-unit:
+	@BUILD=$(BUILD) tests/run $@ $(UNIT_TESTS) $(REPLAY_TESTS)
 
 .PHONY: tsan
 tsan: ## unit tests under ThreadSanitizer
@@ -126,7 +150,7 @@ demo: ## create and delete real volumes on a throwaway Ceph
 	@CEPHCSI=$(BUILD)/cephcsi CEPHZONE=$(BUILD)/cephzone tests/demo/run
 
 .PHONY: test
-test: ## everything: build, guards, unit, integration, csi-sanity, sanitizers
+test: ## everything: guards, unit, integration, csi-sanity, sanitizers, VM, control plane
 	@tests/deps
 	@tests/all
 
