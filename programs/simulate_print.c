@@ -164,10 +164,13 @@ void simulate_print_json(const struct simulation *simulation, FILE *file)
  */
 
 #define ROW_HEIGHT 34
-#define BAR_LEFT 260
+#define BAR_LEFT 280
 #define BAR_WIDTH 420
-#define PICTURE_WIDTH 820
+#define BAR_HEIGHT 20
+#define PICTURE_WIDTH 900
 #define PICTURE_ROWS_MAX 500
+#define ROWS_WITHOUT_CHANGE 40 /* in larger pictures only what changes is drawn */
+#define NAME_CHARS 36          /* as many as fit left of the bars */
 
 /* Names come from the cluster and go into a document. */
 static void print_escaped(const char *text, FILE *file)
@@ -190,51 +193,111 @@ static void print_escaped(const char *text, FILE *file)
     }
 }
 
+/* What does not fit is cut; the whole is shown where the pointer rests. */
+static void print_name(const struct simulated_room *room, int y, FILE *file)
+{
+    _cleanup_free_ char *name = xasprintf("%s · %s", room->place, room->class_name);
+    bool is_long = strlen(name) > NAME_CHARS;
+    _cleanup_free_ char *shown = xstrndup(name, NAME_CHARS);
+
+    fprintf(file, "  <text x=\"20\" y=\"%d\"><title>", y + 15);
+    print_escaped(name, file);
+    fputs("</title>", file);
+    print_escaped(shown, file);
+    fprintf(file, "%s</text>\n", is_long ? "…" : "");
+}
+
 static int bar_width(uint64_t bytes, uint64_t largest)
 {
     return largest ? (int)((__uint128_t)bytes * BAR_WIDTH / largest) : 0;
 }
 
-static void print_room(const struct simulated_room *room, uint64_t largest, size_t row, FILE *file)
+static void print_bar(int y, int width, const char *class, FILE *file)
 {
-    int y = 60 + (int)row * ROW_HEIGHT;
+    fprintf(file, "  <rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"3\" class=\"%s\"/>\n",
+            BAR_LEFT, y, width, BAR_HEIGHT, class);
+}
+
+static void print_room(const struct simulated_room *room, uint64_t largest, int y, FILE *file)
+{
     _cleanup_free_ char *before = text_size(room->before);
     _cleanup_free_ char *after = text_size(room->after);
 
-    fprintf(file, "  <text x=\"20\" y=\"%d\">", y + 16);
-    print_escaped(room->place, file);
-    fputs(" · ", file);
-    print_escaped(room->class_name, file);
-    fputs("</text>\n", file);
-    fprintf(file,
-            "  <rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"20\" class=\"%s\"/>\n"
-            "  <rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"20\" class=\"%s\"/>\n"
-            "  <text x=\"%d\" y=\"%d\" class=\"figure\">%s → %s</text>\n",
-            BAR_LEFT, y, bar_width(room->before, largest), "before", BAR_LEFT, y,
-            room->has_failed ? 0 : bar_width(room->after, largest), "after",
+    print_name(room, y, file);
+    print_bar(y, bar_width(room->before, largest), room->has_failed ? "failed" : "before", file);
+    if (!room->has_failed)
+        print_bar(y, bar_width(room->after, largest), "after", file);
+    fprintf(file, "  <text x=\"%d\" y=\"%d\" class=\"figure\">%s → %s</text>\n",
             BAR_LEFT + BAR_WIDTH + 10, y + 15, before, room->has_failed ? "failed" : after);
+}
+
+/* --- which rows, and the frame around them --- */
+
+static bool is_drawn(const struct simulation *simulation, size_t i)
+{
+    const struct simulated_room *room = &simulation->rooms[i];
+
+    return simulation->room_count <= ROWS_WITHOUT_CHANGE || room->has_failed ||
+           room->before != room->after;
+}
+
+static void measure(const struct simulation *simulation, size_t *rows, uint64_t *largest)
+{
+    for (size_t i = 0; i < simulation->room_count; i++) {
+        if (!is_drawn(simulation, i) || *rows == PICTURE_ROWS_MAX)
+            continue;
+        (*rows)++;
+        if (simulation->rooms[i].before > *largest)
+            *largest = simulation->rooms[i].before;
+    }
+}
+
+static void print_legend(const struct simulation *simulation, FILE *file)
+{
+    static const struct {
+        const char *class;
+        const char *text;
+        int x;
+    } ENTRIES[] = {
+        {"before", "room before", 280}, {"after", "left after", 390}, {"failed", "failed", 490}};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(ENTRIES); i++)
+        fprintf(file,
+                "  <rect x=\"%d\" y=\"48\" width=\"12\" height=\"12\" rx=\"2\" class=\"%s\"/>\n"
+                "  <text x=\"%d\" y=\"58\" class=\"figure\">%s</text>\n",
+                ENTRIES[i].x, ENTRIES[i].class, ENTRIES[i].x + 17, ENTRIES[i].text);
+    fprintf(file, "  <text x=\"20\" y=\"58\" class=\"figure\">%zu stuck, %zu new volumes</text>\n",
+            simulation->count - simulation->placed, simulation->volumes_made);
 }
 
 void simulate_print_svg(const struct simulation *simulation, FILE *file)
 {
-    size_t rows =
-        simulation->room_count < PICTURE_ROWS_MAX ? simulation->room_count : PICTURE_ROWS_MAX;
+    size_t rows = 0;
     uint64_t largest = 0;
+    int y = 74;
 
-    for (size_t i = 0; i < rows; i++)
-        if (simulation->rooms[i].before > largest)
-            largest = simulation->rooms[i].before;
-    fprintf(
-        file,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-        "font-family=\"sans-serif\" font-size=\"13\">\n"
-        "  <style>.before{fill:#cfd8dc}.after{fill:#2e7d32}.figure{font-size:11px}"
-        "rect{rx:3px}</style>\n"
-        "  <rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n"
-        "  <text x=\"20\" y=\"30\" font-size=\"16\" font-weight=\"bold\">Room before and after: "
-        "%zu of %zu pods placed</text>\n",
-        PICTURE_WIDTH, 80 + (int)rows * ROW_HEIGHT, simulation->placed, simulation->count);
-    for (size_t i = 0; i < rows; i++)
-        print_room(&simulation->rooms[i], largest, i, file);
+    measure(simulation, &rows, &largest);
+    size_t left = simulation->room_count - rows;
+    int height = 90 + (int)rows * ROW_HEIGHT + (left ? ROW_HEIGHT : 0);
+    fprintf(file,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+            "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"13\">\n"
+            "  <style>.before{fill:#cfd8dc}.after{fill:#2e7d32}.failed{fill:#ef9a9a;stroke:#b71c1c}"
+            ".figure{font-size:11px}</style>\n"
+            "  <rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n"
+            "  <text x=\"20\" y=\"30\" font-size=\"16\" font-weight=\"bold\">Room before and "
+            "after: %zu of %zu pods placed</text>\n",
+            PICTURE_WIDTH, height, PICTURE_WIDTH, height, simulation->placed, simulation->count);
+    print_legend(simulation, file);
+    for (size_t i = 0; i < simulation->room_count && rows > 0; i++)
+        if (is_drawn(simulation, i)) {
+            print_room(&simulation->rooms[i], largest, y, file);
+            y += ROW_HEIGHT;
+            rows--;
+        }
+    if (left > 0)
+        fprintf(file, "  <text x=\"20\" y=\"%d\" class=\"figure\">… and %zu places %s</text>\n",
+                y + 15, left,
+                simulation->room_count - left == PICTURE_ROWS_MAX ? "more" : "without change");
     fputs("</svg>\n", file);
 }
