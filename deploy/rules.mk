@@ -22,5 +22,25 @@ image-root: $(PROGRAMS) ## build the image's file system with mmdebstrap and run
 	@deploy/image-root $(BUILD)
 
 .PHONY: docs
-docs: $(PROGRAMS) ## write docs/flags.md and docs/metrics.md from what the programs say
+docs: $(PROGRAMS) ## write docs/flags.md, docs/metrics.md and docs/man from what the programs say
 	@docs/generate $(BUILD)/cephcsi $(BUILD)/cephzone docs
+
+# As packagers expect it: 'make install DESTDIR=/tmp/package PREFIX=/usr'.
+PREFIX ?= /usr/local
+INSTALL ?= install
+
+.PHONY: install
+install: $(PROGRAMS) ## install programs and man pages below DESTDIR and PREFIX (/usr/local)
+	$(Q)$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin \
+		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
+	$(Q)$(INSTALL) -m 0755 $(BUILD)/cephzone $(DESTDIR)$(PREFIX)/bin/cephzone
+	$(Q)ln -sf cephzone $(DESTDIR)$(PREFIX)/bin/kubectl-cephzone
+	$(Q)$(INSTALL) -m 0755 $(BUILD)/cephcsi $(DESTDIR)$(PREFIX)/sbin/cephcsi
+	$(Q)$(INSTALL) -m 0644 docs/man/cephzone.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	$(Q)$(INSTALL) -m 0644 docs/man/cephcsi.8 $(DESTDIR)$(PREFIX)/share/man/man8/
+
+.PHONY: uninstall
+uninstall: ## remove what 'make install' put there
+	$(Q)rm -f $(DESTDIR)$(PREFIX)/bin/cephzone $(DESTDIR)$(PREFIX)/bin/kubectl-cephzone \
+		$(DESTDIR)$(PREFIX)/sbin/cephcsi $(DESTDIR)$(PREFIX)/share/man/man1/cephzone.1 \
+		$(DESTDIR)$(PREFIX)/share/man/man8/cephcsi.8

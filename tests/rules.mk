@@ -175,8 +175,9 @@ lint-layers:
 	tests/lint/layers
 
 .PHONY: lint-docs
-lint-docs: ## what the pages say is what the sources have
+lint-docs: $(PROGRAMS) ## what the pages say is what the sources have
 	tests/lint/conformance
+	tests/lint/docs $(BUILD)/cephcsi $(BUILD)/cephzone
 
 .PHONY: lint-shell
 lint-shell:
