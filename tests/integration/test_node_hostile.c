@@ -13,8 +13,11 @@
 #include <cmocka.h>
 
 #include "common/base/memory.h"
+#include "common/rpc/message.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/node_fixture.h"
+
+#include "csi.pb-c.h"
 
 static struct test_node node;
 static struct test_volume volume = {.fs_type = "ext4"};
@@ -90,6 +93,65 @@ static void ids_that_are_no_names_are_refused(void **state)
         refused_and_harmless(node_unpublish(&node, &other, &err), STATUS_INVALID_ARGUMENT);
         _cleanup_error_ struct error err = {0};
         assert_null(node_stats(&node, &other, &err));
+    }
+}
+
+/* NodeUnstageVolume for "HANDLE NUL /etc", which a program in C would take for HANDLE. protobuf-c
+ * cannot write such a text, but bytes that it takes for an unknown field. */
+static int unstage_with_nul(struct error *err)
+{
+    uint8_t bytes[128] = {0};
+    const size_t length = strlen(volume.handle);
+    ProtobufCMessageUnknownField field = {.tag = 1,
+                                          .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED,
+                                          .len = 1 + length + sizeof("/etc"),
+                                          .data = bytes};
+    Csi__V1__NodeUnstageVolumeRequest *message =
+        message_new(&csi__v1__node_unstage_volume_request__descriptor);
+    const struct rpc_request request = {.path = "/csi.v1.Node/NodeUnstageVolume",
+                                        .message = &message->base,
+                                        .response =
+                                            &csi__v1__node_unstage_volume_response__descriptor,
+                                        .deadline = deadline_in_ms(30000)};
+    ProtobufCMessage *reply = NULL;
+
+    assert_in_range(field.len, 1, sizeof(bytes));
+    bytes[0] = (uint8_t)(field.len - 1);
+    memcpy(bytes + 1, volume.handle, length);
+    memcpy(bytes + 1 + length + 1, "/etc", strlen("/etc"));
+    message->staging_target_path = xstrdup(volume.staging);
+    message->base.n_unknown_fields = 1;
+    message->base.unknown_fields = &field;
+    int result = rpc_client_call(node.driver.client, &request, &reply, err);
+    message->base.n_unknown_fields = 0;
+    message->base.unknown_fields = NULL;
+    message_free(&message->base);
+    message_free(reply);
+    return result;
+}
+
+static void an_id_does_not_end_at_a_nul(void **state)
+{
+    (void)state;
+    must(node_stage(&node, &volume, &err));
+    must_refuse(unstage_with_nul(&err), STATUS_INVALID_ARGUMENT, "NUL");
+    must(node_publish(&node, &volume, &err)); /* it is still staged */
+    must(node_unpublish(&node, &volume, &err));
+    must(node_unstage(&node, &volume, &err));
+}
+
+/* They are only looked at, and nothing can be there. */
+static void stats_and_growth_of_strange_paths_are_refused(void **state)
+{
+    const char *const paths[] = {"/",        "/proc/1/root", "/tmp/../etc",
+                                 "relative", "/tmp/a\nb",    victim};
+    struct test_volume other = volume;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
+        other.target = (char *)(uintptr_t)paths[i];
+        fails_and_harmless(node_stats(&node, &other, &err) ? 0 : -1);
+        fails_and_harmless(node_grow(&node, &other, 32 * MIB, &err));
     }
 }
 
@@ -233,6 +295,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_with_dots_are_refused),
         cmocka_unit_test(ids_that_are_no_names_are_refused),
+        cmocka_unit_test(an_id_does_not_end_at_a_nul),
+        cmocka_unit_test(stats_and_growth_of_strange_paths_are_refused),
         cmocka_unit_test(values_that_are_too_long_are_refused),
         cmocka_unit_test(flags_that_are_several_are_refused),
         cmocka_unit_test(a_staging_path_through_a_link_is_refused),
