@@ -3,6 +3,7 @@
  * prints rates and latencies, and the resident memory of the server (--pid) before, during and
  * after.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,9 @@ struct bench {
     const char *parameters_path;
     const char *prefix;
     const char *phases;
-    const char *fs_type; /* "": block volumes */
-    const char *staging; /* folders that exist, for what is staged and published */
+    const char *stop_before; /* "": nowhere */
+    const char *fs_type;     /* "": block volumes */
+    const char *staging;     /* folders that exist, for what is staged and published */
     const char *targets;
     int64_t count;
     int64_t step; /* so many volumes between two looks at the memory */
@@ -314,13 +316,23 @@ static size_t run_phase(struct bench *bench, const struct phase *phase)
     return failed;
 }
 
+/* Until SIGCONT: somebody looks at what is there now. */
+static void stop(void)
+{
+    fflush(stdout);
+    raise(SIGSTOP);
+}
+
 static size_t run_round(struct bench *bench)
 {
     size_t failed = 0;
 
     for (size_t i = 0; i < ARRAY_LENGTH(PHASES); i++)
-        if (is_listed(bench->phases, PHASES[i].name))
+        if (is_listed(bench->phases, PHASES[i].name)) {
+            if (strcmp(bench->stop_before, PHASES[i].name) == 0)
+                stop();
             failed += run_phase(bench, &PHASES[i]);
+        }
     return failed;
 }
 
@@ -357,6 +369,7 @@ int main(int argc, char **argv)
         .parameters_path = "parameters.json",
         .prefix = "bench",
         .phases = "create,delete",
+        .stop_before = "",
         .fs_type = "",
         .staging = "/var/lib/kubelet/plugins/kubernetes.io/csi",
         .targets = "/var/lib/kubelet/pods",
@@ -372,6 +385,8 @@ int main(int argc, char **argv)
         {"prefix", FLAG_STRING, &bench.prefix, NULL, "of the request names"},
         {"phases", FLAG_STRING, &bench.phases, NULL,
          "of create,snapshot,unsnapshot,stage,publish,unpublish,unstage,delete,capacity"},
+        {"stop-before", FLAG_STRING, &bench.stop_before, "PHASE",
+         "stop there, as by SIGSTOP, until SIGCONT"},
         {"fs-type", FLAG_STRING, &bench.fs_type, NULL, "of the volumes; without: block volumes"},
         {"staging", FLAG_STRING, &bench.staging, "DIR", "where volumes are staged"},
         {"targets", FLAG_STRING, &bench.targets, "DIR", "where volumes are published"},

@@ -115,10 +115,10 @@ static int unstage_with_nul(struct error *err)
                                         .deadline = deadline_in_ms(30000)};
     ProtobufCMessage *reply = NULL;
 
-    assert_in_range(field.len, 1, sizeof(bytes));
+    assert_in_range(field.len, 1, sizeof(bytes) - 1);
     bytes[0] = (uint8_t)(field.len - 1);
     memcpy(bytes + 1, volume.handle, length);
-    memcpy(bytes + 1 + length + 1, "/etc", strlen("/etc"));
+    memcpy(bytes + 1 + length + 1, "/etc", sizeof("/etc"));
     message->staging_target_path = xstrdup(volume.staging);
     message->base.n_unknown_fields = 1;
     message->base.unknown_fields = &field;

@@ -8,7 +8,7 @@ FAILED=0
 # Runs a function, whose name says what must be true, and prints its output if it fails. It runs in
 # a shell of its own that ends at the first command that fails.
 check() {
-    local log=/tmp/check.log began=$EPOCHREALTIME status
+    local log=/tmp/check-$BASHPID.log began=$EPOCHREALTIME status
     (
         set -euo pipefail
         "$@"
@@ -95,7 +95,7 @@ start_client() {
     CALLS[$1]=$fd
     exec {fd}<>"/tmp/$1.answers"
     ANSWERS[$1]=$fd
-    cephzone call --batch --endpoint="unix://$2" --secrets=/etc/ceph/secrets.json --timeout=60s \
+    cephzone call --batch --endpoint="unix://$2" --secrets=/etc/ceph/secrets.json --timeout=120s \
         <"/tmp/$1.calls" >"/tmp/$1.answers" &
 }
 
@@ -103,7 +103,7 @@ start_client() {
 call() {
     local answer
     printf '%s %s\n' "$2" "${3//$'\n'/ }" >&"${CALLS[$1]}"
-    IFS= read -r -t 90 answer <&"${ANSWERS[$1]}" || fail "$2 is not answered"
+    IFS= read -r -t 150 answer <&"${ANSWERS[$1]}" || fail "$2 is not answered"
     printf '%s\n' "$answer"
     [[ $answer == "{"* ]]
 }
