@@ -37,8 +37,7 @@ int cuts_call(const char *method, const char *request, const char *object, const
 /* --- one run ------------------------------------------------------------------------------------
  */
 
-/* Tells the driver where to die, or that it need not. */
-static void order_cut(const char *order)
+void cuts_order(const char *order)
 {
     _cleanup_fclose_ FILE *file = fopen(getenv("CUT_FILE"), "we");
 
@@ -166,21 +165,20 @@ static char *undisturbed(const struct cuts_setup *setup, const struct cuts_scena
     return state;
 }
 
-/* True if the driver is dead. What goes in the background may kill it a little later. */
-static bool driver_dies(int64_t within_ms)
+bool cuts_driver_dies(struct driver_process *driver, int64_t within_ms)
 {
     struct deadline deadline = deadline_in_ms(within_ms);
     int status = 0;
 
-    while (waitpid(cuts_driver.pid, &status, WNOHANG) != cuts_driver.pid) {
+    while (waitpid(driver->pid, &status, WNOHANG) != driver->pid) {
         if (deadline_has_passed(deadline))
             return false;
         usleep(10000);
     }
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    cuts_driver.pid = 0;
-    rpc_client_free(cuts_driver.client);
-    cuts_driver.client = NULL;
+    driver->pid = 0;
+    rpc_client_free(driver->client);
+    driver->client = NULL;
     return true;
 }
 
@@ -194,10 +192,10 @@ static bool cut(const struct cuts_setup *setup, const struct cuts_scenario *scen
     struct cuts_world world = {0};
 
     run_all(&world, scenario->before);
-    order_cut(order);
+    cuts_order(order);
     int result = scenario->tested(&world, &first);
-    bool died = driver_dies(result < 0 ? 5000 : 500);
-    order_cut("off");
+    bool died = cuts_driver_dies(&cuts_driver, result < 0 ? 5000 : 500);
+    cuts_order("off");
     if (died)
         harness_start(&cuts_driver, setup->flags);
     if (run_patiently(scenario->tested, &world, &err) < 0)
@@ -219,7 +217,7 @@ void cuts_check(const struct cuts_setup *setup, const struct cuts_scenario *scen
     print_message("figure: %s: killed at %u points\n", scenario->title, n);
 }
 
-int cuts_prepare(const struct cuts_setup *setup)
+int cuts_use_driver(void)
 {
     const char *cut_driver = getenv("CEPHCSI_CUT");
 
@@ -228,11 +226,31 @@ int cuts_prepare(const struct cuts_setup *setup)
         return -1;
     }
     setenv("CEPHCSI", cut_driver, 1);
+    return 0;
+}
+
+void cuts_use_file(const struct driver_process *driver)
+{
+    _cleanup_free_ char *file = xasprintf("%s/cut", driver->folder);
+
+    setenv("CUT_FILE", file, 1);
+    cuts_order("off");
+}
+
+void cuts_remove_file(const struct driver_process *driver)
+{
+    _cleanup_free_ char *file = xasprintf("%s/cut", driver->folder);
+
+    unlink(file);
+}
+
+int cuts_prepare(const struct cuts_setup *setup)
+{
+    if (cuts_use_driver() < 0)
+        return -1;
     rpc_init();
     harness_init(&cuts_driver);
-    _cleanup_free_ char *file = xasprintf("%s/cut", cuts_driver.folder);
-    setenv("CUT_FILE", file, 1);
-    order_cut("off");
+    cuts_use_file(&cuts_driver);
     harness_start(&cuts_driver, setup->flags);
     return 0;
 }
@@ -240,8 +258,7 @@ int cuts_prepare(const struct cuts_setup *setup)
 int cuts_finish(void **state)
 {
     (void)state;
-    _cleanup_free_ char *file = xasprintf("%s/cut", cuts_driver.folder);
-    unlink(file);
+    cuts_remove_file(&cuts_driver);
     harness_done(&cuts_driver);
     rpc_shutdown();
     return 0;

@@ -45,3 +45,17 @@ void cuts_check(const struct cuts_setup *setup, const struct cuts_scenario *scen
 /* For cmocka's groups. */
 int cuts_prepare(const struct cuts_setup *setup);
 int cuts_finish(void **state);
+
+/* --- for tests with scenarios of their own ------------------------------------------------------
+ */
+
+/* From here on the driver that harness_start() starts is the one that can be killed; -1 if it is
+ * not known. */
+int cuts_use_driver(void);
+/* Where the order to die is: a file in the driver's folder. Before the driver is started. */
+void cuts_use_file(const struct driver_process *driver);
+void cuts_remove_file(const struct driver_process *driver);
+/* Tells the driver where to die: see tests/cut/cephcsi_cut.c. "off": it need not. */
+void cuts_order(const char *order);
+/* True if the driver is dead, which may happen a little later than its call fails. */
+bool cuts_driver_dies(struct driver_process *driver, int64_t within_ms);

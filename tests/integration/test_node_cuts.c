@@ -4,18 +4,16 @@
  * of an undisturbed run, and in the end nothing may be left.
  */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 /* cmocka wants the headers above first */
 #include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/rpc/rpc.h"
+#include "tests/integration/cuts.h"
 #include "tests/integration/node_fixture.h"
 
 #define CUTS_MAX 100
@@ -59,32 +57,10 @@ static int unstage(const struct test_volume *volume, struct error *err)
     return node_unstage(&node, volume, err);
 }
 
-/* Tells the driver where to die, or that it need not. */
-static void order_cut(const char *order)
-{
-    _cleanup_fclose_ FILE *file = fopen(getenv("CUT_FILE"), "we");
-
-    assert_non_null(file);
-    fputs(order, file);
-}
-
 static void run_all(step *const *steps, const struct test_volume *volume)
 {
     for (size_t i = 0; steps[i]; i++)
         must(steps[i](volume, &err));
-}
-
-static bool driver_died(void)
-{
-    int status = 0;
-
-    if (waitpid(node.driver.pid, &status, WNOHANG) != node.driver.pid)
-        return false;
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    node.driver.pid = 0;
-    rpc_client_free(node.driver.client);
-    node.driver.client = NULL;
-    return true;
 }
 
 /* Handles, which are long and differ from run to run, become '#'. */
@@ -141,12 +117,10 @@ static bool cut(const struct scenario *scenario, unsigned n, const char *wanted)
     struct test_volume volume;
 
     set_up(scenario, &volume);
-    order_cut(order);
+    cuts_order(order);
     int result = scenario->tested(&volume, &first);
-    if (result < 0)
-        usleep(20000); /* for the signal */
-    bool died = driver_died();
-    order_cut("off");
+    bool died = cuts_driver_dies(&node.driver, result < 0 ? 5000 : 0);
+    cuts_order("off");
     if (died)
         node_fixture_start(&node);
     must(scenario->tested(&volume, &err));
@@ -239,29 +213,20 @@ static void unstaging_survives_every_cut(void **state)
 
 static int prepare(void **state)
 {
-    const char *cut_driver = getenv("CEPHCSI_CUT");
-
     (void)state;
-    if (!cut_driver) {
-        fprintf(stderr, "CEPHCSI_CUT is not set: run this test with 'make integration'\n");
+    if (cuts_use_driver() < 0)
         return -1;
-    }
-    setenv("CEPHCSI", cut_driver, 1);
     rpc_init();
     node_fixture_init(&node);
-    _cleanup_free_ char *file = xasprintf("%s/cut", node.driver.folder);
-    setenv("CUT_FILE", file, 1);
-    order_cut("off");
+    cuts_use_file(&node.driver);
     node_fixture_start(&node);
     return 0;
 }
 
 static int finish(void **state)
 {
-    _cleanup_free_ char *file = xasprintf("%s/cut", node.driver.folder);
-
     (void)state;
-    unlink(file);
+    cuts_remove_file(&node.driver);
     harness_assert_pool_empties("common");
     node_fixture_done(&node);
     rpc_shutdown();
