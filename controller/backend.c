@@ -1,5 +1,9 @@
 #include "controller/backend.h"
 
+#include <stdlib.h>
+
+#include "common/base/memory.h"
+
 const struct controller_backend *controller_backend(const struct controller *controller)
 {
     return controller->backend ? controller->backend : &RBD_BACKEND;
@@ -9,5 +13,14 @@ int controller_create_volume(const struct controller *controller, struct call *c
                              const struct create_request *request, struct volume *volume,
                              struct error *err)
 {
-    return controller_backend(controller)->create_volume(controller, call, request, volume, err);
+    _cleanup_operation_ struct operation operation = {0};
+
+    if (create_request_check(request, err) < 0)
+        return -1;
+    _cleanup_free_ char *key = xasprintf("name:%s", request->name);
+    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+        return -1;
+    if (controller_backend(controller)->create_volume(controller, call, request, volume, err) < 0)
+        return error_wrap(err, "create volume '%s'", request->name);
+    return 0;
 }

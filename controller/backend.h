@@ -16,6 +16,7 @@ struct controller_backend {
 
     /* --- volumes --- */
 
+    /* The request is checked as far as both are alike, and nobody else works on its name. */
     int (*create_volume)(const struct controller *controller, struct call *call,
                          const struct create_request *request, struct volume *volume,
                          struct error *err);

@@ -56,8 +56,7 @@ static int check_request(struct cephfs_creation *creation, struct error *err)
 {
     const struct create_request *request = creation->request;
 
-    if (create_request_check(request, err) < 0 ||
-        capability_list_check_cephfs(&request->capabilities, err) < 0 ||
+    if (capability_list_check_cephfs(&request->capabilities, err) < 0 ||
         capacity_range_choose_cephfs(&request->range, &creation->size_bytes, err) < 0 ||
         cephfs_parameters_parse(&request->parameters, &creation->parameters, err) < 0 ||
         choose_backing(creation, err) < 0)
@@ -262,7 +261,6 @@ int cephfs_create_volume(const struct controller *controller, struct call *call,
                          const struct create_request *request, struct volume *volume,
                          struct error *err)
 {
-    _cleanup_operation_ struct operation operation = {0};
     _cleanup_(creation_done) struct cephfs_creation creation = {
         .controller = controller,
         .call = call,
@@ -272,10 +270,5 @@ int cephfs_create_volume(const struct controller *controller, struct call *call,
 
     if (check_request(&creation, err) < 0)
         return -1;
-    _cleanup_free_ char *key = xasprintf("name:%s", request->name);
-    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
-        return -1;
-    if (create(&creation, volume, err) < 0)
-        return error_wrap(err, "create volume '%s'", request->name);
-    return 0;
+    return create(&creation, volume, err);
 }

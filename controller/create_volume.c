@@ -35,8 +35,7 @@ static int check_request(struct creation *creation, struct error *err)
     _cleanup_string_list_ struct string_list lifted = {0};
     const struct create_request *request = creation->request;
 
-    if (create_request_check(request, err) < 0 ||
-        capability_list_check_rbd(&request->capabilities, err) < 0 ||
+    if (capability_list_check_rbd(&request->capabilities, err) < 0 ||
         capacity_range_choose(&request->range, &creation->size_bytes, err) < 0 ||
         rbd_parameters_parse(&request->parameters, &creation->parameters, err) < 0 ||
         class_pools_parse(&request->parameters, &creation->class, err) < 0 ||
@@ -313,7 +312,6 @@ int rbd_create_volume(const struct controller *controller, struct call *call,
                       const struct create_request *request, struct volume *volume,
                       struct error *err)
 {
-    _cleanup_operation_ struct operation operation = {0};
     _cleanup_(creation_done) struct creation creation = {
         .controller = controller,
         .call = call,
@@ -323,10 +321,5 @@ int rbd_create_volume(const struct controller *controller, struct call *call,
 
     if (check_request(&creation, err) < 0)
         return -1;
-    _cleanup_free_ char *key = xasprintf("name:%s", request->name);
-    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
-        return -1;
-    if (create(&creation, volume, err) < 0)
-        return error_wrap(err, "create volume '%s'", request->name);
-    return 0;
+    return create(&creation, volume, err);
 }

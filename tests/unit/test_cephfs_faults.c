@@ -4,7 +4,7 @@
  * nothing may be left behind.
  */
 #include "tests/fakes/fake_ceph_subvolumes.h"
-#include "tests/unit/test_faults_fixture.h"
+#include "tests/unit/test_faults_scenarios.h"
 
 static void fill_class(struct strmap *parameters)
 {
@@ -57,56 +57,6 @@ static int break_clone(struct process *process, struct world *world, struct erro
 
 /* --- scenarios ----------------------------------------------------------------------------------
  */
-
-static void creation_survives_every_fault(void **state)
-{
-    (void)state;
-    check(&(struct scenario){.title = "CreateVolume", .tested = create_volume});
-}
-
-static void deletion_survives_every_fault(void **state)
-{
-    (void)state;
-    check(&(struct scenario){.title = "DeleteVolume",
-                             .before = {create_volume},
-                             .tested = delete_volume,
-                             .ends_empty = true});
-}
-
-static void snapshot_survives_every_fault(void **state)
-{
-    (void)state;
-    check(&(struct scenario){
-        .title = "CreateSnapshot", .before = {create_volume}, .tested = create_snapshot});
-}
-
-static void snapshot_deletion_survives_every_fault(void **state)
-{
-    (void)state;
-    check(&(struct scenario){.title = "DeleteSnapshot",
-                             .before = {create_volume, create_snapshot},
-                             .tested = delete_snapshot,
-                             .after = {delete_volume},
-                             .ends_empty = true});
-}
-
-static void larger_restore_survives_every_fault(void **state)
-{
-    (void)state;
-    check(&(struct scenario){.title = "CreateVolume from a snapshot",
-                             .before = {create_volume, create_snapshot},
-                             .tested = restore});
-}
-
-static void larger_clone_survives_every_fault(void **state)
-{
-    (void)state;
-    check(&(struct scenario){.title = "CreateVolume from a volume",
-                             .before = {create_volume},
-                             .tested = clone_volume,
-                             .after = {delete_volume, delete_second},
-                             .ends_empty = true});
-}
 
 static void clone_that_ceph_fails_is_made_again(void **state)
 {
@@ -173,42 +123,10 @@ static void last_view_takes_the_snapshot_along(void **state)
         .ends_empty = true});
 }
 
-static void group_snapshot_survives_every_fault(void **state)
-{
-    (void)state;
-    check(&(struct scenario){.title = "CreateVolumeGroupSnapshot",
-                             .before = {create_volume, create_second},
-                             .tested = create_group,
-                             .after = {delete_group, delete_volume, delete_second},
-                             .ends_empty = true});
-}
-
-static void group_deletion_survives_every_fault(void **state)
-{
-    (void)state;
-    check(&(struct scenario){.title = "DeleteVolumeGroupSnapshot",
-                             .before = {create_volume, create_second, create_group},
-                             .tested = delete_group,
-                             .after = {delete_volume, delete_second},
-                             .ends_empty = true});
-}
-
-static void expansion_survives_every_fault(void **state)
-{
-    (void)state;
-    check(&(struct scenario){
-        .title = "ControllerExpandVolume", .before = {create_volume}, .tested = expand});
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(creation_survives_every_fault),
-        cmocka_unit_test(deletion_survives_every_fault),
-        cmocka_unit_test(snapshot_survives_every_fault),
-        cmocka_unit_test(snapshot_deletion_survives_every_fault),
-        cmocka_unit_test(larger_restore_survives_every_fault),
-        cmocka_unit_test(larger_clone_survives_every_fault),
+        COMMON_FAULT_TESTS,
         cmocka_unit_test(clone_that_ceph_fails_is_made_again),
         cmocka_unit_test(volume_with_snapshots_goes_before_them),
         cmocka_unit_test(showing_a_snapshot_survives_every_fault),
@@ -216,9 +134,6 @@ int main(void)
         cmocka_unit_test(shown_snapshot_is_deleted_through_every_fault),
         cmocka_unit_test(first_view_of_a_deleted_snapshot_goes_through_every_fault),
         cmocka_unit_test(last_view_takes_the_snapshot_along),
-        cmocka_unit_test(group_snapshot_survives_every_fault),
-        cmocka_unit_test(group_deletion_survives_every_fault),
-        cmocka_unit_test(expansion_survives_every_fault),
     };
 
     return cmocka_run_group_tests_name("cephfs faults", tests, write_config, remove_config);
