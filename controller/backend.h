@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/volume/class_pools.h"
 #include "controller/snapshot_steps.h"
 
 /*
@@ -11,8 +12,12 @@ struct controller_backend {
     const char *type;         /* "rbd", "cephfs" */
     bool knows_migrated;      /* volumes of Kubernetes' own rbd driver, and cluster-mapping.json */
     bool has_modification;    /* ControllerModifyVolume */
-    bool has_capacity;        /* GetCapacity */
+    uint64_t smallest_volume; /* bytes */
     bool group_lists_sources; /* a group's entry has SOURCE -> SNAPSHOT, not SNAPSHOT -> NAME */
+
+    /* What a class says about places; see class_pools.h. */
+    int (*parse_pools)(const struct strmap *parameters, struct class_pools *pools,
+                       struct error *err);
 
     /* --- volumes --- */
 

@@ -12,8 +12,6 @@
 #include "controller/backend.h"
 #include "controller/place.h"
 
-#define SMALLEST_VOLUME 512 /* a sector */
-
 struct inquiry {
     const struct controller *controller;
     struct call *call;
@@ -41,6 +39,27 @@ static int credentials_of(const struct inquiry *inquiry, const char *cluster_id,
                                     &inquiry->request->parameters, credentials, err);
 }
 
+/* The class's only pool. */
+static int add_plain(struct inquiry *inquiry, struct error *err)
+{
+    const struct class_pools *class = &inquiry->class;
+    _cleanup_credentials_ struct credentials credentials = {0};
+    _cleanup_usage_snapshot_ struct usage_snapshot *snapshot = NULL;
+
+    if (!class->home)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "parameter %s is missing",
+                         class->is_cephfs ? "fsName" : "pool");
+    /* the cluster knows a file system's first data pool */
+    if (!class->pool && (credentials_of(inquiry, class->cluster_id, &credentials, err) < 0 ||
+                         usage_cache_get(inquiry->controller->usage, inquiry->call,
+                                         class->cluster_id, &credentials, &snapshot, err) < 0))
+        return -1;
+    struct pool_entry plain =
+        class_pools_plain(class, snapshot ? usage_snapshot_usage(snapshot) : NULL);
+    pool_entries_add(&inquiry->entries, &plain);
+    return 0;
+}
+
 /* The pools of the class; without places its one pool, which serves everywhere. */
 static int collect_entries(struct inquiry *inquiry, struct error *err)
 {
@@ -51,13 +70,8 @@ static int collect_entries(struct inquiry *inquiry, struct error *err)
 
     if (!class->cluster_id)
         return error_set(err, STATUS_INVALID_ARGUMENT, "parameter clusterID is missing");
-    if (!class_pools_have_places(class)) {
-        if (!class->pool)
-            return error_set(err, STATUS_INVALID_ARGUMENT, "parameter pool is missing");
-        struct pool_entry plain = class_pools_plain(class);
-        pool_entries_add(&inquiry->entries, &plain);
-        return 0;
-    }
+    if (!class_pools_have_places(class))
+        return add_plain(inquiry, err);
     topology_terms_add(&place.requisite, &inquiry->request->segments);
     place_levels(&place, &levels);
     if (credentials_of(inquiry, class->cluster_id, &credentials, err) < 0)
@@ -71,29 +85,40 @@ static int collect_entries(struct inquiry *inquiry, struct error *err)
     return 0;
 }
 
-static struct pool_provision provision_of(const struct inquiry *inquiry,
-                                          const struct credentials *credentials,
-                                          const char *cluster_id, const char *pool,
-                                          const char *rados_namespace)
-{
-    const struct usage_pool usage_pool = {cluster_id, pool, rados_namespace};
-
-    if (inquiry->class.overcommit == 0)
-        return (struct pool_provision){0};
-    return usage_cache_provision(inquiry->controller->usage, inquiry->call, &usage_pool,
-                                 credentials, true);
-}
-
-static int rbd_namespace(const struct inquiry *inquiry, const char *cluster_id, char **name,
-                         struct error *err)
+/* The RADOS namespace of RBD images; CephFS' volumes are told apart by their file system. */
+static int image_namespace(const struct inquiry *inquiry, const char *cluster_id, char **name,
+                           struct error *err)
 {
     _cleanup_config_ struct config *config = NULL;
     const struct cluster_config *cluster = NULL;
 
+    if (inquiry->class.is_cephfs) {
+        *name = xstrdup("");
+        return 0;
+    }
     if (config_file_get(inquiry->controller->config, &config, err) < 0 ||
         config_find_cluster(config, cluster_id, &cluster, err) < 0)
         return -1;
     *name = xstrdup(cluster->rbd.rados_namespace ? cluster->rbd.rados_namespace : "");
+    return 0;
+}
+
+/* What the entry's pool has promised, where that counts. */
+static int ask_provision(const struct inquiry *inquiry, const struct credentials *credentials,
+                         const struct pool_entry *entry, struct pool_provision *provision,
+                         struct error *err)
+{
+    const char *cluster_id = class_pools_cluster(&inquiry->class, entry);
+    _cleanup_free_ char *rados_namespace = NULL;
+
+    if (inquiry->class.overcommit == 0)
+        return 0;
+    if (image_namespace(inquiry, cluster_id, &rados_namespace, err) < 0)
+        return -1;
+    const struct usage_pool pool = {cluster_id, entry->pool, rados_namespace,
+                                    class_pools_filesystem(&inquiry->class, entry)};
+    *provision =
+        usage_cache_provision(inquiry->controller->usage, inquiry->call, &pool, credentials, true);
     return 0;
 }
 
@@ -105,23 +130,19 @@ static int entry_room(const struct inquiry *inquiry, const struct pool_entry *en
 {
     const char *cluster_id = class_pools_cluster(&inquiry->class, entry);
     _cleanup_credentials_ struct credentials credentials = {0};
-    _cleanup_free_ char *rados_namespace = NULL;
+    struct pool_provision provision = {0};
+    const char *remark = NULL;
 
     if (credentials_of(inquiry, cluster_id, &credentials, err) < 0 ||
         usage_cache_get(inquiry->controller->usage, inquiry->call, cluster_id, &credentials,
                         snapshot, err) < 0)
         return -1;
-    const struct cluster_usage *usage = usage_snapshot_usage(*snapshot);
-    const struct cluster_pool *pool = cluster_usage_find(usage, entry->pool);
-    if (pool && entry->data_pool)
-        pool = cluster_usage_find(usage, entry->data_pool);
+    const struct cluster_pool *pool =
+        class_pools_pool(&inquiry->class, entry, usage_snapshot_usage(*snapshot), &remark);
     if (!pool)
         return 0;
-    if (inquiry->class.overcommit > 0 &&
-        rbd_namespace(inquiry, cluster_id, &rados_namespace, err) < 0)
+    if (ask_provision(inquiry, &credentials, entry, &provision, err) < 0)
         return -1;
-    const struct pool_provision provision =
-        provision_of(inquiry, &credentials, cluster_id, entry->pool, rados_namespace);
     *item =
         (struct room_sum_item){room_of_pool(&pool->usage, &provision, inquiry->class.overcommit),
                                pool->usage.root, cluster_id};
@@ -182,7 +203,7 @@ static int total_capacity(const struct controller *controller, struct call *call
 static bool names_a_class(const struct capacity_request *request)
 {
     return strmap_has(&request->parameters, "clusterID") ||
-           strmap_has(&request->parameters, "pool") ||
+           strmap_has(&request->parameters, "pool") || strmap_has(&request->parameters, "fsName") ||
            strmap_has(&request->parameters, "topologyConstrainedPools");
 }
 
@@ -196,17 +217,15 @@ int controller_get_capacity(const struct controller *controller, struct call *ca
                             const struct capacity_request *request, struct capacity *capacity,
                             struct error *err)
 {
+    const struct controller_backend *backend = controller_backend(controller);
     _cleanup_(inquiry_done) struct inquiry inquiry = {
         .controller = controller, .call = call, .request = request};
 
-    if (!controller_backend(controller)->has_capacity)
-        return error_set(err, STATUS_UNIMPLEMENTED, "volumes of type %s have no capacity to tell",
-                         controller_backend(controller)->type);
-    *capacity = (struct capacity){.minimum_bytes = SMALLEST_VOLUME};
+    *capacity = (struct capacity){.minimum_bytes = backend->smallest_volume};
     if (!names_a_class(request))
         return total_capacity(controller, call, capacity, err);
     capacity->has_maximum = true;
-    if (class_pools_parse(&request->parameters, &inquiry.class, err) < 0)
+    if (backend->parse_pools(&request->parameters, &inquiry.class, err) < 0)
         return -1;
     if (collect_entries(&inquiry, err) < 0)
         return -1;

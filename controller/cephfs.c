@@ -6,17 +6,8 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/volume/usage_cache.h"
 #include "controller/fingerprint.h"
-
-int cephfs_place_choose(const struct create_request *request,
-                        const struct cephfs_parameters *parameters, struct cephfs_place *place,
-                        struct error *err)
-{
-    (void)request, (void)err;
-    *place =
-        (struct cephfs_place){parameters->cluster_id, parameters->fs_name, parameters->data_pool};
-    return 0;
-}
 
 struct subvolume_group cephfs_group(const struct session *session, const struct filesystem *fs)
 {
@@ -35,6 +26,27 @@ static struct subvolume_group group_of(const struct located *located)
 
 /* --- volumes ------------------------------------------------------------------------------------
  */
+
+static uint64_t promised_size(const struct strmap *extra)
+{
+    return strtoull(
+        strmap_get_or(extra, CEPHFS_KEY_GROWN, strmap_get_or(extra, CEPHFS_KEY_SIZE, "0")), NULL,
+        10);
+}
+
+/* What the pool has promised is less by one; where the entry does not say which pool, the next
+ * listing does. */
+static void forget_volume(const struct controller *controller, const struct located *located)
+{
+    const struct strmap *extra = &located->entry.extra;
+    const char *data_pool = strmap_get(extra, CEPHFS_KEY_DATA_POOL);
+
+    if (controller->usage && data_pool)
+        usage_cache_deletion(
+            controller->usage,
+            &(struct usage_pool){located->id.cluster_id, data_pool, "", located->fs.name},
+            promised_size(extra));
+}
 
 static int discard_volume(const struct controller *controller, struct call *call,
                           struct located *located, const struct credentials *credentials,
@@ -56,7 +68,23 @@ static int discard_volume(const struct controller *controller, struct call *call
     } else if (subvolume_remove(&group, call, name, err) < 0) {
         return -1;
     }
-    return located_release(located, call, NULL, err);
+    if (located_release(located, call, NULL, err) < 0)
+        return -1;
+    if (!backing)
+        forget_volume(controller, located);
+    return 0;
+}
+
+static int note_growth(struct call *call, struct located *located, uint64_t wanted,
+                       struct error *err)
+{
+    _cleanup_strmap_ struct strmap grown = {0};
+    _cleanup_free_ char *size = xasprintf("%llu", (unsigned long long)wanted);
+
+    if (!fingerprint_is_present(&located->entry.extra)) /* Ceph-CSI's: Ceph is asked for its size */
+        return 0;
+    strmap_set(&grown, CEPHFS_KEY_GROWN, size);
+    return journal_set(&located->journal, call, located->pool, &located->entry.uuid, &grown, err);
 }
 
 static int grow_volume(struct call *call, struct located *located, uint64_t wanted, uint64_t *size,
@@ -75,6 +103,9 @@ static int grow_volume(struct call *call, struct located *located, uint64_t want
     *size = facts.size_bytes;
     if (facts.size_bytes >= wanted) /* a repeated call, or a volume that is larger than asked */
         return 0;
+    /* noted first: what is promised may be too much for a while, but never too little */
+    if (note_growth(call, located, wanted, err) < 0)
+        return -1;
     *size = wanted;
     return subvolume_resize(&group, call, name, wanted, err);
 }
@@ -184,6 +215,8 @@ static bool entry_is_complete(const struct journal_entry *entry)
 
 const struct controller_backend CEPHFS_BACKEND = {
     .type = "cephfs",
+    .smallest_volume = CEPHFS_SIZE_UNIT,
+    .parse_pools = class_pools_parse_cephfs,
     .group_lists_sources = true,
     .create_volume = cephfs_create_volume,
     .discard_volume = discard_volume,

@@ -2,6 +2,7 @@
 
 #include "common/ceph/subvolume.h"
 #include "common/volume/cephfs_parameters.h"
+#include "common/volume/subvolume_count.h"
 #include "controller/backend.h"
 
 /*
@@ -9,28 +10,12 @@
  * one of the subvolume; both come from commands to the manager. The journal is in the metadata
  * pool. A volume that only reads from a snapshot needs no subvolume: see cephfs_shallow.c.
  *
- * Keys of ours in journal entries, which Ceph-CSI does not see.
+ * Keys of ours in journal entries, which Ceph-CSI does not see; more are in subvolume_count.h.
  */
 #define CEPHFS_KEY_COMPLETE "cephzone.complete" /* the making came to its end */
 #define CEPHFS_KEY_CREATED "cephzone.created"   /* snapshots: SECONDS.NANOSECONDS */
-#define CEPHFS_KEY_SIZE "cephzone.size"         /* snapshots: quota of the source when it was cut */
-#define CEPHFS_KEY_DATA_POOL "cephzone.datapool"
-#define CEPHFS_KEY_CLONED "cephzone.cloned"   /* subvolume that the cut of a clone is on */
-#define CEPHFS_KEY_DELETED "cephzone.deleted" /* snapshots: deleted, kept for its volumes */
-/* Ceph-CSI's: handle of the snapshot that a volume shows. */
-#define CEPHFS_KEY_BACKING "csi.volume.backingsnapshotid"
-
-/* Where a new volume goes. Borrowed from the request. */
-struct cephfs_place {
-    const char *cluster_id;
-    const char *fs_name;
-    const char *data_pool; /* NULL: the file system's default */
-};
-
-/* The one place where that is decided, from what the class says. */
-_must_check_ int cephfs_place_choose(const struct create_request *request,
-                                     const struct cephfs_parameters *parameters,
-                                     struct cephfs_place *place, struct error *err);
+#define CEPHFS_KEY_CLONED "cephzone.cloned"     /* subvolume that the cut of a clone is on */
+#define CEPHFS_KEY_DELETED "cephzone.deleted"   /* snapshots: deleted, kept for its volumes */
 
 /* Where the subvolumes are; borrows from its arguments. */
 struct subvolume_group cephfs_group(const struct session *session, const struct filesystem *fs);
@@ -48,6 +33,9 @@ _must_check_ int cephfs_create_volume(const struct controller *controller, struc
 /* What a new volume is filled from. Zero-initialise. */
 struct cephfs_source {
     struct operation operation; /* keeps deletion of the source out */
+    char cluster_id[VOLUME_ID_CLUSTER_MAX + 1];
+    struct filesystem fs;
+    char *data_pool; /* NULL: Ceph does not tell */
     char *subvolume;
     char *snapshot;        /* NULL: must be cut first */
     char *snapshot_handle; /* NULL with @snapshot */
@@ -56,15 +44,17 @@ struct cephfs_source {
 };
 
 /*
- * Finds the source of @request in file system @fs. NOT_FOUND if it is not there, INVALID_ARGUMENT
- * if it is in another file system. A volume that shows a snapshot stands for that snapshot. A
- * snapshot that was deleted but is still there will do if the new volume was @begun before. Caller
- * calls cephfs_source_done(), also after a failure.
+ * Finds the source of @request. NOT_FOUND if it is not there. A volume that shows a snapshot stands
+ * for that snapshot. A snapshot that was deleted but is still there will do if the new volume was
+ * @begun before. Caller calls cephfs_source_done(), also after a failure.
  */
 _must_check_ int cephfs_source_open(const struct controller *controller, struct call *call,
-                                    const struct create_request *request, const char *cluster_id,
-                                    const struct filesystem *fs, bool begun,
+                                    const struct create_request *request, bool begun,
                                     struct cephfs_source *source, struct error *err);
+/* INVALID_ARGUMENT unless a volume in @fs of that cluster can be made from it. */
+_must_check_ int cephfs_source_check_place(const struct cephfs_source *source,
+                                           const char *cluster_id, const struct filesystem *fs,
+                                           struct error *err);
 void cephfs_source_done(struct cephfs_source *source);
 
 /* --- volumes that show a snapshot --------------------------------------------------------------

@@ -59,6 +59,7 @@ static int check_request(struct cephfs_creation *creation, struct error *err)
     if (capability_list_check_cephfs(&request->capabilities, err) < 0 ||
         capacity_range_choose_cephfs(&request->range, &creation->size_bytes, err) < 0 ||
         cephfs_parameters_parse(&request->parameters, &creation->parameters, err) < 0 ||
+        class_pools_parse_cephfs(&request->parameters, &creation->class, err) < 0 ||
         choose_backing(creation, err) < 0)
         return -1;
     if (request->mutable_parameters.count > 0)
@@ -70,26 +71,38 @@ static int check_request(struct cephfs_creation *creation, struct error *err)
     return 0;
 }
 
+/* What can be told of the source as soon as it is known. */
+static int check_source(struct cephfs_creation *creation, struct error *err)
+{
+    const struct create_request *request = creation->request;
+    const struct cephfs_source *source = &creation->source;
+
+    if (request->source_kind == SOURCE_VOLUME && source->snapshot && only_reads(request))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "the source '%s' shows snapshot '%s'; for another volume that only reads, "
+                         "use that snapshot as the source",
+                         request->source_handle, source->snapshot_handle);
+    if (source->size_bytes == 0) /* no quota */
+        return 0;
+    return capacity_range_fit(&request->range, source->size_bytes, &creation->size_bytes, err);
+}
+
 int cephfs_creation_open_source(struct cephfs_creation *creation, struct error *err)
 {
     const struct create_request *request = creation->request;
 
-    if (creation->source_is_open || request->source_kind == SOURCE_NONE)
+    if (request->source_kind == SOURCE_NONE)
         return 0;
-    creation->source_is_open = true;
-    if (cephfs_source_open(creation->controller, creation->call, request,
-                           creation->place.cluster_id, &creation->fs, !creation->fresh,
-                           &creation->source, err) < 0)
-        return -1;
-    if (request->source_kind == SOURCE_VOLUME && creation->source.snapshot && only_reads(request))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "the source '%s' shows snapshot '%s'; for another volume that only reads, "
-                         "use that snapshot as the source",
-                         request->source_handle, creation->source.snapshot_handle);
-    if (creation->source.size_bytes == 0) /* no quota */
+    if (!creation->source_is_open) {
+        creation->source_is_open = true;
+        if (cephfs_source_open(creation->controller, creation->call, request, creation->is_begun,
+                               &creation->source, err) < 0 ||
+            check_source(creation, err) < 0)
+            return -1;
+    }
+    if (!creation->is_placed)
         return 0;
-    return capacity_range_fit(&request->range, creation->source.size_bytes, &creation->size_bytes,
-                              err);
+    return cephfs_source_check_place(&creation->source, creation->cluster_id, &creation->fs, err);
 }
 
 /* --- claim and record ---------------------------------------------------------------------------
@@ -106,11 +119,10 @@ static void fill_entry(struct cephfs_creation *creation, const struct uuid_text 
         .request_name = xstrdup(creation->request->name),
         .image_name = xasprintf("%s%s", creation->parameters.name_prefix, uuid->chars),
         .owner = creation->parameters.owner ? xstrdup(creation->parameters.owner) : NULL,
-        .journal_pool_id = -1,
+        .journal_pool_id = creation->directory == creation->pool ? -1 : creation->directory->id,
     };
     fingerprint_write(creation->request, creation->size_bytes, &entry->extra);
-    if (creation->place.data_pool)
-        strmap_set(&entry->extra, CEPHFS_KEY_DATA_POOL, creation->place.data_pool);
+    cephfs_creation_write_place(creation, &entry->extra);
     if (creation->is_shallow)
         strmap_set(&entry->extra, CEPHFS_KEY_BACKING, source->snapshot_handle);
     else if (source->subvolume && !source->snapshot)
@@ -121,7 +133,8 @@ static void fill_entry(struct cephfs_creation *creation, const struct uuid_text 
 static int record(struct cephfs_creation *creation, const struct uuid_text *uuid, bool is_empty,
                   struct error *err)
 {
-    if (cephfs_creation_open_source(creation, err) < 0)
+    if (cephfs_creation_open_source(creation, err) < 0 ||
+        cephfs_creation_settle_place(creation, err) < 0)
         return -1;
     fill_entry(creation, uuid);
     if (is_empty)
@@ -147,10 +160,30 @@ static int adopt_entry(struct cephfs_creation *creation, struct error *err)
         return -1;
     if (recorded)
         creation->size_bytes = recorded;
-    creation->place.data_pool =
-        strmap_get_or(extra, CEPHFS_KEY_DATA_POOL, creation->place.data_pool);
+    cephfs_creation_read_place(creation, extra);
     creation->is_shallow = cephfs_backing(&creation->entry) != NULL;
     return 0;
+}
+
+/* Claims the name. A name that leads to a file system which is gone means nothing any more: it is
+ * freed and claimed again, once. */
+static int claim(struct cephfs_creation *creation, struct journal_ref *ref, struct error *err)
+{
+    const char *name = creation->request->name;
+
+    for (int tries = 0;; tries++) {
+        if (journal_claim(&creation->journal, creation->call, creation->directory, name,
+                          creation->pool->id, ref, &creation->fresh, err) < 0)
+            return -1;
+        if (cephfs_creation_follow(creation, ref->image_pool_id, err) == 0)
+            return 0;
+        if (err->status != STATUS_NOT_FOUND || tries > 0)
+            return -1;
+        error_clear(err);
+        if (journal_release_name(&creation->journal, creation->call, creation->directory, name,
+                                 ref->image_pool_id, &ref->uuid, NULL, err) < 0)
+            return -1;
+    }
 }
 
 /* Finds or makes the entry that the request name leads to. */
@@ -159,9 +192,9 @@ static int reserve(struct cephfs_creation *creation, struct error *err)
     struct journal_ref ref;
     bool found = false;
 
-    if (journal_claim(&creation->journal, creation->call, creation->pool, creation->request->name,
-                      creation->pool->id, &ref, &creation->fresh, err) < 0)
+    if (claim(creation, &ref, err) < 0)
         return -1;
+    creation->is_begun = !creation->fresh;
     creation->entry.uuid = ref.uuid;
     if (!creation->fresh && journal_read(&creation->journal, creation->call, creation->pool,
                                          &ref.uuid, &creation->entry, &found, err) < 0)
@@ -180,7 +213,7 @@ static void give_up(struct cephfs_creation *creation)
     _cleanup_error_ struct error err = {0};
 
     if ((creation->entry.image_name && cephfs_creation_unmake(creation, &err) < 0) ||
-        journal_release_name(&creation->journal, creation->call, creation->pool,
+        journal_release_name(&creation->journal, creation->call, creation->directory,
                              creation->request->name, creation->pool->id, &creation->entry.uuid,
                              NULL, &err) < 0 ||
         journal_remove(&creation->journal, creation->call, creation->pool, &creation->entry.uuid,
@@ -191,7 +224,7 @@ static void give_up(struct cephfs_creation *creation)
 static void describe(const struct cephfs_creation *creation, struct volume *volume)
 {
     struct volume_id id = {.location_id = (uint64_t)creation->fs.id, .uuid = creation->entry.uuid};
-    const char *cluster_id = creation->place.cluster_id;
+    const char *cluster_id = creation->cluster_id;
 
     memcpy(id.cluster_id, cluster_id, strlen(cluster_id) + 1);
     volume_id_format(&id, volume->handle);
@@ -201,42 +234,17 @@ static void describe(const struct cephfs_creation *creation, struct volume *volu
     strmap_set(&volume->context, "fsName", creation->fs.name);
     strmap_set(&volume->context, "subvolumeName", creation->entry.image_name);
     strmap_set(&volume->context, "subvolumePath", creation->path ? creation->path : "");
-}
-
-int cephfs_creation_open_pool(struct cephfs_creation *creation, struct error *err)
-{
-    struct ceph_cluster *cluster = creation->session.cluster;
-    const char *name =
-        session_cephfs_namespace(&creation->session, creation->controller->cephfs_namespace);
-
-    return cluster->ops->pool_open_by_id(cluster, creation->call, creation->fs.metadata_pool_id,
-                                         name, &creation->pool, err);
-}
-
-static int open_place(struct cephfs_creation *creation, struct error *err)
-{
-    const struct create_request *request = creation->request;
-
-    if (cephfs_place_choose(request, &creation->parameters, &creation->place, err) < 0 ||
-        session_open(creation->controller->ceph, creation->controller->config, creation->call,
-                     creation->place.cluster_id, &request->credentials, &creation->session,
-                     err) < 0)
-        return -1;
-    if (filesystem_find_name(creation->session.cluster, creation->call, creation->place.fs_name,
-                             &creation->fs, err) < 0) {
-        if (err->status == STATUS_NOT_FOUND) /* the class's fault: no volume is missing */
-            error_recode(err, STATUS_INVALID_ARGUMENT);
-        return -1;
-    }
-    creation->group = cephfs_group(&creation->session, &creation->fs);
-    return cephfs_creation_open_pool(creation, err);
+    if (creation->data_pool)
+        strmap_set(&volume->context, "pool", creation->data_pool);
+    strmap_merge(&volume->segments, &creation->place.segments);
 }
 
 static int create(struct cephfs_creation *creation, struct volume *volume, struct error *err)
 {
-    if (open_place(creation, err) < 0)
+    if (cephfs_creation_open_place(creation, err) < 0)
         return -1;
     if (reserve(creation, err) == 0 && cephfs_creation_make(creation, err) == 0) {
+        place_end(&creation->place, creation->fresh && !creation->is_shallow);
         describe(creation, volume);
         return 0;
     }
@@ -248,11 +256,12 @@ static int create(struct cephfs_creation *creation, struct volume *volume, struc
 static void creation_done(struct cephfs_creation *creation)
 {
     cephfs_source_done(&creation->source);
-    if (creation->pool)
-        ceph_pool_close(creation->pool);
+    cephfs_creation_close_pools(creation);
     filesystem_done(&creation->fs);
     session_close(&creation->session);
     journal_entry_done(&creation->entry);
+    place_done(&creation->place);
+    class_pools_done(&creation->class);
     strmap_done(&creation->metadata);
     free(creation->path);
 }

@@ -86,7 +86,7 @@ static int check_size(const struct cephfs_creation *creation, struct error *err)
 static int make_empty(struct cephfs_creation *creation, struct error *err)
 {
     if (subvolume_create(&creation->group, creation->call, creation->entry.image_name,
-                         creation->size_bytes, creation->place.data_pool, err) < 0)
+                         creation->size_bytes, creation->data_pool, err) < 0)
         return -1;
     return look_again(creation, err);
 }
@@ -136,7 +136,7 @@ static int begin_clone(struct cephfs_creation *creation, struct error *err)
                                                        source->subvolume, snapshot, err) < 0)
         return -1;
     if (subvolume_clone(&creation->group, creation->call, source->subvolume, snapshot, name,
-                        creation->place.data_pool, err) == 0)
+                        creation->data_pool, err) == 0)
         return 0;
     if (err->status != STATUS_ALREADY_EXISTS)
         return -1;
@@ -220,12 +220,12 @@ static int wait_for_clone(struct cephfs_creation *creation, struct clone_status 
 
     if (!may_wait(creation))
         return not_yet(status, err);
-    ceph_pool_close(TAKE(creation->pool));
+    cephfs_creation_close_pools(creation);
     int result = poll_clone(creation, status, err);
     atomic_fetch_sub(creation->controller->clone_waiters, 1);
     if (result < 0)
         reopened = &failure; /* the first error is the one to tell */
-    if (cephfs_creation_open_pool(creation, reopened) < 0)
+    if (cephfs_creation_open_pools(creation, reopened) < 0)
         return -1;
     return result;
 }

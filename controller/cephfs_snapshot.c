@@ -59,6 +59,8 @@ static int read_attributes(const struct subvolume_group *group, struct call *cal
         xasprintf("%lld.%09ld", (long long)facts.created.tv_sec, facts.created.tv_nsec);
     strmap_set(attributes, CEPHFS_KEY_SIZE, size);
     strmap_set(attributes, CEPHFS_KEY_CREATED, created);
+    if (volume.data_pool)
+        strmap_set(attributes, CEPHFS_KEY_DATA_POOL, volume.data_pool);
     return 0;
 }
 

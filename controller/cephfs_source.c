@@ -6,26 +6,31 @@
 #include "controller/cephfs.h"
 #include "controller/fingerprint.h"
 
-/* Where the source was found, open only while it is looked at: a call that waits for a clone must
- * not keep a place in the pool. */
+/* What is looked for, and for whom. The place where it is found is open only while it is looked
+ * at: a call that waits for a clone must not keep a place in the pool. */
 struct search {
     const struct controller *controller;
     struct call *call;
     const struct credentials *credentials;
-    const char *cluster_id;
-    const struct filesystem *fs;
 };
 
-static int check_place(const struct search *search, const struct located *located,
-                       struct error *err)
+int cephfs_source_check_place(const struct cephfs_source *source, const char *cluster_id,
+                              const struct filesystem *fs, struct error *err)
 {
-    if (strcmp(located->id.cluster_id, search->cluster_id) == 0 && located->fs.id == search->fs->id)
+    if (strcmp(source->cluster_id, cluster_id) == 0 && source->fs.id == fs->id)
         return 0;
     return error_set(
         err, STATUS_INVALID_ARGUMENT,
         "the source is in file system '%s' of cluster '%s', the new volume would be in "
         "'%s' of '%s'; Ceph copies within one file system only",
-        located->fs.name, located->id.cluster_id, search->fs->name, search->cluster_id);
+        source->fs.name, source->cluster_id, fs->name, cluster_id);
+}
+
+static void take_place(const struct located *located, struct cephfs_source *source)
+{
+    memcpy(source->cluster_id, located->id.cluster_id, sizeof(source->cluster_id));
+    filesystem_done(&source->fs);
+    filesystem_copy(&located->fs, &source->fs);
 }
 
 /* The directory above that of the subvolume's files. Of a deleted one that is kept for its
@@ -53,6 +58,8 @@ static int read_subvolume(struct call *call, const struct located *located,
                          "subvolume '%s' is deleted; only snapshots are left", source->subvolume);
     if (source->size_bytes == 0)
         source->size_bytes = facts.size_bytes;
+    if (facts.data_pool && !source->data_pool)
+        source->data_pool = TAKE(facts.data_pool);
     source->root = root_of(&group, source->subvolume, facts.path);
     return 0;
 }
@@ -80,7 +87,6 @@ static int open_snapshot(const struct search *search, const char *handle, bool s
 
     if (locate(search->controller, search->call, JOURNAL_SNAPSHOT, handle, search->credentials,
                &located, err) < 0 ||
-        check_place(search, &located, err) < 0 ||
         check_not_deleted(search->call, &located, shown, err) < 0)
         return -1;
     if (!located.entry.source)
@@ -88,6 +94,9 @@ static int open_snapshot(const struct search *search, const char *handle, bool s
     source->subvolume = xstrdup(located.entry.source);
     source->snapshot = xstrdup(located.entry.image_name);
     source->snapshot_handle = xstrdup(handle);
+    const char *data_pool = strmap_get(&located.entry.extra, CEPHFS_KEY_DATA_POOL);
+    source->data_pool = data_pool ? xstrdup(data_pool) : NULL;
+    take_place(&located, source);
     source->size_bytes = fingerprint_size(&located.entry.extra);
     return read_subvolume(search->call, &located, source, err);
 }
@@ -98,21 +107,20 @@ static int open_volume(const struct search *search, const char *handle,
     _cleanup_located_ struct located located = {0};
 
     if (locate(search->controller, search->call, JOURNAL_VOLUME, handle, search->credentials,
-               &located, err) < 0 ||
-        check_place(search, &located, err) < 0)
+               &located, err) < 0)
         return -1;
     if (cephfs_backing(&located.entry))
         return open_snapshot(search, cephfs_backing(&located.entry), true, source, err);
     source->subvolume = xstrdup(located.entry.image_name);
+    take_place(&located, source);
     return read_subvolume(search->call, &located, source, err);
 }
 
 int cephfs_source_open(const struct controller *controller, struct call *call,
-                       const struct create_request *request, const char *cluster_id,
-                       const struct filesystem *fs, bool begun, struct cephfs_source *source,
-                       struct error *err)
+                       const struct create_request *request, bool begun,
+                       struct cephfs_source *source, struct error *err)
 {
-    const struct search search = {controller, call, &request->credentials, cluster_id, fs};
+    const struct search search = {controller, call, &request->credentials};
     const bool is_snapshot = request->source_kind == SOURCE_SNAPSHOT;
     const char *handle = request->source_handle;
     _cleanup_free_ char *key = xasprintf("%s:%s", is_snapshot ? "snapshot" : "volume", handle);
@@ -127,6 +135,8 @@ int cephfs_source_open(const struct controller *controller, struct call *call,
 void cephfs_source_done(struct cephfs_source *source)
 {
     operation_end(&source->operation);
+    filesystem_done(&source->fs);
+    free(source->data_pool);
     free(source->subvolume);
     free(source->snapshot);
     free(source->snapshot_handle);

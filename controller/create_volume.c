@@ -38,7 +38,7 @@ static int check_request(struct creation *creation, struct error *err)
     if (capability_list_check_rbd(&request->capabilities, err) < 0 ||
         capacity_range_choose(&request->range, &creation->size_bytes, err) < 0 ||
         rbd_parameters_parse(&request->parameters, &creation->parameters, err) < 0 ||
-        class_pools_parse(&request->parameters, &creation->class, err) < 0 ||
+        class_pools_parse_rbd(&request->parameters, &creation->class, err) < 0 ||
         qos_to_metadata(&request->mutable_parameters, &creation->metadata, &lifted, err) < 0)
         return -1;
     creation->cluster_id = creation->parameters.cluster_id;

@@ -283,19 +283,6 @@ static const Csi__V1__ControllerServiceCapability__RPC__Type CAPABILITIES[] = {
 };
 #define CAPABILITIES_WITHOUT_CREDENTIALS (ARRAY_LENGTH(CAPABILITIES) - 3)
 
-static bool backend_has(const struct controller_backend *backend,
-                        Csi__V1__ControllerServiceCapability__RPC__Type type)
-{
-    switch (type) {
-    case CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__MODIFY_VOLUME:
-        return backend->has_modification;
-    case CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_CAPACITY:
-        return backend->has_capacity;
-    default:
-        return true;
-    }
-}
-
 static int get_capabilities(void *object, struct call *call, const ProtobufCMessage *message,
                             ProtobufCMessage **reply, struct error *err)
 {
@@ -310,7 +297,8 @@ static int get_capabilities(void *object, struct call *call, const ProtobufCMess
     (void)call, (void)message, (void)err;
     out->capabilities = xcalloc(count, sizeof(*out->capabilities));
     for (size_t i = 0; i < count; i++) {
-        if (!backend_has(controller_backend(controller), CAPABILITIES[i]))
+        if (CAPABILITIES[i] == CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__MODIFY_VOLUME &&
+            !controller_backend(controller)->has_modification)
             continue;
         Csi__V1__ControllerServiceCapability *capability =
             message_new(&csi__v1__controller_service_capability__descriptor);

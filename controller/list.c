@@ -32,9 +32,9 @@ struct listing {
     struct journal journal;
     size_t limit;
     size_t count;
-    struct position after;           /* where the page before ended */
-    bool reached;                    /* that place has been passed */
-    const struct location *location; /* that is being listed */
+    struct position after;          /* where the page before ended */
+    bool reached;                   /* that place has been passed */
+    struct location_list locations; /* of the cluster that is being listed */
     char *next_token;
     /* Adds one entry; sets *@added if it is to be listed. */
     int (*add)(struct listing *listing, struct located *located, bool *added, struct error *err);
@@ -66,6 +66,18 @@ static int parse_token(const char *token, struct position *position, struct erro
     return 0;
 }
 
+/* CephFS: the file system of the journal in that pool, which may be another than that of the
+ * directory. */
+static void copy_filesystem(const struct location_list *locations, int64_t pool_id,
+                            struct filesystem *fs)
+{
+    for (size_t i = 0; i < locations->count; i++)
+        if (locations->items[i].fs.name && locations->items[i].pool_id == pool_id) {
+            filesystem_copy(&locations->items[i].fs, fs);
+            return;
+        }
+}
+
 /* Reads one name's entry; *@located is usable only if *@complete. */
 static int open_entry(struct listing *listing, struct session *session, struct ceph_pool *directory,
                       const struct strmap_entry *item, struct located *located, bool *complete,
@@ -78,7 +90,7 @@ static int open_entry(struct listing *listing, struct session *session, struct c
         return -1;
     located->journal = listing->journal;
     located->id.uuid = ref.uuid;
-    filesystem_copy(&listing->location->fs, &located->fs);
+    copy_filesystem(&listing->locations, ref.image_pool_id, &located->fs);
     located->id.location_id = (uint64_t)(located->fs.name ? located->fs.id : ref.image_pool_id);
     memcpy(located->id.cluster_id, session->cluster->cluster_id,
            strlen(session->cluster->cluster_id) + 1);
@@ -189,7 +201,6 @@ static int list_location(struct listing *listing, struct session *session,
         error_clear(err); /* removed meanwhile */
         return 0;
     }
-    listing->location = location;
     return list_directory(listing, session, pool, err);
 }
 
@@ -200,7 +211,7 @@ static int list_cluster(struct listing *listing, const char *cluster_id, struct 
     const struct credentials *given = &listing->request->credentials;
     _cleanup_credentials_ struct credentials standing = {0};
     _cleanup_session_ struct session session = {0};
-    _cleanup_(location_list_done) struct location_list locations = {0};
+    const struct location_list *locations = &listing->locations;
 
     if (!given->user && standing_credentials_get(controller->standing, listing->call, cluster_id,
                                                  NULL, &standing, err) < 0)
@@ -208,12 +219,13 @@ static int list_cluster(struct listing *listing, const char *cluster_id, struct 
     if (session_open(controller->ceph, controller->config, listing->call, cluster_id,
                      given->user ? given : &standing, &session, err) < 0 ||
         controller_backend(controller)
-                ->list_locations(controller, listing->call, &session, &locations, err) < 0)
+                ->list_locations(controller, listing->call, &session, &listing->locations, err) < 0)
         return -1;
-    for (size_t i = 0; i < locations.count && !listing->next_token; i++)
-        if (list_location(listing, &session, &locations.items[i], err) < 0)
+    for (size_t i = 0; i < locations->count && !listing->next_token; i++)
+        if (list_location(listing, &session, &locations->items[i], err) < 0)
             return error_wrap(err, "list pool %lld of cluster '%s'",
-                              (long long)locations.items[i].pool_id, cluster_id);
+                              (long long)locations->items[i].pool_id, cluster_id);
+    location_list_done(&listing->locations);
     return 0;
 }
 
@@ -247,6 +259,7 @@ static int list(struct listing *listing, struct error *err)
                          ? (size_t)request->max_entries
                          : PAGE_MAX;
     int result = list_all(listing, err);
+    location_list_done(&listing->locations);
     free(listing->after.cluster_id);
     free(listing->after.key);
     return result;

@@ -142,7 +142,8 @@ static struct pool_provision provision_of(const struct placing *placing,
                                           const struct pool_entry *entry, struct call *call)
 {
     const struct usage_pool pool = {cluster_of(placing, entry), entry->pool,
-                                    placing->rados_namespace};
+                                    placing->rados_namespace,
+                                    class_pools_filesystem(placing->class, entry)};
 
     if (!needs_volumes(placing->class))
         return (struct pool_provision){0};
@@ -169,20 +170,42 @@ static int survey_entry(struct survey *survey, size_t index, struct call *call, 
     return 0;
 }
 
-/* A restore or clone stays beside its source unless the class says otherwise. */
-static void refuse_crossing(struct survey *survey)
+static bool is_in(const struct placing *placing, const struct pool_entry *entry,
+                  const char *cluster_id, const char *fs_name)
+{
+    if (strcmp(cluster_of(placing, entry), cluster_id) != 0)
+        return false;
+    return !fs_name || strcmp(class_pools_filesystem(placing->class, entry), fs_name) == 0;
+}
+
+/* Why the entry does not suit the source; NULL if it does. A restore or clone stays beside its
+ * source unless the class says otherwise. */
+static const char *refuse_crossing(const struct placing *placing, const struct pool_entry *entry)
+{
+    if (!placing->source_cluster)
+        return NULL;
+    if (!is_in(placing, entry, placing->source_cluster, NULL))
+        return "in another cluster than the source";
+    if (!is_in(placing, entry, placing->source_cluster, placing->source_fs))
+        return "in another file system than the source, and Ceph copies within one";
+    if (!placing->source_pool || strcmp(entry->pool, placing->source_pool) == 0)
+        return NULL;
+    if (placing->shows_source)
+        return "not where the files of the snapshot are, which the volume shows";
+    return placing->class->may_cross_pools
+               ? NULL
+               : "not the pool of the source, and the class does not say crossPoolRestore: copy";
+}
+
+static const char *refuse_entry(const struct survey *survey, const struct pool_entry *entry)
 {
     const struct placing *placing = survey->placing;
 
-    for (size_t i = 0; placing->source_pool && i < survey->entries->count; i++) {
-        const struct pool_entry *entry = &survey->entries->items[i];
-
-        if (strcmp(cluster_of(placing, entry), placing->source_cluster) != 0)
-            survey->candidates[i].refusal = "in another cluster than the source";
-        else if (strcmp(entry->pool, placing->source_pool) != 0 && !placing->class->may_cross_pools)
-            survey->candidates[i].refusal =
-                "not the pool of the source, and the class does not say crossPoolRestore: copy";
-    }
+    if (place_is_taken_over(survey->takeovers.map, entry))
+        return PLACE_TAKEN_OVER;
+    if (placing->only_fs && !is_in(placing, entry, placing->only_cluster, placing->only_fs))
+        return "not in the file system in which the volume was begun";
+    return refuse_crossing(placing, entry);
 }
 
 void place_takeovers(const struct controller *controller, struct takeover_snapshot *snapshot)
@@ -202,20 +225,13 @@ bool place_is_taken_over(const struct takeover_map *map, const struct pool_entry
     return false;
 }
 
-static void refuse_taken_over(struct survey *survey)
-{
-    for (size_t i = 0; i < survey->entries->count; i++)
-        if (place_is_taken_over(survey->takeovers.map, &survey->entries->items[i]))
-            survey->candidates[i].refusal = PLACE_TAKEN_OVER;
-}
-
 static int survey_all(struct survey *survey, struct call *call, struct error *err)
 {
     for (size_t i = 0; i < survey->entries->count; i++)
         if (survey_entry(survey, i, call, err) < 0)
             return -1;
-    refuse_crossing(survey);
-    refuse_taken_over(survey);
+    for (size_t i = 0; i < survey->entries->count; i++)
+        survey->candidates[i].refusal = refuse_entry(survey, &survey->entries->items[i]);
     return 0;
 }
 
@@ -237,13 +253,18 @@ static char *key_prefix(const struct controller *controller)
     return xasprintf("topology.%s", controller->driver_name);
 }
 
+static struct usage_pool usage_pool_of(const struct place *place)
+{
+    return (struct usage_pool){place->cluster_id, place->entry.pool, place->rados_namespace,
+                               place->fs_name};
+}
+
 static void reserve(const struct placing *placing, struct place *place)
 {
-    const struct usage_pool pool = {place->cluster_id, place->entry.pool, placing->rados_namespace};
-
+    place->rados_namespace = xstrdup(placing->rados_namespace);
+    const struct usage_pool pool = usage_pool_of(place);
     usage_cache_creation_begins(placing->controller->usage, &pool, placing->size_bytes);
     place->controller = placing->controller;
-    place->rados_namespace = xstrdup(placing->rados_namespace);
     place->reserved_bytes = placing->size_bytes;
     place->is_reserved = true;
 }
@@ -254,6 +275,14 @@ static void log_decision(const struct placing *placing, const struct decision *d
 
     decision_print_line(decision, &line);
     log_v(3, placing->call, "%s", text_chars(&line));
+}
+
+static void take_entry(const struct placing *placing, const struct pool_entry *entry,
+                       struct place *place)
+{
+    copy_entry(entry, &place->entry);
+    place->cluster_id = class_pools_cluster(placing->class, &place->entry);
+    place->fs_name = class_pools_filesystem(placing->class, &place->entry);
 }
 
 /* Placement lock held: what is decided here counts for the next decision. */
@@ -275,9 +304,7 @@ static int decide(struct survey *survey, struct place *place, struct error *err)
     if (survey_all(survey, NULL, err) < 0 || placement_decide(&request, &decision, err) < 0 ||
         placement_pin(&decision, prefix, placing->class->pinning, &place->segments, err) < 0)
         return -1;
-    copy_entry(&survey->entries->items[decision.chosen], &place->entry);
-    place->cluster_id =
-        place->entry.cluster_id ? place->entry.cluster_id : placing->class->cluster_id;
+    take_entry(placing, &survey->entries->items[decision.chosen], place);
     reserve(placing, place);
     log_decision(placing, &decision);
     return 0;
@@ -307,7 +334,7 @@ int place_decide(const struct placing *placing, struct place *place, struct erro
 
 void place_end(struct place *place, bool is_made)
 {
-    const struct usage_pool pool = {place->cluster_id, place->entry.pool, place->rados_namespace};
+    const struct usage_pool pool = usage_pool_of(place);
 
     if (!place->is_reserved)
         return;
@@ -342,18 +369,21 @@ static const struct strmap *find_term(const struct topology_terms *terms,
     return NULL;
 }
 
-/* Of the entries with that pool the first that a term serves, else the first. */
-static const struct pool_entry *find_entry(const struct topology_requirement *requirement,
+/* Of the entries with that pool, or in the file system that the name leads to, the first that a
+ * term serves, else the first. */
+static const struct pool_entry *find_entry(const struct placing *placing,
                                            const struct pool_entries *entries, const char *pool,
                                            const struct strmap **term)
 {
+    const struct topology_requirement *requirement = placing->requirement;
     const struct pool_entry *first = NULL;
 
     *term = NULL;
     for (size_t i = 0; i < entries->count; i++) {
         const struct pool_entry *entry = &entries->items[i];
 
-        if (strcmp(entry->pool, pool) != 0)
+        if (pool ? strcmp(entry->pool, pool) != 0
+                 : !is_in(placing, entry, placing->only_cluster, placing->only_fs))
             continue;
         first = first ? first : entry;
         *term = find_term(&requirement->preferred, entry);
@@ -376,12 +406,12 @@ int place_recover(const struct placing *placing, const char *pool, struct place 
     if (place_entries(placing->controller, placing->call, placing->class, placing->credentials,
                       NULL, &entries, err) < 0)
         return -1;
-    const struct pool_entry *entry = find_entry(placing->requirement, &entries, pool, &term);
+    const struct pool_entry *entry = find_entry(placing, &entries, pool, &term);
     if (!entry) {
-        place->entry.pool = xstrdup(pool);
+        place->entry.pool = pool ? xstrdup(pool) : NULL;
         return 0;
     }
-    copy_entry(entry, &place->entry);
+    take_entry(placing, entry, place);
     if (topology_requirement_is_empty(placing->requirement))
         return 0;
     const struct placement_candidate candidate = {.entry = entry};

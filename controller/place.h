@@ -15,17 +15,23 @@ struct placing {
     const struct topology_requirement *requirement;
     const char *volume_name;
     uint64_t size_bytes;
-    const char *rados_namespace;
-    /* of a clone or restore; NULL for an empty volume. Without crossPoolRestore: copy the volume
-     * stays in its pool. */
-    const char *source_pool;
+    const char *rados_namespace; /* of images; "" for CephFS */
+    /* of a clone or restore; NULL for an empty volume. Unless the class has crossPoolRestore: copy
+     * the volume stays in its pool. */
     const char *source_cluster;
+    const char *source_fs;   /* CephFS */
+    const char *source_pool; /* CephFS: may be NULL, if Ceph does not tell */
+    bool shows_source;       /* CephFS: has no files of its own, and stays where the source's are */
+    /* CephFS: where the request name leads already; NULL: nowhere yet */
+    const char *only_fs;
+    const char *only_cluster;
 };
 
 /* The decision, and what must be undone with it. Zero-initialise. */
 struct place {
     struct pool_entry entry; /* a copy */
     const char *cluster_id;  /* the entry's or the class's; borrowed from @entry or the class */
+    const char *fs_name;     /* the same; NULL for RBD */
     struct strmap segments;  /* accessible_topology; empty: everywhere */
     uint64_t reserved_bytes; /* in flight, until place_end() */
     bool is_reserved;
@@ -66,8 +72,9 @@ void place_takeovers(const struct controller *controller, struct takeover_snapsh
 /* The levels that the terms of a requirement name. */
 void place_levels(const struct topology_requirement *requirement, struct string_list *levels);
 
-/* Fills @place for a volume whose name was found and leads to @pool: the entry of the class with
- * that pool, and what it pins to. Nothing is reserved. */
+/* Fills @place for a volume whose name was found and leads to @pool, or with NULL to some pool of
+ * placing->only_fs: the entry of the class with that pool, and what it pins to. Nothing is
+ * reserved. */
 _must_check_ int place_recover(const struct placing *placing, const char *pool, struct place *place,
                                struct error *err);
 

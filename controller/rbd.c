@@ -38,7 +38,7 @@ static int discard_volume(const struct controller *controller, struct call *call
     if (result == 0 && controller->usage)
         usage_cache_deletion(controller->usage,
                              &(struct usage_pool){located->id.cluster_id, located->pool->name,
-                                                  located->pool->rados_namespace},
+                                                  located->pool->rados_namespace, NULL},
                              fingerprint_size(&entry->extra));
     purge_start(controller, located->id.cluster_id, credentials, located->directory);
     return result;
@@ -175,7 +175,8 @@ const struct controller_backend RBD_BACKEND = {
     .type = "rbd",
     .knows_migrated = true,
     .has_modification = true,
-    .has_capacity = true,
+    .smallest_volume = 512, /* a sector */
+    .parse_pools = class_pools_parse_rbd,
     .create_volume = rbd_create_volume,
     .discard_volume = discard_volume,
     .choose_size = capacity_range_choose,

@@ -11,11 +11,13 @@
 #define STOP_MS 5000
 
 int clusters_open(struct clusters *clusters, const char *command, const struct tool_flags *flags,
-                  int64_t timeout_ms, struct error *err)
+                  const char *driver, int64_t timeout_ms, struct error *err)
 {
     *clusters = (struct clusters){
         .command = command,
         .timeout_ms = timeout_ms,
+        .is_cephfs = storage_class_is_cephfs(driver),
+        .subvolumes = {.instance_id = "default"},
         .ceph = ceph_new(&(struct ceph_options){0}),
         .config = config_file_new(flags->config),
     };
@@ -63,8 +65,10 @@ static int ask(struct clusters *clusters, struct asked_cluster *cluster, struct 
     int result = session_open(clusters->ceph, clusters->config, &call, cluster->id,
                               &clusters->credentials, &session, err);
     if (result == 0) {
-        cluster->rados_namespace = xstrdup(session_rbd_namespace(&session));
-        result = cluster_usage_ask(session.cluster, &call, &cluster->usage, err);
+        cluster->rados_namespace =
+            xstrdup(clusters->is_cephfs ? "" : session_rbd_namespace(&session));
+        result =
+            cluster_usage_ask(session.cluster, &call, clusters->is_cephfs, &cluster->usage, err);
     }
     session_close(&session);
     call_done(&call);
@@ -99,6 +103,11 @@ const struct pool_entries *clusters_entries(struct clusters *clusters,
     return found;
 }
 
+struct pool_entry clusters_plain(struct clusters *clusters, const struct class_pools *class)
+{
+    return class_pools_plain(class, &clusters_find(clusters, class->cluster_id)->usage);
+}
+
 bool clusters_look(struct clusters *clusters, const struct class_pools *class,
                    const struct pool_entry *entry, struct pool_figures *figures)
 {
@@ -107,12 +116,11 @@ bool clusters_look(struct clusters *clusters, const struct class_pools *class,
 
     if (cluster->failed)
         return false;
-    const struct cluster_pool *own = cluster_usage_find(&cluster->usage, entry->pool);
-    const struct cluster_pool *pool =
-        own && entry->data_pool ? cluster_usage_find(&cluster->usage, entry->data_pool) : own;
+    const char *remark = NULL;
+    const struct cluster_pool *pool = class_pools_pool(class, entry, &cluster->usage, &remark);
     *figures = (struct pool_figures){
         .cluster_id = cluster_id,
-        .room = {.remark = own ? "no such data pool" : "no such pool"},
+        .room = {.remark = remark},
         .is_missing = !pool,
     };
     if (!pool)
@@ -135,12 +143,14 @@ struct pool_provision clusters_count_volumes(struct clusters *clusters,
     if (cluster->failed)
         return (struct pool_provision){0};
     if (!clusters->volumes)
-        clusters->volumes =
-            usage_cache_new(&(struct usage_cache_options){.ceph = clusters->ceph,
-                                                          .config = clusters->config,
-                                                          .max_age_ms = INT64_MAX,
-                                                          .listing_age_ms = INT64_MAX});
-    const struct usage_pool pool = {cluster_id, entry->pool, cluster->rados_namespace};
+        clusters->volumes = usage_cache_new(&(struct usage_cache_options){
+            .ceph = clusters->ceph,
+            .config = clusters->config,
+            .subvolumes = clusters->is_cephfs ? &clusters->subvolumes : NULL,
+            .max_age_ms = INT64_MAX,
+            .listing_age_ms = INT64_MAX});
+    const struct usage_pool pool = {cluster_id, entry->pool, cluster->rados_namespace,
+                                    class_pools_filesystem(class, entry)};
     call_init(&call, clusters->count, clusters->command, deadline_in_ms(clusters->timeout_ms));
     struct pool_provision provision =
         usage_cache_provision(clusters->volumes, &call, &pool, &clusters->credentials, need_bytes);

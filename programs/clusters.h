@@ -25,6 +25,8 @@ struct clusters {
     struct ceph *ceph;
     struct config_file *config;
     struct credentials credentials;
+    bool is_cephfs; /* of which driver the classes are */
+    struct subvolume_source subvolumes;
     struct asked_cluster *items;
     size_t count;
     struct usage_cache *volumes; /* counts them; NULL until needed */
@@ -32,10 +34,11 @@ struct clusters {
     int code;                    /* exit code so far */
 };
 
-/* Reads the credentials. Caller calls clusters_close(), also after a failure. */
+/* For classes of @driver. Reads the credentials. Caller calls clusters_close(), also after a
+ * failure. */
 _must_check_ int clusters_open(struct clusters *clusters, const char *command,
-                               const struct tool_flags *flags, int64_t timeout_ms,
-                               struct error *err);
+                               const struct tool_flags *flags, const char *driver,
+                               int64_t timeout_ms, struct error *err);
 /* Frees everything and returns @code; may end the program with it. */
 int clusters_close(struct clusters *clusters, int code);
 
@@ -53,6 +56,9 @@ const struct pool_entries *clusters_entries(struct clusters *clusters,
                                             const struct string_list *levels,
                                             struct pool_entries *found);
 
+/* The class's one pool; see class_pools_plain(). */
+struct pool_entry clusters_plain(struct clusters *clusters, const struct class_pools *class);
+
 /* What there is to tell of one pool of a class. */
 struct pool_figures {
     const char *cluster_id;
@@ -60,7 +66,7 @@ struct pool_figures {
     uint64_t used_bytes;  /* these are the data pool's where there is one */
     uint64_t quota_bytes; /* 0: none */
     struct room room;
-    bool is_missing; /* the cluster has no such pool */
+    bool is_missing; /* the cluster has no such pool, or not for such volumes */
 };
 
 /* False if the cluster does not answer. Caller calls pool_figures_done(). */

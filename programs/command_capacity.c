@@ -75,8 +75,8 @@ static void look_at_class(struct capacity_run *run, const struct storage_class *
         clusters_report(&run->clusters, TOOL_FOUND, "class", class->name, class->fault);
         return;
     }
-    if (class->pools.pool) {
-        struct pool_entry plain = class_pools_plain(&class->pools);
+    if (class->pools.home) {
+        struct pool_entry plain = clusters_plain(&run->clusters, &class->pools);
 
         look_at_place(run, class, &plain);
         pool_entry_done(&plain);
@@ -153,7 +153,8 @@ static int run_all(struct capacity_run *run)
     _cleanup_error_ struct error err = {0};
     const struct capacity_flags *flags = run->flags;
 
-    if (clusters_open(&run->clusters, "capacity", &flags->tool, flags->timeout_ms, &err) < 0 ||
+    if (clusters_open(&run->clusters, "capacity", &flags->tool, flags->driver, flags->timeout_ms,
+                      &err) < 0 ||
         storage_class_dump_load(flags->classes, flags->driver, &run->dump, &err) < 0) {
         fprintf(stderr, "cephzone capacity: %s\n", err.message);
         return TOOL_BLIND;

@@ -11,6 +11,7 @@
 #include "common/base/flags.h"
 #include "common/base/memory.h"
 #include "common/ceph/ceph.h"
+#include "common/volume/storage_class.h"
 #include "controller/fsck.h"
 #include "programs/cephzone.h"
 #include "programs/fsck_print.h"
@@ -182,6 +183,11 @@ static int check_flags(const struct fsck_flags *flags, struct error *err)
     if (flags->min_age_ms < 0 || flags->timeout_ms <= 0)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "--min-age must not be negative and --timeout must be positive");
+    if (storage_class_is_cephfs(flags->driver))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "--driver '%s': fsck knows the journals of RBD; those of CephFS, in the "
+                         "metadata pools, are not looked at",
+                         flags->driver);
     if (flags->yes && !flags->repair)
         return error_set(err, STATUS_INVALID_ARGUMENT, "--yes makes sense only with --repair");
     if (flags->repair && !flags->yes && !isatty(STDIN_FILENO))
@@ -194,9 +200,9 @@ static int check_flags(const struct fsck_flags *flags, struct error *err)
 static void print_help(const struct flag *flags, size_t count)
 {
     puts("Usage: cephzone fsck --config=FILE (--secrets=FILE | --keyring=FILE) [flags]\n\n"
-         "Compares the journal with images, trash and, given a dump, Kubernetes' volumes; reports\n"
-         "what does not fit, its likely cause and what would help. Writes nothing without "
-         "--repair.\n"
+         "Compares RBD's journal with images, trash and, given a dump, Kubernetes' volumes;\n"
+         "reports what does not fit, its likely cause and what would help. Writes nothing without\n"
+         "--repair. CephFS' journals are not looked at.\n"
          "Exit code: 0 nothing but notes, 1 findings, 2 bad command line, 3 could not look.\n\n"
          "  kubectl get pv -o json >pvs.json\n"
          "  cephzone fsck --config=config.json --keyring=/etc/ceph/keyring --pvs=pvs.json\n");

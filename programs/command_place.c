@@ -121,7 +121,8 @@ static int collect_pools(struct place_run *run, struct error *err)
 
     run->entries = &run->found;
     if (!class_pools_want_place(class, &run->requirement)) {
-        struct pool_entry plain = class_pools_plain(class);
+        struct pool_entry plain =
+            run->is_live ? clusters_plain(&run->clusters, class) : class_pools_plain(class, NULL);
 
         pool_entries_add(&run->found, &plain);
         return 0;
@@ -282,6 +283,8 @@ static void print_json(const struct place_run *run, const struct error *failure)
                             json_string(class_pools_cluster(&run->class->pools, entry)));
         json_object_set_new(json, "dataPool",
                             entry->data_pool ? json_string(entry->data_pool) : json_null());
+        const char *fs_name = class_pools_filesystem(&run->class->pools, entry);
+        json_object_set_new(json, "fsName", fs_name ? json_string(fs_name) : json_null());
     }
     json_object_set_new(json, "accessibleTopology", segments);
     json_dumpf(json, stdout, JSON_INDENT(2));
@@ -307,8 +310,11 @@ static void print_outcome(const struct place_run *run, const struct error *failu
         return;
     }
     const struct pool_entry *entry = chosen_entry(run);
-    printf("CreateVolume would use pool '%s' of cluster '%s'", entry->pool,
-           class_pools_cluster(&run->class->pools, entry));
+    const char *fs_name = class_pools_filesystem(&run->class->pools, entry);
+    printf("CreateVolume would use %spool '%s' of ", fs_name ? "data " : "", entry->pool);
+    if (fs_name)
+        printf("file system '%s' of ", fs_name);
+    printf("cluster '%s'", class_pools_cluster(&run->class->pools, entry));
     if (entry->data_pool)
         printf(" with data pool '%s'", entry->data_pool);
     if (run->segments.count == 0) {
@@ -383,8 +389,8 @@ static int run_all(struct place_run *run)
         return error_wrap(&err, "--domainlabels"), complain(TOOL_USAGE, &err);
     if (read_terms(run, &err) < 0)
         return complain(err.status == STATUS_INVALID_ARGUMENT ? TOOL_USAGE : TOOL_BLIND, &err);
-    if (run->is_live &&
-        clusters_open(&run->clusters, "place", &flags->tool, flags->timeout_ms, &err) < 0)
+    if (run->is_live && clusters_open(&run->clusters, "place", &flags->tool, flags->driver,
+                                      flags->timeout_ms, &err) < 0)
         return complain(TOOL_BLIND, &err);
     if (tool_read_takeover(flags->takeover, run->clusters.config, &run->takeover, &err) < 0 ||
         choose_class(run, &err) < 0)

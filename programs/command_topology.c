@@ -51,7 +51,7 @@ static void add_class(struct topology_run *run, const struct storage_class *clas
         return;
     }
     if (!class_pools_have_places(&class->pools)) {
-        struct pool_entry plain = class_pools_plain(&class->pools);
+        struct pool_entry plain = clusters_plain(&run->clusters, &class->pools);
 
         add_pool(run, class, &plain);
         pool_entry_done(&plain);
@@ -91,7 +91,8 @@ static int run_all(struct topology_run *run)
         fprintf(stderr, "cephzone topology: --domainlabels: %s\n", err.message);
         return TOOL_USAGE;
     }
-    if (clusters_open(&run->clusters, "topology", &flags->tool, flags->timeout_ms, &err) < 0 ||
+    if (clusters_open(&run->clusters, "topology", &flags->tool, flags->driver, flags->timeout_ms,
+                      &err) < 0 ||
         storage_class_dump_load(flags->classes, flags->driver, &run->dump, &err) < 0 ||
         tool_read_takeover(flags->takeover, run->clusters.config, &run->takeover, &err) < 0) {
         fprintf(stderr, "cephzone topology: %s\n", err.message);

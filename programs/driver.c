@@ -55,6 +55,7 @@ struct driver {
     struct purger *purger;
     atomic_uint clone_waiters;
     struct usage_cache *usage;
+    struct subvolume_source subvolumes;
     struct standing_credentials *standing;
     struct controller controller;
     struct driver_node place;
@@ -207,11 +208,13 @@ static void driver_init(struct driver *driver, const struct options *options,
         .osd_op_timeout_ms = options->ceph_timeout_ms,
     });
     const bool is_cephfs = serves_cephfs(options);
+    driver->subvolumes = (struct subvolume_source){options->instance_id, options->cephfs_namespace};
     driver->usage = usage_cache_new(&(struct usage_cache_options){
         .ceph = driver->ceph,
         .config = driver->config,
         .max_age_ms = options->capacity_interval_ms,
         .listing_age_ms = LISTING_AGE_MS,
+        .subvolumes = is_cephfs ? &driver->subvolumes : NULL,
     });
     driver->standing = make_standing(driver, options);
     driver->controller = (struct controller){
@@ -228,8 +231,8 @@ static void driver_init(struct driver *driver, const struct options *options,
         .instance_id = options->instance_id,
         .cluster_name = options->cluster_name,
         .driver_name = options->driver_name,
-        .usage = is_cephfs ? NULL : driver->usage, /* subvolumes are not placed by topology */
-        .takeover = is_cephfs ? NULL : driver->place.takeover,
+        .usage = driver->usage,
+        .takeover = driver->place.takeover,
         .standing = driver->standing,
         .set_metadata = options->set_metadata,
         .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
@@ -254,7 +257,8 @@ static void driver_init(struct driver *driver, const struct options *options,
     driver->identity = (struct identity){
         .driver_name = options->driver_name,
         .version = CEPHZONE_VERSION,
-        .topology = !is_cephfs,
+        /* Ceph-CSI's CephFS driver never says so: only where somebody asks for it */
+        .topology = !is_cephfs || options->domain_labels[0] || options->topology,
         .group_controller = true,
         .metrics = driver->metrics,
         .report = report,

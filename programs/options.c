@@ -81,6 +81,8 @@ static int parse(struct options *o, int argc, char **argv)
          "RADOS namespace of CephFS' journal where config.json names none; csi if empty"},
         {"keyring", FLAG_STRING, &o->keyring, "FILE",
          "Ceph keyring for calls that carry no secrets, such as ListVolumes"},
+        {"topology", FLAG_BOOL, &o->topology, NULL,
+         "cephfs: volumes have places; implied by --domainlabels, rbd's always have them"},
         {"domainlabels", FLAG_STRING, &o->domain_labels, "LABELS",
          "labels of the node that say where it is, outermost first: LABEL,LABEL"},
         {"node-labels", FLAG_STRING, &o->node_labels, "LABELS",

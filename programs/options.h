@@ -28,6 +28,7 @@ struct options {
     const char *metrics_path;
     const char *log_file;
     const char *domain_labels;
+    bool topology; /* without labels too, which a controller need not have */
     const char *node_labels;
     const char *node_labels_path;
     const char *kubeconfig;

@@ -20,6 +20,9 @@ $(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(FAKE_OBJECTS) $(LIBRARY)
 
 $(FIXTURE_TESTS): $(BUILD)/tests/integration/fixtures.o $(BUILD)/tests/integration/calls.o
 $(BUILD)/tests/integration/test_topology: $(BUILD)/tests/integration/calls.o
+
+ZONE_TESTS := $(filter %_topology %_cephfs_cuts %_cephfs_tools,$(INTEGRATION_TESTS))
+$(ZONE_TESTS): $(BUILD)/tests/integration/zones.o
 $(BUILD)/tests/integration/test_kube_driver: $(FAKE_OBJECTS)
 
 NODE_TESTS := $(filter $(BUILD)/tests/integration/test_node%,$(INTEGRATION_TESTS))

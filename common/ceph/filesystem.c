@@ -10,6 +10,7 @@
 struct mdsmap {
     char *fs_name;
     int64_t metadata_pool;
+    json_t *data_pools; /* ids */
 };
 
 struct dumped {
@@ -25,6 +26,7 @@ struct fsmap {
 static const struct json_field MDSMAP_FIELDS[] = {
     JSON_FIELD_STRING("fs_name", struct mdsmap, fs_name),
     JSON_FIELD_INT("metadata_pool", struct mdsmap, metadata_pool),
+    JSON_FIELD_VALUE("data_pools", struct mdsmap, data_pools),
 };
 static const struct json_table MDSMAP = JSON_TABLE(struct mdsmap, MDSMAP_FIELDS);
 
@@ -39,6 +41,19 @@ static const struct json_field FSMAP_FIELDS[] = {
 };
 static const struct json_table FSMAP = JSON_TABLE(struct fsmap, FSMAP_FIELDS);
 
+static void take_data_pools(const json_t *ids, struct filesystem *filesystem)
+{
+    const json_t *id = NULL;
+    size_t i = 0;
+
+    filesystem->data_pool_ids =
+        xcalloc(json_array_size(ids) + 1, sizeof(*filesystem->data_pool_ids));
+    json_array_foreach(ids, i, id)
+    {
+        filesystem->data_pool_ids[filesystem->data_pool_count++] = json_integer_value(id);
+    }
+}
+
 static void take_all(struct fsmap *map, struct filesystem_list *list)
 {
     list->items = xcalloc(map->count, sizeof(*list->items));
@@ -48,8 +63,10 @@ static void take_all(struct fsmap *map, struct filesystem_list *list)
 
         if (!item->mdsmap.fs_name)
             continue;
-        *filesystem = (struct filesystem){item->id, NULL, item->mdsmap.metadata_pool};
+        *filesystem =
+            (struct filesystem){.id = item->id, .metadata_pool_id = item->mdsmap.metadata_pool};
         filesystem->name = TAKE(item->mdsmap.fs_name);
+        take_data_pools(item->mdsmap.data_pools, filesystem);
         list->count++;
     }
 }
@@ -118,15 +135,27 @@ int filesystem_find_id(struct ceph_cluster *cluster, struct call *call, int64_t 
     return not_found(cluster, what, &list, err);
 }
 
+bool filesystem_has_data_pool(const struct filesystem *filesystem, int64_t pool_id)
+{
+    for (size_t i = 0; i < filesystem->data_pool_count; i++)
+        if (filesystem->data_pool_ids[i] == pool_id)
+            return true;
+    return false;
+}
+
 void filesystem_copy(const struct filesystem *from, struct filesystem *to)
 {
     *to = *from;
     to->name = from->name ? xstrdup(from->name) : NULL;
+    to->data_pool_ids = xcalloc(from->data_pool_count + 1, sizeof(*to->data_pool_ids));
+    for (size_t i = 0; i < from->data_pool_count; i++)
+        to->data_pool_ids[i] = from->data_pool_ids[i];
 }
 
 void filesystem_done(struct filesystem *filesystem)
 {
     free(filesystem->name);
+    free(filesystem->data_pool_ids);
     *filesystem = (struct filesystem){0};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,8 @@ struct filesystem {
     int64_t id; /* fscid: the location in a volume handle */
     char *name;
     int64_t metadata_pool_id; /* the journal is there */
+    int64_t *data_pool_ids;   /* the first is the default */
+    size_t data_pool_count;
 };
 
 struct filesystem_list {
@@ -29,6 +32,9 @@ _must_check_ int filesystem_find_name(struct ceph_cluster *cluster, struct call 
                                       const char *name, struct filesystem *out, struct error *err);
 _must_check_ int filesystem_find_id(struct ceph_cluster *cluster, struct call *call, int64_t id,
                                     struct filesystem *out, struct error *err);
+
+/* Whether files can be kept in that pool. */
+bool filesystem_has_data_pool(const struct filesystem *filesystem, int64_t pool_id);
 
 void filesystem_copy(const struct filesystem *from, struct filesystem *to);
 /* Safe on a zeroed one. */

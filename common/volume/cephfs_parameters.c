@@ -54,21 +54,6 @@ static int check_mounter(const struct strmap *parameters, struct error *err)
     return 0;
 }
 
-/* A volume in whatever pool is not what such a class asks for. */
-static int refuse_topology(const struct strmap *parameters, struct error *err)
-{
-    static const char *const keys[] = {"topologyConstrainedPools", "topologyPools"};
-
-    for (size_t i = 0; i < ARRAY_LENGTH(keys); i++)
-        if (strmap_has(parameters, keys[i]))
-            return error_set(err, STATUS_INVALID_ARGUMENT,
-                             "parameter %s: this driver does not place CephFS volumes by topology; "
-                             "name the data pool with 'pool', in a class for each zone, or keep "
-                             "such classes with Ceph-CSI",
-                             keys[i]);
-    return 0;
-}
-
 int cephfs_parameters_parse(const struct strmap *parameters, struct cephfs_parameters *parsed,
                             struct error *err)
 {
@@ -82,11 +67,10 @@ int cephfs_parameters_parse(const struct strmap *parameters, struct cephfs_param
 
     if (class_get_cluster(parameters, &result.cluster_id, err) < 0)
         return -1;
-    if (!result.fs_name)
+    if (!result.fs_name && !strmap_get_or(parameters, "topologyConstrainedPools", NULL))
         return error_set(err, STATUS_INVALID_ARGUMENT, "parameter fsName is missing");
     if (class_refuse_empty(parameters, optional, ARRAY_LENGTH(optional), err) < 0 ||
-        class_refuse_encryption(parameters, err) < 0 || refuse_topology(parameters, err) < 0 ||
-        check_mounter(parameters, err) < 0 ||
+        class_refuse_encryption(parameters, err) < 0 || check_mounter(parameters, err) < 0 ||
         cephfs_prefix_parse(parameters, "volumeNamePrefix", "csi-vol-", &result.name_prefix, err) <
             0 ||
         parse_backing(parameters, &result.backing, err) < 0)

@@ -6,21 +6,27 @@
 #include "common/base/text.h"
 #include "common/volume/volume_id.h"
 
+int class_check_cluster(const char *cluster_id, struct error *err)
+{
+    if (strlen(cluster_id) > VOLUME_ID_CLUSTER_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "clusterID has more than %d bytes and does not fit into a volume handle",
+                         VOLUME_ID_CLUSTER_MAX);
+    if (!volume_id_cluster_is_valid(cluster_id))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "clusterID has a slash or a control character, which a volume handle "
+                         "cannot carry");
+    return 0;
+}
+
 int class_get_cluster(const struct strmap *parameters, const char **cluster_id, struct error *err)
 {
     const char *id = strmap_get_or(parameters, "clusterID", NULL);
 
     if (!id)
         return error_set(err, STATUS_INVALID_ARGUMENT, "parameter clusterID is missing");
-    if (strlen(id) > VOLUME_ID_CLUSTER_MAX)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "parameter clusterID has more than %d bytes and does not fit into a "
-                         "volume handle",
-                         VOLUME_ID_CLUSTER_MAX);
-    if (!volume_id_cluster_is_valid(id))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "parameter clusterID has a slash or a control character, which a volume "
-                         "handle cannot carry");
+    if (class_check_cluster(id, err) < 0)
+        return error_wrap(err, "parameters");
     *cluster_id = id;
     return 0;
 }

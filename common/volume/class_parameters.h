@@ -10,6 +10,9 @@
 /* Keys that the sidecars add begin with it. */
 #define CLASS_SIDECAR_PREFIX "csi.storage.k8s.io/"
 
+/* INVALID_ARGUMENT if the id does not fit into a volume handle. */
+_must_check_ int class_check_cluster(const char *cluster_id, struct error *err);
+
 /* *@cluster_id (borrowed) is the class's; INVALID_ARGUMENT if it is missing or does not fit into a
  * volume handle. */
 _must_check_ int class_get_cluster(const struct strmap *parameters, const char **cluster_id,

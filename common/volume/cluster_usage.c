@@ -35,6 +35,7 @@ struct df_answer {
 struct dump_applications {
     struct strmap rbd;
     bool has_rbd;
+    struct strmap cephfs;
 };
 
 struct dump_pool {
@@ -86,6 +87,7 @@ static const struct json_table DF_TABLE = JSON_TABLE(struct df_answer, DF_FIELDS
 static const struct json_field APPLICATION_FIELDS[] = {
     JSON_FIELD_STRMAP("rbd", struct dump_applications, rbd),
     JSON_FIELD_PRESENT("rbd", struct dump_applications, has_rbd),
+    JSON_FIELD_STRMAP("cephfs", struct dump_applications, cephfs),
 };
 static const struct json_table APPLICATION_TABLE =
     JSON_TABLE(struct dump_applications, APPLICATION_FIELDS);
@@ -177,9 +179,11 @@ static void take_pool(struct dump_pool *from, struct cluster_pool *pool)
         .is_replicated = from->type == 1,
         .is_rbd = from->applications.has_rbd,
         .rbd_metadata = from->applications.rbd,
+        .cephfs_metadata = from->applications.cephfs,
     };
     pool->usage.name = TAKE(from->name);
     from->applications.rbd = (struct strmap){0};
+    from->applications.cephfs = (struct strmap){0};
 }
 
 /* The osdmap says which pools there are; df follows it by a few seconds. */
@@ -258,8 +262,8 @@ static int ask_crush(struct ceph_cluster *cluster, struct call *call, struct clu
     return 0;
 }
 
-int cluster_usage_ask(struct ceph_cluster *cluster, struct call *call, struct cluster_usage *out,
-                      struct error *err)
+int cluster_usage_ask(struct ceph_cluster *cluster, struct call *call, bool is_cephfs,
+                      struct cluster_usage *out, struct error *err)
 {
     const struct ceph_ops *ops = cluster->ops;
     _cleanup_cluster_usage_ struct cluster_usage usage = {0};
@@ -269,6 +273,8 @@ int cluster_usage_ask(struct ceph_cluster *cluster, struct call *call, struct cl
     if (ops->mon_command(cluster, call, CLUSTER_USAGE_DF, &df, err) < 0 ||
         ops->mon_command(cluster, call, CLUSTER_USAGE_OSD_DUMP, &dump, err) < 0 ||
         cluster_usage_parse(df, dump, &usage, err) < 0 || ask_crush(cluster, call, &usage, err) < 0)
+        return -1;
+    if (is_cephfs && filesystem_list_read(cluster, call, &usage.filesystems, err) < 0)
         return -1;
     *out = usage;
     usage = (struct cluster_usage){0};
@@ -280,13 +286,40 @@ void cluster_usage_done(struct cluster_usage *usage)
     for (size_t i = 0; i < usage->count; i++) {
         free(usage->pools[i].usage.name);
         strmap_done(&usage->pools[i].rbd_metadata);
+        strmap_done(&usage->pools[i].cephfs_metadata);
     }
     free(usage->pools);
     crush_map_done(&usage->crush);
+    filesystem_list_done(&usage->filesystems);
     *usage = (struct cluster_usage){0};
 }
 
 const struct cluster_pool *cluster_usage_find(const struct cluster_usage *usage, const char *name)
 {
     return find(usage, name);
+}
+
+const struct cluster_pool *cluster_usage_find_id(const struct cluster_usage *usage, int64_t id)
+{
+    for (size_t i = 0; i < usage->count; i++)
+        if (usage->pools[i].id == id)
+            return &usage->pools[i];
+    return NULL;
+}
+
+const struct filesystem *cluster_usage_find_fs(const struct cluster_usage *usage, const char *name)
+{
+    for (size_t i = 0; i < usage->filesystems.count; i++)
+        if (strcmp(usage->filesystems.items[i].name, name) == 0)
+            return &usage->filesystems.items[i];
+    return NULL;
+}
+
+const struct filesystem *cluster_usage_fs_of_pool(const struct cluster_usage *usage,
+                                                  int64_t pool_id)
+{
+    for (size_t i = 0; i < usage->filesystems.count; i++)
+        if (filesystem_has_data_pool(&usage->filesystems.items[i], pool_id))
+            return &usage->filesystems.items[i];
+    return NULL;
 }

@@ -51,17 +51,24 @@ static const struct json_table LIST_TABLE = JSON_TABLE(struct class_list, LIST_F
 /* --- parameters -------------------------------------------------------------------------------
  */
 
-static int take_parameters(struct storage_class *class, struct error *err)
+bool storage_class_is_cephfs(const char *driver)
+{
+    return text_has_suffix(driver, "cephfs.csi.ceph.com");
+}
+
+static int take_parameters(struct storage_class *class, bool is_cephfs, struct error *err)
 {
     struct class_pools *pools = &class->pools;
 
-    if (class_pools_parse(&class->parameters, pools, err) < 0)
+    if ((is_cephfs ? class_pools_parse_cephfs(&class->parameters, pools, err)
+                   : class_pools_parse_rbd(&class->parameters, pools, err)) < 0)
         return -1;
     if (!pools->cluster_id)
         return error_set(err, STATUS_INVALID_ARGUMENT, "clusterID is missing");
-    if (!pools->pool && !class_pools_have_places(pools))
+    if (!pools->home && !class_pools_have_places(pools))
         return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "neither pool nor topologyConstrainedPools names one");
+                         "neither %s nor topologyConstrainedPools names one",
+                         is_cephfs ? "fsName" : "pool");
     return 0;
 }
 
@@ -71,7 +78,8 @@ static const struct json_field PARAMETERS_FIELDS[] = {
 static const struct json_table PARAMETERS_TABLE =
     JSON_TABLE(struct class_parameters, PARAMETERS_FIELDS);
 
-static int decode_parameters(json_t *value, struct storage_class *class, struct error *err)
+static int decode_parameters(json_t *value, bool is_cephfs, struct storage_class *class,
+                             struct error *err)
 {
     struct class_parameters parameters = {0};
     json_auto_t *holder = json_object();
@@ -80,7 +88,7 @@ static int decode_parameters(json_t *value, struct storage_class *class, struct 
         json_object_set(holder, "parameters", value);
     int result = json_decode(holder, &PARAMETERS_TABLE, &parameters, err);
     class->parameters = parameters.map;
-    return result < 0 ? -1 : take_parameters(class, err);
+    return result < 0 ? -1 : take_parameters(class, is_cephfs, err);
 }
 
 /* --- the dump ---------------------------------------------------------------------------------
@@ -101,7 +109,7 @@ static int take_class(struct class_object *object, const char *driver,
         return 0;
     struct storage_class *class = &dump->items[dump->count++];
     class->name = TAKE(object->metadata.name);
-    if (decode_parameters(object->parameters, class, &fault) < 0)
+    if (decode_parameters(object->parameters, storage_class_is_cephfs(driver), class, &fault) < 0)
         class->fault = TAKE(fault.message);
     return 0;
 }

@@ -14,13 +14,16 @@ struct storage_class {
     char *name;
     struct strmap parameters;
     char *fault;              /* why its parameters cannot be used; NULL if they can */
-    struct class_pools pools; /* of no use with a fault; has a cluster_id and a pool or places */
+    struct class_pools pools; /* of no use with a fault; has a cluster_id and a home or places */
 };
 
 struct storage_class_dump {
     struct storage_class *items;
     size_t count;
 };
+
+/* Whether a driver of that name is for CephFS: as deployers give names, by its end. */
+bool storage_class_is_cephfs(const char *driver);
 
 #define STORAGE_CLASS_DUMP_LIMIT ((size_t)64 * 1024 * 1024)
 

@@ -70,6 +70,7 @@ struct question {
     char *cluster_id;
     char *pool;
     char *rados_namespace;
+    char *fs_name;
     struct credentials credentials;
 };
 
@@ -81,6 +82,7 @@ static void question_release(void *object)
     free(question->cluster_id);
     free(question->pool);
     free(question->rados_namespace);
+    free(question->fs_name);
     credentials_done(&question->credentials);
     free(question);
 }
@@ -221,7 +223,8 @@ static int ask_figures(void *object, struct call *task, struct error *err)
     int result = session_open(cache->options.ceph, cache->options.config, &call,
                               question->cluster_id, &question->credentials, &session, &failure);
     if (result == 0)
-        result = cluster_usage_ask(session.cluster, &call, &snapshot->usage, &failure);
+        result = cluster_usage_ask(session.cluster, &call, cache->options.subvolumes != NULL,
+                                   &snapshot->usage, &failure);
     call_done(&call);
     if (result < 0) {
         usage_snapshot_unref(snapshot);
@@ -332,8 +335,12 @@ static int list_pool(const struct question *question, struct call *call, bool wi
     _cleanup_strmap_ struct strmap images = {0};
 
     if (session_open(options->ceph, options->config, call, question->cluster_id,
-                     &question->credentials, &session, err) < 0 ||
-        session.cluster->ops->pool_open(session.cluster, call, question->pool,
+                     &question->credentials, &session, err) < 0)
+        return -1;
+    if (question->fs_name)
+        return subvolume_count(options->subvolumes, &session, call, question->fs_name,
+                               question->pool, volumes, bytes, err);
+    if (session.cluster->ops->pool_open(session.cluster, call, question->pool,
                                         question->rados_namespace, &pool, err) < 0 ||
         pool->ops->image_list(pool, call, &images, err) < 0)
         return -1;
@@ -400,6 +407,7 @@ static uint64_t start_listing(struct usage_cache *cache, struct listing *listing
     struct question *question = question_new(cache, listing->key, pool->cluster_id, credentials);
     question->pool = xstrdup(pool->pool);
     question->rados_namespace = xstrdup(pool->rados_namespace);
+    question->fs_name = pool->fs_name ? xstrdup(pool->fs_name) : NULL;
     listing->is_asked = true;
     listing->asked_bytes = is_under_way ? listing->asked_bytes : listing->need_bytes;
     tasks_start(cache->listing_tasks, listing->key, &LISTING, question);

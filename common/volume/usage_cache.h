@@ -8,6 +8,7 @@
 #include "common/volume/cluster_usage.h"
 #include "common/volume/config.h"
 #include "common/volume/credentials.h"
+#include "common/volume/subvolume_count.h"
 
 /*
  * What is known about the room in the clusters, kept in memory: the monitors' figures, one round of
@@ -22,8 +23,9 @@ struct usage_cache;
 struct usage_cache_options {
     struct ceph *ceph;
     struct config_file *config;
-    int64_t max_age_ms;     /* of the monitors' figures */
-    int64_t listing_age_ms; /* of the volumes' listing */
+    const struct subvolume_source *subvolumes; /* CephFS: where volumes are noted; NULL: RBD */
+    int64_t max_age_ms;                        /* of the monitors' figures */
+    int64_t listing_age_ms;                    /* of the volumes' listing */
 };
 
 struct usage_cache *usage_cache_new(const struct usage_cache_options *options);
@@ -51,14 +53,15 @@ _must_check_ int usage_cache_get(struct usage_cache *cache, struct call *call,
 struct usage_pool {
     const char *cluster_id;
     const char *pool;
-    const char *rados_namespace;
+    const char *rados_namespace; /* of images; "" for CephFS */
+    const char *fs_name;         /* CephFS: whose data pool it is; NULL: RBD */
 };
 
 /*
  * What is promised to volumes in a pool. With @need_bytes their sizes are listed too, which takes a
- * round trip per volume; without, only their number. The first time the listing is waited for as
- * long as @call may take, not at all if that is NULL; is_known is false if it has not ended by
- * then.
+ * round trip per volume (CephFS: in any case); without, only their number. The first time the
+ * listing is waited for as long as @call may take, not at all if that is NULL; is_known is false if
+ * it has not ended by then.
  */
 struct pool_provision usage_cache_provision(struct usage_cache *cache, struct call *call,
                                             const struct usage_pool *pool,

@@ -6,7 +6,7 @@ ADDRESS=127.0.0.1 # where the daemons listen
 readonly OSDS=(osd.0 osd.1 osd.2)
 readonly ZONES=(zone-a zone-b zone-c) # in this order they hold one host with one of the OSDs
 readonly RBD_POOLS=(common "${ZONES[@]}")
-readonly CEPHFS_POOLS=(cephfs.meta cephfs.data)
+readonly CEPHFS_POOLS=(cephfs.meta cephfs.data "${ZONES[@]/#/cephfs.}")
 readonly PG_NUM=8
 
 # The manager takes 0.1 to 0.5 s to load a module. By default it loads these too, which no test
@@ -118,8 +118,13 @@ setup_commands() {
 }
 
 cephfs_commands() {
-    printf 'osd pool create %s\n' "${CEPHFS_POOLS[@]}"
-    printf 'fs new cephfs %s\n' "${CEPHFS_POOLS[*]}"
+    local n
+    printf 'osd pool create %s\n' "${CEPHFS_POOLS[@]:0:2}"
+    printf 'fs new cephfs %s\n' "${CEPHFS_POOLS[*]:0:2}"
+    for n in "${ZONES[@]}"; do
+        printf 'osd pool create cephfs.%s %d %d replicated %s-rule\n' "$n" $PG_NUM $PG_NUM "$n"
+        printf 'fs add_data_pool cephfs cephfs.%s\n' "$n"
+    done
 }
 
 # Arguments: fsid, v2 port, v1 port. A client tries an address without a protocol with both, but

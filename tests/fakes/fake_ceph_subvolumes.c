@@ -47,10 +47,20 @@ struct fake_filesystem {
     char *group;
 };
 
+struct fake_data_pool {
+    char *fs;
+    char *name;
+    int64_t id;
+    uint64_t room;
+    struct strmap metadata; /* of the application cephfs */
+};
+
 struct fake_subvolumes {
     pthread_mutex_t lock;
     struct fake_filesystem *filesystems;
     size_t filesystem_count;
+    struct fake_data_pool *pools;
+    size_t pool_count;
     struct fake_subvolume *items;
     size_t count;
     unsigned pace;
@@ -115,9 +125,32 @@ static struct fake_fs_snapshot *find_snapshot(const struct fake_subvolume *item,
     return NULL;
 }
 
+/* The file system's data pool of that name, with "" its first; NULL if there is none. */
+static struct fake_data_pool *find_pool(const struct fake_subvolumes *all, const char *fs,
+                                        const char *name)
+{
+    for (size_t i = 0; i < all->pool_count; i++)
+        if (strcmp(all->pools[i].fs, fs) == 0 &&
+            (name[0] == '\0' || strcmp(all->pools[i].name, name) == 0))
+            return &all->pools[i];
+    return NULL;
+}
+
+/* Without data pools of its own a file system takes any name but one. */
+static bool is_valid_layout(const struct command *command)
+{
+    const char *fs = argument(command, "vol_name");
+    const char *pool = argument(command, "pool_layout");
+
+    if (!find_pool(command->all, fs, ""))
+        return strcmp(pool, "no-such-pool") != 0;
+    return find_pool(command->all, fs, pool) != NULL;
+}
+
 static struct fake_subvolume *add(const struct command *command, const char *name)
 {
     struct fake_subvolumes *all = command->all;
+    const struct fake_data_pool *first = find_pool(all, argument(command, "vol_name"), "");
     const char *pool = argument(command, "pool_layout");
 
     all->items = xreallocarray(all->items, all->count + 1, sizeof(*all->items));
@@ -126,7 +159,9 @@ static struct fake_subvolume *add(const struct command *command, const char *nam
         .fs = xstrdup(argument(command, "vol_name")),
         .group = xstrdup(argument(command, "group_name")),
         .name = xstrdup(name),
-        .data_pool = xstrdup(pool[0] ? pool : "default"),
+        .data_pool = xstrdup(pool[0] ? pool
+                             : first ? first->name
+                                     : "default"),
         .uuid = uuid_text_generate(),
     };
     return item;
@@ -204,7 +239,7 @@ static int create_subvolume(const struct command *command)
 {
     struct fake_subvolume *item = find(command);
 
-    if (strcmp(argument(command, "pool_layout"), "no-such-pool") == 0)
+    if (!is_valid_layout(command))
         return refuse(command, -EINVAL, "invalid pool layout -- need a valid data pool");
     if (!item)
         item = add(command, argument(command, "sub_name"));
@@ -372,6 +407,8 @@ static int clone_snapshot(const struct command *command)
 
     if (!need_snapshot(command, &result))
         return result;
+    if (!is_valid_layout(command))
+        return refuse(command, -EINVAL, "invalid pool layout -- need a valid data pool");
     if (find_named(command, target))
         return refuse(command, -EEXIST, "subvolume '%s' exists", target);
     long long size = find(command)->size;
@@ -514,21 +551,97 @@ static int answer_mgr(void *object, const char *text, struct text *reply)
     return result;
 }
 
+/* --- the monitors -------------------------------------------------------------------------------
+ */
+
+static void tell_filesystem(const struct fake_subvolumes *all, const struct fake_filesystem *fs,
+                            struct text *reply)
+{
+    const char *comma = "";
+
+    text_addf(reply,
+              "{\"id\":%lld,\"mdsmap\":{\"fs_name\":\"%s\",\"metadata_pool\":%lld,"
+              "\"data_pools\":[",
+              (long long)fs->id, fs->name, (long long)fs->metadata_pool_id);
+    for (size_t i = 0; i < all->pool_count; i++) {
+        if (strcmp(all->pools[i].fs, fs->name) != 0)
+            continue;
+        text_addf(reply, "%s%lld", comma, (long long)all->pools[i].id);
+        comma = ",";
+    }
+    text_add(reply, "]}}");
+}
+
+static void tell_filesystems(const struct fake_subvolumes *all, struct text *reply)
+{
+    text_add(reply, "{\"epoch\":5,\"filesystems\":[");
+    for (size_t i = 0; i < all->filesystem_count; i++) {
+        text_add(reply, i ? "," : "");
+        tell_filesystem(all, &all->filesystems[i], reply);
+    }
+    text_add(reply, "]}");
+}
+
+static void tell_room(const struct fake_subvolumes *all, struct text *reply)
+{
+    text_add(reply, "{\"stats\":{\"total_avail_bytes\":1},\"pools\":[");
+    for (size_t i = 0; i < all->pool_count; i++)
+        text_addf(reply,
+                  "%s{\"name\":\"%s\",\"stats\":{\"stored\":0,\"objects\":0,\"max_avail\":%llu}}",
+                  i ? "," : "", all->pools[i].name, (unsigned long long)all->pools[i].room);
+    text_add(reply, "]}");
+}
+
+static void tell_pool(const struct fake_data_pool *pool, struct text *reply)
+{
+    text_addf(reply,
+              "{\"pool\":%lld,\"pool_name\":\"%s\",\"type\":1,\"quota_max_bytes\":0,"
+              "\"application_metadata\":{\"cephfs\":{\"data\":\"%s\"",
+              (long long)pool->id, pool->name, pool->fs);
+    for (size_t i = 0; i < pool->metadata.count; i++)
+        text_addf(reply, ",\"%s\":\"%s\"", pool->metadata.entries[i].key,
+                  pool->metadata.entries[i].value);
+    text_add(reply, "}}}");
+}
+
+static void tell_pools(const struct fake_subvolumes *all, struct text *reply)
+{
+    text_add(reply, "{\"crush_version\":1,\"pools\":[");
+    for (size_t i = 0; i < all->pool_count; i++) {
+        text_add(reply, i ? "," : "");
+        tell_pool(&all->pools[i], reply);
+    }
+    text_add(reply, "]}");
+}
+
+static void tell_crush(const struct fake_subvolumes *all, struct text *reply)
+{
+    (void)all;
+    text_add(reply, "{\"buckets\":[],\"rules\":[],\"types\":[]}");
+}
+
 static int answer_mon(void *object, const char *text, struct text *reply)
 {
+    static const struct {
+        const char *prefix;
+        void (*tell)(const struct fake_subvolumes *all, struct text *reply);
+    } answers[] = {
+        {"\"fs dump\"", tell_filesystems},
+        {"\"df\"", tell_room},
+        {"\"osd dump\"", tell_pools},
+        {"\"osd crush dump\"", tell_crush},
+    };
     struct fake_subvolumes *all = object;
 
-    if (!strstr(text, "\"fs dump\""))
-        return -EINVAL;
-    pthread_mutex_lock(&all->lock);
-    text_add(reply, "{\"epoch\":5,\"filesystems\":[");
-    for (size_t i = 0; i < all->filesystem_count; i++)
-        text_addf(reply, "%s{\"id\":%lld,\"mdsmap\":{\"fs_name\":\"%s\",\"metadata_pool\":%lld}}",
-                  i ? "," : "", (long long)all->filesystems[i].id, all->filesystems[i].name,
-                  (long long)all->filesystems[i].metadata_pool_id);
-    text_add(reply, "]}");
-    pthread_mutex_unlock(&all->lock);
-    return 0;
+    for (size_t i = 0; i < ARRAY_LENGTH(answers); i++) {
+        if (!strstr(text, answers[i].prefix))
+            continue;
+        pthread_mutex_lock(&all->lock);
+        answers[i].tell(all, reply);
+        pthread_mutex_unlock(&all->lock);
+        return 0;
+    }
+    return -EINVAL;
 }
 
 int fake_subvolumes_command(struct fake_subvolumes *all, const char *text)
@@ -616,6 +729,12 @@ void fake_subvolumes_free(struct fake_subvolumes *all)
         free(all->filesystems[i].name);
         free(all->filesystems[i].group);
     }
+    for (size_t i = 0; i < all->pool_count; i++) {
+        free(all->pools[i].fs);
+        free(all->pools[i].name);
+        strmap_done(&all->pools[i].metadata);
+    }
+    free(all->pools);
     free(all->items);
     free(all->filesystems);
     strmap_done(&all->quiesce_sets);
@@ -630,6 +749,30 @@ void fake_subvolumes_add_filesystem(struct fake_subvolumes *all, const char *nam
         xreallocarray(all->filesystems, all->filesystem_count + 1, sizeof(*all->filesystems));
     all->filesystems[all->filesystem_count++] =
         (struct fake_filesystem){xstrdup(name), id, metadata_pool_id, xstrdup(group)};
+}
+
+void fake_subvolumes_add_data_pool(struct fake_subvolumes *all, const char *fs, const char *name,
+                                   int64_t id, uint64_t room)
+{
+    all->pools = xreallocarray(all->pools, all->pool_count + 1, sizeof(*all->pools));
+    all->pools[all->pool_count++] =
+        (struct fake_data_pool){xstrdup(fs), xstrdup(name), id, room, {0}};
+}
+
+void fake_subvolumes_set_room(struct fake_subvolumes *all, const char *fs, const char *pool,
+                              uint64_t room)
+{
+    pthread_mutex_lock(&all->lock);
+    find_pool(all, fs, pool)->room = room;
+    pthread_mutex_unlock(&all->lock);
+}
+
+void fake_subvolumes_tag_pool(struct fake_subvolumes *all, const char *fs, const char *pool,
+                              const char *key, const char *value)
+{
+    pthread_mutex_lock(&all->lock);
+    strmap_set(&find_pool(all, fs, pool)->metadata, key, value);
+    pthread_mutex_unlock(&all->lock);
 }
 
 void fake_subvolumes_set_clone_pace(struct fake_subvolumes *all, unsigned questions)

@@ -19,6 +19,16 @@ void fake_subvolumes_free(struct fake_subvolumes *subvolumes);
 void fake_subvolumes_add_filesystem(struct fake_subvolumes *subvolumes, const char *name,
                                     int64_t id, int64_t metadata_pool_id, const char *group);
 
+/* A data pool with that much room; the first of a file system is its default. One without any
+ * takes whatever name a subvolume asks for. */
+void fake_subvolumes_add_data_pool(struct fake_subvolumes *subvolumes, const char *fs,
+                                   const char *name, int64_t id, uint64_t room);
+void fake_subvolumes_set_room(struct fake_subvolumes *subvolumes, const char *fs, const char *pool,
+                              uint64_t room);
+/* As "osd pool application set POOL cephfs KEY VALUE". */
+void fake_subvolumes_tag_pool(struct fake_subvolumes *subvolumes, const char *fs, const char *pool,
+                              const char *key, const char *value);
+
 /* How many times a clone is said to be pending before it is complete; 1 at first. */
 void fake_subvolumes_set_clone_pace(struct fake_subvolumes *subvolumes, unsigned questions);
 /* The next @count clones fail. */

@@ -116,7 +116,7 @@ char *cephfs_contents(void)
 
 void cephfs_assert_empties(void)
 {
-    struct deadline deadline = deadline_in_ms(20000);
+    struct deadline deadline = deadline_in_ms(60000);
     char *contents = cephfs_contents();
 
     while (contents[0] && !deadline_has_passed(deadline)) {

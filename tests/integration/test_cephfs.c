@@ -396,7 +396,7 @@ static void only_what_works_is_advertised(void **state)
     assert_non_null(strstr(plugin, "GROUP_CONTROLLER_SERVICE"));
     assert_null(strstr(plugin, "VOLUME_ACCESSIBILITY_CONSTRAINTS"));
     assert_non_null(strstr(controller, "CREATE_DELETE_VOLUME"));
-    assert_null(strstr(controller, "GET_CAPACITY"));
+    assert_non_null(strstr(controller, "GET_CAPACITY"));
     assert_null(strstr(controller, "MODIFY_VOLUME"));
     assert_non_null(strstr(node, "STAGE_UNSTAGE_VOLUME"));
     assert_null(strstr(node, "EXPAND_VOLUME"));
@@ -405,14 +405,15 @@ static void only_what_works_is_advertised(void **state)
 
 static void what_does_not_work_is_not_served(void **state)
 {
-    static const char *const methods[] = {"GetCapacity", "NodeExpandVolume"};
+    static const char *const methods[] = {"NodeExpandVolume", "ControllerModifyVolume"};
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
         _cleanup_error_ struct error err = {0};
 
         assert_int_equal(harness_call(&driver,
-                                      &(struct harness_call){.method = methods[i], .request = "{}"},
+                                      &(struct harness_call){.method = methods[i],
+                                                             .request = "{\"volume_id\":\"x\"}"},
                                       NULL, &err),
                          -1);
         if (err.status != STATUS_UNIMPLEMENTED)

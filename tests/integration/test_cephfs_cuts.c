@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 /* cmocka wants the headers above first */
 #include <cmocka.h>
 
@@ -14,6 +15,7 @@
 #include "tests/integration/calls.h"
 #include "tests/integration/cephfs.h"
 #include "tests/integration/cuts.h"
+#include "tests/integration/zones.h"
 
 #define MIB (1024LL * 1024)
 
@@ -32,6 +34,42 @@ static int create(const struct cephfs_wish *wish, char **handle, struct error *e
 static int create_volume(struct cuts_world *world, struct error *err)
 {
     return create(&(struct cephfs_wish){"pvc-cut", .size_bytes = 8 * MIB}, &world->volume, err);
+}
+
+/* Each try is asked for in the next zone. */
+static int create_wandering(struct cuts_world *world, struct error *err)
+{
+    static const struct site sites[] = {{"cephfs.zone-a", NULL, "zone-a", NULL},
+                                        {"cephfs.zone-b", NULL, "zone-b", NULL},
+                                        {"cephfs.zone-c", NULL, "zone-c", NULL}};
+    _cleanup_free_ char *pools = zones_pools(sites, ARRAY_LENGTH(sites));
+    const struct term here = {NULL, sites[world->tries++ % ARRAY_LENGTH(sites)].zone, NULL, false};
+    const struct wish wish = {.requisite = {&here}};
+    _cleanup_free_ char *plain = cephfs_request(&(struct cephfs_wish){
+        "pvc-cut", 8 * MIB, .key = "topologyConstrainedPools", .value = pools});
+    json_auto_t *request = json_loads(plain, 0, NULL);
+
+    json_object_set_new(request, "accessibility_requirements",
+                        zones_requirement("topology.cephfs.csi.ceph.com/", &wish));
+    _cleanup_free_ char *text = json_dumps(request, 0);
+    return cuts_call("CreateVolume", text, "volume", "volume_id", &world->volume, err);
+}
+
+/* What there is, which must be of one volume at any time. */
+static int assert_one_volume(struct cuts_world *world, struct error *err)
+{
+    _cleanup_free_ char *contents = cephfs_contents();
+    unsigned subvolumes = 0;
+    unsigned names = 0;
+
+    (void)world, (void)err;
+    for (const char *at = contents; (at = strstr(at, "subvolume csi-vol-")); at++)
+        subvolumes++;
+    for (const char *at = contents; (at = strstr(at, " csi.volume.pvc-cut")); at++)
+        names++;
+    if (subvolumes != 1 || names != 1)
+        fail_msg("there are %u subvolumes and %u names:\n%s", subvolumes, names, contents);
+    return 0;
 }
 
 static int clone_volume(struct cuts_world *world, struct error *err)
@@ -80,6 +118,17 @@ static void creation_survives_every_cut(void **state)
                                                .methods = "CreateVolume",
                                                .tested = create_volume,
                                                .after = {delete_volume}});
+}
+
+static void retry_in_another_zone_leaves_one_volume(void **state)
+{
+    (void)state;
+    cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS CreateVolume, retried in another "
+                                                        "zone",
+                                               .methods = "CreateVolume",
+                                               .tested = create_wandering,
+                                               .after = {assert_one_volume, delete_volume},
+                                               .wanders = true});
 }
 
 static void snapshot_survives_every_cut(void **state)
@@ -153,6 +202,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(creation_survives_every_cut),
+        cmocka_unit_test(retry_in_another_zone_leaves_one_volume),
         cmocka_unit_test(snapshot_survives_every_cut),
         cmocka_unit_test(deletion_survives_every_cut),
         cmocka_unit_test(snapshot_deletion_survives_every_cut),

@@ -13,9 +13,9 @@
 #define SNAP_HANDLE "0001-0002-c1-0000000000000002-" SNAP_UUID
 #define MIB (1024LL * 1024)
 
-static void fill_class(struct strmap *parameters)
+static void fill_request(struct create_request *request)
 {
-    strmap_set(parameters, "fsName", "fs1");
+    strmap_set(&request->parameters, "fsName", "fs1");
 }
 
 static void add_filesystem(struct world *world)
@@ -32,8 +32,11 @@ static void free_filesystem(struct world *world)
     fake_subvolumes_free(world->more);
 }
 
-static const struct fault_setup SETUP = {&CEPHFS_BACKEND, ACCESS_TYPE_MOUNT, fill_class,
-                                         add_filesystem, free_filesystem};
+static const struct fault_setup SETUP = {.backend = &CEPHFS_BACKEND,
+                                         .access = ACCESS_TYPE_MOUNT,
+                                         .fill_request = fill_request,
+                                         .world_init = add_filesystem,
+                                         .world_done = free_filesystem};
 
 /* A world with one process in it. */
 struct stage {

@@ -6,11 +6,11 @@
 #include "tests/fakes/fake_ceph_subvolumes.h"
 #include "tests/unit/test_faults_scenarios.h"
 
-static void fill_class(struct strmap *parameters)
+static void fill_request(struct create_request *request)
 {
-    strmap_set(parameters, "fsName", "fs1");
-    strmap_set(parameters, "pool", "data-a");
-    strmap_set(parameters, "csi.storage.k8s.io/pvc/namespace", "ns-1");
+    strmap_set(&request->parameters, "fsName", "fs1");
+    strmap_set(&request->parameters, "pool", "data-a");
+    strmap_set(&request->parameters, "csi.storage.k8s.io/pvc/namespace", "ns-1");
 }
 
 static void add_filesystem(struct world *world)
@@ -26,8 +26,11 @@ static void free_filesystem(struct world *world)
     fake_subvolumes_free(world->more);
 }
 
-static const struct fault_setup SETUP = {&CEPHFS_BACKEND, ACCESS_TYPE_MOUNT, fill_class,
-                                         add_filesystem, free_filesystem};
+static const struct fault_setup SETUP = {.backend = &CEPHFS_BACKEND,
+                                         .access = ACCESS_TYPE_MOUNT,
+                                         .fill_request = fill_request,
+                                         .world_init = add_filesystem,
+                                         .world_done = free_filesystem};
 
 /* --- steps that RBD does not have ---------------------------------------------------------------
  */

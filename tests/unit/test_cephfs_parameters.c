@@ -51,8 +51,6 @@ static void each_fault_is_named(void **state)
         {"backingSnapshot", "yes"},
         {"encrypted", "true"},
         {"encrypted", "maybe"},
-        {"topologyConstrainedPools", "[]"},
-        {"topologyPools", "auto"},
     };
 
     (void)state;

@@ -63,7 +63,7 @@ static void mistakes_in_parameters_are_refused(void **state)
         struct class_pools pools = {0};
 
         fill(&parameters, cases[i].parameters);
-        if (class_pools_parse(&parameters, &pools, &err) == 0)
+        if (class_pools_parse_rbd(&parameters, &pools, &err) == 0)
             fail_msg("%s: was taken", cases[i].name);
         assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
         if (!strstr(err.message, cases[i].message))
@@ -81,7 +81,7 @@ static void parameters_are_taken(void **state)
     fill(&parameters, "clusterID=c|pool=p|dataPool=d|topologyPools=auto|topologyClass=fast|"
                       "poolSelection=spread|topologyPinning=plain|overcommit=1.5|"
                       "crossPoolRestore=copy");
-    assert_int_equal(class_pools_parse(&parameters, &pools, &err), 0);
+    assert_int_equal(class_pools_parse_rbd(&parameters, &pools, &err), 0);
     assert_string_equal(pools.cluster_id, "c");
     assert_string_equal(pools.pool, "p");
     assert_string_equal(pools.data_pool, "d");
@@ -101,14 +101,14 @@ static void defaults_are_those_of_a_plain_class(void **state)
 
     (void)state;
     fill(&parameters, "clusterID=c|pool=p|dataPool=|poolSelection=|overcommit=");
-    assert_int_equal(class_pools_parse(&parameters, &pools, &err), 0);
+    assert_int_equal(class_pools_parse_rbd(&parameters, &pools, &err), 0);
     assert_null(pools.data_pool);
     assert_false(pools.is_auto || pools.has_policy || pools.may_cross_pools);
     assert_int_equal(pools.policy, PLACEMENT_FREE_SPACE);
     assert_int_equal(pools.pinning, PINNING_AUTO);
     assert_int_equal(pools.overcommit, 0);
     assert_false(class_pools_have_places(&pools));
-    struct pool_entry plain = class_pools_plain(&pools);
+    struct pool_entry plain = class_pools_plain(&pools, NULL);
     assert_string_equal(plain.pool, "p");
     assert_int_equal(plain.count, 0);
     pool_entry_done(&plain);
@@ -122,7 +122,7 @@ static void the_class_of_auto_pools_is_named_after_the_pool(void **state)
 
     (void)state;
     fill(&parameters, "pool=p|topologyPools=auto");
-    assert_int_equal(class_pools_parse(&parameters, &pools, &err), 0);
+    assert_int_equal(class_pools_parse_rbd(&parameters, &pools, &err), 0);
     assert_string_equal(pools.topology_class, "p");
 }
 

@@ -5,10 +5,10 @@
  */
 #include "tests/unit/test_faults_scenarios.h"
 
-static void fill_class(struct strmap *parameters)
+static void fill_request(struct create_request *request)
 {
-    strmap_set(parameters, "pool", "rbd");
-    strmap_set(parameters, "imageFeatures", "layering,exclusive-lock");
+    strmap_set(&request->parameters, "pool", "rbd");
+    strmap_set(&request->parameters, "imageFeatures", "layering,exclusive-lock");
 }
 
 static void add_pool(struct world *world)
@@ -16,8 +16,10 @@ static void add_pool(struct world *world)
     fake_ceph_add_pool(world->fake, "rbd", 3);
 }
 
-static const struct fault_setup SETUP = {&RBD_BACKEND, ACCESS_TYPE_BLOCK, fill_class, add_pool,
-                                         NULL};
+static const struct fault_setup SETUP = {.backend = &RBD_BACKEND,
+                                         .access = ACCESS_TYPE_BLOCK,
+                                         .fill_request = fill_request,
+                                         .world_init = add_pool};
 
 static void parents_may_go_before_their_clones(void **state)
 {

@@ -31,9 +31,11 @@ struct world;
 struct fault_setup {
     const struct controller_backend *backend;
     enum access_type access;
-    void (*fill_class)(struct strmap *parameters);
-    void (*world_init)(struct world *world); /* the fake is there, and empty */
-    void (*world_done)(struct world *world); /* the fake is gone */
+    void (*fill_request)(struct create_request *request); /* the class, and a place */
+    void (*world_init)(struct world *world);              /* the fake is there, and empty */
+    void (*world_done)(struct world *world);              /* the fake is gone */
+    void (*process_init)(struct controller *controller);  /* may be NULL */
+    void (*process_done)(struct controller *controller);  /* may be NULL */
 };
 static const struct fault_setup SETUP;
 
@@ -60,10 +62,14 @@ static inline void process_start(struct process *process, struct fake_ceph *fake
         .set_metadata = true,
         .limits = {8, 4, 450, 250},
     };
+    if (SETUP.process_init)
+        SETUP.process_init(&process->controller);
 }
 
 static inline void process_end(struct process *process)
 {
+    if (SETUP.process_done)
+        SETUP.process_done(&process->controller);
     assert_true(tasks_stop(process->controller.tasks, 0));
     tasks_free(process->controller.tasks);
     purger_free(process->controller.purger);
@@ -108,7 +114,7 @@ static inline int create(struct process *process, const char *name, long long si
     request.capabilities.items[0] = capability;
     request.capabilities.count = 1;
     strmap_set(&request.parameters, "clusterID", "c1");
-    SETUP.fill_class(&request.parameters);
+    SETUP.fill_request(&request);
     strmap_set(&request.parameters, "csi.storage.k8s.io/pvc/name", name);
     set_credentials(&request.credentials);
     call_init(&call, 1, "CreateVolume", deadline_never());

@@ -137,12 +137,12 @@ static void malformed_parameter_is_named(void **state)
     } cases[] = {
         {"clusterID", "", "parameter clusterID is missing"},
         {"clusterID", LETTERS_64 "x",
-         "parameter clusterID has more than 64 bytes and does not fit into a volume handle"},
+         "parameters: clusterID has more than 64 bytes and does not fit into a volume handle"},
         {"clusterID", "a/b",
-         "parameter clusterID has a slash or a control character, which a volume handle cannot "
+         "parameters: clusterID has a slash or a control character, which a volume handle cannot "
          "carry"},
         {"clusterID", "a\nb",
-         "parameter clusterID has a slash or a control character, which a volume handle cannot "
+         "parameters: clusterID has a slash or a control character, which a volume handle cannot "
          "carry"},
         {"pool", "", "parameter pool is empty"},
         {"dataPool", "", "parameter dataPool is empty"},

@@ -189,7 +189,7 @@ static void plain_pool_and_its_data_pool_stand_beside_constrained_ones(void **st
 
     (void)state;
     assert_int_equal(load(json, &dump, &err), 0);
-    struct pool_entry plain = class_pools_plain(&dump.items[0].pools);
+    struct pool_entry plain = class_pools_plain(&dump.items[0].pools, NULL);
     assert_entry(&plain, "anywhere", "p", "d");
     pool_entry_done(&plain);
     assert_int_equal(dump.items[0].pools.entries.count, 1);

@@ -287,7 +287,7 @@ static void silence_from_the_beginning_is_unavailable(void **state)
 /* --- volumes ------------------------------------------------------------------------------------
  */
 
-static const struct usage_pool POOL = {"c", "p", ""};
+static const struct usage_pool POOL = {"c", "p", "", NULL};
 
 static void add_image(struct world *world, const char *name, uint64_t size)
 {
