@@ -24,6 +24,8 @@ $(BUILD)/tests/integration/test_topology: $(BUILD)/tests/integration/calls.o
 ZONE_TESTS := $(filter %_topology %_cephfs_cuts %_cephfs_tools,$(INTEGRATION_TESTS))
 $(ZONE_TESTS): $(BUILD)/tests/integration/zones.o
 $(BUILD)/tests/integration/test_kube_driver: $(FAKE_OBJECTS)
+# Ceph's libraries shall find its connect()
+$(BUILD)/tests/integration/test_kube_driver: LDFLAGS += -Wl,--export-dynamic-symbol=connect
 
 NODE_TESTS := $(filter $(BUILD)/tests/integration/test_node%,$(INTEGRATION_TESTS))
 $(NODE_TESTS): $(BUILD)/tests/integration/node_fixture.o

@@ -1,13 +1,21 @@
 /* Real drivers beside an API server that flaps: what they read there, and that they serve without
  * it. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <rados/librados.h>
+#include <rbd/librbd.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 /* cmocka wants the headers above first */
@@ -17,7 +25,9 @@
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
+#include "common/ceph/ceph.h"
 #include "common/rpc/rpc.h"
+#include "node/image.h"
 #include "tests/fakes/flapping_kube.h"
 #include "tests/integration/liveness_process.h"
 
@@ -362,6 +372,173 @@ static void domain_is_taken_over_and_given_back(void **state)
     assert_true(has_label(&cluster, NODE("a1"), TAKEN_LABEL));
 }
 
+/* --- a writer that is fenced --------------------------------------------------------------------
+ */
+
+/*
+ * Somebody in the failed zone who goes on writing, as a client of Ceph with an address of its own.
+ * Clients have the address that Ceph sees them come from, and everything here is on one host: so
+ * whatever this program connects to over IP, it comes from @writer_source while that is set. The
+ * drivers and tools are other processes.
+ */
+static const char *writer_source = NULL;
+
+/* Instead of libc's, also for Ceph's libraries. */
+int connect(int fd, const struct sockaddr *address, socklen_t length)
+{
+    struct sockaddr_in source = {.sin_family = AF_INET};
+
+    if (writer_source && address->sa_family == AF_INET) {
+        inet_pton(AF_INET, writer_source, &source.sin_addr);
+        /* EINVAL: it is bound, and asked again whether it is connected by now */
+        if (bind(fd, (const struct sockaddr *)&source, sizeof(source)) < 0 && errno != EINVAL)
+            return -1;
+    }
+    return (int)syscall(SYS_connect, fd, address, length);
+}
+
+struct writer {
+    struct cluster *cluster;
+    rados_t rados;
+    rados_ioctx_t pool;
+    rbd_image_t image;
+    pthread_t thread;
+    atomic_uint written; /* blocks */
+    atomic_bool is_late; /* a write that began when others were let in has succeeded */
+    int result;          /* of the write that ended it */
+};
+
+static void *keep_writing(void *object)
+{
+    struct writer *writer = object;
+    static const char block[4096] = "mine";
+    struct deadline limit = deadline_in_ms(120000);
+
+    while (writer->result >= 0 && !deadline_has_passed(limit)) {
+        const bool others_may = has_label(writer->cluster, NODE("b1"), TAKEN_LABEL);
+        const uint64_t at = atomic_load(&writer->written) % 256 * sizeof(block);
+        ssize_t result = rbd_write(writer->image, at, sizeof(block), block);
+
+        if (result >= 0)
+            result = rbd_flush(writer->image);
+        if (result >= 0 && others_may)
+            atomic_store(&writer->is_late, true);
+        writer->result = (int)result;
+        atomic_fetch_add(&writer->written, result >= 0);
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    }
+    return NULL;
+}
+
+/* What NodeStage does before it maps; returns the name of the image. Caller frees. */
+static char *record_client(struct cluster *cluster, const char *handle)
+{
+    struct config_file *config = config_file_new(cluster->driver.config_path);
+    struct ceph *ceph = ceph_new(&(struct ceph_options){0});
+    const struct node_volumes volumes = {
+        .ceph = ceph, .config = config, .node_id = "a1", .instance_id = "default"};
+    struct stage_request request = {.handle = xstrdup(handle)};
+    _cleanup_strmap_ struct strmap none = {0};
+    _cleanup_error_ struct error err = {0};
+    struct node_image image = {0};
+    struct call stage;
+
+    request.credentials.user = xstrdup(harness_cluster()->user);
+    secret_set(&request.credentials.key, harness_cluster()->key);
+    call_init(&stage, 1, "NodeStageVolume", deadline_in_ms(60000));
+    if (node_image_open(&volumes, &stage, &request, &image, &err) < 0 ||
+        node_image_record(&volumes, &stage, &image, &none, &err) < 0)
+        fail_msg("%s", err.message);
+    char *name = xstrdup(image.name);
+    node_image_close(&image);
+    call_done(&stage);
+    free(request.handle);
+    credentials_done(&request.credentials);
+    assert_true(ceph_free(ceph));
+    config_file_free(config);
+    return name;
+}
+
+static void writer_start(struct writer *writer, const char *handle)
+{
+    writer_source = "127.0.0.9";
+    _cleanup_free_ char *name = record_client(writer->cluster, handle);
+    assert_int_equal(rados_create(&writer->rados, "admin"), 0);
+    assert_int_equal(rados_conf_read_file(writer->rados, getenv("CEPH_CONF")), 0);
+    assert_int_equal(rados_conf_set(writer->rados, "rbd_cache", "false"), 0);
+    assert_int_equal(rados_connect(writer->rados), 0);
+    assert_int_equal(rados_ioctx_create(writer->rados, "common", &writer->pool), 0);
+    assert_int_equal(rbd_open(writer->pool, name, &writer->image, NULL), 0);
+    assert_int_equal(pthread_create(&writer->thread, NULL, keep_writing, writer), 0);
+    struct deadline limit = deadline_in_ms(60000);
+    while (atomic_load(&writer->written) < 10 && !deadline_has_passed(limit))
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    assert_true(atomic_load(&writer->written) >= 10);
+}
+
+static void put_pinned_volume(struct cluster *cluster, const char *handle)
+{
+    _cleanup_free_ char *pv = xasprintf(
+        "{\"spec\":{\"csi\":{\"driver\":\"rbd.csi.ceph.com\",\"volumeHandle\":\"%s\"},"
+        "\"nodeAffinity\":{\"required\":{\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":"
+        "\"" TAKEN_LABEL "\",\"operator\":\"In\",\"values\":[\"true\"]}]}]}}}}",
+        handle);
+
+    fake_kube_put(cluster->fake, "/api/v1/persistentvolumes/pv-1", pv);
+}
+
+static bool is_blocklisted(const char *entry)
+{
+    _cleanup_free_ char *list =
+        harness_run_tool((const char *const[]){"ceph", "osd", "blocklist", "ls", NULL});
+
+    return strstr(list, entry);
+}
+
+/* The node's internal address is one that the writer does not come from: only the volume knows. */
+static void writer_is_fenced_before_others_are_let_in(void **state)
+{
+    static const char *const start[] = {"start", "zone-a", "--to=zone-b", NULL};
+    static const char *const give[] = {"giveback", "zone-a", NULL};
+    _cleanup_cluster_ struct cluster cluster = {0};
+    _cleanup_error_ struct error err = {0};
+    struct writer writer = {.cluster = &cluster};
+
+    (void)state;
+    cluster_init(&cluster);
+    write_keyring(&cluster);
+    put_node(&cluster, "a1", "zone-a", "192.0.2.1", false, "boot-1");
+    put_node(&cluster, "b1", "zone-b", "192.0.2.3", true, "boot-1");
+    _cleanup_free_ char *keyring = xasprintf("--keyring=%s", cluster.keyring);
+    harness_start(&cluster.driver, (const char *[]){cluster.kubeconfig_flag, keyring, NULL});
+    _cleanup_free_ char *handle =
+        harness_create_volume(&cluster.driver, "fenced", "common", 4 << 20, &err);
+    if (!handle)
+        fail_msg("%s", err.message);
+    put_pinned_volume(&cluster, handle);
+    writer_start(&writer, handle);
+    free(tool(&cluster, start));
+    assert_status_becomes(&cluster, "takeover done      zone=zone-a");
+    assert_true(has_label(&cluster, NODE("b1"), TAKEN_LABEL));
+    assert_true(is_blocklisted("127.0.0.9:0/0"));
+    pthread_join(writer.thread, NULL);
+    assert_int_equal(writer.result, -ESHUTDOWN); /* EBLOCKLISTED */
+    assert_false(atomic_load(&writer.is_late));
+    rbd_close(writer.image); /* fails, as it must: nothing can be written any more */
+    rados_ioctx_destroy(writer.pool);
+    rados_shutdown(writer.rados);
+    writer_source = NULL;
+
+    free(tool(&cluster, give));
+    assert_status_becomes(&cluster, "reboot 'a1', which may hold unwritten data");
+    assert_true(is_blocklisted("127.0.0.9:0/0"));
+    reboot(&cluster, NODE("a1"));
+    assert_status_becomes(&cluster, "no domain is taken over");
+    assert_false(is_blocklisted("127.0.0.9:0/0"));
+    if (harness_delete_volume(&cluster.driver, handle, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
 static size_t count_capacities(struct cluster *cluster)
 {
     _cleanup_text_ struct text dump = TEXT_INIT(1 << 20);
@@ -408,6 +585,7 @@ int main(void)
         cmocka_unit_test(driver_serves_while_the_api_server_is_away),
         cmocka_unit_test(capacity_is_told_with_the_secret_of_the_class),
         cmocka_unit_test(domain_is_taken_over_and_given_back),
+        cmocka_unit_test(writer_is_fenced_before_others_are_let_in),
         cmocka_unit_test(capacity_is_published),
     };
 
