@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/memory.h"
+#include "controller/claim_events.h"
 
 const struct controller_backend *controller_backend(const struct controller *controller)
 {
@@ -20,7 +21,10 @@ int controller_create_volume(const struct controller *controller, struct call *c
     _cleanup_free_ char *key = xasprintf("name:%s", request->name);
     if (operation_begin(controller->operations, key, call, &operation, err) < 0)
         return -1;
-    if (controller_backend(controller)->create_volume(controller, call, request, volume, err) < 0)
-        return error_wrap(err, "create volume '%s'", request->name);
+    if (controller_backend(controller)->create_volume(controller, call, request, volume, err) < 0) {
+        error_wrap(err, "create volume '%s'", request->name);
+        claim_event_refused(controller, &request->parameters, request->name, err);
+        return -1;
+    }
     return 0;
 }

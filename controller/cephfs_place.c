@@ -230,6 +230,7 @@ static struct placing placing_of(const struct cephfs_creation *creation)
         .credentials = &creation->request->credentials,
         .requirement = &creation->request->requirement,
         .volume_name = creation->request->name,
+        .parameters = &creation->request->parameters,
         .size_bytes = creation->is_shallow ? 0 : creation->size_bytes,
         .rados_namespace = "",
         .source_cluster = source ? source->cluster_id : NULL,

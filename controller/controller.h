@@ -7,6 +7,7 @@
 #include "common/base/call.h"
 #include "common/ceph/ceph_ops.h"
 #include "common/ceph/journal.h"
+#include "common/kube/events.h"
 #include "common/topology/requirement.h"
 #include "common/volume/capability.h"
 #include "common/volume/config.h"
@@ -51,6 +52,7 @@ struct controller {
     bool set_metadata;                /* --setmetadata */
     struct clone_limits limits;
     struct standing_credentials *standing; /* for calls that carry no secrets; may be NULL */
+    struct events *events;                 /* may be NULL */
 };
 
 enum source_kind { SOURCE_NONE, SOURCE_SNAPSHOT, SOURCE_VOLUME };

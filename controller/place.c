@@ -10,6 +10,7 @@
 #include "common/topology/labels.h"
 #include "common/volume/session.h"
 #include "common/volume/usage_cache.h"
+#include "controller/claim_events.h"
 
 #define MEMBER_PREFIX "member."
 #define LINE_LIMIT 4096
@@ -307,6 +308,7 @@ static int decide(struct survey *survey, struct place *place, struct error *err)
     take_entry(placing, &survey->entries->items[decision.chosen], place);
     reserve(placing, place);
     log_decision(placing, &decision);
+    claim_event_placed(placing->controller, placing->parameters, &decision);
     return 0;
 }
 

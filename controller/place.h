@@ -14,6 +14,7 @@ struct placing {
     const struct credentials *credentials;
     const struct topology_requirement *requirement;
     const char *volume_name;
+    const struct strmap *parameters; /* of the request: whose claim it is; NULL: nobody's */
     uint64_t size_bytes;
     const char *rados_namespace; /* of images; "" for CephFS */
     /* of a clone or restore; NULL for an empty volume. Unless the class has crossPoolRestore: copy

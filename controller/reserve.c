@@ -164,6 +164,7 @@ static struct placing placing_of(const struct creation *creation)
         .credentials = &creation->request->credentials,
         .requirement = &creation->request->requirement,
         .volume_name = creation->request->name,
+        .parameters = &creation->request->parameters,
         .size_bytes = creation->size_bytes,
         .rados_namespace = session_rbd_namespace(&creation->session),
         .source_pool = source ? source->pool->name : NULL,

@@ -82,14 +82,27 @@ static void add_missing(const struct topology_levels *levels, const struct strin
                                                  : "it is served without topology");
 }
 
+static void tell_on_node(struct node_info *info, enum event_type type, const char *reason,
+                         const char *text)
+{
+    const char *node = info->options.node_id;
+    const struct event_subject subject = {"v1", "Node", "", node, node};
+
+    events_emit(info->options.events, &subject, type, reason, "%s", text);
+}
+
 static void note_labels(struct node_info *info, const char *fault)
 {
+    static const char good[] = "all labels of the node are known";
+
     switch (condition_note(&info->labels, fault)) {
     case CONDITION_FAULT:
         log_warn(NULL, "%s: %s", info->options.labels->subject, fault);
+        tell_on_node(info, EVENT_WARNING, "TopologyLabelsMissing", fault);
         break;
     case CONDITION_MENDED:
-        log_info(NULL, "all labels of the node are known");
+        log_info(NULL, "%s", good);
+        tell_on_node(info, EVENT_NORMAL, "TopologyLabelsKnown", good);
         break;
     case CONDITION_UNCHANGED:
         break;

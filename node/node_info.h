@@ -6,6 +6,7 @@
 
 #include "common/base/metrics.h"
 #include "common/base/strmap.h"
+#include "common/kube/events.h"
 #include "common/topology/domain.h"
 #include "common/volume/node_labels.h"
 #include "common/volume/takeover_source.h"
@@ -32,6 +33,7 @@ struct node_info_options {
     const struct node_labels_source *labels;
     struct takeover_source *takeover;
     bool takeover_via_nodeinfo; /* --takeover-via */
+    struct events *events; /* tells on the Node of that id what is amiss with it; may be NULL */
 };
 
 /* Borrows everything that @options points to. */

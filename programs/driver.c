@@ -234,6 +234,7 @@ static void driver_init(struct driver *driver, const struct options *options,
         .usage = driver->usage,
         .takeover = driver->place.takeover,
         .standing = driver->standing,
+        .events = driver->kube.events,
         .set_metadata = options->set_metadata,
         .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
                    (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
@@ -341,8 +342,8 @@ int driver_run(const struct options *options, const sigset_t *signals,
 
     driver.metrics = metrics_new();
     driver.config = config_file_new(options->config_path);
-    if (driver_kube_init(&driver.kube, options, &err) < 0 ||
-        driver_node_init(&driver.place, options, driver.config, driver.kube.kube, driver.metrics,
+    if (driver_kube_init(&driver.kube, options, driver.metrics, &err) < 0 ||
+        driver_node_init(&driver.place, options, driver.config, &driver.kube, driver.metrics,
                          &err) < 0) {
         log_error(NULL, "cannot start: %s", err.message);
         metrics_free(driver.metrics);

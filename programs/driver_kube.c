@@ -28,7 +28,8 @@ static int load(const char *path, struct kube_config *config, bool *found, struc
     return 0;
 }
 
-int driver_kube_init(struct driver_kube *kube, const struct options *options, struct error *err)
+int driver_kube_init(struct driver_kube *kube, const struct options *options,
+                     struct metrics *metrics, struct error *err)
 {
     _cleanup_kube_config_ struct kube_config config = {0};
     const char *name_space = getenv("POD_NAMESPACE");
@@ -41,11 +42,15 @@ int driver_kube_init(struct driver_kube *kube, const struct options *options, st
     log_info(NULL, "Kubernetes is at %s (%s)", config.server, config.source);
     kube->name_space = xstrdup(text_is_empty(name_space) ? config.name_space : name_space);
     kube->kube = kube_client_new(&config);
+    kube->events =
+        events_new(kube->kube, options->driver_name, options->node_server ? options->node_id : "");
+    events_register(kube->events, metrics);
     return 0;
 }
 
 void driver_kube_done(struct driver_kube *kube)
 {
+    events_free(kube->events);
     kube_free(kube->kube);
     free(kube->name_space);
     *kube = (struct driver_kube){0};

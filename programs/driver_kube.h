@@ -1,6 +1,7 @@
 #pragma once
 
 #include "common/base/error.h"
+#include "common/kube/events.h"
 #include "common/kube/kube_ops.h"
 #include "programs/options.h"
 
@@ -11,11 +12,12 @@
  */
 struct driver_kube {
     struct kube *kube; /* NULL: not on Kubernetes, or it cannot be reached by what we were given */
-    char *name_space;  /* our own: POD_NAMESPACE, else that of the service account */
+    struct events *events; /* NULL without a Kubernetes */
+    char *name_space;      /* our own: POD_NAMESPACE, else that of the service account */
 };
 
 /* INVALID_ARGUMENT or the like if the file that was named cannot be used. A pod without a token is
  * served without Kubernetes: that is logged. */
 _must_check_ int driver_kube_init(struct driver_kube *kube, const struct options *options,
-                                  struct error *err);
+                                  struct metrics *metrics, struct error *err);
 void driver_kube_done(struct driver_kube *kube);

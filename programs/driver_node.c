@@ -78,12 +78,12 @@ static int make_registrar(struct driver_node *node, const struct options *option
 }
 
 int driver_node_init(struct driver_node *node, const struct options *options,
-                     struct config_file *config, struct kube *kube, struct metrics *metrics,
-                     struct error *err)
+                     struct config_file *config, const struct driver_kube *kube,
+                     struct metrics *metrics, struct error *err)
 {
     if (topology_levels_parse(options->driver_name, options->domain_labels, &node->levels, err) < 0)
         return error_wrap(err, "--domainlabels");
-    if (make_labels(node, options, config, kube, err) < 0)
+    if (make_labels(node, options, config, kube->kube, err) < 0)
         return -1;
     node->serves_node = options->node_server;
     node->takeover = takeover_source_new(options->takeover_path, config);
@@ -94,6 +94,7 @@ int driver_node_init(struct driver_node *node, const struct options *options,
         .labels = &node->labels,
         .takeover = node->takeover,
         .takeover_via_nodeinfo = strcmp(options->takeover_via, "nodeinfo") == 0,
+        .events = node->serves_node ? kube->events : NULL,
     });
     node->read_affinity = (struct read_affinity){options->read_affinity,
                                                  options->crush_location_labels, &node->labels};

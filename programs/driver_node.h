@@ -10,6 +10,7 @@
 #include "node/node_info.h"
 #include "node/read_affinity.h"
 #include "node/registrar.h"
+#include "programs/driver_kube.h"
 #include "programs/options.h"
 
 /* What the driver knows of the place of its node, built from the command line. */
@@ -23,11 +24,10 @@ struct driver_node {
     bool serves_node;
 };
 
-/* Fails with INVALID_ARGUMENT for flags that make no sense, and for nothing else. @options,
- * @config,
- * @kube (NULL: there is none) and @metrics are borrowed; @metrics must go before @node. */
+/* Fails with INVALID_ARGUMENT for flags that make no sense, and for nothing else. All arguments are
+ * borrowed; @kube may have no client; @metrics must go before @node. */
 _must_check_ int driver_node_init(struct driver_node *node, const struct options *options,
-                                  struct config_file *config, struct kube *kube,
+                                  struct config_file *config, const struct driver_kube *kube,
                                   struct metrics *metrics, struct error *err);
 /* When the driver serves, and before it ends. */
 void driver_node_enter(struct driver_node *node);

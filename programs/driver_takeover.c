@@ -38,7 +38,6 @@ void driver_takeover_start(struct driver_takeover *takeover, const struct driver
     if (!kube->kube || !options->controller_server)
         return;
     gethostname(host, sizeof(host) - 1);
-    takeover->events = events_new(kube->kube, options->driver_name, "");
     if (takeover_reconciler_new(
             &(struct takeover_reconciler_options){
                 .site = {.kube = kube->kube,
@@ -46,7 +45,7 @@ void driver_takeover_start(struct driver_takeover *takeover, const struct driver
                          .own_node = options->node_id,
                          .fences = &takeover->fences,
                          .records = &takeover->records,
-                         .events = takeover->events,
+                         .events = kube->events,
                          .only_removes = tells_by_nodeinfo(options)},
                 .source = source,
                 .name_space = kube->name_space,
@@ -71,6 +70,5 @@ void driver_takeover_report(struct driver_takeover *takeover, struct health_sink
 void driver_takeover_done(struct driver_takeover *takeover)
 {
     takeover_reconciler_free(takeover->reconciler);
-    events_free(takeover->events);
     *takeover = (struct driver_takeover){0};
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "common/base/metrics.h"
-#include "common/kube/events.h"
 #include "common/volume/client_records.h"
 #include "common/volume/fences.h"
 #include "common/volume/identity.h"
@@ -14,7 +13,6 @@
 struct driver_takeover {
     struct fences fences;
     struct client_records records;
-    struct events *events;
     struct takeover_reconciler *reconciler; /* NULL: none */
 };
 

@@ -326,6 +326,18 @@ uint64_t events_dropped(struct events *events)
     return dropped;
 }
 
+static double read_dropped(void *object)
+{
+    return (double)events_dropped(object);
+}
+
+void events_register(struct events *events, struct metrics *metrics)
+{
+    metrics_counter_callback(metrics, "csi_events_dropped_total",
+                             "Events that were not written: too many, refused, or not allowed.",
+                             read_dropped, events);
+}
+
 struct events *events_new(struct kube *kube, const char *component, const char *host)
 {
     struct events *events = xcalloc(1, sizeof(*events));

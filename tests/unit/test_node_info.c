@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "node/node_info.h"
+#include "tests/fakes/fake_kube.h"
 
 /* What NodeGetInfo answers while labels and takeovers come, go and break. */
 
@@ -19,6 +20,7 @@ struct fixture {
     struct config_file *config;
     struct takeover_source *takeover;
     struct node_info *info;
+    struct events *events; /* NULL: nobody listens */
 };
 
 static void fixture_init(struct fixture *fixture, const char *domain_labels, bool via_nodeinfo)
@@ -40,6 +42,7 @@ static void fixture_init(struct fixture *fixture, const char *domain_labels, boo
         .labels = &fixture->labels,
         .takeover = fixture->takeover,
         .takeover_via_nodeinfo = via_nodeinfo,
+        .events = fixture->events,
     });
 }
 
@@ -162,6 +165,31 @@ static void missing_labels_are_told_as_they_come(void **state)
     assert_report(&fixture, "/labels", true, "");
     metrics_print(metrics, &text);
     assert_non_null(strstr(text_chars(&text), "csi_node_labels_missing 0\n"));
+}
+
+static void missing_labels_are_told_on_the_node(void **state)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+    _cleanup_text_ struct text dump = TEXT_INIT(65536);
+    struct fake_kube *fake = fake_kube_new();
+
+    (void)state;
+    fixture.events = events_new(fake_kube_as_kube(fake), "rbd.csi.ceph.com", "node-1");
+    fixture_init(&fixture, REGION "," ZONE, false);
+    replace_file(fixture.labels_path, REGION "=r1\n");
+    assert_tells(&fixture, "member.region.r1 region=r1");
+    assert_tells(&fixture, "member.region.r1 region=r1"); /* said once */
+    replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\n");
+    assert_tells(&fixture, HOME_B);
+    assert_true(events_flush(fixture.events, 30000));
+    fake_kube_dump(fake, &dump);
+    const char *first = strstr(text_chars(&dump), "\"reason\":\"TopologyLabelsMissing\"");
+    assert_non_null(first);
+    assert_non_null(strstr(text_chars(&dump), "no usable label '" ZONE "'"));
+    assert_null(strstr(first + 1, "\"reason\":\"TopologyLabelsMissing\""));
+    assert_non_null(strstr(text_chars(&dump), "\"reason\":\"TopologyLabelsKnown\""));
+    events_free(TAKE(fixture.events));
+    fake_kube_free(fake);
 }
 
 static void home_stays_once_it_is_complete(void **state)
@@ -356,6 +384,7 @@ int main(void)
         WITH_FOLDER(node_tells_its_home),
         WITH_FOLDER(without_levels_the_topology_is_empty),
         WITH_FOLDER(missing_labels_are_told_as_they_come),
+        WITH_FOLDER(missing_labels_are_told_on_the_node),
         WITH_FOLDER(home_stays_once_it_is_complete),
         WITH_FOLDER(label_that_kubelet_would_refuse_is_reported),
         WITH_FOLDER(takeover_is_told_and_given_back),
