@@ -17,12 +17,17 @@ image: ## build the container image, with podman or docker
 	proves the same file system without one" >&2; exit 1;) \
 	$(ENGINE) build --tag $(IMAGE) --build-arg COMMIT=$(COMMIT) .
 
+# WITH_FUSE=1: with the packages of the fuse mapper, and with the node suite, which needs these.
+WITH_FUSE ?= 0
+NODE_SUITE := $(if $(filter 1,$(WITH_FUSE)),$(addprefix $(BUILD)/tests/integration/,test_node \
+	test_node_hostile))
+
 .PHONY: image-root
-image-root: $(PROGRAMS) ## build the image's file system with mmdebstrap and run the programs in it
-	@deploy/image-root $(BUILD)
+image-root: $(PROGRAMS) $(NODE_SUITE) ## build the image's file system with mmdebstrap and run the programs in it
+	@WITH_FUSE=$(WITH_FUSE) NODE_SUITE='$(NODE_SUITE)' deploy/image-root $(BUILD)
 
 .PHONY: docs
-docs: $(PROGRAMS) ## write docs/flags.md, docs/metrics.md and docs/man from what the programs say
+docs: $(PROGRAMS) ## write docs/flags.md, docs/metrics.md, docs/man and the counts of docs/conformance.md
 	@docs/generate $(BUILD)/cephcsi $(BUILD)/cephzone docs
 
 # As packagers expect it: 'make install DESTDIR=/tmp/package PREFIX=/usr'.
