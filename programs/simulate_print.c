@@ -200,6 +200,9 @@ static void print_name(const struct simulated_room *room, int y, FILE *file)
     bool is_long = strlen(name) > NAME_CHARS;
     _cleanup_free_ char *shown = xstrndup(name, NAME_CHARS);
 
+    /* not through the middle of the only character that has two bytes */
+    for (size_t end = strlen(shown); is_long && end > 0 && (shown[end - 1] & 0x80); end--)
+        shown[end - 1] = '\0';
     fprintf(file, "  <text x=\"20\" y=\"%d\"><title>", y + 15);
     print_escaped(name, file);
     fputs("</title>", file);

@@ -13,6 +13,7 @@ $(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPT
 $(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_SET)
 
 $(BUILD)/tests/unit/test_options: $(BUILD)/programs/options.o
+$(BUILD)/tests/unit/test_tool_print: $(addprefix $(BUILD)/programs/,explain_print.o simulate_print.o table.o)
 $(BUILD)/tests/unit/test_live_objects: $(addprefix $(BUILD)/programs/,live_objects.o objects.o)
 
 $(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(FAKE_OBJECTS) $(LIBRARY)

@@ -641,7 +641,7 @@ int kube_object_decode(enum kube_kind kind, const json_t *value, void **object, 
     void *made = xcalloc(1, DECODERS[kind].table->size);
 
     if (decode_into(kind, value, made, err) < 0) {
-        const char *name = kube_meta(made)->name;
+        const char *name = json_string_value(value_at(value, "metadata.name"));
 
         error_wrap(err, "%s '%.80s'", kube_kind_name(kind), name ? name : "");
         kube_object_free(kind, made);
