@@ -97,51 +97,67 @@ static void put_node(struct world *world, const char *name, const char *zone, co
 #define RECORD(node) ".rbd.csi.ceph.com/clientAddress/" node
 #define ADDRESSES 5 /* of the failed zone: two internal ones, three that volumes know */
 
+/* Another client of the pool. */
+struct outsider {
+    struct ceph_cluster *cluster;
+    struct ceph_pool *pool;
+    struct call call;
+};
+
+static void outsider_open(struct outsider *outsider, struct world *world)
+{
+    struct ceph *ceph = fake_ceph_as_other(world->fake_ceph);
+    _cleanup_error_ struct error err = {0};
+
+    call_init(&outsider->call, 1, "test", deadline_in_ms(60000));
+    if (ceph->ops->connect(ceph, &outsider->call,
+                           &(struct ceph_target){.cluster_id = "c1", .user = "other"},
+                           &outsider->cluster, &err) < 0 ||
+        outsider->cluster->ops->pool_open(outsider->cluster, &outsider->call, POOL, "",
+                                          &outsider->pool, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void outsider_close(struct outsider *outsider)
+{
+    ceph_pool_close(outsider->pool);
+    ceph_disconnect(outsider->cluster);
+    call_done(&outsider->call);
+}
+
 /* As NodeStage leaves it. */
 static void put_image(struct world *world, const char *name, const char *key, const char *address)
 {
-    struct ceph *ceph = fake_ceph_as_other(world->fake_ceph);
-    _cleanup_ceph_cluster_ struct ceph_cluster *cluster = NULL;
-    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+    _cleanup_(outsider_close) struct outsider outsider = {0};
     _cleanup_strmap_ struct strmap metadata = {0};
     _cleanup_error_ struct error err = {0};
-    struct call call;
 
-    call_init(&call, 1, "test", deadline_in_ms(60000));
+    outsider_open(&outsider, world);
     strmap_set(&metadata, key, address);
     strmap_set(&metadata, "csi.storage.k8s.io/pv/name", name);
-    if (ceph->ops->connect(ceph, &call, &(struct ceph_target){.cluster_id = "c1", .user = "other"},
-                           &cluster, &err) < 0 ||
-        cluster->ops->pool_open(cluster, &call, POOL, "", &pool, &err) < 0 ||
-        (pool->ops->image_create(pool, &call, name, 1 << 22,
-                                 &(struct image_options){.features = IMAGE_FEATURES_DEFAULT},
-                                 &err) < 0 &&
-         err.status != STATUS_ALREADY_EXISTS))
-        fail_msg("%s", err.message);
-    error_clear(&err);
-    if (pool->ops->image_metadata_change(pool, &call, name, &metadata, NULL, &err) < 0)
-        fail_msg("%s", err.message);
-    call_done(&call);
+    if (outsider.pool->ops->image_create(
+            outsider.pool, &outsider.call, name, 1 << 22,
+            &(struct image_options){.features = IMAGE_FEATURES_DEFAULT}, &err) < 0) {
+        assert_int_equal(err.status, STATUS_ALREADY_EXISTS);
+        error_clear(&err);
+    }
+    assert_int_equal(outsider.pool->ops->image_metadata_change(outsider.pool, &outsider.call, name,
+                                                               &metadata, NULL, &err),
+                     0);
 }
 
 static void put_journal(struct world *world)
 {
-    struct ceph *ceph = fake_ceph_as_other(world->fake_ceph);
-    _cleanup_ceph_cluster_ struct ceph_cluster *cluster = NULL;
-    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+    _cleanup_(outsider_close) struct outsider outsider = {0};
     _cleanup_strmap_ struct strmap entry = {0};
     _cleanup_error_ struct error err = {0};
-    struct call call;
 
-    call_init(&call, 1, "test", deadline_in_ms(60000));
+    outsider_open(&outsider, world);
     strmap_set(&entry, "csi.volname", "pvc-1");
     strmap_set(&entry, "csi.imagename", "csi-vol-" UUID);
-    if (ceph->ops->connect(ceph, &call, &(struct ceph_target){.cluster_id = "c1", .user = "other"},
-                           &cluster, &err) < 0 ||
-        cluster->ops->pool_open(cluster, &call, POOL, "", &pool, &err) < 0 ||
-        pool->ops->object_create(pool, &call, "csi.volume." UUID, &entry, &err) < 0)
-        fail_msg("%s", err.message);
-    call_done(&call);
+    assert_int_equal(outsider.pool->ops->object_create(outsider.pool, &outsider.call,
+                                                       "csi.volume." UUID, &entry, &err),
+                     0);
 }
 
 static void put_pv(struct world *world, const char *name, const char *handle, const char *key,
