@@ -152,7 +152,9 @@ static char *place_of(const json_t *object)
     json_t *value = NULL;
 
     json_object_foreach((json_t *)(uintptr_t)labels, key, value)
+    {
         strmap_set(&map, key, json_string_value(value));
+    }
     for (size_t i = 0; i < map.count; i++)
         text_addf(&text, "%s%s=%s", i ? "," : "", map.entries[i].key, map.entries[i].value);
     if (map.count == 0)

@@ -130,7 +130,10 @@ static void describe_ids(const struct kube_node *node, struct text *text)
     const char *key = NULL;
     json_t *value = NULL;
 
-    json_object_foreach(ids, key, value) strmap_set(&map, key, json_string_value(value));
+    json_object_foreach(ids, key, value)
+    {
+        strmap_set(&map, key, json_string_value(value));
+    }
     describe_map(&map, text);
 }
 
