@@ -123,6 +123,18 @@ int node_context_is_true(const struct strmap *context, const char *key, bool *va
     return 0;
 }
 
+int node_check_lifecycle(const struct strmap *context, struct error *err)
+{
+    const char *ephemeral = strmap_get_or(context, "csi.storage.k8s.io/ephemeral", "false");
+
+    if (strcmp(ephemeral, "true") != 0)
+        return 0;
+    return error_set(err, STATUS_INVALID_ARGUMENT,
+                     "inline volumes (csi: in the pod) are not served: nobody would delete their "
+                     "images; use a generic ephemeral volume (ephemeral: in the pod), which is a "
+                     "claim of its own");
+}
+
 int node_begin(const struct node_volumes *volumes, const char *handle, struct call *call,
                struct operation *operation, struct error *err)
 {

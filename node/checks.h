@@ -9,6 +9,8 @@
 _must_check_ int node_check_path(const char *name, const char *path, struct error *err);
 /* INVALID_ARGUMENT unless it can be the name of a file; missing is another message. */
 _must_check_ int node_check_handle(const char *handle, struct error *err);
+/* Refuses inline volumes, which live and die with a pod, by the context that kubelet sends. */
+_must_check_ int node_check_lifecycle(const struct strmap *context, struct error *err);
 /* One type, a known mode, flags that are one option each. */
 _must_check_ int node_check_capability(const struct node_volumes *volumes,
                                        const struct volume_capability *capability,

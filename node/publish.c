@@ -164,6 +164,7 @@ int node_publish_volume(const struct node_volumes *volumes, struct call *call,
     _cleanup_operation_ struct operation operation = {0};
 
     if (node_check_handle(request->handle, err) < 0 ||
+        node_check_lifecycle(&request->context, err) < 0 ||
         node_check_path("target_path", request->target_path, err) < 0 ||
         node_check_capability(volumes, &request->capability, err) < 0)
         return -1;

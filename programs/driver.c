@@ -25,6 +25,7 @@
 #include "node/node.h"
 #include "node/staged_users.h"
 #include "node/volumes.h"
+#include "programs/driver_addons.h"
 #include "programs/driver_capacity.h"
 #include "programs/driver_kube.h"
 #include "programs/driver_node.h"
@@ -66,6 +67,7 @@ struct driver {
     char *mount_info_dir;
     struct node_volumes volumes;
     struct identity identity;
+    struct driver_addons addons;
     struct rpc_server *server;
 };
 
@@ -270,6 +272,7 @@ static void driver_init(struct driver *driver, const struct options *options,
 /* False if something hangs in Ceph and the process can only end by _exit(). */
 static bool driver_done(struct driver *driver)
 {
+    driver_addons_done(&driver->addons);
     rpc_server_free(driver->server);
     tasks_free(driver->tasks);
     purger_free(driver->purger);
@@ -319,12 +322,17 @@ static int serve(struct driver *driver, const struct options *options, struct er
     for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
         if (services[i].wanted)
             rpc_server_add(driver->server, &services[i].service);
+    const struct network_fences fences = {driver->ceph, driver->config};
+    if (driver_addons_start(&driver->addons, options, &fences, driver->metrics, err) < 0)
+        return -1;
     return rpc_server_start(driver->server, err);
 }
 
 static bool drain(struct driver *driver)
 {
-    if (!rpc_server_drain(driver->server))
+    bool addons_ended = driver_addons_drain(&driver->addons);
+
+    if (!rpc_server_drain(driver->server) || !addons_ended)
         return false;
     /* nobody reads their metrics any more, and they use what ends next */
     capacity_publisher_free(TAKE(driver->publisher));

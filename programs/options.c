@@ -11,6 +11,7 @@
 static const struct options DEFAULTS = {
     .type = "",
     .endpoint = "unix:///tmp/csi.sock",
+    .addons_endpoint = "",
     .driver_name = "",
     .node_id = "",
     .cluster_name = "",
@@ -64,6 +65,8 @@ static int parse(struct options *o, int argc, char **argv)
     const struct flag table[] = {
         {"type", FLAG_STRING, &o->type, "TYPE", "what to run: rbd, cephfs, liveness or controller"},
         {"endpoint", FLAG_STRING, &o->endpoint, "URL", "CSI socket, unix:///path"},
+        {"csi-addons-endpoint", FLAG_STRING, &o->addons_endpoint, NULL,
+         "socket for the sidecar of csi-addons, which fences; none if empty"},
         {"drivername", FLAG_STRING, &o->driver_name, NULL, "name of the driver"},
         {"nodeid", FLAG_STRING, &o->node_id, NULL, "name of this node"},
         {"controllerserver", FLAG_BOOL, &o->controller_server, NULL, "serve the controller"},
@@ -156,7 +159,6 @@ static int parse(struct options *o, int argc, char **argv)
         LEGACY_BOOL("add_dir_header", "the log names files without folders"),
         LEGACY_BOOL("one_output", "there is one log, not one for each severity"),
         LEGACY_BOOL("skip_log_headers", "log files have no heading"),
-        LEGACY_VALUE("csi-addons-endpoint", "csi-addons is not served yet"),
         LEGACY_VALUE("drivernamespace", "no journal is regenerated yet"),
         LEGACY_VALUE("feature-gates",
                      "there are none; a stuck call is told in the log, the process stays"),

@@ -12,6 +12,7 @@
 struct options {
     const char *type;
     const char *endpoint;
+    const char *addons_endpoint;
     const char *driver_name;
     const char *node_id;
     const char *cluster_name;

@@ -1,83 +1,29 @@
 #include "common/volume/fences.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
-#include "common/base/text.h"
+#include "common/ceph/blocklist.h"
 #include "common/volume/session.h"
 
-#define YEAR_SECONDS 31536000
-
-/* "10.0.0.7:0/0", "[fd00::7]:0/0". Caller frees; NULL if @address is none. */
-static char *entry_of(const char *address)
-{
-    unsigned char parsed[sizeof(struct in6_addr)];
-
-    if (inet_pton(AF_INET, address, parsed) == 1)
-        return xasprintf("%s:0/0", address);
-    if (inet_pton(AF_INET6, address, parsed) == 1)
-        return xasprintf("[%s]:0/0", address);
-    return NULL;
-}
-
-/* The address of a whole entry, as inet_ntop() writes it; NULL if it is another entry. */
-static char *address_of(const char *entry)
-{
-    static const char whole[] = ":0/0";
-    char written[INET6_ADDRSTRLEN];
-    unsigned char parsed[sizeof(struct in6_addr)];
-
-    if (text_has_prefix(entry, "v1:") || text_has_prefix(entry, "v2:"))
-        entry += 3;
-    if (!text_has_suffix(entry, whole))
-        return NULL;
-    const bool is_six = entry[0] == '[';
-    size_t length = strlen(entry) - strlen(whole);
-    if (is_six && (length < 2 || entry[length - 1] != ']'))
-        return NULL;
-    _cleanup_free_ char *plain = is_six ? xstrndup(entry + 1, length - 2) : xstrndup(entry, length);
-    int family = is_six ? AF_INET6 : AF_INET;
-    if (inet_pton(family, plain, parsed) != 1 ||
-        !inet_ntop(family, parsed, written, sizeof(written)))
-        return NULL;
-    return xstrdup(written);
-}
-
-int fences_decode(const char *reply, const char *until, struct string_list *addresses,
+/* The addresses in the answer of "osd blocklist ls" that stay beyond @until. */
+static int decode(const char *reply, const char *until, struct string_list *addresses,
                   struct error *err)
 {
-    /* those that know ranges print a second list behind the first: not JSON as a whole */
-    json_auto_t *list = json_loads(reply, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, NULL);
-    size_t i = 0;
-    json_t *entry = NULL;
+    _cleanup_blocklist_ struct blocklist list = {0};
+    char address[NETWORK_TEXT_MAX];
 
-    if (!json_is_array(list))
-        return error_set(err, STATUS_INTERNAL, "osd blocklist ls: expected a list");
-    json_array_foreach(list, i, entry)
-    {
-        const char *text = json_string_value(json_object_get(entry, "addr"));
-        const char *ends = json_string_value(json_object_get(entry, "until"));
-        _cleanup_free_ char *address = text && ends ? address_of(text) : NULL;
-
-        /* times of one form compare as texts */
-        if (address && strcmp(ends, until) >= 0)
-            string_list_add(addresses, address);
+    if (blocklist_decode(reply, &list, err) < 0)
+        return -1;
+    for (size_t i = 0; i < list.count; i++) {
+        /* ranges are somebody else's fences, and go when he says so */
+        if (list.items[i].is_range || strcmp(list.items[i].until, until) < 0)
+            continue;
+        network_print_address(&list.items[i].network, address);
+        string_list_add(addresses, address);
     }
     return 0;
-}
-
-static char *in_a_year(void)
-{
-    time_t at = time(NULL) + YEAR_SECONDS;
-    struct tm parts;
-
-    gmtime_r(&at, &parts);
-    return xasprintf("%04d-%02d-%02dT%02d:%02d", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min);
 }
 
 /* --- clusters -----------------------------------------------------------------------------------
@@ -133,7 +79,7 @@ static int intersect(void *object, const char *reply, struct error *err)
     _cleanup_string_list_ struct string_list here = {0};
     struct string_list both = {0};
 
-    if (fences_decode(reply, common->until, &here, err) < 0)
+    if (decode(reply, common->until, &here, err) < 0)
         return -1;
     for (size_t i = 0; i < here.count; i++)
         if (!common->has_begun || string_list_has(&common->addresses, here.items[i]))
@@ -147,11 +93,10 @@ static int intersect(void *object, const char *reply, struct error *err)
 int fences_read(const struct fences *fences, struct call *call, struct string_list *addresses,
                 struct error *err)
 {
-    static const char command[] = "{\"prefix\": \"osd blocklist ls\", \"format\": \"json\"}";
-    _cleanup_free_ char *until = in_a_year();
+    _cleanup_free_ char *until = blocklist_lasting();
     struct common_addresses common = {.until = until};
 
-    if (ask_all(fences, call, command, intersect, &common, err) < 0) {
+    if (ask_all(fences, call, BLOCKLIST_LIST_COMMAND, intersect, &common, err) < 0) {
         string_list_done(&common.addresses);
         return error_wrap(err, "read fences");
     }
@@ -162,17 +107,13 @@ int fences_read(const struct fences *fences, struct call *call, struct string_li
 static int change(const struct fences *fences, struct call *call, const char *operation,
                   const char *address, struct error *err)
 {
-    _cleanup_free_ char *entry = entry_of(address);
-    _cleanup_text_ struct text command = TEXT_INIT(512);
+    _cleanup_error_ struct error ignored = {0};
+    struct network network;
 
-    if (!entry)
+    if (network_parse(address, &network, NULL, &ignored) < 0 || strchr(address, '/'))
         return error_set(err, STATUS_INVALID_ARGUMENT, "'%.64s' is no IP address", address);
-    text_addf(&command, "{\"prefix\": \"osd blocklist\", \"blocklistop\": \"%s\", \"addr\": \"%s\"",
-              operation, entry);
-    if (strcmp(operation, "add") == 0)
-        text_addf(&command, ", \"expire\": %d.0", FENCE_SECONDS);
-    text_add(&command, "}");
-    return ask_all(fences, call, text_chars(&command), NULL, NULL, err);
+    _cleanup_free_ char *command = blocklist_command(operation, &network, false);
+    return ask_all(fences, call, command, NULL, NULL, err);
 }
 
 int fences_add(const struct fences *fences, struct call *call, const char *address,

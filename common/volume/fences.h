@@ -17,8 +17,6 @@ struct fences {
     struct standing_credentials *standing;
 };
 
-#define FENCE_SECONDS 157784760 /* five years */
-
 /* Addresses ("10.0.0.7", "fd00::7") that are fenced in every cluster for at least a year more.
  * Fails if one of the clusters cannot be asked, or if there is none. */
 _must_check_ int fences_read(const struct fences *fences, struct call *call,
@@ -27,9 +25,4 @@ _must_check_ int fences_read(const struct fences *fences, struct call *call,
 _must_check_ int fences_add(const struct fences *fences, struct call *call, const char *address,
                             struct error *err);
 _must_check_ int fences_remove(const struct fences *fences, struct call *call, const char *address,
-                               struct error *err);
-
-/* The addresses in the answer of "osd blocklist ls" that are whole and stay beyond @until, a time
- * as Ceph writes it. Pure. */
-_must_check_ int fences_decode(const char *reply, const char *until, struct string_list *addresses,
                                struct error *err);

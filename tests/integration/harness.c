@@ -23,6 +23,8 @@
 
 #include "cephzone.pb-c.h"
 #include "csi.pb-c.h"
+#include "csiaddons_fence.pb-c.h"
+#include "csiaddons_identity.pb-c.h"
 
 #define OUTPUT_LIMIT (8 * 1024 * 1024)
 
@@ -174,7 +176,7 @@ int harness_stop(struct driver_process *driver, int signal_number, int64_t timeo
 
 void harness_done(struct driver_process *driver)
 {
-    static const char *const files[] = {"config.json", "driver.log", "csi.sock"};
+    static const char *const files[] = {"config.json", "driver.log", "csi.sock", "csi-addons.sock"};
 
     if (driver->pid)
         assert_int_equal(harness_stop(driver, SIGTERM, 60000), 0);
@@ -201,12 +203,19 @@ char *harness_log(const struct driver_process *driver)
 static const ProtobufCServiceDescriptor *const SERVICES[] = {
     &csi__v1__identity__descriptor,         &csi__v1__controller__descriptor,
     &csi__v1__group_controller__descriptor, &csi__v1__node__descriptor,
-    &cephzone__v1__health__descriptor,
+    &cephzone__v1__health__descriptor,      &fence__fence_controller__descriptor,
+    &identity__identity__descriptor,
 };
 
-static const ProtobufCMethodDescriptor *find_method(const char *name, char **path)
+/* @method is "Probe", or "identity.Identity/Probe" where more than one service has it. */
+static const ProtobufCMethodDescriptor *find_method(const char *method_name, char **path)
 {
+    const char *slash = strchr(method_name, '/');
+    const char *name = slash ? slash + 1 : method_name;
+
     for (size_t i = 0; i < ARRAY_LENGTH(SERVICES); i++) {
+        if (slash && strncmp(SERVICES[i]->name, method_name, (size_t)(slash - method_name)) != 0)
+            continue;
         const ProtobufCMethodDescriptor *method =
             protobuf_c_service_descriptor_get_method_by_name(SERVICES[i], name);
 

@@ -2,6 +2,7 @@
 #include "tests/unit/test_node_fixture.h"
 
 #include "common/volume/image_meta.h"
+#include "node/checks.h"
 
 static struct world world;
 static struct life life;
@@ -511,6 +512,19 @@ static void image_meta_of_older_drivers_is_read(void **state)
     assert_null(meta.mapper);
 }
 
+static void inline_volumes_are_refused(void **state)
+{
+    _cleanup_strmap_ struct strmap context = {0};
+
+    (void)state;
+    must(node_check_lifecycle(&context, &err));
+    strmap_set(&context, "csi.storage.k8s.io/ephemeral", "false");
+    must(node_check_lifecycle(&context, &err));
+    strmap_set(&context, "csi.storage.k8s.io/ephemeral", "true");
+    must_refuse(node_check_lifecycle(&context, &err), STATUS_INVALID_ARGUMENT,
+                "use a generic ephemeral volume");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -544,6 +558,7 @@ int main(void)
         cmocka_unit_test(a_group_gets_the_root_of_the_file_system),
         cmocka_unit_test(broken_image_meta_is_data_loss),
         cmocka_unit_test(image_meta_of_older_drivers_is_read),
+        cmocka_unit_test(inline_volumes_are_refused),
     };
 
     return cmocka_run_group_tests_name("node", tests, write_config, remove_config);

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "csiaddons_fence.pb-c.h"
+#include "csiaddons_identity.pb-c.h"
 #include "google/protobuf/descriptor.pb-c.h"
 #include "pluginregistration.pb-c.h"
 
@@ -573,6 +575,55 @@ static void registration_service_has_the_unversioned_name(void **state)
     assert_string_equal(service->methods[1].name, "NotifyRegistrationStatus");
 }
 
+/* What csi-addons' sidecar sends and expects, as far as it is served. */
+static void addons_messages_have_their_numbers(void **state)
+{
+    static const struct {
+        const ProtobufCMessageDescriptor *message;
+        const char *field;
+        uint32_t number;
+    } fields[] = {
+        {&identity__get_identity_response__descriptor, "name", 1},
+        {&identity__get_identity_response__descriptor, "vendor_version", 2},
+        {&identity__get_capabilities_response__descriptor, "capabilities", 1},
+        {&identity__capability__descriptor, "service", 1},
+        {&identity__capability__descriptor, "reclaim_space", 2},
+        {&identity__capability__descriptor, "network_fence", 3},
+        {&identity__capability__network_fence__descriptor, "type", 1},
+        {&identity__probe_response__descriptor, "ready", 1},
+        {&fence__fence_cluster_network_request__descriptor, "parameters", 1},
+        {&fence__fence_cluster_network_request__descriptor, "secrets", 2},
+        {&fence__fence_cluster_network_request__descriptor, "cidrs", 3},
+        {&fence__unfence_cluster_network_request__descriptor, "parameters", 1},
+        {&fence__unfence_cluster_network_request__descriptor, "secrets", 2},
+        {&fence__unfence_cluster_network_request__descriptor, "cidrs", 3},
+        {&fence__list_cluster_fence_request__descriptor, "parameters", 1},
+        {&fence__list_cluster_fence_request__descriptor, "secrets", 2},
+        {&fence__list_cluster_fence_response__descriptor, "cidrs", 1},
+        {&fence__get_fence_clients_request__descriptor, "parameters", 1},
+        {&fence__get_fence_clients_request__descriptor, "secrets", 2},
+        {&fence__get_fence_clients_response__descriptor, "clients", 1},
+        {&fence__client_details__descriptor, "id", 1},
+        {&fence__client_details__descriptor, "addresses", 2},
+        {&fence__cidr__descriptor, "cidr", 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(fields); i++) {
+        const ProtobufCFieldDescriptor *field =
+            protobuf_c_message_descriptor_get_field_by_name(fields[i].message, fields[i].field);
+
+        if (field == NULL)
+            fail_missing("field", fields[i].message->name, fields[i].field);
+        assert_int_equal(field->id, fields[i].number);
+    }
+    assert_string_equal(identity__identity__descriptor.name, "identity.Identity");
+    assert_string_equal(fence__fence_controller__descriptor.name, "fence.FenceController");
+    assert_int_equal(fence__fence_controller__descriptor.n_methods, 4);
+    assert_int_equal(IDENTITY__CAPABILITY__SERVICE__TYPE__NODE_SERVICE, 2);
+    assert_int_equal(IDENTITY__CAPABILITY__NETWORK_FENCE__TYPE__GET_CLIENTS_TO_FENCE, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -587,6 +638,7 @@ int main(void)
         cmocka_unit_test(enum_values_have_their_numbers),
         cmocka_unit_test(registration_messages_have_their_numbers),
         cmocka_unit_test(registration_service_has_the_unversioned_name),
+        cmocka_unit_test(addons_messages_have_their_numbers),
     };
 
     return cmocka_run_group_tests(tests, open_descriptor_set, free_descriptor_set);

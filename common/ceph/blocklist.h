@@ -1,0 +1,55 @@
+#pragma once
+
+#include "common/base/network.h"
+#include "common/ceph/ceph_ops.h"
+
+/*
+ * Clients that the OSDs refuse, by address: what "ceph osd blocklist" keeps. There are two kinds of
+ * entries for whole machines: an address ("osd blocklist add 192.0.2.7:0/0") and a range ("osd
+ * blocklist range add 192.0.2.0/24"), which may be as small as one address. They do not know of
+ * each other: each is removed as it was added. Entries of single clients (192.0.2.7:0/3141), which
+ * Ceph makes by itself, are not seen here.
+ *
+ * Any thread. Each function but the pure ones is one command to the monitors, and each change a new
+ * osdmap.
+ */
+struct blocklist_entry {
+    struct network network;
+    bool is_range;
+    char address[NETWORK_TEXT_MAX]; /* as it was added, with host bits if there were some */
+    char *until;                    /* as Ceph writes times; those of one form compare as texts */
+};
+
+struct blocklist {
+    struct blocklist_entry *items;
+    size_t count;
+    bool knows_ranges; /* older versions of Ceph do not */
+};
+
+#define BLOCKLIST_SECONDS 157784760 /* five years, which is Ceph-CSI's for ever */
+
+/* @list is zero; blocklist_done() frees. */
+_must_check_ int blocklist_read(struct ceph_cluster *cluster, struct call *call,
+                                struct blocklist *list, struct error *err);
+/* The same from the answer of the command. Pure. */
+_must_check_ int blocklist_decode(const char *reply, struct blocklist *list, struct error *err);
+void blocklist_done(struct blocklist *list);
+#define _cleanup_blocklist_ _cleanup_(blocklist_done)
+
+/* A year from now, as Ceph writes times: an entry that goes earlier was not made to stay. Caller
+ * frees. */
+char *blocklist_lasting(void);
+/* Whether there is such an entry and it stays beyond @until. */
+bool blocklist_has(const struct blocklist *list, const struct network *network, bool is_range,
+                   const char *until);
+
+/* Adds an entry for BLOCKLIST_SECONDS, or prolongs it. One that is no range must be an address. */
+_must_check_ int blocklist_add(struct ceph_cluster *cluster, struct call *call,
+                               const struct network *network, bool is_range, struct error *err);
+/* One that is not there is success. */
+_must_check_ int blocklist_remove(struct ceph_cluster *cluster, struct call *call,
+                                  const struct blocklist_entry *entry, struct error *err);
+
+/* The commands, for those who send them themselves: @operation is "add" or "rm". Caller frees. */
+char *blocklist_command(const char *operation, const struct network *network, bool is_range);
+extern const char BLOCKLIST_LIST_COMMAND[];
