@@ -42,6 +42,17 @@ void metadata_collect(const struct controller *controller, enum metadata_kind ki
         strmap_set(entries, CLUSTER_NAME_KEY, controller->cluster_name);
 }
 
+void metadata_of_claim(const char *claim_name, const char *claim_namespace, const char *pv_name,
+                       const char *cluster_name, struct strmap *entries)
+{
+    const char *const values[] = {claim_name, claim_namespace, pv_name};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(VOLUME_KEYS); i++)
+        strmap_set(entries, VOLUME_KEYS[i], values[i]);
+    if (!text_is_empty(cluster_name))
+        strmap_set(entries, CLUSTER_NAME_KEY, cluster_name);
+}
+
 static int find_inherited(struct ceph_pool *pool, struct call *call, const char *name,
                           const struct strmap *kept, struct string_list *removed, struct error *err)
 {

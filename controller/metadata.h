@@ -13,6 +13,10 @@ enum metadata_kind { METADATA_VOLUME, METADATA_SNAPSHOT };
 void metadata_collect(const struct controller *controller, enum metadata_kind kind,
                       const struct strmap *parameters, struct strmap *entries);
 
+/* The same from what a PersistentVolume says. */
+void metadata_of_claim(const char *claim_name, const char *claim_namespace, const char *pv_name,
+                       const char *cluster_name, struct strmap *entries);
+
 /* Removes from the clone @name what describes its source: names of claims and snapshots, addresses
  * of clients, limits. Then sets @entries and removes @removed. Does nothing, at no cost, for an
  * image that is no clone when there is nothing to set or remove. */

@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/rpc/rpc.h"
 #include "programs/driver.h"
+#include "programs/generator.h"
 #include "programs/liveness.h"
 #include "programs/options.h"
 
@@ -24,27 +25,12 @@ static sigset_t block_signals(void)
     return signals;
 }
 
-/*
- * What deployments for Ceph-CSI run beside the driver to write journals anew after a failover.
- * Theirs has no socket and nobody asks it, but a pod whose container ends is not ready: so it
- * waits.
- */
-static int generator_run(const sigset_t *signals)
-{
-    int signal_number = 0;
-
-    log_warn(NULL, "journals are not regenerated; this process only waits. Volumes of a mirrored "
-                   "cluster are found through cluster-mapping.json");
-    sigwait(signals, &signal_number);
-    return 0;
-}
-
 static int run(const struct options *options, const sigset_t *signals)
 {
     if (strcmp(options->type, "liveness") == 0)
         return liveness_run(options, signals);
     if (strcmp(options->type, "controller") == 0)
-        return generator_run(signals);
+        return generator_run(options, signals, ceph_new);
     return driver_run(options, signals, ceph_new, host_new);
 }
 

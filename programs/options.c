@@ -13,6 +13,7 @@ static const struct options DEFAULTS = {
     .endpoint = "unix:///tmp/csi.sock",
     .addons_endpoint = "",
     .driver_name = "",
+    .driver_namespace = "default",
     .node_id = "",
     .cluster_name = "",
     .instance_id = "default",
@@ -38,6 +39,7 @@ static const struct options DEFAULTS = {
     .crush_location_labels = "",
     .log_to_stderr = true,
     .metrics_port = 8080,
+    .generator_port = -1,
     .poll_ms = 60000,
     .timeout_ms = 3000,
     .slow_call_ms = 30000,
@@ -68,6 +70,8 @@ static int parse(struct options *o, int argc, char **argv)
         {"csi-addons-endpoint", FLAG_STRING, &o->addons_endpoint, NULL,
          "socket for the sidecar of csi-addons, which fences; none if empty"},
         {"drivername", FLAG_STRING, &o->driver_name, NULL, "name of the driver"},
+        {"drivernamespace", FLAG_STRING, &o->driver_namespace, NULL,
+         "controller: namespace of the Lease by which one of several acts"},
         {"nodeid", FLAG_STRING, &o->node_id, NULL, "name of this node"},
         {"controllerserver", FLAG_BOOL, &o->controller_server, NULL, "serve the controller"},
         {"nodeserver", FLAG_BOOL, &o->node_server, NULL, "serve the node"},
@@ -140,6 +144,8 @@ static int parse(struct options *o, int argc, char **argv)
         {"logslowopinterval", FLAG_DURATION, &o->slow_call_ms, NULL,
          "how often to log a slow call; 0 for never"},
         {"metricsport", FLAG_INT, &o->metrics_port, "PORT", "liveness: HTTP port"},
+        {"generator-metricsport", FLAG_INT, &o->generator_port, "PORT",
+         "controller: HTTP port of its metrics and /readyz; -1: none, 0: any"},
         {"metricspath", FLAG_STRING, &o->metrics_path, "PATH", "liveness: path of the metrics"},
         {"polltime", FLAG_DURATION, &o->poll_ms, NULL, "liveness: time between two probes"},
         {"timeout", FLAG_DURATION, &o->timeout_ms, NULL, "liveness: time for one probe"},
@@ -159,7 +165,6 @@ static int parse(struct options *o, int argc, char **argv)
         LEGACY_BOOL("add_dir_header", "the log names files without folders"),
         LEGACY_BOOL("one_output", "there is one log, not one for each severity"),
         LEGACY_BOOL("skip_log_headers", "log files have no heading"),
-        LEGACY_VALUE("drivernamespace", "no journal is regenerated yet"),
         LEGACY_VALUE("feature-gates",
                      "there are none; a stuck call is told in the log, the process stays"),
         LEGACY_VALUE("histogramoption", "buckets of the metrics are fixed"),
@@ -302,6 +307,8 @@ static const char *check(struct options *o)
         return "--instanceid is empty";
     if (o->metrics_port < 0 || o->metrics_port > 65535)
         return "--metricsport is not a port";
+    if (o->generator_port < -1 || o->generator_port > 65535)
+        return "--generator-metricsport is not a port";
     if (o->poll_ms <= 0 || o->timeout_ms <= 0)
         return "--polltime and --timeout must be positive";
     if (o->capacity_interval_ms <= 0)

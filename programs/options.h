@@ -14,6 +14,7 @@ struct options {
     const char *endpoint;
     const char *addons_endpoint;
     const char *driver_name;
+    const char *driver_namespace;
     const char *node_id;
     const char *cluster_name;
     const char *instance_id;
@@ -50,6 +51,7 @@ struct options {
     bool skip_headers;
     int64_t verbosity;
     int64_t metrics_port;
+    int64_t generator_port;
     int64_t poll_ms;
     int64_t timeout_ms;
     int64_t slow_call_ms;

@@ -75,7 +75,10 @@ static void add_all(struct blocklist *list, const json_t *items, bool is_range)
     size_t i = 0;
     json_t *item = NULL;
 
-    json_array_foreach(items, i, item) add_entry(list, item, is_range);
+    json_array_foreach(items, i, item)
+    {
+        add_entry(list, item, is_range);
+    }
 }
 
 /* Versions that know ranges print a second list behind the first: not JSON as a whole. */

@@ -180,6 +180,20 @@ int journal_claim(const struct journal *journal, struct call *call, struct ceph_
     return 0;
 }
 
+int journal_claim_for(const struct journal *journal, struct call *call, struct ceph_pool *directory,
+                      const char *request_name, const struct journal_ref *ref, struct error *err)
+{
+    _cleanup_free_ char *object = journal_directory(journal);
+    _cleanup_free_ char *key = key_of(journal, request_name);
+    _cleanup_free_ char *value = directory_value(directory, ref->image_pool_id, &ref->uuid);
+
+    if (directory->ops->omap_add(directory, call, object, key, value, err) == 0)
+        return 0;
+    if (err->status == STATUS_ALREADY_EXISTS)
+        error_recode(err, STATUS_ABORTED);
+    return error_wrap(err, "reserve name '%s'", request_name);
+}
+
 /* Names of attributes that are a plain string in struct journal_entry. */
 static const struct {
     const char *key;

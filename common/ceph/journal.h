@@ -84,6 +84,12 @@ _must_check_ int journal_claim(const struct journal *journal, struct call *call,
                                int64_t image_pool_id, struct journal_ref *ref, bool *fresh,
                                struct error *err);
 
+/* Claims @request_name for a uuid that is known, as that of a volume which lost its name. ABORTED
+ * if somebody has claimed it meanwhile. 1 RT. */
+_must_check_ int journal_claim_for(const struct journal *journal, struct call *call,
+                                   struct ceph_pool *directory, const char *request_name,
+                                   const struct journal_ref *ref, struct error *err);
+
 /* Writes the object of @entry with all its attributes; ALREADY_EXISTS when it is there. 1 RT. */
 _must_check_ int journal_write(const struct journal *journal, struct call *call,
                                struct ceph_pool *pool, const struct journal_entry *entry,

@@ -89,40 +89,67 @@ static int add_mapping(const struct volume_id *id, const struct mapping *mapping
     return 0;
 }
 
-static int find_in(const json_t *root, const struct volume_id *id, struct place_list *places,
-                   struct error *err)
-{
-    void *items = NULL;
-    size_t count = 0;
-    int result = 0;
-
-    if (!json_is_array(root))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "expected an array of mappings");
-    if (json_decode_array(root, &MAPPING, &items, &count, err) < 0)
-        return -1;
-    const struct mapping *mappings = items;
-    for (size_t i = 0; i < count && result == 0; i++)
-        result = add_mapping(id, &mappings[i], places, err);
-    json_free_array(&MAPPING, items, count);
-    return result;
-}
-
-int cluster_mapping_find(const char *path, const struct volume_id *id, struct volume_id **places,
-                         size_t *count, struct error *err)
+/* The file's elements, none if there is no file. Caller frees with json_free_array(). */
+static int load(const char *path, void **items, size_t *count, struct error *err)
 {
     json_auto_t *root = NULL;
-    struct place_list found = {0};
 
     if (json_load_path(path, MAPPING_BYTES_MAX, &root, err) < 0) {
         if (err->sys_errno != ENOENT)
             return error_recode(err, STATUS_UNAVAILABLE);
         error_clear(err); /* no mapping: the usual case */
-    } else if (find_in(root, id, &found, err) < 0) {
+        return 0;
+    }
+    if (!json_is_array(root))
+        error_set(err, STATUS_INVALID_ARGUMENT, "expected an array of mappings");
+    else if (json_decode_array(root, &MAPPING, items, count, err) == 0)
+        return 0;
+    error_recode(err, STATUS_UNAVAILABLE);
+    return error_wrap(err, "%s", path);
+}
+
+int cluster_mapping_find(const char *path, const struct volume_id *id, struct volume_id **places,
+                         size_t *count, struct error *err)
+{
+    struct place_list found = {0};
+    void *items = NULL;
+    size_t item_count = 0;
+    int result = 0;
+
+    if (load(path, &items, &item_count, err) < 0)
+        return -1;
+    const struct mapping *mappings = items;
+    for (size_t i = 0; i < item_count && result == 0; i++)
+        result = add_mapping(id, &mappings[i], &found, err);
+    json_free_array(&MAPPING, items, item_count);
+    if (result < 0) {
         free(found.items);
         error_recode(err, STATUS_UNAVAILABLE);
         return error_wrap(err, "%s", path);
     }
     *places = found.items;
     *count = found.count;
+    return 0;
+}
+
+int cluster_mapping_find_clusters(const char *path, const char *cluster_id,
+                                  struct string_list *clusters, struct error *err)
+{
+    void *items = NULL;
+    size_t count = 0;
+
+    if (load(path, &items, &count, err) < 0)
+        return -1;
+    const struct mapping *mappings = items;
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < mappings[i].clusters.count; k++) {
+            const struct strmap_entry *pair = &mappings[i].clusters.entries[k];
+            const char *other = other_side(pair->key, pair->value, cluster_id);
+
+            if (other && volume_id_cluster_is_valid(other) && !string_list_has(clusters, other))
+                string_list_add(clusters, other);
+        }
+    }
+    json_free_array(&MAPPING, items, count);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
+#include "common/base/string_list.h"
 #include "common/volume/volume_id.h"
 
 /*
@@ -22,3 +23,7 @@
  */
 _must_check_ int cluster_mapping_find(const char *path, const struct volume_id *id,
                                       struct volume_id **places, size_t *count, struct error *err);
+
+/* All clusters to which the file leads from @cluster_id, whatever it says of pools; each once. */
+_must_check_ int cluster_mapping_find_clusters(const char *path, const char *cluster_id,
+                                               struct string_list *clusters, struct error *err);

@@ -77,8 +77,10 @@ static int open_cluster(const struct network_fences *fences, struct call *call,
 {
     const char *cluster_id = strmap_get_or(&request->parameters, "clusterID", NULL);
 
-    if (!cluster_id)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "parameters: clusterID is missing");
+    if (!cluster_id) {
+        error_set(err, STATUS_INVALID_ARGUMENT, "parameters: clusterID is missing");
+        return -1; /* said plainly, for the analyser */
+    }
     return session_open(fences->ceph, fences->config, call, cluster_id, &request->credentials,
                         session, err);
 }
@@ -362,20 +364,26 @@ int network_fences_decode_addresses(const char *printed, struct string_list *cid
     return 0;
 }
 
+static int describe_self(struct ceph_cluster *cluster, struct call *call, struct fence_client *self,
+                         struct error *err)
+{
+    _cleanup_free_ char *printed = NULL;
+
+    if (cluster->ops->fsid(cluster, call, &self->id, err) < 0 ||
+        cluster->ops->client_address(cluster, call, &printed, err) < 0)
+        return -1;
+    return network_fences_decode_addresses(printed, &self->cidrs, err);
+}
+
 int network_fences_self(const struct network_fences *fences, struct call *call,
                         const struct fence_request *request, struct fence_client *client,
                         struct error *err)
 {
     _cleanup_session_ struct session session = {0};
     _cleanup_fence_client_ struct fence_client self = {0};
-    _cleanup_free_ char *printed = NULL;
 
-    if (open_cluster(fences, call, request, &session, err) < 0)
-        return -1;
-    struct ceph_cluster *cluster = session.cluster;
-    if (cluster->ops->fsid(cluster, call, &self.id, err) < 0 ||
-        cluster->ops->client_address(cluster, call, &printed, err) < 0 ||
-        network_fences_decode_addresses(printed, &self.cidrs, err) < 0)
+    if (open_cluster(fences, call, request, &session, err) < 0 ||
+        describe_self(session.cluster, call, &self, err) < 0)
         return -1;
     *client = self;
     self = (struct fence_client){0};

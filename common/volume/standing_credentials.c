@@ -328,3 +328,10 @@ int standing_credentials_get(struct standing_credentials *standing, struct call 
                      cluster_id, tried.length ? " (" : "", text_chars(&tried),
                      tried.length ? ")" : "");
 }
+
+int standing_credentials_of_secret(struct standing_credentials *standing, struct call *call,
+                                   const struct secret_ref *secret, struct credentials *credentials,
+                                   struct error *err)
+{
+    return get_secret(standing, call, secret, credentials, err);
+}

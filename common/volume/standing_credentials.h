@@ -51,3 +51,9 @@ bool standing_credentials_exist(struct standing_credentials *standing);
 _must_check_ int standing_credentials_get(struct standing_credentials *standing, struct call *call,
                                           const char *cluster_id, const struct strmap *class,
                                           struct credentials *credentials, struct error *err);
+
+/* The user of one Secret, through the same memory. @standing must have a Kubernetes. Errors name
+ * the Secret. */
+_must_check_ int standing_credentials_of_secret(struct standing_credentials *standing,
+                                                struct call *call, const struct secret_ref *secret,
+                                                struct credentials *credentials, struct error *err);

@@ -474,3 +474,33 @@ void fake_kube_compact(struct fake_kube *fake)
     fake->compacted = ++fake->version;
     pthread_mutex_unlock(&fake->lock);
 }
+
+/* Base64. */
+static char *encode(const char *text)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    _cleanup_text_ struct text out = TEXT_INIT(4096);
+    size_t length = strlen(text);
+
+    for (size_t i = 0; i < length; i += 3) {
+        uint32_t bits = (uint32_t)(unsigned char)text[i] << 16;
+        size_t rest = length - i;
+
+        bits |= rest > 1 ? (uint32_t)(unsigned char)text[i + 1] << 8 : 0;
+        bits |= rest > 2 ? (uint32_t)(unsigned char)text[i + 2] : 0;
+        text_addf(&out, "%c%c%c%c", digits[bits >> 18], digits[bits >> 12 & 63],
+                  rest > 1 ? digits[bits >> 6 & 63] : '=', rest > 2 ? digits[bits & 63] : '=');
+    }
+    return text_take(&out);
+}
+
+void fake_kube_put_secret(struct fake_kube *fake, const char *path, const char *user,
+                          const char *key)
+{
+    _cleanup_free_ char *encoded_user = encode(user);
+    _cleanup_free_ char *encoded_key = encode(key);
+    _cleanup_free_ char *json = xasprintf("{\"data\": {\"userID\": \"%s\", \"userKey\": \"%s\"}}",
+                                          encoded_user, encoded_key);
+
+    fake_kube_put(fake, path, json);
+}

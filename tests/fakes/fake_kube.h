@@ -35,6 +35,9 @@ struct kube *fake_kube_as_other(struct fake_kube *fake);
 /* Somebody else puts an object there, replacing what was; @json is its text without version. The
  * name is taken from the path. */
 void fake_kube_put(struct fake_kube *fake, const char *path, const char *json);
+/* The same for a Secret with a Ceph user. */
+void fake_kube_put_secret(struct fake_kube *fake, const char *path, const char *user,
+                          const char *key);
 /* Somebody else removes it; it must be there. */
 void fake_kube_drop(struct fake_kube *fake, const char *path);
 /* The object, or NULL. Caller frees. */

@@ -32,6 +32,7 @@
 #define OWN_NETWORK "127.0.0.64/27" /* has it, and not the daemons' 127.0.0.1 */
 #define DOCUMENT_NETWORK "198.51.100.0/24"
 #define CALLERS 8
+#define OBJECT "fenced-writer"
 
 /* Stands in for the C library's, for librados in this process. */
 int connect(int fd, const struct sockaddr *address, socklen_t length)
@@ -172,7 +173,7 @@ static void client_done(struct client *client)
 
 static int write_as(struct client *client)
 {
-    return rados_write_full(client->io, "fenced-writer", "data", 4);
+    return rados_write_full(client->io, OBJECT, "data", 4);
 }
 
 /* The monitors have the fence when the call returns, the OSDs with their next look at the map. */
@@ -198,6 +199,8 @@ static void assert_writes_become_possible(void)
 
         client_init(&client);
         result = write_as(&client);
+        if (result == 0)
+            place_must(rados_remove(client.io, OBJECT));
     }
     assert_int_equal(result, 0);
 }

@@ -163,33 +163,10 @@ static void driver_serves_while_the_api_server_is_away(void **state)
     liveness_stop(&liveness);
 }
 
-static char *encode(const char *text)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    _cleanup_text_ struct text out = TEXT_INIT(4096);
-    size_t length = strlen(text);
-
-    for (size_t i = 0; i < length; i += 3) {
-        uint32_t bits = (uint32_t)(unsigned char)text[i] << 16;
-        size_t rest = length - i;
-
-        bits |= rest > 1 ? (uint32_t)(unsigned char)text[i + 1] << 8 : 0;
-        bits |= rest > 2 ? (uint32_t)(unsigned char)text[i + 2] : 0;
-        text_addf(&out, "%c%c%c%c", digits[bits >> 18], digits[bits >> 12 & 63],
-                  rest > 1 ? digits[bits >> 6 & 63] : '=', rest > 2 ? digits[bits & 63] : '=');
-    }
-    return text_take(&out);
-}
-
 /* Puts the cluster's user into a Secret. */
 static void put_secret(struct cluster *cluster, const char *path)
 {
-    _cleanup_free_ char *user = encode(harness_cluster()->user);
-    _cleanup_free_ char *key = encode(harness_cluster()->key);
-    _cleanup_free_ char *text =
-        xasprintf("{\"data\": {\"userID\": \"%s\", \"userKey\": \"%s\"}}", user, key);
-
-    fake_kube_put(cluster->fake, path, text);
+    fake_kube_put_secret(cluster->fake, path, harness_cluster()->user, harness_cluster()->key);
 }
 
 static void capacity_is_told_with_the_secret_of_the_class(void **state)
