@@ -1,16 +1,19 @@
 # shellcheck shell=bash
-# Many volumes on one node: the memory of the driver, and NodeStageVolume beside the bare kernel.
+# Many volumes on one node: the memory of the driver, and NodeStageVolume beside the bare kernel. They
+# stay in their pools, which no other suite uses: to delete them proves nothing here.
 
 readonly MEASURED=30                       # volumes to measure with, one call at a time
 readonly OTHERS=$((VM_VOLUMES - MEASURED)) # are there before them, staged two at a time
 readonly STEP=$(((OTHERS + 2) / 3))        # of these between two looks at the memory
 
+declare -A PROCESSES=() # by the prefix of their volumes
+
 # Makes volumes, stages and publishes them, and stops until it shall let them go:
-# use PREFIX COUNT OPTION... In the background; its process is left in BENCH_PROCESS.
+# use PREFIX COUNT OPTION... In the background.
 use() {
     "${BENCH[@]}" --prefix="$1" --count="$2" --phases=create,stage,publish,unpublish,unstage \
         --stop-before=unpublish "${@:3}" >"/tmp/$1.txt" 2>&1 &
-    BENCH_PROCESS=$!
+    PROCESSES[$1]=$!
 }
 
 # Waits, for at most a quarter of an hour, until a process is in a state: T has stopped, Z has ended.
@@ -30,27 +33,28 @@ no_call_failed() {
     ! grep ' failed [1-9]' "$1"
 }
 
-# The images are made by the driver, so that they have the same features.
+# The images are made by the driver, so that they have the same features, in a pool of their own.
 the_bare_kernel_is_measured() {
-    "${BENCH[@]}" --count=$MEASURED --prefix=bare --phases=create
+    "${BENCH[@]}" --count=$MEASURED --prefix=bare --phases=create --parameters=/tmp/bare.json
     # shellcheck disable=SC2046 # one word for each image
-    bare-map --monitors="$MONITORS_V1" --pool=zone-a $(rbd ls zone-a) >/tmp/bare.txt
+    bare-map --monitors="$MONITORS_V1" --pool=zone-c $(rbd ls zone-c) >/tmp/bare.txt
 }
 
-# Arguments: how many there are now, process and prefix of the last ones.
+# Arguments: how many there are now, prefix of the last ones.
 volumes_are_staged_and_published() {
-    await "$2" T || { cat "/tmp/$3.txt" && return 1; }
-    no_call_failed "/tmp/$3.txt"
+    await "${PROCESSES[$2]}" T || { cat "/tmp/$2.txt" && return 1; }
+    no_call_failed "/tmp/$2.txt"
     [ "$(mapped_krbd)" = "$1" ]
     [ "$(grep -c " $PODS/" /proc/self/mounts)" = "$1" ]
 }
 
 all_volumes_are_let_go() {
-    kill -CONT "$@"
-    await "$1" Z
-    await "$2" Z
-    no_call_failed /tmp/many.txt
-    no_call_failed /tmp/last.txt
+    local prefix
+    kill -CONT "${PROCESSES[@]}"
+    for prefix in "${!PROCESSES[@]}"; do
+        await "${PROCESSES[$prefix]}" Z
+        no_call_failed "/tmp/$prefix.txt"
+    done
     nothing_is_left_on_the_node
 }
 
@@ -84,19 +88,19 @@ print_figures() {
         "$(p50 stage /tmp/again.txt)" "$(p50 'bare map\+mount' /tmp/bare.txt)"
 }
 
-printf '{"clusterID": "%s", "pool": "zone-a"}\n' "$FSID" >/tmp/parameters.json
+printf '{"clusterID": "%s", "pool": "zone-b"}\n' "$FSID" >/tmp/parameters.json
+printf '{"clusterID": "%s", "pool": "zone-c"}\n' "$FSID" >/tmp/bare.json
 modprobe rbd
 start_driver node-a 1
 readonly BENCH=(csi-bench --endpoint=unix:///csi/node-a.sock --secrets=/etc/ceph/secrets.json
     --parameters=/tmp/parameters.json --size=$((64 << 20)) --fs-type=ext4
     --staging="$STAGING" --targets="$PODS" --pid="$DRIVER")
-check the_bare_kernel_is_measured
 use many $OTHERS --step=$STEP --callers=2
-readonly MANY=$BENCH_PROCESS
-check volumes_are_staged_and_published $OTHERS "$MANY" many
+check volumes_are_staged_and_published $OTHERS many
+check the_bare_kernel_is_measured
 use last $MEASURED
-check volumes_are_staged_and_published "$VM_VOLUMES" $BENCH_PROCESS last
-check all_volumes_are_let_go "$MANY" $BENCH_PROCESS
+check volumes_are_staged_and_published "$VM_VOLUMES" last
+check all_volumes_are_let_go
 check volumes_with_data_are_staged_again
 if [ "$FAILED" -gt 0 ]; then
     tail -n 30 /tmp/node-a.log
