@@ -91,7 +91,8 @@ func (c *ceph) fenced() ([]string, error) {
 	var entries []struct {
 		Addr string `json:"addr"`
 	}
-	if err := json.Unmarshal([]byte(out), &entries); err != nil {
+	// behind it comes a second list, of ranges
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&entries); err != nil {
 		return nil, err
 	}
 	var found []string

@@ -264,11 +264,11 @@ func (t *test) cleanUp() {
 // After a failure, so that the next scenario begins as it should. Its own failure says nothing new.
 func (t *test) tryCleanUp() {
 	defer func() { _ = recover() }()
-	for _, place := range places {
-		if t.nodes[place.node].failed {
-			t.nodes[place.node].reboot()
+	for _, zone := range zones {
+		_ = t.ceph.setQuota(zone, 0)
+		if t.nodes[nodesOf(zone)[0]].failed {
+			t.giveBack(zone)
 		}
-		_ = t.ceph.setQuota(place.zone, 0)
 	}
 	t.cleanUp()
 }
