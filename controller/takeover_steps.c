@@ -210,11 +210,32 @@ int takeover_act(const struct takeover_site *site, struct call *call,
     return 0;
 }
 
+/*
+ * Before anything lets others use what the fenced ones used: that the fences are in the blocklists
+ * was just read, that the OSDs keep to them is waited for. Once for all steps.
+ */
+static int settle_fences(const struct takeover_site *site, struct call *call,
+                         const struct takeover_look *look, const struct takeover_step *step,
+                         bool *settled, struct error *err)
+{
+    if (*settled || (step->kind != TAKEOVER_TAINT && step->kind != TAKEOVER_LABEL) ||
+        !site->fences || !has_records(&look->nodes))
+        return 0;
+    if (fences_settle(site->fences, call, err) < 0) {
+        error_wrap(err, "%s", step->domain);
+        tell(site, step, "", err);
+        return -1;
+    }
+    *settled = true;
+    return 0;
+}
+
 int takeover_carry_out(const struct takeover_site *site, struct call *call,
                        const struct takeover_look *look, takeover_may_act_fn *may_act, void *object,
                        size_t *done, struct error *err)
 {
     _cleanup_string_list_ struct string_list failed = {0};
+    bool settled = false;
     int result = 0;
 
     *done = 0;
@@ -226,7 +247,8 @@ int takeover_carry_out(const struct takeover_site *site, struct call *call,
             continue;
         if (!may_act(object))
             return result;
-        if (takeover_act(site, call, step, &failure) == 0) {
+        if (settle_fences(site, call, look, step, &settled, &failure) == 0 &&
+            takeover_act(site, call, step, &failure) == 0) {
             *done += 1;
             continue;
         }

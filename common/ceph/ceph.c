@@ -146,7 +146,7 @@ static int pool_list(struct ceph_cluster *cluster, struct call *call, struct str
  * takes (16.2). So the map that is there is looked at first, and a command, which does end, finds
  * out whether the monitors answer.
  */
-static int refresh_map(struct ceph_cluster *cluster, struct call *call, struct error *err)
+int cluster_refresh_map(struct ceph_cluster *cluster, struct call *call, struct error *err)
 {
     _cleanup_free_ char *reply = NULL;
     _cleanup_error_ struct error refusal = {0};
@@ -181,7 +181,7 @@ static int pool_open(struct ceph_cluster *cluster, struct call *call, const char
 
     if (has_pool(cluster, call, name, &known, err) < 0)
         return -1;
-    if (!known && refresh_map(cluster, call, err) < 0) /* a pool just made */
+    if (!known && cluster_refresh_map(cluster, call, err) < 0) /* a pool just made */
         return error_wrap(err, "open pool '%s'", name);
     int result = rados_ioctx_create(real_cluster(cluster)->rados, name, &io);
     if (result == -ENOENT) {
@@ -202,7 +202,7 @@ static int pool_open_by_id(struct ceph_cluster *cluster, struct call *call, int6
     char name[NAME_LIMIT];
 
     if (rados_pool_reverse_lookup(rados, id, name, sizeof(name)) == -ENOENT &&
-        refresh_map(cluster, call, err) < 0)
+        cluster_refresh_map(cluster, call, err) < 0)
         return error_wrap(err, "open the pool with id %lld", (long long)id);
     int result = rados_ioctx_create2(rados, id, &io);
     if (result == -ENOENT) {
@@ -244,6 +244,7 @@ static void fill_table(struct ceph_ops *ops)
     images_register(ops);
     image_metadata_register(ops);
     snapshots_register(ops);
+    settle_register(ops);
 }
 
 static int64_t or_default(int64_t value, int64_t fallback)

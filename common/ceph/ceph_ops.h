@@ -169,6 +169,11 @@ struct ceph_ops {
     int (*pool_list)(struct ceph_cluster *cluster, struct call *call, struct string_list *names,
                      struct error *err);
 
+    /* Returns when each of the pool's @groups (pg_num) placement groups has the OSD map that the
+     * monitors have now, and so lets nobody write whom it shuts out. 1 RT per group, or two, one
+     * after the other. */
+    int (*pool_settle)(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err);
+
     /* @command and @reply are JSON texts; @reply (caller frees) is NUL-terminated. A refusal keeps
      * the errno and carries the cluster's own words. */
     int (*mon_command)(struct ceph_cluster *cluster, struct call *call, const char *command,

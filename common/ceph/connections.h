@@ -84,6 +84,11 @@ void objects_register(struct ceph_ops *ops);
 void images_register(struct ceph_ops *ops);
 void image_metadata_register(struct ceph_ops *ops);
 void snapshots_register(struct ceph_ops *ops);
+void settle_register(struct ceph_ops *ops);
+
+/* Waits until the connection has the OSD map that the monitors have now. */
+_must_check_ int cluster_refresh_map(struct ceph_cluster *cluster, struct call *call,
+                                     struct error *err);
 
 static inline struct real_pool *real_pool(struct ceph_pool *pool)
 {

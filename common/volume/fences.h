@@ -21,6 +21,12 @@ struct fences {
  * Fails if one of the clusters cannot be asked, or if there is none. */
 _must_check_ int fences_read(const struct fences *fences, struct call *call,
                              struct string_list *addresses, struct error *err);
+/*
+ * Returns when every OSD keeps to the fences that fences_read() has shown: the monitors' word alone
+ * stops nobody, OSDs hear of it later. Asks each placement group of all pools for RBD and CephFS in
+ * every cluster, one after the other. Fails if one does not answer.
+ */
+_must_check_ int fences_settle(const struct fences *fences, struct call *call, struct error *err);
 /* Repeatable. INVALID_ARGUMENT for what is no IP address. */
 _must_check_ int fences_add(const struct fences *fences, struct call *call, const char *address,
                             struct error *err);

@@ -202,6 +202,18 @@ static int pool_list(struct ceph_cluster *cluster, struct call *call, struct str
     return 0;
 }
 
+/* Here everybody knows everything at once. */
+static int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err)
+{
+    struct fake_step step;
+
+    (void)groups;
+    if (fake_step_begin(&step, ((struct fake_open_pool *)pool)->client, call, "pool_settle", err) <
+        0)
+        return -1;
+    return fake_step_end(&step, 0, err);
+}
+
 /* --- commands ------------------------------------------------------------------------------- */
 
 static int answer_nothing(void *object, const char *command, struct text *reply)
@@ -277,6 +289,7 @@ static void cluster_ops(struct ceph_ops *ops)
     ops->pool_open_by_id = pool_open_by_id;
     ops->pool_close = pool_close;
     ops->pool_list = pool_list;
+    ops->pool_settle = pool_settle;
     ops->mon_command = mon_command;
     ops->mgr_command = mgr_command;
 }

@@ -116,6 +116,21 @@ static void late_answer_of_the_manager_does_no_harm(void **state)
     assert_int_equal(reply[0], '[');
 }
 
+static void group_that_does_not_answer_has_not_settled(void **state)
+{
+    struct fixture *f = *state;
+    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(f->ceph->ops->pool_open(f->cluster, &f->call, POOL, "", &pool, &err), 0);
+    halt(f, "osd.0");
+    assert_int_equal(pool->ops->pool_settle(pool, &f->call, 8, &err), -1);
+    assert_int_equal(err.status, STATUS_DEADLINE_EXCEEDED);
+    go_on(f);
+    error_clear(&err);
+    assert_int_equal(pool->ops->pool_settle(pool, &f->call, 8, &err), 0);
+}
+
 static void read_given_up_does_not_outlive_its_pool(void **state)
 {
     struct fixture *f = *state;
@@ -209,6 +224,7 @@ int main(void)
         fault_test(broken_key_is_never_printed),
         fault_test(unknown_monitors_are_not_blamed_on_the_key),
         fault_test(missing_pool_does_not_wait_for_dead_monitors),
+        fault_test(group_that_does_not_answer_has_not_settled),
         fault_test(read_given_up_does_not_outlive_its_pool),
         fault_test(late_answer_of_the_manager_does_no_harm),
     };

@@ -23,6 +23,7 @@
 enum { FEATURE_LAYERING = 1, FEATURE_EXCLUSIVE_LOCK = 4, FEATURE_JOURNALING = 64, MIB = 1 << 20 };
 
 #define POOL "zone-a"
+#define POOL_GROUPS 8 /* tests/ceph/lib.sh */
 #define OBJECT "test-ceph-ops"
 
 struct fixture {
@@ -315,6 +316,30 @@ static void fenced_connection_is_replaced(void **state)
     fixture_reconnect(&f);
     make_image(&f, "after-the-fence", FEATURE_LAYERING);
     discard_image(&f, "after-the-fence");
+}
+
+/* In every group, not only in those that have heard of it by themselves. */
+static void nobody_fenced_writes_once_the_pool_has_settled(void **state)
+{
+    _cleanup_fixture_ struct fixture fenced;
+    _cleanup_fixture_ struct fixture other;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    fixture_open(&fenced);
+    fixture_open(&other);
+    assert_done(other.pool->ops->pool_settle(other.pool, &other.call, POOL_GROUPS, &err), &err);
+    fence(fenced.cluster, &fenced.call);
+    assert_done(other.pool->ops->pool_settle(other.pool, &other.call, POOL_GROUPS, &err), &err);
+    for (int i = 0; i < 8 * POOL_GROUPS; i++) {
+        _cleanup_free_ char *name = xasprintf("late-%d", i);
+
+        assert_int_equal(
+            fenced.pool->ops->omap_add(fenced.pool, &fenced.call, name, "k", "v", &err), -1);
+        assert_int_equal(err.sys_errno, ESHUTDOWN);
+        error_clear(&err);
+    }
+    assert_done(other.pool->ops->pool_settle(other.pool, &other.call, 5, &err), &err);
 }
 
 static void pools_open_by_name_and_by_id(void **state)
@@ -776,6 +801,7 @@ int main(void)
         cmocka_unit_test(threads_share_one_connection),
         cmocka_unit_test(idle_connection_is_closed),
         cmocka_unit_test(fenced_connection_is_replaced),
+        cmocka_unit_test(nobody_fenced_writes_once_the_pool_has_settled),
         cmocka_unit_test(pools_open_by_name_and_by_id),
         cmocka_unit_test(commands_answer_or_tell_why_not),
         cmocka_unit_test(keys_are_added_only_where_absent),

@@ -1,5 +1,7 @@
 #include "tests/unit/test_kube_fixture.h"
 
+#include <errno.h>
+
 #include "common/base/json.h"
 #include "controller/takeover.h"
 #include "tests/fakes/fake_ceph.h"
@@ -23,7 +25,10 @@ struct world {
     struct takeover_map map;
     struct string_list blocklist; /* of the cluster */
     const char *until;
+    bool osds_are_silent;
 };
+
+#define POOL "p1"
 
 /* --- the cluster's side -------------------------------------------------------------------------
  */
@@ -53,6 +58,14 @@ static int answer_mon(void *object, const char *command, struct text *reply)
             text_addf(reply, "%s{\"addr\": \"%s\", \"until\": \"%s\"}", i ? "," : "",
                       world->blocklist.items[i], world->until);
         text_add(reply, "][]"); /* the second list: ranges */
+        return 0;
+    }
+    if (strcmp(prefix, "osd dump") == 0 && world->osds_are_silent)
+        return -ETIMEDOUT;
+    if (strcmp(prefix, "osd dump") == 0) {
+        text_add(reply, "{\"pools\": [{\"pool_name\": \"" POOL "\", \"pg_num\": 8, "
+                        "\"application_metadata\": {\"rbd\": {}}}, {\"pool_name\": \"logs\", "
+                        "\"pg_num\": 8, \"application_metadata\": {\"rgw\": {}}}]}");
         return 0;
     }
     assert_string_equal(prefix, "osd blocklist");
@@ -90,7 +103,6 @@ static void put_node(struct world *world, const char *name, const char *zone, co
     fake_kube_put(world->fake_kube, csinode, csinode_json);
 }
 
-#define POOL "p1"
 #define POOL_ID 7
 #define UUID "b0285c97-a0ce-11eb-8c66-0242ac110002"
 #define HANDLE "0001-0002-c1-0000000000000007-" UUID
@@ -446,6 +458,24 @@ static void giveback_waits_for_a_reboot(void **state)
     put_node(&world, "a2", "zone-a", "fd00::2", true, "boot-1", true);
     _cleanup_free_ char *after = dump(&world);
     assert_string_equal(after, before); /* but for the reboot */
+}
+
+static void nobody_is_let_in_before_the_osds_keep_to_the_fences(void **state)
+{
+    _cleanup_world_ struct world world = {.osds_are_silent = true};
+
+    (void)state;
+    world_init(&world);
+    set_map(&world, A_TO_B);
+    for (int i = 0; i < 5; i++)
+        round_once(&world, true);
+    assert_int_equal(world.blocklist.count, ADDRESSES);
+    assert_false(has_label(&world, "b1", MEMBER "zone-a"));
+    json_auto_t *down = fake_kube_get(world.fake_kube, NODE("a1"));
+    assert_int_equal(json_array_size(json_object_get(json_object_get(down, "spec"), "taints")), 1);
+    world.osds_are_silent = false;
+    converge(&world);
+    assert_true(has_label(&world, "b1", MEMBER "zone-a"));
 }
 
 static void volume_that_cannot_be_asked_stops_it(void **state)
@@ -813,6 +843,7 @@ int main(void)
         cmocka_unit_test(without_the_right_pods_stay),
         cmocka_unit_test(takeover_in_the_middle_of_giveback_keeps_pods),
         cmocka_unit_test(node_without_volumes_is_let_in),
+        cmocka_unit_test(nobody_is_let_in_before_the_osds_keep_to_the_fences),
         cmocka_unit_test(volume_that_cannot_be_asked_stops_it),
         cmocka_unit_test(client_without_a_node_is_not_forgotten),
         cmocka_unit_test(address_of_others_is_not_fenced),

@@ -288,6 +288,9 @@ func (t *test) mustBeFencedFirst(first <-chan labelled, writer *writer) {
 	t.must(err, "read what the writer wrote")
 	fmt.Printf("figure: the last write was acknowledged %.3f s before the first label was seen\n",
 		seen.at.Sub(last).Seconds())
+	if last.After(seen.at) {
+		t.fail("the writer wrote %v after node '%s' was labelled", last.Sub(seen.at), seen.node)
+	}
 }
 
 // --- several controllers ---
