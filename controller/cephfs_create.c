@@ -19,6 +19,7 @@
 #include "common/base/text.h"
 #include "common/volume/class_parameters.h"
 #include "controller/cephfs_creation.h"
+#include "controller/claim.h"
 #include "controller/fingerprint.h"
 #include "controller/images.h"
 #include "controller/metadata.h"
@@ -165,25 +166,22 @@ static int adopt_entry(struct cephfs_creation *creation, struct error *err)
     return 0;
 }
 
-/* Claims the name. A name that leads to a file system which is gone means nothing any more: it is
- * freed and claimed again, once. */
+static int follow(void *object, int64_t metadata_pool_id, struct error *err)
+{
+    return cephfs_creation_follow(object, metadata_pool_id, err);
+}
+
 static int claim(struct cephfs_creation *creation, struct journal_ref *ref, struct error *err)
 {
-    const char *name = creation->request->name;
+    const struct name_claim claim = {.journal = &creation->journal,
+                                     .call = creation->call,
+                                     .directory = creation->directory,
+                                     .name = creation->request->name,
+                                     .pool_id = creation->pool->id,
+                                     .follow = follow,
+                                     .object = creation};
 
-    for (int tries = 0;; tries++) {
-        if (journal_claim(&creation->journal, creation->call, creation->directory, name,
-                          creation->pool->id, ref, &creation->fresh, err) < 0)
-            return -1;
-        if (cephfs_creation_follow(creation, ref->image_pool_id, err) == 0)
-            return 0;
-        if (err->status != STATUS_NOT_FOUND || tries > 0)
-            return -1;
-        error_clear(err);
-        if (journal_release_name(&creation->journal, creation->call, creation->directory, name,
-                                 ref->image_pool_id, &ref->uuid, NULL, err) < 0)
-            return -1;
-    }
+    return name_claim(&claim, ref, &creation->fresh, err);
 }
 
 /* Finds or makes the entry that the request name leads to. */

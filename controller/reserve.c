@@ -12,6 +12,7 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "controller/claim.h"
 #include "controller/creation.h"
 #include "controller/fingerprint.h"
 #include "controller/images.h"
@@ -327,8 +328,9 @@ static int read_place(struct creation *creation, struct error *err)
  */
 
 /* The name leads to a volume that an earlier class put into another pool: continue there. */
-static int follow_to_pool(struct creation *creation, int64_t pool_id, struct error *err)
+static int follow_to_pool(void *object, int64_t pool_id, struct error *err)
 {
+    struct creation *creation = object;
     struct ceph_cluster *cluster = creation->session.cluster;
 
     if (pool_id == creation->pool->id)
@@ -341,25 +343,17 @@ static int follow_to_pool(struct creation *creation, int64_t pool_id, struct err
     return 0;
 }
 
-/* Claims the name. A name that leads to a pool which is gone means nothing any more: it is freed
- * and claimed again, once. */
 static int claim(struct creation *creation, struct journal_ref *ref, struct error *err)
 {
-    const char *name = creation->request->name;
+    const struct name_claim claim = {.journal = &creation->journal,
+                                     .call = creation->call,
+                                     .directory = creation->directory,
+                                     .name = creation->request->name,
+                                     .pool_id = creation->pool->id,
+                                     .follow = follow_to_pool,
+                                     .object = creation};
 
-    for (int tries = 0;; tries++) {
-        if (journal_claim(&creation->journal, creation->call, creation->directory, name,
-                          creation->pool->id, ref, &creation->fresh, err) < 0)
-            return -1;
-        if (follow_to_pool(creation, ref->image_pool_id, err) == 0)
-            return 0;
-        if (err->status != STATUS_NOT_FOUND || tries > 0)
-            return -1;
-        error_clear(err);
-        if (journal_release_name(&creation->journal, creation->call, creation->directory, name,
-                                 ref->image_pool_id, &ref->uuid, NULL, err) < 0)
-            return -1;
-    }
+    return name_claim(&claim, ref, &creation->fresh, err);
 }
 
 /* Reads what there is for a name that was claimed before. */

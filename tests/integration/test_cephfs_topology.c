@@ -108,34 +108,10 @@ static void unmount_filesystem(void)
 
 static void volumes_land_where_the_oracle_says(void **state)
 {
-    _cleanup_free_ char *pools = zones_pools(SITES, ARRAY_LENGTH(SITES));
-    const char *class[] = {"topologyConstrainedPools", pools, "poolSelection", "first", NULL};
-    char *handles[VOLUMES];
-    unsigned counts[ARRAY_LENGTH(SITES)] = {0};
-
     (void)state;
-    for (size_t i = 0; i < VOLUMES; i++) {
-        _cleanup_free_ char *name = xasprintf("placed-%zu", i);
-        _cleanup_made_ struct made made = {0};
-        struct wish wish;
-
-        zones_random_wish(&wish);
-        const struct site *expected = zones_oracle(SITES, ARRAY_LENGTH(SITES), &wish);
-        zones_must_create(&driver, empty_one(name, &wish, class), &made);
-        assert_layout(&made, expected->pool);
-        counts[expected - SITES]++;
-        handles[i] = TAKE(made.handle);
-    }
-    for (size_t i = 0; i < ARRAY_LENGTH(SITES); i++) {
-        assert_true(counts[i] > 0);
-        print_message("figure: %u of %d CephFS volumes in data pool %s, as the oracle says and "
-                      "the directory's layout shows\n",
-                      counts[i], VOLUMES, SITES[i].pool);
-    }
-    for (size_t i = 0; i < VOLUMES; i++) {
-        zones_must_delete(&driver, handles[i]);
-        free(handles[i]);
-    }
+    zones_try(&(struct zones_trial){&driver, SITES, ARRAY_LENGTH(SITES), VOLUMES, empty_one,
+                                    assert_layout},
+              NULL);
     cephfs_assert_empties();
 }
 
@@ -147,47 +123,16 @@ static void retry_elsewhere_is_the_same_volume(void **state)
     static const struct wish in_c = {.preferred = {&ZONES_TERMS[3]}};
     _cleanup_made_ struct made first = {0};
     _cleanup_made_ struct made again = {0};
+    json_auto_t *pinned = json_pack("{s:s}", PREFIX "member.zone.zone-a", "true");
 
     (void)state;
     zones_must_create(&driver, empty_one("moved", &in_a, class), &first);
+    assert_true(json_equal(first.segments, pinned));
     zones_must_create(&driver, empty_one("moved", &in_c, class), &again);
     assert_string_equal(again.handle, first.handle);
     assert_true(json_equal(again.segments, first.segments));
     assert_layout(&again, "cephfs.zone-a");
     zones_must_delete(&driver, first.handle);
-    cephfs_assert_empties();
-}
-
-static void pinning_is_as_narrow_as_the_pool(void **state)
-{
-    static const struct {
-        const char *pinning;
-        const struct term *term;
-        const char *segments; /* JSON; NULL: unpinned */
-    } cases[] = {
-        {"auto", &ZONES_TERMS[0], "{\"" PREFIX "member.zone.zone-a\": \"true\"}"},
-        {"plain", &ZONES_TERMS[0],
-         "{\"" PREFIX "region\": \"east\", \"" PREFIX "zone\": \"zone-a\"}"},
-        {"standard", &ZONES_TERMS[3],
-         "{\"topology.kubernetes.io/region\": \"west\", \"topology.kubernetes.io/zone\": "
-         "\"zone-c\"}"},
-        {"none", &ZONES_TERMS[0], NULL},
-    };
-    _cleanup_free_ char *pools = zone_pools();
-
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        const char *class[] = {"topologyConstrainedPools", pools, "topologyPinning",
-                               cases[i].pinning, NULL};
-        const struct wish wish = {.preferred = {cases[i].term}};
-        json_auto_t *expected = cases[i].segments ? json_loads(cases[i].segments, 0, NULL) : NULL;
-        _cleanup_made_ struct made made = {0};
-
-        zones_must_create(&driver, empty_one("pinned", &wish, class), &made);
-        if (expected ? !json_equal(expected, made.segments) : made.segments != NULL)
-            fail_msg("case %zu: %s", i, json_dumps(made.reply, 0));
-        zones_must_delete(&driver, made.handle);
-    }
     cephfs_assert_empties();
 }
 
@@ -468,7 +413,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(volumes_land_where_the_oracle_says),
         cmocka_unit_test(retry_elsewhere_is_the_same_volume),
-        cmocka_unit_test(pinning_is_as_narrow_as_the_pool),
         cmocka_unit_test(spread_is_even),
         cmocka_unit_test(clone_may_leave_the_pool_and_a_view_may_not),
         cmocka_unit_test(nothing_new_in_a_place_that_is_taken_over),

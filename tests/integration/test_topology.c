@@ -82,35 +82,23 @@ static void assert_all_empty(void)
 /* --- tests --------------------------------------------------------------------------------------
  */
 
+static void check_pool(const struct made *made, const char *pool)
+{
+    assert_string_equal(made->pool, pool);
+}
+
+static void check_counts(const unsigned *counts)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(SITES); i++)
+        assert_int_equal(count_images(SITES[i].pool), counts[i]);
+}
+
 static void volumes_land_where_the_oracle_says(void **state)
 {
-    _cleanup_free_ char *pools = zones_pools(SITES, ARRAY_LENGTH(SITES));
-    const char *class[] = {"topologyConstrainedPools", pools, "poolSelection", "first", NULL};
-    char *handles[VOLUMES];
-    unsigned counts[ARRAY_LENGTH(SITES)] = {0};
-
     (void)state;
-    for (size_t i = 0; i < VOLUMES; i++) {
-        _cleanup_free_ char *name = xasprintf("placed-%zu", i);
-        _cleanup_made_ struct made made = {0};
-        struct wish wish;
-
-        zones_random_wish(&wish);
-        const struct site *expected = zones_oracle(SITES, ARRAY_LENGTH(SITES), &wish);
-        zones_must_create(&driver, request(name, &wish, class), &made);
-        assert_string_equal(made.pool, expected->pool);
-        counts[expected - SITES]++;
-        handles[i] = TAKE(made.handle);
-    }
-    for (size_t i = 0; i < ARRAY_LENGTH(SITES); i++) {
-        assert_int_equal(count_images(SITES[i].pool), counts[i]);
-        print_message("figure: %u of %d volumes in pool %s, as the oracle says\n", counts[i],
-                      VOLUMES, SITES[i].pool);
-    }
-    for (size_t i = 0; i < VOLUMES; i++) {
-        zones_must_delete(&driver, handles[i]);
-        free(handles[i]);
-    }
+    zones_try(
+        &(struct zones_trial){&driver, SITES, ARRAY_LENGTH(SITES), VOLUMES, request, check_pool},
+        check_counts);
     assert_all_empty();
 }
 

@@ -232,6 +232,45 @@ long long zones_capacity(struct driver_process *driver, json_t *request, json_t 
     return json_integer_value(json_object_get(reply, "available_capacity"));
 }
 
+static char *try_one(const struct zones_trial *trial, unsigned index, const char *const *class,
+                     unsigned *counts)
+{
+    _cleanup_free_ char *name = xasprintf("placed-%u", index);
+    _cleanup_made_ struct made made = {0};
+    struct wish wish;
+
+    zones_random_wish(&wish);
+    const struct site *expected = zones_oracle(trial->sites, trial->site_count, &wish);
+    zones_must_create(trial->driver, trial->request(name, &wish, class), &made);
+    trial->check(&made, expected->pool);
+    counts[expected - trial->sites]++;
+    return TAKE(made.handle);
+}
+
+void zones_try(const struct zones_trial *trial, void (*between)(const unsigned *counts))
+{
+    _cleanup_free_ char *pools = zones_pools(trial->sites, trial->site_count);
+    const char *class[] = {"topologyConstrainedPools", pools, "poolSelection", "first", NULL};
+    unsigned *counts = xcalloc(trial->site_count, sizeof(*counts));
+    char **handles = xcalloc(trial->volumes, sizeof(*handles));
+
+    for (unsigned i = 0; i < trial->volumes; i++)
+        handles[i] = try_one(trial, i, class, counts);
+    for (size_t i = 0; i < trial->site_count; i++) {
+        assert_true(counts[i] > 0);
+        print_message("figure: %u of %u volumes in pool %s, as the oracle says\n", counts[i],
+                      trial->volumes, trial->sites[i].pool);
+    }
+    if (between)
+        between(counts);
+    for (unsigned i = 0; i < trial->volumes; i++) {
+        zones_must_delete(trial->driver, handles[i]);
+        free(handles[i]);
+    }
+    free(handles);
+    free(counts);
+}
+
 /* --- files of the driver ------------------------------------------------------------------------
  */
 

@@ -64,6 +64,22 @@ void zones_assert_refused(struct driver_process *driver, json_t *request, enum s
 long long zones_capacity(struct driver_process *driver, json_t *request, json_t *topology,
                          long long *maximum);
 
+/* Wishes for places at random, each of which must end where the oracle says. */
+struct zones_trial {
+    struct driver_process *driver;
+    const struct site *sites;
+    size_t site_count;
+    unsigned volumes;
+    /* CreateVolume's request, with further parameters of the class: "key", "value", ..., NULL. */
+    json_t *(*request)(const char *name, const struct wish *wish, const char *const *parameters);
+    /* Fails the test unless the volume is in that pool. */
+    void (*check)(const struct made *made, const char *pool);
+};
+
+/* Makes the volumes, prints how many are where, in @counts per site, and deletes them all but for
+ * @between (may be NULL), which looks at them first. */
+void zones_try(const struct zones_trial *trial, void (*between)(const unsigned *counts));
+
 /* Runs a program of Ceph's to its end. */
 #define ZONES_RUN(...) free(harness_run_tool((const char *const[]){__VA_ARGS__, NULL}))
 #define ZONES_CEPH(...) ZONES_RUN("ceph", __VA_ARGS__)

@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "tests/fakes/fake_ceph_subvolumes.h"
-#include "tests/unit/test_faults_fixture.h"
+#include "tests/unit/test_faults_stage.h"
 
 #define UUID "e0b45b52-7e09-47d3-8f1b-806995fa4412"
 #define HANDLE "0001-0002-c1-0000000000000002-" UUID
@@ -32,59 +32,27 @@ static void free_filesystem(struct world *world)
     fake_subvolumes_free(world->more);
 }
 
+static void add_keyring(struct controller *controller)
+{
+    _cleanup_credentials_ struct credentials keyring = {.user = xstrdup("csi")};
+
+    secret_set(&keyring.key, "AQB");
+    controller->standing = standing_credentials_new(
+        &(struct standing_credentials_options){.keyring = &keyring, .is_cephfs = true});
+}
+
+static void remove_keyring(struct controller *controller)
+{
+    standing_credentials_free(controller->standing);
+}
+
 static const struct fault_setup SETUP = {.backend = &CEPHFS_BACKEND,
                                          .access = ACCESS_TYPE_MOUNT,
                                          .fill_request = fill_request,
                                          .world_init = add_filesystem,
-                                         .world_done = free_filesystem};
-
-/* A world with one process in it. */
-struct stage {
-    struct world world;
-    struct process process;
-};
-
-static int stage_make(void **state)
-{
-    struct stage *stage = xcalloc(1, sizeof(*stage));
-
-    world_init(&stage->world);
-    process_start(&stage->process, stage->world.fake);
-    _cleanup_credentials_ struct credentials keyring = {.user = xstrdup("csi")};
-    secret_set(&keyring.key, "AQB");
-    stage->process.controller.standing = standing_credentials_new(
-        &(struct standing_credentials_options){.keyring = &keyring, .is_cephfs = true});
-    *state = stage;
-    return 0;
-}
-
-static int stage_free(void **state)
-{
-    struct stage *stage = *state;
-
-    standing_credentials_free(stage->process.controller.standing);
-    process_end(&stage->process);
-    assert_int_equal(fake_ceph_open_handles(stage->world.fake), 0);
-    world_free(&stage->world);
-    free(stage);
-    return 0;
-}
-
-static void assert_holds(struct stage *stage, const char *text)
-{
-    _cleanup_free_ char *all = dump(&stage->world);
-
-    if (!strstr(all, text))
-        fail_msg("'%s' is not in\n%s", text, all);
-}
-
-static void assert_holds_not(struct stage *stage, const char *text)
-{
-    _cleanup_free_ char *all = dump(&stage->world);
-
-    if (strstr(all, text))
-        fail_msg("'%s' is in\n%s", text, all);
-}
+                                         .world_done = free_filesystem,
+                                         .process_init = add_keyring,
+                                         .process_done = remove_keyring};
 
 /* --- calls --------------------------------------------------------------------------------------
  */

@@ -5,7 +5,7 @@
  */
 #include "common/volume/usage_cache.h"
 #include "tests/fakes/fake_ceph_subvolumes.h"
-#include "tests/unit/test_faults_fixture.h"
+#include "tests/unit/test_faults_stage.h"
 
 #define MIB (1024LL * 1024)
 #define LONG_MS 600000
@@ -93,55 +93,6 @@ static const struct fault_setup SETUP = {.backend = &CEPHFS_BACKEND,
                                          .world_done = free_filesystems,
                                          .process_init = add_usage,
                                          .process_done = remove_usage};
-
-/* A world with one process in it. */
-struct stage {
-    struct world world;
-    struct process process;
-};
-
-static int stage_make(void **state)
-{
-    struct stage *stage = xcalloc(1, sizeof(*stage));
-
-    world_init(&stage->world);
-    process_start(&stage->process, stage->world.fake);
-    *state = stage;
-    return 0;
-}
-
-static int stage_free(void **state)
-{
-    struct stage *stage = *state;
-
-    process_end(&stage->process);
-    assert_int_equal(fake_ceph_open_handles(stage->world.fake), 0);
-    world_free(&stage->world);
-    free(stage);
-    return 0;
-}
-
-/* As after a restart: nothing is known of rooms and volumes. */
-static void restart(struct stage *stage)
-{
-    process_end(&stage->process);
-    process_start(&stage->process, stage->world.fake);
-}
-
-static bool holds(struct stage *stage, const char *text)
-{
-    _cleanup_free_ char *all = dump(&stage->world);
-
-    return strstr(all, text) != NULL;
-}
-
-static void assert_holds(struct stage *stage, const char *text)
-{
-    _cleanup_free_ char *all = dump(&stage->world);
-
-    if (!strstr(all, text))
-        fail_msg("'%s' is not in\n%s", text, all);
-}
 
 /* --- calls --------------------------------------------------------------------------------------
  */
@@ -286,7 +237,8 @@ static void entry_may_name_its_file_system(void **state)
                  "object meta/csi/csi.volumes.default [csi.volume.pvc-1] = 0000000000000008/u1");
     assert_holds(stage, "object meta2/csi/csi.volume.u1 [csi.journalpool] = 0000000000000007");
     remove_volume(stage, volume.handle);
-    assert_false(holds(stage, "csi.volume.") || holds(stage, "subvolume"));
+    assert_holds_not(stage, "csi.volume.");
+    assert_holds_not(stage, "subvolume");
 }
 
 static void class_without_file_system_keeps_names_beside_volumes(void **state)
@@ -302,7 +254,8 @@ static void class_without_file_system_keeps_names_beside_volumes(void **state)
     make_or_fail(stage, &in_a, &again);
     assert_string_equal(again.handle, volume.handle);
     remove_volume(stage, volume.handle);
-    assert_false(holds(stage, "csi.volume.") || holds(stage, "subvolume"));
+    assert_holds_not(stage, "csi.volume.");
+    assert_holds_not(stage, "subvolume");
 }
 
 static void retry_in_another_zone_is_the_same_volume(void **state)
@@ -320,7 +273,7 @@ static void retry_in_another_zone_is_the_same_volume(void **state)
         assert_string_equal(strmap_get(&again.segments, PREFIX "zone"), zones[i][0]);
         assert_string_equal(strmap_get(&again.context, "pool"),
                             strmap_get(&volume.context, "pool"));
-        assert_false(holds(stage, "csi-vol-u2"));
+        assert_holds_not(stage, "csi-vol-u2");
         remove_volume(stage, volume.handle);
     }
 }
@@ -350,7 +303,7 @@ static void no_place_and_no_room_are_told_apart(void **state)
     restart(stage);
     assert_refused(stage, &(struct wish){.zone = "zone-b"}, STATUS_RESOURCE_EXHAUSTED,
                    "no pool that serves the place has room");
-    assert_false(holds(stage, "csi.volume."));
+    assert_holds_not(stage, "csi.volume.");
 }
 
 static void mistakes_name_key_and_position(void **state)
@@ -390,7 +343,7 @@ static void mistakes_name_key_and_position(void **state)
                        STATUS_INVALID_ARGUMENT, cases[i].message);
     assert_refused(stage, &(struct wish){.more = {"topologyPools", "auto"}, .is_homeless = true},
                    STATUS_INVALID_ARGUMENT, "fsName is missing");
-    assert_false(holds(stage, "csi.volume."));
+    assert_holds_not(stage, "csi.volume.");
 }
 
 static void spread_counts_volumes_of_the_data_pool(void **state)
@@ -464,7 +417,7 @@ static void clone_may_leave_the_pool_but_not_the_file_system(void **state)
                                   .source = source.handle,
                                   .more = {"crossPoolRestore", "none"}},
                    STATUS_RESOURCE_EXHAUSTED, "not the pool of the source");
-    assert_false(holds(stage, "[csi.volume.far]"));
+    assert_holds_not(stage, "[csi.volume.far]");
 }
 
 static void view_stays_where_the_files_are(void **state)
@@ -490,8 +443,10 @@ static void view_stays_where_the_files_are(void **state)
     assert_string_equal(strmap_get(&view.segments, PREFIX "zone"), "zone-a");
     assert_int_equal(delete_snapshot(&stage->process, &stage->world, &err), 0);
     remove_volume(stage, view.handle);
-    assert_false(holds(stage, "csi.volume.") || holds(stage, "csi.snap.") ||
-                 holds(stage, "subvolume") || holds(stage, "rt-backing"));
+    assert_holds_not(stage, "csi.volume.");
+    assert_holds_not(stage, "csi.snap.");
+    assert_holds_not(stage, "subvolume");
+    assert_holds_not(stage, "rt-backing");
 }
 
 /* --- room ---------------------------------------------------------------------------------------

@@ -256,6 +256,74 @@ static void check_found(const struct found_case *found)
                  text ? text : "nothing");
 }
 
+/* --- CephFS -------------------------------------------------------------------------------------
+ */
+
+/* One file system, whose data pools are those with ids 1 and 9. */
+static void add_filesystem(struct cluster_usage *usage)
+{
+    struct filesystem fs = {.id = 2, .name = xstrdup("fs"), .data_pool_count = 2};
+
+    fs.data_pool_ids = xcalloc(2, sizeof(*fs.data_pool_ids));
+    fs.data_pool_ids[0] = 9;
+    fs.data_pool_ids[1] = 1;
+    usage->filesystems.items = xcalloc(1, sizeof(fs));
+    usage->filesystems.items[0] = fs;
+    usage->filesystems.count = 1;
+}
+
+static void data_pools_of_any_type_take_part(void **state)
+{
+    static const struct found_case cases[] = {
+        {"an erasure coded data pool", "3", "1", "{\"cephfs\":{\"data\":\"fs\"," CLASS_K "}}", NULL,
+         "region=r1,zone=z1 (crush)"},
+        {"metadata", "1", "0", "{\"cephfs\":{" CLASS_K ",\"cephzone.zone\":\"a\"}}", NULL,
+         "zone=a (metadata)"},
+        {"a pool of RBD", "1", "1", "{\"rbd\":{" CLASS_K "}}", NULL, NULL},
+    };
+    const struct class_pools pools = {
+        .is_cephfs = true, .is_auto = true, .topology_class = "k", .home = "fs"};
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_cluster_usage_ struct cluster_usage usage = {0};
+        _cleanup_pool_entries_ struct pool_entries entries = {0};
+
+        load_usage(&cases[i], &usage);
+        class_pools_find(&pools, &usage, NULL, &entries);
+        assert_int_equal(entries.count, 0); /* no file system has it */
+        add_filesystem(&usage);
+        class_pools_find(&pools, &usage, NULL, &entries);
+        assert_int_equal(entries.count, cases[i].place != NULL);
+        if (!cases[i].place)
+            continue;
+        _cleanup_free_ char *place = pool_entry_place(&entries.items[0]);
+        _cleanup_free_ char *text = xasprintf("%s (%s)", place, entries.items[0].origin);
+        assert_string_equal(text, cases[i].place);
+        assert_string_equal(entries.items[0].fs_name, "fs");
+    }
+}
+
+static void file_system_stands_where_rbd_has_the_pool(void **state)
+{
+    _cleanup_strmap_ struct strmap parameters = {0};
+    _cleanup_class_pools_ struct class_pools pools = {0};
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    fill(&parameters, "clusterID=c|fsName=fs|pool=data|topologyPools=auto");
+    assert_int_equal(class_pools_parse_cephfs(&parameters, &pools, &err), 0);
+    assert_string_equal(pools.home, "fs");
+    assert_string_equal(pools.topology_class, "fs");
+    assert_true(pools.may_cross_pools);
+    strmap_set(&parameters, "crossPoolRestore", "none");
+    assert_int_equal(class_pools_parse_cephfs(&parameters, &pools, &err), 0);
+    assert_false(pools.may_cross_pools);
+    strmap_remove(&parameters, "fsName");
+    assert_int_equal(class_pools_parse_cephfs(&parameters, &pools, &err), -1);
+    assert_non_null(strstr(err.message, "needs the parameter fsName"));
+}
+
 static void pools_take_part_with_their_places(void **state)
 {
     (void)state;
@@ -272,6 +340,8 @@ int main(void)
         cmocka_unit_test(defaults_are_those_of_a_plain_class),
         cmocka_unit_test(the_class_of_auto_pools_is_named_after_the_pool),
         cmocka_unit_test(pools_take_part_with_their_places),
+        cmocka_unit_test(data_pools_of_any_type_take_part),
+        cmocka_unit_test(file_system_stands_where_rbd_has_the_pool),
     };
 
     return cmocka_run_group_tests_name("class_pools", tests, NULL, NULL);
