@@ -144,7 +144,10 @@ static int build(struct stage *stage, struct error *err)
     const struct stage_request *request = stage->request;
     _cleanup_free_ char *root = NULL;
 
-    if (cephfs_volume_record(volumes, stage->call, &stage->volume, err) < 0 ||
+    /* The address of a client that died is on record, and is this node's: a new one must not wait
+     * until Ceph has given up the dead one, which holds the metadata. */
+    if ((!stage->staged.is_dead &&
+         cephfs_volume_record(volumes, stage->call, &stage->volume, err) < 0) ||
         cephfs_staged_write(volumes, &stage->staged, request, stage->client, "", err) < 0 ||
         mount_volume(stage, err) < 0 ||
         cephfs_volume_root(volumes, &stage->volume, request->staging_path, &root, err) < 0)

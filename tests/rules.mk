@@ -30,7 +30,8 @@ $(BUILD)/tests/integration/test_kube_driver: LDFLAGS += -Wl,--export-dynamic-sym
 $(BUILD)/tests/integration/test_generator: $(FAKE_OBJECTS) $(BUILD)/tests/integration/calls.o
 
 NODE_TESTS := $(filter $(BUILD)/tests/integration/test_node%,$(INTEGRATION_TESTS))
-$(NODE_TESTS): $(BUILD)/tests/integration/node_fixture.o
+NODE_TESTS += $(filter $(BUILD)/tests/integration/test_cephfs_node%,$(INTEGRATION_TESTS))
+$(NODE_TESTS): $(addprefix $(BUILD)/tests/integration/,node_fixture.o cephfs.o)
 
 CEPHFS_TESTS := $(filter $(BUILD)/tests/integration/test_cephfs%,$(INTEGRATION_TESTS))
 $(CEPHFS_TESTS): $(BUILD)/tests/integration/cephfs.o $(BUILD)/tests/integration/calls.o

@@ -19,6 +19,7 @@
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
+#include "tests/integration/cephfs.h"
 
 #define OUTPUT_LIMIT (1024 * 1024)
 #define DEVICE_BYTES 4096
@@ -38,7 +39,8 @@ void node_fixture_init(struct test_node *node)
     char root[] = "/tmp/cephzone-node-XXXXXX";
 
     assert_non_null(mkdtemp(root));
-    *node = (struct test_node){.root = xstrdup(root), .run_dir = xasprintf("%s/run", root)};
+    node->root = xstrdup(root);
+    node->run_dir = xasprintf("%s/run", root);
     harness_init(&node->driver);
 }
 
@@ -46,7 +48,14 @@ void node_fixture_start(struct test_node *node)
 {
     _cleanup_free_ char *run_dir = xasprintf("--rundir=%s", node->run_dir);
 
-    harness_start(&node->driver, (const char *[]){run_dir, NULL});
+    const char *flags[8] = {run_dir};
+    size_t count = 1;
+
+    if (node->flag)
+        flags[count++] = node->flag;
+    for (size_t i = 0; node->is_cephfs && CEPHFS_FLAGS[i]; i++)
+        flags[count++] = CEPHFS_FLAGS[i];
+    harness_start(&node->driver, flags);
 }
 
 void node_fixture_done(struct test_node *node)
@@ -57,7 +66,9 @@ void node_fixture_done(struct test_node *node)
     assert_string_equal(left, "");
     harness_done(&node->driver);
     _cleanup_free_ char *sockets = xasprintf("%s/qmp", node->run_dir);
+    _cleanup_free_ char *keys = xasprintf("%s/keys", node->run_dir);
     rmdir(sockets);
+    rmdir(keys);
     rmdir(exports);
     rmdir(node->run_dir);
     assert_int_equal(rmdir(node->root), 0);
@@ -140,15 +151,22 @@ char *image_of(const char *handle)
 /* --- calls --------------------------------------------------------------------------------------
  */
 
-int node_call(struct test_node *node, const char *method, json_t *request, json_t **reply,
-              struct error *err)
+static int make_call(struct test_node *node, struct harness_call *call, json_t *request,
+                     json_t **reply, struct error *err)
 {
     _cleanup_free_ char *text = json_dumps(request, 0);
-    const struct harness_call call = {.method = method, .request = text, .timeout_ms = 120000};
 
     json_decref(request);
     assert_non_null(text);
-    return harness_call(&node->driver, &call, reply, err);
+    call->request = text;
+    call->timeout_ms = 120000;
+    return harness_call(&node->driver, call, reply, err);
+}
+
+int node_call(struct test_node *node, const char *method, json_t *request, json_t **reply,
+              struct error *err)
+{
+    return make_call(node, &(struct harness_call){.method = method}, request, reply, err);
 }
 
 static json_t *capability(const struct test_volume *volume)
@@ -170,10 +188,20 @@ void test_volume_create(struct test_node *node, struct test_volume *volume, cons
                         long long size_bytes)
 {
     _cleanup_error_ struct error err = {0};
+    const struct cephfs_wish wish = {.name = name, .size_bytes = size_bytes};
+    char *handle = node->is_cephfs
+                       ? cephfs_create(&node->driver, &wish, &err)
+                       : harness_create_volume(&node->driver, name, "common", size_bytes, &err);
 
-    volume->handle = harness_create_volume(&node->driver, name, "common", size_bytes, &err);
-    if (!volume->handle)
+    if (!handle)
         fail_msg("%s", err.message);
+    test_volume_adopt(node, volume, name, handle);
+}
+
+void test_volume_adopt(struct test_node *node, struct test_volume *volume, const char *name,
+                       char *handle)
+{
+    volume->handle = handle;
     if (!volume->mode)
         volume->mode = "SINGLE_NODE_WRITER";
     volume->staging = xasprintf("%s/staging-%s", node->root, name);
@@ -190,12 +218,21 @@ void test_volume_delete(struct test_node *node, struct test_volume *volume)
     free(volume->target);
 }
 
+static json_t *context(const struct test_volume *volume)
+{
+    json_t *context = json_pack("{s:s}", "mounter", "fuse");
+
+    if (volume->key)
+        json_object_set_new(context, volume->key, json_string(volume->value));
+    return context;
+}
+
 int node_stage(struct test_node *node, const struct test_volume *volume, struct error *err)
 {
     return node_call(node, "NodeStageVolume",
-                     json_pack("{s:s, s:s, s:o, s:{s:s}}", "volume_id", volume->handle,
+                     json_pack("{s:s, s:s, s:o, s:o}", "volume_id", volume->handle,
                                "staging_target_path", volume->staging, "volume_capability",
-                               capability(volume), "volume_context", "mounter", "fuse"),
+                               capability(volume), "volume_context", context(volume)),
                      NULL, err);
 }
 
@@ -209,11 +246,13 @@ int node_unstage(struct test_node *node, const struct test_volume *volume, struc
 
 int node_publish(struct test_node *node, const struct test_volume *volume, struct error *err)
 {
-    return node_call(node, "NodePublishVolume",
-                     json_pack("{s:s, s:s, s:s, s:o, s:b}", "volume_id", volume->handle,
+    return make_call(node,
+                     &(struct harness_call){.method = "NodePublishVolume",
+                                            .without_secrets = volume->without_secrets},
+                     json_pack("{s:s, s:s, s:s, s:o, s:b, s:o}", "volume_id", volume->handle,
                                "staging_target_path", volume->staging, "target_path",
                                volume->target, "volume_capability", capability(volume), "readonly",
-                               volume->read_only),
+                               volume->read_only, "volume_context", context(volume)),
                      NULL, err);
 }
 
@@ -284,7 +323,8 @@ static bool command_has(const char *pid, const char *argument)
     _cleanup_free_ char *folder = xasprintf("/proc/%s", pid);
     _cleanup_free_ char *command = read_at(folder, "cmdline");
 
-    if (!command || !text_has_prefix(command, "qemu-storage-daemon"))
+    if (!command ||
+        !(text_has_prefix(command, "qemu-storage-daemon") || text_has_prefix(command, "ceph-fuse")))
         return false;
     for (size_t i = 0; i < OUTPUT_LIMIT && command[i]; i += strlen(command + i) + 1)
         if (strstr(command + i, argument))
@@ -315,7 +355,7 @@ pid_t daemon_of(const struct test_node *node, const struct test_volume *volume)
     _cleanup_free_ char *file = xasprintf("%s/fuse/common%%2F%s/export", node->run_dir, image);
     pid_t pid = 0;
 
-    return count_daemons(file, &pid) ? pid : 0;
+    return count_daemons(node->is_cephfs ? volume->staging : file, &pid) ? pid : 0;
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -326,11 +366,11 @@ static int compare_lines(const void *a, const void *b)
 char *node_leftovers(const struct test_node *node)
 {
     struct text out = TEXT_INIT(OUTPUT_LIMIT);
-    _cleanup_free_ char *files =
-        run_program((const char *[]){"find",       node->root,  "-xdev",   "-mindepth",    "1",
-                                     "-not",       "-path",     "*/run",   "-not",         "-path",
-                                     "*/run/fuse", "-not",      "-path",   "*/run/qmp",    "-not",
-                                     "-name",      "staging-*", "-printf", "file %p %y\n", NULL});
+    _cleanup_free_ char *files = run_program(
+        (const char *[]){"find",  node->root,  "-xdev",   "-mindepth",    "1",          "-not",
+                         "-path", "*/run",     "-not",    "-path",        "*/run/fuse", "-not",
+                         "-path", "*/run/qmp", "-not",    "-path",        "*/run/keys", "-not",
+                         "-name", "staging-*", "-printf", "file %p %y\n", NULL});
     char *lines[256];
     size_t count = 0;
     char *rest = NULL;
@@ -338,7 +378,7 @@ char *node_leftovers(const struct test_node *node)
 
     add_loops(node, &out);
     add_mounts(node, &out);
-    unsigned daemons = count_daemons(node->run_dir, &last);
+    unsigned daemons = count_daemons(node->is_cephfs ? node->root : node->run_dir, &last);
     if (daemons)
         text_addf(&out, "%u daemons\n", daemons);
     for (char *line = strtok_r(files, "\n", &rest); line && count < ARRAY_LENGTH(lines);

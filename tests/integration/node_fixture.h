@@ -3,12 +3,14 @@
 #include "tests/integration/harness.h"
 
 /*
- * A node for tests: the real driver with the fuse mapper in a mount namespace of its own, and the
- * calls of a volume's life there. Every failure of the fixture itself ends the test.
+ * A node for tests: the real driver, with the fuse mapper or ceph-fuse, in a mount namespace of its
+ * own, and the calls of a volume's life there. Every failure of the fixture itself ends the test.
  */
 #define MIB (1024LL * 1024)
 
 struct test_node {
+    bool is_cephfs;
+    const char *flag; /* one more for the driver; NULL: none */
     struct driver_process driver;
     char *root;    /* holds staging and target folders */
     char *run_dir; /* the driver's */
@@ -30,11 +32,17 @@ struct test_volume {
     const char *fs_type; /* NULL: a block volume */
     const char *flag;    /* a mount flag; NULL: none */
     bool read_only;      /* publish */
+    const char *key;     /* one more entry of volume_context; NULL: none */
+    const char *value;
+    bool without_secrets; /* publish: as with a class that has no node-publish-secret-name */
 };
 
-/* Creates a volume in pool "common" and the staging folder. */
+/* Creates a volume, in pool "common" or as a subvolume, and the staging folder. */
 void test_volume_create(struct test_node *node, struct test_volume *volume, const char *name,
                         long long size_bytes);
+/* As the above, for a volume that is there: takes @handle, which is freed, over. */
+void test_volume_adopt(struct test_node *node, struct test_volume *volume, const char *name,
+                       char *handle);
 /* Deletes it and the folder. */
 void test_volume_delete(struct test_node *node, struct test_volume *volume);
 
@@ -84,5 +92,5 @@ char *read_device(const char *path);
 char *run_program(const char *const *argv);
 /* The name of the image behind a handle in pool "common". Caller frees. */
 char *image_of(const char *handle);
-/* Pid of the daemon that exports the volume's image; 0: none. */
+/* Pid of the daemon that exports the volume's image, or of its ceph-fuse; 0: none. */
 pid_t daemon_of(const struct test_node *node, const struct test_volume *volume);
