@@ -15,7 +15,8 @@ static int find_place(const struct node_volumes *volumes, struct call *call,
     if (staged_look(volumes, call, request->handle, request->staging_path, &staged, err) < 0 ||
         staged_check(&staged, request->handle, err) < 0)
         return -1;
-    *place = (struct staged_place){TAKE(staged.path), staged.facts, staged.device.number};
+    *place = (struct staged_place){.facts = staged.facts, .device = staged.device.number};
+    place->path = TAKE(staged.path);
     return 0;
 }
 

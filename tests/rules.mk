@@ -32,12 +32,14 @@ $(BUILD)/tests/integration/test_generator: $(FAKE_OBJECTS) $(BUILD)/tests/integr
 NODE_TESTS := $(filter $(BUILD)/tests/integration/test_node%,$(INTEGRATION_TESTS))
 NODE_TESTS += $(filter $(BUILD)/tests/integration/test_cephfs_node%,$(INTEGRATION_TESTS))
 $(NODE_TESTS): $(addprefix $(BUILD)/tests/integration/,node_fixture.o cephfs.o)
+$(filter %_hostile,$(NODE_TESTS)): $(BUILD)/tests/integration/node_hostile.o
 
 CEPHFS_TESTS := $(filter $(BUILD)/tests/integration/test_cephfs%,$(INTEGRATION_TESTS))
 $(CEPHFS_TESTS): $(BUILD)/tests/integration/cephfs.o $(BUILD)/tests/integration/calls.o
 
 CUT_TESTS := $(filter %_cuts,$(INTEGRATION_TESTS))
 $(CUT_TESTS): $(BUILD)/tests/integration/cuts.o
+$(filter $(NODE_TESTS),$(CUT_TESTS)): $(BUILD)/tests/integration/node_cuts.o
 
 $(INTEGRATION_TESTS): $(BUILD)/%: $(BUILD)/%.o $(HARNESS_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
@@ -240,7 +242,7 @@ $(BENCH_PROGRAMS): $(BUILD)/tests/bench/timing.o $(LIBRARY)
 # --- the VM -------------------------------------------------------------------------------------
 
 # The VM has a kernel with Ceph's clients, which the machine that runs it need not have.
-VM_SUITES ?= tests/vm/suite_krbd.sh tests/vm/suite_csi.sh tests/vm/suite_many.sh
+VM_SUITES ?= tests/vm/suite_krbd.sh tests/vm/suite_csi.sh tests/vm/suite_cephfs.sh tests/vm/suite_many.sh
 
 .PHONY: test-vm
 test-vm: $(PROGRAMS) $(BENCH_PROGRAMS) ## the node service on a real kernel, in a VM

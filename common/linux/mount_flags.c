@@ -12,7 +12,7 @@ enum mount_flag mount_flag_parse(const char *option, unsigned long *flags)
     unsigned long found = 0;
 
     if (mnt_optstr_get_flags(option, &found, mnt_get_builtin_optmap(MNT_LINUX_MAP)) < 0 ||
-        found & ~(unsigned long)FLAGS_ALLOWED)
+        found & ~(unsigned long)FLAGS_ALLOWED || strcmp(option, "move") == 0)
         return MOUNT_FLAG_REFUSED;
     *flags |= found;
     if (found || strcmp(option, "defaults") == 0 || strcmp(option, "_netdev") == 0 ||

@@ -90,10 +90,10 @@ static int get_capability(const char *text, struct volume_capability *capability
         *capability = (struct volume_capability){
             .type = ACCESS_TYPE_MOUNT,
             .mode = mode_of(found.access_mode.mode),
-            .fs_type = TAKE(found.mount.fs_type),
-            .mount_group = TAKE(found.mount.group),
             .mount_flags = found.mount.flags,
         };
+        capability->fs_type = TAKE(found.mount.fs_type);
+        capability->mount_group = TAKE(found.mount.group);
         found.mount.flags = (struct string_list){0};
     }
     json_free_fields(&CAPABILITY_TABLE, &found);

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -289,6 +290,48 @@ json_t *node_stats(struct test_node *node, const struct test_volume *volume, str
             &reply, err) < 0)
         return NULL;
     return reply;
+}
+
+/* --- at once -----------------------------------------------------------------------------------
+ */
+
+#define AT_ONCE 4
+
+struct caller {
+    pthread_t thread;
+    struct test_node *node;
+    node_step *step;
+    const struct test_volume *volume;
+    int result;
+    struct error err;
+};
+
+static void *call_step(void *object)
+{
+    struct caller *caller = object;
+
+    caller->result = caller->step(caller->node, caller->volume, &caller->err);
+    return NULL;
+}
+
+void node_calls_at_once(struct test_node *node, node_step *step, const struct test_volume *volume)
+{
+    struct caller callers[AT_ONCE] = {0};
+    unsigned done = 0;
+
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        callers[i] = (struct caller){.node = node, .step = step, .volume = volume};
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, call_step, &callers[i]), 0);
+    }
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        pthread_join(callers[i].thread, NULL);
+        if (callers[i].result == 0)
+            done++;
+        else
+            assert_int_equal(callers[i].err.status, STATUS_ABORTED);
+        error_clear(&callers[i].err);
+    }
+    assert_true(done >= 1);
 }
 
 /* --- what is left -------------------------------------------------------------------------------

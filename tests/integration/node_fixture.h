@@ -59,6 +59,11 @@ json_t *node_stats(struct test_node *node, const struct test_volume *volume, str
 int node_call(struct test_node *node, const char *method, json_t *request, json_t **reply,
               struct error *err);
 
+/* Makes the call from four threads at once: all end well or are told ABORTED, one at least ends
+ * well. */
+typedef int node_step(struct test_node *node, const struct test_volume *volume, struct error *err);
+void node_calls_at_once(struct test_node *node, node_step *step, const struct test_volume *volume);
+
 /* Fail the test with the error's message. */
 #define must(expression)                                                                           \
     do {                                                                                           \

@@ -1,14 +1,15 @@
 /*
  * The life of a CephFS volume on a node, with the real driver, a real Ceph and ceph-fuse.
  */
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 /* cmocka wants the headers above first */
 #include <cmocka.h>
@@ -388,58 +389,18 @@ static void the_key_is_nowhere(void **state)
 /* --- twice at once ------------------------------------------------------------------------------
  */
 
-#define AT_ONCE 4
-
-typedef int node_step(struct test_node *node, const struct test_volume *volume, struct error *err);
-
-struct caller {
-    pthread_t thread;
-    node_step *step;
-    const struct test_volume *volume;
-    int result;
-    struct error err;
-};
-
-static void *call_step(void *object)
-{
-    struct caller *caller = object;
-
-    caller->result = caller->step(&node, caller->volume, &caller->err);
-    return NULL;
-}
-
-static void at_once(node_step *step, const struct test_volume *volume)
-{
-    struct caller callers[AT_ONCE] = {0};
-    unsigned done = 0;
-
-    for (size_t i = 0; i < AT_ONCE; i++) {
-        callers[i] = (struct caller){.step = step, .volume = volume};
-        assert_int_equal(pthread_create(&callers[i].thread, NULL, call_step, &callers[i]), 0);
-    }
-    for (size_t i = 0; i < AT_ONCE; i++) {
-        pthread_join(callers[i].thread, NULL);
-        if (callers[i].result == 0)
-            done++;
-        else
-            assert_int_equal(callers[i].err.status, STATUS_ABORTED);
-        error_clear(&callers[i].err);
-    }
-    assert_true(done >= 1);
-}
-
 static void calls_at_once_end_as_one(void **state)
 {
     struct test_volume volume = {.fs_type = ""};
 
     (void)state;
     test_volume_create(&node, &volume, "at-once", 64 * MIB);
-    at_once(node_stage, &volume);
-    at_once(node_publish, &volume);
+    node_calls_at_once(&node, node_stage, &volume);
+    node_calls_at_once(&node, node_publish, &volume);
     _cleanup_free_ char *left = node_leftovers(&node);
     assert_non_null(strstr(left, "1 daemons"));
-    at_once(node_unpublish, &volume);
-    at_once(node_unstage, &volume);
+    node_calls_at_once(&node, node_unpublish, &volume);
+    node_calls_at_once(&node, node_unstage, &volume);
     assert_nothing_left();
     test_volume_delete(&node, &volume);
 }
@@ -465,39 +426,26 @@ static void a_volume_lives_on_when_the_driver_is_killed(void **state)
     test_volume_delete(&node, &volume);
 }
 
-/* Otherwise Ceph waits a minute for a client that died, and all who want to change its directories
- * wait with it. */
-static void evict_client(const char *staging)
-{
-    _cleanup_free_ char *answer =
-        harness_run_tool((const char *[]){"ceph", "tell", "mds.0", "client", "ls", NULL});
-    json_auto_t *clients = json_loads(answer, 0, NULL);
-    const json_t *client = NULL;
-    size_t i = 0;
-
-    json_array_foreach(clients, i, client)
-    {
-        const json_t *metadata = json_object_get(client, "client_metadata");
-        const char *where = json_string_value(json_object_get(metadata, "mount_point"));
-        _cleanup_free_ char *id =
-            xasprintf("id=%lld", json_integer_value(json_object_get(client, "id")));
-
-        if (where && strcmp(where, staging) == 0)
-            free(harness_run_tool(
-                (const char *[]){"ceph", "tell", "mds.0", "client", "evict", id, NULL}));
-    }
-}
-
-static void kill_client(const struct test_volume *volume)
+/* By SIGKILL, or by the kernel, which drops its connection: then it has the time to tell Ceph that
+ * it goes, and who wants to change its directories need not wait for a minute. */
+static void end_client(const struct test_volume *volume, bool is_killed)
 {
     struct deadline deadline = deadline_in_ms(20000);
     pid_t pid = daemon_of(&node, volume);
+    struct stat mounted;
 
     assert_true(pid > 0);
-    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(stat(volume->staging, &mounted), 0);
+    _cleanup_free_ char *connection =
+        xasprintf("/sys/fs/fuse/connections/%u", minor(mounted.st_dev));
+    if (is_killed)
+        assert_int_equal(kill(pid, SIGKILL), 0);
+    else
+        write_at(connection, "abort", "1");
     while (daemon_of(&node, volume) && !deadline_has_passed(deadline))
         usleep(10000);
-    evict_client(volume->staging);
+    assert_int_equal(daemon_of(&node, volume), 0);
+    assert_int_equal(stat(volume->staging, &mounted), -1);
 }
 
 /* The driver still knows the Ceph user, so that the next pod needs no NodeStageVolume. */
@@ -511,7 +459,7 @@ static void a_volume_whose_client_died_is_mended_when_it_is_published(void **sta
     put_up(&volume);
     write_at(volume.target, "hello", "synced");
     sync();
-    kill_client(&volume);
+    end_client(&volume, true);
     total_of(&volume, &abnormal);
     assert_true(abnormal);
     must(node_publish(&node, &volume, &err));
@@ -531,10 +479,10 @@ static void a_volume_whose_client_died_is_staged_anew(void **state)
     put_up(&volume);
     write_at(volume.target, "hello", "synced");
     sync();
-    kill_client(&volume);
+    end_client(&volume, false);
     must(node_stage(&node, &volume, &err));
     assert_file(volume.target, "hello", "synced"); /* the pod's folder has been seen to */
-    kill_client(&volume);
+    end_client(&volume, false);
     take_down(&volume); /* dead as it is */
     test_volume_delete(&node, &volume);
 }
@@ -548,7 +496,7 @@ static void a_driver_without_users_leaves_the_dead_to_the_next_call(void **state
     test_volume_create(&node, &volume, "forgotten", 64 * MIB);
     put_up(&volume);
     harness_stop(&node.driver, SIGKILL, 5000);
-    kill_client(&volume);
+    end_client(&volume, false);
     node_fixture_start(&node);
     must_refuse(node_publish(&node, &volume, &err), STATUS_FAILED_PRECONDITION, "has died");
     volume.without_secrets = false; /* as with node-publish-secret-name in the class */
@@ -580,7 +528,7 @@ static void a_driver_with_a_user_revives_volumes_when_it_starts(void **state)
     write_at(volume.target, "hello", "synced");
     sync();
     harness_stop(&node.driver, SIGKILL, 5000);
-    kill_client(&volume);
+    end_client(&volume, false);
     write_keyring(&path);
     _cleanup_free_ char *flag = xasprintf("--keyring=%s", path);
     node.flag = flag;
@@ -600,6 +548,7 @@ static int prepare(void **state)
 {
     (void)state;
     rpc_init();
+    mount("none", "/sys/fs/fuse/connections", "fusectl", 0, NULL); /* may be there already */
     node_fixture_init(&node);
     node_fixture_start(&node);
     return 0;
@@ -630,10 +579,10 @@ int main(void)
         cmocka_unit_test(the_key_is_nowhere),
         cmocka_unit_test(calls_at_once_end_as_one),
         cmocka_unit_test(a_volume_lives_on_when_the_driver_is_killed),
-        cmocka_unit_test(a_volume_whose_client_died_is_mended_when_it_is_published),
         cmocka_unit_test(a_volume_whose_client_died_is_staged_anew),
         cmocka_unit_test(a_driver_without_users_leaves_the_dead_to_the_next_call),
         cmocka_unit_test(a_driver_with_a_user_revives_volumes_when_it_starts),
+        cmocka_unit_test(a_volume_whose_client_died_is_mended_when_it_is_published),
     };
 
     node_fixture_isolate();

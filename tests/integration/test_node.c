@@ -2,7 +2,6 @@
  * A volume's life on a node, with the real driver, a real Ceph and the fuse mapper.
  */
 #include <linux/capability.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -442,58 +441,18 @@ static void a_static_volume_is_found_by_its_names(void **state)
 /* --- twice at once ------------------------------------------------------------------------------
  */
 
-#define AT_ONCE 4
-
-typedef int node_step(struct test_node *node, const struct test_volume *volume, struct error *err);
-
-struct caller {
-    pthread_t thread;
-    node_step *step;
-    const struct test_volume *volume;
-    int result;
-    struct error err;
-};
-
-static void *call_step(void *object)
-{
-    struct caller *caller = object;
-
-    caller->result = caller->step(&node, caller->volume, &caller->err);
-    return NULL;
-}
-
-static void at_once(node_step *step, const struct test_volume *volume)
-{
-    struct caller callers[AT_ONCE] = {0};
-    unsigned done = 0;
-
-    for (size_t i = 0; i < AT_ONCE; i++) {
-        callers[i] = (struct caller){.step = step, .volume = volume};
-        assert_int_equal(pthread_create(&callers[i].thread, NULL, call_step, &callers[i]), 0);
-    }
-    for (size_t i = 0; i < AT_ONCE; i++) {
-        pthread_join(callers[i].thread, NULL);
-        if (callers[i].result == 0)
-            done++;
-        else
-            assert_int_equal(callers[i].err.status, STATUS_ABORTED);
-        error_clear(&callers[i].err);
-    }
-    assert_true(done >= 1);
-}
-
 static void calls_at_once_end_as_one(void **state)
 {
     struct test_volume volume = {.fs_type = "ext4"};
 
     (void)state;
     test_volume_create(&node, &volume, "at-once", 32 * MIB);
-    at_once(node_stage, &volume);
-    at_once(node_publish, &volume);
+    node_calls_at_once(&node, node_stage, &volume);
+    node_calls_at_once(&node, node_publish, &volume);
     _cleanup_free_ char *left = node_leftovers(&node);
     assert_non_null(strstr(left, "1 daemons"));
-    at_once(node_unpublish, &volume);
-    at_once(node_unstage, &volume);
+    node_calls_at_once(&node, node_unpublish, &volume);
+    node_calls_at_once(&node, node_unstage, &volume);
     assert_nothing_left();
     test_volume_delete(&node, &volume);
 }

@@ -1,0 +1,316 @@
+#include "tests/integration/node_hostile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/rpc/message.h"
+#include "common/rpc/rpc.h"
+#include "tests/integration/cephfs.h"
+#include "tests/integration/node_fixture.h"
+
+#include "csi.pb-c.h"
+
+static struct test_node node;
+static struct test_volume volume;
+static char *victim; /* a folder with a file */
+
+/* Everything beneath the victim with type, mode, owner, size and content. */
+static char *victim_state(void)
+{
+    _cleanup_free_ char *list =
+        run_program((const char *[]){"find", victim, "-printf", "%p %y %m %u %g %s %l\n", NULL});
+    _cleanup_free_ char *content = read_at(victim, "precious");
+
+    return xasprintf("%s%s", list, content ? content : "gone");
+}
+
+#define refused_and_harmless(expression, status)                                                   \
+    do {                                                                                           \
+        _cleanup_free_ char *before = victim_state();                                              \
+                                                                                                   \
+        must_refuse(expression, status, "");                                                       \
+        _cleanup_free_ char *after = victim_state();                                               \
+        assert_string_equal(after, before);                                                        \
+    } while (0)
+
+/* Fails in one way or another; which one depends on where the link is met. */
+#define fails_and_harmless(expression)                                                             \
+    do {                                                                                           \
+        _cleanup_error_ struct error err = {0};                                                    \
+        _cleanup_free_ char *before = victim_state();                                              \
+                                                                                                   \
+        assert_int_equal((expression), -1);                                                        \
+        _cleanup_free_ char *after = victim_state();                                               \
+        assert_string_equal(after, before);                                                        \
+    } while (0)
+
+static char *beside(const char *name)
+{
+    return xasprintf("%s/%s", node.root, name);
+}
+
+static void paths_with_dots_are_refused(void **state)
+{
+    static const char *const paths[] = {"relative/path", "/",       "/tmp/../etc", "/tmp/./x",
+                                        "/tmp/x/..",     "/tmp/x/", "/tmp/a\nb",   ".."};
+    struct test_volume other = volume;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
+        other.staging = (char *)(uintptr_t)paths[i];
+        other.target = volume.target;
+        refused_and_harmless(node_stage(&node, &other, &err), STATUS_INVALID_ARGUMENT);
+        refused_and_harmless(node_unstage(&node, &other, &err), STATUS_INVALID_ARGUMENT);
+        refused_and_harmless(node_publish(&node, &other, &err), STATUS_INVALID_ARGUMENT);
+        other.staging = volume.staging;
+        other.target = (char *)(uintptr_t)paths[i];
+        refused_and_harmless(node_publish(&node, &other, &err), STATUS_INVALID_ARGUMENT);
+        refused_and_harmless(node_unpublish(&node, &other, &err), STATUS_INVALID_ARGUMENT);
+    }
+}
+
+static void ids_that_are_no_names_are_refused(void **state)
+{
+    static const char *const ids[] = {"../../etc/passwd", "a/b", "..", ".",
+                                      "image-meta.json",  "a\nb"};
+    struct test_volume other = volume;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(ids); i++) {
+        other.handle = (char *)(uintptr_t)ids[i];
+        refused_and_harmless(node_stage(&node, &other, &err), STATUS_INVALID_ARGUMENT);
+        refused_and_harmless(node_unstage(&node, &other, &err), STATUS_INVALID_ARGUMENT);
+        refused_and_harmless(node_publish(&node, &other, &err), STATUS_INVALID_ARGUMENT);
+        refused_and_harmless(node_unpublish(&node, &other, &err), STATUS_INVALID_ARGUMENT);
+        _cleanup_error_ struct error err = {0};
+        assert_null(node_stats(&node, &other, &err));
+    }
+}
+
+/* NodeUnstageVolume for "HANDLE NUL /etc", which a program in C would take for HANDLE. protobuf-c
+ * cannot write such a text, but bytes that it takes for an unknown field. */
+static int unstage_with_nul(struct error *err)
+{
+    uint8_t bytes[128] = {0};
+    const size_t length = strlen(volume.handle);
+    ProtobufCMessageUnknownField field = {.tag = 1,
+                                          .wire_type = PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED,
+                                          .len = 1 + length + sizeof("/etc"),
+                                          .data = bytes};
+    Csi__V1__NodeUnstageVolumeRequest *message =
+        message_new(&csi__v1__node_unstage_volume_request__descriptor);
+    const struct rpc_request request = {.path = "/csi.v1.Node/NodeUnstageVolume",
+                                        .message = &message->base,
+                                        .response =
+                                            &csi__v1__node_unstage_volume_response__descriptor,
+                                        .deadline = deadline_in_ms(30000)};
+    ProtobufCMessage *reply = NULL;
+
+    assert_in_range(field.len, 1, sizeof(bytes) - 1);
+    bytes[0] = (uint8_t)(field.len - 1);
+    memcpy(bytes + 1, volume.handle, length);
+    memcpy(bytes + 1 + length + 1, "/etc", sizeof("/etc"));
+    message->staging_target_path = xstrdup(volume.staging);
+    message->base.n_unknown_fields = 1;
+    message->base.unknown_fields = &field;
+    int result = rpc_client_call(node.driver.client, &request, &reply, err);
+    message->base.n_unknown_fields = 0;
+    message->base.unknown_fields = NULL;
+    message_free(&message->base);
+    message_free(reply);
+    return result;
+}
+
+static void an_id_does_not_end_at_a_nul(void **state)
+{
+    (void)state;
+    must(node_stage(&node, &volume, &err));
+    must_refuse(unstage_with_nul(&err), STATUS_INVALID_ARGUMENT, "NUL");
+    must(node_publish(&node, &volume, &err)); /* it is still staged */
+    must(node_unpublish(&node, &volume, &err));
+    must(node_unstage(&node, &volume, &err));
+}
+
+/* They are only looked at, and nothing can be there. */
+static void stats_and_growth_of_strange_paths_are_refused(void **state)
+{
+    const char *const paths[] = {"/",        "/proc/1/root", "/tmp/../etc",
+                                 "relative", "/tmp/a\nb",    victim};
+    struct test_volume other = volume;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
+        other.target = (char *)(uintptr_t)paths[i];
+        fails_and_harmless(node_stats(&node, &other, &err) ? 0 : -1);
+        fails_and_harmless(node_grow(&node, &other, 32 * MIB, &err));
+    }
+}
+
+static void values_that_are_too_long_are_refused(void **state)
+{
+    struct test_volume other = volume;
+    char id[4096];
+    char path[8192];
+
+    (void)state;
+    memset(id, 'x', sizeof(id) - 1);
+    id[sizeof(id) - 1] = '\0';
+    other.handle = id;
+    fails_and_harmless(node_stage(&node, &other, &err));
+    fails_and_harmless(node_unstage(&node, &other, &err));
+    other.handle = volume.handle;
+    memset(path, 'x', sizeof(path) - 1);
+    path[0] = '/';
+    path[sizeof(path) - 1] = '\0';
+    other.target = path;
+    fails_and_harmless(node_publish(&node, &other, &err));
+    fails_and_harmless(node_unpublish(&node, &other, &err));
+    other.flag = id;
+    fails_and_harmless(node_stage(&node, &other, &err));
+}
+
+static void flags_that_are_several_are_refused(void **state)
+{
+    static const char *const flags[] = {"noatime,exec", "ro\nrw", "",     "bind",
+                                        "remount",      "move",   "rbind"};
+    struct test_volume other = volume;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(flags); i++) {
+        other.flag = flags[i];
+        refused_and_harmless(node_stage(&node, &other, &err), STATUS_INVALID_ARGUMENT);
+    }
+    _cleanup_free_ char *left = node_leftovers(&node);
+    assert_null(strstr(left, "mount"));
+}
+
+static void a_staging_path_through_a_link_is_refused(void **state)
+{
+    struct test_volume other = volume;
+    _cleanup_free_ char *link = beside("link");
+
+    (void)state;
+    assert_int_equal(symlink(victim, link), 0);
+    other.staging = link;
+    fails_and_harmless(node_stage(&node, &other, &err));
+    other.staging = beside("link/below");
+    fails_and_harmless(node_stage(&node, &other, &err));
+    fails_and_harmless(node_unstage(&node, &other, &err));
+    free(other.staging);
+    unlink(link);
+}
+
+static void links_planted_in_the_staging_path_are_not_followed(void **state)
+{
+    _cleanup_free_ char *staged = xasprintf("%s/%s", volume.staging, volume.handle);
+    _cleanup_free_ char *meta = xasprintf("%s/image-meta.json", volume.staging);
+    _cleanup_free_ char *file = xasprintf("%s/precious", victim);
+
+    (void)state;
+    if (node.is_cephfs)
+        return; /* which puts nothing into the staging path */
+    assert_int_equal(symlink(victim, staged), 0);
+    fails_and_harmless(node_stage(&node, &volume, &err));
+    fails_and_harmless(node_unstage(&node, &volume, &err));
+    assert_int_equal(unlink(staged), 0);
+    assert_int_equal(symlink(file, meta), 0);
+    fails_and_harmless(node_stage(&node, &volume, &err));
+    fails_and_harmless(node_unstage(&node, &volume, &err));
+    assert_int_equal(unlink(meta), 0);
+}
+
+static void links_planted_at_the_target_are_not_followed(void **state)
+{
+    struct test_volume other = volume;
+
+    (void)state;
+    must(node_stage(&node, &volume, &err));
+    assert_int_equal(symlink(victim, volume.target), 0);
+    fails_and_harmless(node_publish(&node, &volume, &err));
+    fails_and_harmless(node_unpublish(&node, &volume, &err));
+    other.target = xasprintf("%s/below", volume.target);
+    fails_and_harmless(node_publish(&node, &other, &err));
+    fails_and_harmless(node_unpublish(&node, &other, &err));
+    free(other.target);
+    assert_int_equal(unlink(volume.target), 0);
+    must(node_unstage(&node, &volume, &err));
+}
+
+static void what_is_not_ours_is_not_unmounted_or_removed(void **state)
+{
+    static const char *const paths[] = {"/proc", "/sys", "/tmp", "/etc/passwd", "/dev/null"};
+    struct test_volume other = volume;
+    _cleanup_free_ char *file = xasprintf("%s/precious", victim);
+    struct stat stat_now;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
+        other.target = (char *)(uintptr_t)paths[i];
+        fails_and_harmless(node_unpublish(&node, &other, &err));
+        assert_int_equal(stat(paths[i], &stat_now), 0);
+    }
+    other.target = victim;
+    fails_and_harmless(node_unpublish(&node, &other, &err));
+    other.target = file;
+    fails_and_harmless(node_unpublish(&node, &other, &err));
+}
+
+static int prepare(void **state)
+{
+    (void)state;
+    rpc_init();
+    volume.fs_type = node.is_cephfs ? "" : "ext4";
+    node_fixture_init(&node);
+    node_fixture_start(&node);
+    test_volume_create(&node, &volume, "hostile", 32 * MIB);
+    victim = xstrdup("/tmp/cephzone-victim-XXXXXX");
+    assert_non_null(mkdtemp(victim));
+    write_at(victim, "precious", "data");
+    return 0;
+}
+
+static int finish(void **state)
+{
+    _cleanup_free_ char *file = xasprintf("%s/precious", victim);
+
+    (void)state;
+    test_volume_delete(&node, &volume);
+    if (node.is_cephfs)
+        cephfs_assert_empties();
+    else
+        harness_assert_pool_empties("common");
+    node_fixture_done(&node);
+    unlink(file);
+    rmdir(victim);
+    free(victim);
+    rpc_shutdown();
+    return 0;
+}
+
+int node_hostile_run(bool is_cephfs)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paths_with_dots_are_refused),
+        cmocka_unit_test(ids_that_are_no_names_are_refused),
+        cmocka_unit_test(an_id_does_not_end_at_a_nul),
+        cmocka_unit_test(stats_and_growth_of_strange_paths_are_refused),
+        cmocka_unit_test(values_that_are_too_long_are_refused),
+        cmocka_unit_test(flags_that_are_several_are_refused),
+        cmocka_unit_test(a_staging_path_through_a_link_is_refused),
+        cmocka_unit_test(links_planted_in_the_staging_path_are_not_followed),
+        cmocka_unit_test(links_planted_at_the_target_are_not_followed),
+        cmocka_unit_test(what_is_not_ours_is_not_unmounted_or_removed),
+    };
+
+    node.is_cephfs = is_cephfs;
+    node_fixture_isolate();
+    return cmocka_run_group_tests_name("hostile node calls", tests, prepare, finish);
+}
