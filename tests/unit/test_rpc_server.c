@@ -261,7 +261,7 @@ static void slow_call_is_logged_until_it_ends(void **state)
 
     (void)state;
     free(log_since(&from));
-    background_start(&held, fixture, "hold", deadline_in_ms(100));
+    background_start(&held, fixture, "hold", deadline_in_ms(1000));
     background_join(&held);
     error_clear(&held.err);
     for (int i = 0; i < 100 && (!lines || occurrences(lines, "Slow GRPC call") < 2); i++) {
