@@ -71,9 +71,6 @@ func (c *cluster) install() error {
 	if _, err := c.kubectl("apply", "-k", "deploy/kustomize/overlays/three-zones"); err != nil {
 		return err
 	}
-	if _, err := c.kubectl("apply", "-f", "tests/e2e/manifests"); err != nil {
-		return err
-	}
 	for user := range cephUsers {
 		if err := c.createSecret(user); err != nil {
 			return err
