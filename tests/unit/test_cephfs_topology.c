@@ -492,7 +492,6 @@ static void volumes_of_ceph_csi_count_too(void **state)
 {
     struct stage *stage = *state;
     static const char *const class[] = {"topologyConstrainedPools", POOLS, "overcommit", "1", NULL};
-    _cleanup_(volume_done) struct volume volume = {0};
     _cleanup_error_ struct error err = {0};
     struct call call;
 
