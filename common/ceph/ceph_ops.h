@@ -170,8 +170,8 @@ struct ceph_ops {
                      struct error *err);
 
     /* Returns when each of the pool's @groups (pg_num) placement groups has the OSD map that the
-     * monitors have now, and so lets nobody write whom it shuts out. 1 RT per group, or two, one
-     * after the other. */
+     * monitors have now, and so lets nobody write whom it shuts out; those without an OSD are
+     * passed over. 2 RT per group, or four, one after the other. */
     int (*pool_settle)(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err);
 
     /* @command and @reply are JSON texts; @reply (caller frees) is NUL-terminated. A refusal keeps

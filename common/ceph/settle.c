@@ -7,10 +7,58 @@
  *
  * Groups are reached by listing: the objects of a pool in their order, cut into as many equal parts
  * as there are groups, or up to twice as many while their number is no power of two.
+ *
+ * A group without any OSD is passed over: nobody writes there, and who serves it again needs a
+ * newer map for that, which has the fence. So what a failed zone took with it does not keep others
+ * from taking over what has survived.
  */
 #include <errno.h>
 
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/memory.h"
 #include "common/ceph/connections.h"
+
+#define NO_OSD 2147483647 /* in a group of an erasure-coded pool */
+
+/* @reply is "pg map". */
+static bool has_osd(const char *reply)
+{
+    json_auto_t *map = json_loads(reply, 0, NULL);
+    const json_t *acting = json_object_get(map, "acting");
+
+    for (size_t i = 0; i < json_array_size(acting); i++)
+        if (json_integer_value(json_array_get(acting, i)) != NO_OSD)
+            return true;
+    return !json_is_array(acting); /* nothing is known: the group itself is asked */
+}
+
+static bool group_is_served(struct ceph_pool *pool, struct call *call, size_t group)
+{
+    _cleanup_free_ char *command =
+        xasprintf("{\"prefix\": \"pg map\", \"pgid\": \"%lld.%zx\", \"format\": \"json\"}",
+                  (long long)rados_ioctx_get_id(real_pool(pool)->io), group);
+    _cleanup_free_ char *reply = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    if (pool->cluster->ops->mon_command(pool->cluster, call, command, &reply, &err) == 0)
+        return has_osd(reply);
+    log_v(3, call, "cannot tell who serves group %zu of pool '%s': %s", group, pool->name,
+          err.message);
+    return true;
+}
+
+/* The group that the objects of a part are in: the order of objects is that of their hashes read
+ * from the lowest bit on, and the lowest bits are the group's number. */
+static size_t group_of_part(size_t part, size_t parts, size_t groups)
+{
+    size_t group = 0;
+
+    for (size_t bit = 1, from = parts / 2; bit < parts; bit *= 2, from /= 2)
+        if (part & from)
+            group |= bit;
+    return group < groups ? group : group & (parts / 2 - 1);
+}
 
 /* Asks the group in which the objects from @from on are; up to @to it is one group. */
 static int ask_group(rados_ioctx_t io, rados_object_list_cursor from, rados_object_list_cursor to)
@@ -54,6 +102,8 @@ static int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups,
                    pool->name);
         if (call_check(call, err) < 0)
             return -1;
+        if (!group_is_served(pool, call, group_of_part(part, parts, groups)))
+            continue;
         int result = ask_part(real_pool(pool)->io, part, parts);
         if (result < 0)
             return error_set_errno(err, result, "ask part %zu of %zu of pool '%s'", part, parts,

@@ -24,7 +24,8 @@ _must_check_ int fences_read(const struct fences *fences, struct call *call,
 /*
  * Returns when every OSD keeps to the fences that fences_read() has shown: the monitors' word alone
  * stops nobody, OSDs hear of it later. Asks each placement group of all pools for RBD and CephFS in
- * every cluster, one after the other. Fails if one does not answer.
+ * every cluster, one after the other; groups that no OSD serves are passed over. Fails if one does
+ * not answer.
  */
 _must_check_ int fences_settle(const struct fences *fences, struct call *call, struct error *err);
 /* Repeatable. INVALID_ARGUMENT for what is no IP address. */

@@ -16,11 +16,13 @@
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
+#include "common/ceph/ceph.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/harness.h"
 
 #define DEAD_POOL "zone-a" /* on OSD 0 alone */
 #define LIVE_POOL "zone-b"
+#define POOL_GROUPS 8 /* tests/ceph/lib.sh */
 #define DEAD_CALLS 100
 #define ROUNDS 3      /* of each kind, in turn */
 #define LIVE_CALLS 30 /* in one round, at most */
@@ -211,6 +213,38 @@ static void calls_that_failed_are_continued_when_the_pool_is_back(void **state)
     harness_assert_pool_empties(LIVE_POOL);
 }
 
+/* The pool of the dead OSD has none left, the common one some that are served and some that are
+ * not. */
+static void groups_without_osds_do_not_keep_a_pool_from_settling(void **state)
+{
+    static const char *const pools[] = {DEAD_POOL, "common", LIVE_POOL};
+    struct ceph *ceph = ceph_new(&(struct ceph_options){
+        .connect_timeout_ms = 10000, .mon_op_timeout_ms = 5000, .osd_op_timeout_ms = 5000});
+    _cleanup_secret_ struct secret key = {0};
+    _cleanup_error_ struct error err = {0};
+    struct ceph_cluster *connection = NULL;
+    struct call call;
+
+    (void)state;
+    secret_set(&key, harness_cluster()->key);
+    const struct ceph_target target = {"c1", harness_cluster()->monitors, harness_cluster()->user,
+                                       &key};
+    call_init(&call, 1, "Test", deadline_in_ms(60000));
+    assert_int_equal(ceph->ops->connect(ceph, &call, &target, &connection, &err), 0);
+    cluster("stop-osd", "0");
+    for (size_t i = 0; i < ARRAY_LENGTH(pools); i++) {
+        _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+
+        assert_int_equal(ceph->ops->pool_open(connection, &call, pools[i], "", &pool, &err), 0);
+        if (ceph->ops->pool_settle(pool, &call, POOL_GROUPS, &err) < 0)
+            fail_msg("%s", err.message);
+    }
+    cluster("start-osd", "0");
+    ceph_disconnect(connection);
+    call_done(&call);
+    assert_true(ceph_free(ceph));
+}
+
 static void deletion_does_not_need_the_mgr(void **state)
 {
     _cleanup_error_ struct error err = {0};
@@ -230,6 +264,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deletion_does_not_need_the_mgr),
+        cmocka_unit_test(groups_without_osds_do_not_keep_a_pool_from_settling),
         cmocka_unit_test(dead_pool_does_not_hold_up_others),
         cmocka_unit_test(calls_that_failed_are_continued_when_the_pool_is_back),
     };
