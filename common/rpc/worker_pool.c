@@ -1,3 +1,8 @@
+/*
+ * Of the threads that have nothing to do the one that came last works first. So as many threads are
+ * in use as there are calls at once, and the others stay as they were made: librados and librbd
+ * keep buffers for each thread that ever called them.
+ */
 #include "common/rpc/worker_pool.h"
 
 #include <pthread.h>
@@ -9,11 +14,18 @@
  * of 8 MiB for each of many workers would swell what the process seems to need. */
 #define STACK_BYTES (1u << 20)
 
+/* A thread that waits for work; lives on its stack. */
+struct idle_worker {
+    pthread_cond_t woken;
+    bool is_woken;
+    struct idle_worker *below;
+};
+
 struct worker_pool {
     unsigned limit; /* of waiting */
     pthread_mutex_t lock;
-    pthread_cond_t changed;
     /* under the lock: */
+    struct idle_worker *idle; /* the one that came last */
     struct worker_job *first;
     struct worker_job **last; /* where the next job is linked in */
     unsigned waiting;
@@ -23,12 +35,34 @@ struct worker_pool {
     unsigned count;
 };
 
+/* Lock held, as in the next one. */
+static void wait_for_work(struct worker_pool *pool)
+{
+    struct idle_worker self = {.woken = PTHREAD_COND_INITIALIZER, .below = pool->idle};
+
+    pool->idle = &self;
+    while (!self.is_woken)
+        pthread_cond_wait(&self.woken, &pool->lock);
+    pthread_cond_destroy(&self.woken);
+}
+
+static void wake_one(struct worker_pool *pool)
+{
+    struct idle_worker *worker = pool->idle;
+
+    if (!worker)
+        return; /* all are busy, and look at the queue before they rest */
+    pool->idle = worker->below;
+    worker->is_woken = true;
+    pthread_cond_signal(&worker->woken);
+}
+
 /* The next job, NULL when there is none left and the pool is stopping. */
 static struct worker_job *job_take(struct worker_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
     while (!pool->first && !pool->stopping)
-        pthread_cond_wait(&pool->changed, &pool->lock);
+        wait_for_work(pool);
     struct worker_job *job = pool->first;
     if (job) {
         pool->first = job->next;
@@ -74,7 +108,6 @@ int worker_pool_new(const struct worker_pool_options *options, struct worker_poo
     pool->limit = options->queue_limit;
     pool->last = &pool->first;
     pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->changed, NULL);
     pool->threads = xcalloc(options->threads, sizeof(*pool->threads));
     while (pool->count < options->threads)
         if (start_thread(pool, options->name, err) < 0)
@@ -92,7 +125,7 @@ int worker_pool_submit(struct worker_pool *pool, struct worker_job *job, struct 
         *pool->last = job;
         pool->last = &job->next;
         pool->waiting++;
-        pthread_cond_signal(&pool->changed);
+        wake_one(pool);
     }
     pthread_mutex_unlock(&pool->lock);
     if (is_full)
@@ -108,11 +141,11 @@ void worker_pool_free(struct worker_pool *pool)
         return;
     pthread_mutex_lock(&pool->lock);
     pool->stopping = true;
-    pthread_cond_broadcast(&pool->changed);
+    while (pool->idle)
+        wake_one(pool);
     pthread_mutex_unlock(&pool->lock);
     for (unsigned i = 0; i < pool->count; i++)
         pthread_join(pool->threads[i], NULL);
-    pthread_cond_destroy(&pool->changed);
     pthread_mutex_destroy(&pool->lock);
     free(pool->threads);
     free(pool);

@@ -6,7 +6,8 @@
 #include "common/base/cleanup.h"
 #include "common/base/error.h"
 
-/* A fixed number of threads that work off a queue in order. Any thread. */
+/* A fixed number of threads that work off a queue in order, no more of them than there is work for.
+ * Any thread. */
 
 /* One piece of work, embedded in the object that it is about. */
 struct worker_job {

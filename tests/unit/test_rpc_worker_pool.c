@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -110,6 +111,48 @@ static void all_threads_work_at_once(void **state)
     worker_pool_free(pool);
 }
 
+struct tracing_job {
+    struct worker_job job;
+    pthread_t thread;
+};
+
+static void note_thread(struct worker_job *job)
+{
+    ((struct tracing_job *)job)->thread = pthread_self();
+    sem_post(&arrived);
+}
+
+static unsigned count_threads(const struct tracing_job *jobs, unsigned count)
+{
+    unsigned different = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        unsigned before = 0;
+
+        while (before < i && !pthread_equal(jobs[before].thread, jobs[i].thread))
+            before++;
+        different += before == i;
+    }
+    return different;
+}
+
+static void jobs_one_after_the_other_use_few_threads(void **state)
+{
+    struct worker_pool *pool = start(32, 1);
+    struct tracing_job jobs[200];
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        jobs[i].job = (struct worker_job){.run = note_thread};
+        assert_int_equal(worker_pool_submit(pool, &jobs[i].job, &err), 0);
+        sem_wait(&arrived); /* its thread may take a moment to come back */
+        usleep(1000);
+    }
+    worker_pool_free(pool);
+    assert_true(count_threads(jobs, 200) < 32);
+}
+
 static void idle_pool_can_be_freed(void **state)
 {
     (void)state;
@@ -123,6 +166,7 @@ int main(void)
         cmocka_unit_test(jobs_run_in_order),
         cmocka_unit_test(full_queue_refuses),
         cmocka_unit_test(all_threads_work_at_once),
+        cmocka_unit_test(jobs_one_after_the_other_use_few_threads),
         cmocka_unit_test(idle_pool_can_be_freed),
     };
 
