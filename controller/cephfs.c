@@ -173,14 +173,8 @@ static int open_location(const struct controller *controller, struct call *call,
                          const struct credentials *credentials, struct located *located,
                          struct error *err)
 {
-    struct ceph_cluster *cluster = located->session.cluster;
-
     (void)credentials;
-    if (filesystem_find_id(cluster, call, (int64_t)located->id.location_id, &located->fs, err) < 0)
-        return -1;
-    return cluster->ops->pool_open_by_id(cluster, call, located->fs.metadata_pool_id,
-                                         journal_namespace(controller, &located->session),
-                                         &located->pool, err);
+    return located_open_filesystem(located, call, controller->cephfs_namespace, err);
 }
 
 static int list_locations(const struct controller *controller, struct call *call,

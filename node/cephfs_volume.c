@@ -7,11 +7,10 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/volume/client_records.h"
+#include "common/volume/subvolume_count.h"
 #include "node/checks.h"
 
-/* Ceph-CSI's: handle of the snapshot that a volume shows, in its journal entry and in the context
- * of a static one. */
-#define BACKING_KEY "csi.volume.backingsnapshotid"
+/* Ceph-CSI's: handle of the snapshot that a static volume shows. */
 #define BACKING_CONTEXT "backingSnapshotID"
 
 static int refuse_encrypted(struct error *err)
@@ -71,15 +70,9 @@ static int open_location(void *object, struct call *call, const struct credentia
                          struct located *located, struct error *err)
 {
     const struct node_volumes *volumes = object;
-    struct ceph_cluster *cluster = located->session.cluster;
 
     (void)credentials;
-    if (filesystem_find_id(cluster, call, (int64_t)located->id.location_id, &located->fs, err) < 0)
-        return -1;
-    return cluster->ops->pool_open_by_id(
-        cluster, call, located->fs.metadata_pool_id,
-        session_cephfs_namespace(&located->session, volumes->cephfs.rados_namespace),
-        &located->pool, err);
+    return located_open_filesystem(located, call, volumes->cephfs.rados_namespace, err);
 }
 
 static int locate(const struct node_volumes *volumes, struct call *call, enum journal_kind kind,
@@ -169,7 +162,7 @@ static int open_located(const struct node_volumes *volumes, struct call *call,
     volume->fs_name = xstrdup(located->fs.name);
     volume->group = xstrdup(strmap_get_or(&request->context, "subvolumeGroup",
                                           session_cephfs_group(&located->session)));
-    const char *backing = strmap_get_or(&located->entry.extra, BACKING_KEY, NULL);
+    const char *backing = strmap_get_or(&located->entry.extra, CEPHFS_KEY_BACKING, NULL);
     return backing ? open_shown(volumes, call, request, backing, volume, err)
                    : read_subvolume(call, volume, located->entry.image_name, err);
 }

@@ -78,15 +78,9 @@ static int open_filesystem(void *object, struct call *call, const struct credent
                            struct located *located, struct error *err)
 {
     const struct client_records *records = object;
-    struct ceph_cluster *cluster = located->session.cluster;
 
     (void)credentials;
-    if (filesystem_find_id(cluster, call, (int64_t)located->id.location_id, &located->fs, err) < 0)
-        return -1;
-    return cluster->ops->pool_open_by_id(
-        cluster, call, located->fs.metadata_pool_id,
-        session_cephfs_namespace(&located->session, records->cephfs_namespace), &located->pool,
-        err);
+    return located_open_filesystem(located, call, records->cephfs_namespace, err);
 }
 
 static int read_metadata(const struct client_records *records, struct call *call,

@@ -180,6 +180,18 @@ int volume_locate(const struct locator *locator, struct call *call, enum journal
     return 0;
 }
 
+int located_open_filesystem(struct located *located, struct call *call, const char *flag,
+                            struct error *err)
+{
+    struct ceph_cluster *cluster = located->session.cluster;
+
+    if (filesystem_find_id(cluster, call, (int64_t)located->id.location_id, &located->fs, err) < 0)
+        return -1;
+    return cluster->ops->pool_open_by_id(cluster, call, located->fs.metadata_pool_id,
+                                         session_cephfs_namespace(&located->session, flag),
+                                         &located->pool, err);
+}
+
 int located_release(struct located *located, struct call *call, const struct strmap *queued,
                     struct error *err)
 {

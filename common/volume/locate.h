@@ -47,6 +47,12 @@ _must_check_ int volume_locate(const struct locator *locator, struct call *call,
                                const struct credentials *credentials, struct located *located,
                                struct error *err);
 
+/* For a locator of CephFS: opens the metadata pool of the file system in the handle, in
+ * config.json's RADOS namespace or, where that names none, @flag (--radosnamespacecephfs; may be
+ * NULL). */
+_must_check_ int located_open_filesystem(struct located *located, struct call *call,
+                                         const char *flag, struct error *err);
+
 /* Removes name and attributes of something whose image is gone; sets @queued (may be NULL) in the
  * directory in the same step that removes the name. */
 _must_check_ int located_release(struct located *located, struct call *call,
