@@ -37,6 +37,9 @@ $(filter %_hostile,$(NODE_TESTS)): $(BUILD)/tests/integration/node_hostile.o
 CEPHFS_TESTS := $(filter $(BUILD)/tests/integration/test_cephfs%,$(INTEGRATION_TESTS))
 $(CEPHFS_TESTS): $(BUILD)/tests/integration/cephfs.o $(BUILD)/tests/integration/calls.o
 
+RACE_TESTS := $(filter %_races,$(INTEGRATION_TESTS))
+$(RACE_TESTS): $(BUILD)/tests/integration/races.o
+
 CUT_TESTS := $(filter %_cuts,$(INTEGRATION_TESTS))
 $(CUT_TESTS): $(BUILD)/tests/integration/cuts.o
 $(filter $(NODE_TESTS),$(CUT_TESTS)): $(BUILD)/tests/integration/node_cuts.o

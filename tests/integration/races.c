@@ -1,0 +1,225 @@
+#include "tests/integration/races.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+/* cmocka wants the headers above first */
+#include <cmocka.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/rpc/rpc.h"
+#include "tests/integration/harness.h"
+
+#define CALLERS 12
+#define ROUNDS 10
+
+static const struct race_kind *kind;
+static struct driver_process drivers[2];
+
+static int start(void **state)
+{
+    (void)state;
+    rpc_init();
+    for (size_t i = 0; i < ARRAY_LENGTH(drivers); i++) {
+        harness_init(&drivers[i]);
+        harness_start(&drivers[i], kind->flags);
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LENGTH(drivers); i++)
+        harness_done(&drivers[i]);
+    rpc_shutdown();
+    return 0;
+}
+
+struct caller {
+    pthread_t thread;
+    struct driver_process *driver;
+    const char *method;
+    const char *request;
+    const char *object;
+    const char *field;
+    char *handle;
+    struct error err;
+};
+
+static void *call(void *object)
+{
+    struct caller *caller = object;
+    json_auto_t *reply = NULL;
+    const struct harness_call call = {.method = caller->method, .request = caller->request};
+
+    if (harness_call(caller->driver, &call, &reply, &caller->err) == 0 && caller->object)
+        caller->handle = xstrdup(json_string_value(
+            json_object_get(json_object_get(reply, caller->object), caller->field)));
+    return NULL;
+}
+
+static char *create(struct driver_process *driver, const char *name)
+{
+    _cleanup_free_ char *request = kind->request(name);
+    struct caller caller = {.driver = driver,
+                            .method = "CreateVolume",
+                            .request = request,
+                            .object = "volume",
+                            .field = "volume_id"};
+
+    call(&caller);
+    if (!caller.handle)
+        fail_msg("%s", caller.err.message);
+    return caller.handle;
+}
+
+/* Told what the first is doing and since when, or that another process is at it. A deletion may see
+ * the other driver at work as a client that uses the image. */
+static bool is_told_to_retry(const char *method, const struct error *err)
+{
+    if (err->status == STATUS_FAILED_PRECONDITION)
+        return strcmp(method, "DeleteVolume") == 0 && strstr(err->message, "is in use by client");
+    return err->status == STATUS_ABORTED;
+}
+
+/* Sends @request twelve times at once, six to each driver, and returns the one handle that all
+ * answers agree on; NULL if none was an answer. Whoever got none was told why and since when. */
+static char *race(const char *method, const char *request, const char *object, const char *field,
+                  size_t *answered)
+{
+    struct caller callers[CALLERS] = {0};
+    char *handle = NULL;
+
+    for (size_t i = 0; i < CALLERS; i++) {
+        callers[i] = (struct caller){.driver = &drivers[i % 2],
+                                     .method = method,
+                                     .request = request,
+                                     .object = object,
+                                     .field = field};
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
+    }
+    for (size_t i = 0; i < CALLERS; i++)
+        pthread_join(callers[i].thread, NULL);
+    for (size_t i = 0; i < CALLERS; i++) {
+        struct caller *caller = &callers[i];
+
+        if (caller->err.message) {
+            if (!is_told_to_retry(method, &caller->err))
+                fail_msg("%s: %s", status_name(caller->err.status), caller->err.message);
+            error_clear(&caller->err);
+            continue;
+        }
+        (*answered)++;
+        if (handle && caller->handle)
+            assert_string_equal(caller->handle, handle);
+        if (handle || !caller->handle)
+            free(caller->handle);
+        else
+            handle = caller->handle;
+    }
+    return handle;
+}
+
+static void twelve_creations_of_one_name_are_one_volume(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    size_t answered = 0;
+
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        _cleanup_free_ char *name = xasprintf("race-%d", round);
+        _cleanup_free_ char *request = kind->request(name);
+        _cleanup_free_ char *handle =
+            race("CreateVolume", request, "volume", "volume_id", &answered);
+
+        assert_non_null(handle);
+        _cleanup_free_ char *again = create(&drivers[round % 2], name);
+        assert_string_equal(again, handle);
+        assert_int_equal(harness_delete_volume(&drivers[0], handle, &err), 0);
+        kind->assert_empties();
+    }
+    print_message("note: %zu of %d racing creations were answered, the others told to retry\n",
+                  answered, ROUNDS * CALLERS);
+}
+
+static void twelve_deletions_of_one_volume_leave_nothing(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    size_t answered = 0;
+
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        _cleanup_free_ char *handle = create(&drivers[0], "race-deleted");
+        _cleanup_free_ char *request = xasprintf("{\"volume_id\":\"%s\"}", handle);
+        size_t before = answered;
+
+        race("DeleteVolume", request, NULL, NULL, &answered);
+        assert_true(answered > before);
+        assert_int_equal(harness_delete_volume(&drivers[1], handle, &err), 0);
+        kind->assert_empties();
+    }
+}
+
+/* Two processes may each have told the other's callers to retry; the sidecar would. */
+static char *create_snapshot_at_last(const char *request)
+{
+    struct caller caller = {.method = "CreateSnapshot",
+                            .request = request,
+                            .object = "snapshot",
+                            .field = "snapshot_id"};
+
+    for (size_t tries = 0; tries < 400 && !caller.handle; tries++) {
+        if (tries > 0)
+            usleep(200000);
+        error_clear(&caller.err);
+        caller.driver = &drivers[tries % 2];
+        call(&caller);
+    }
+    if (!caller.handle)
+        fail_msg("%s", caller.err.message);
+    return caller.handle;
+}
+
+static void twelve_snapshots_of_one_name_are_one_snapshot(void **state)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *volume = create(&drivers[0], "race-source");
+    _cleanup_free_ char *request =
+        xasprintf("{\"name\":\"race-snapshot\",\"source_volume_id\":\"%s\"}", volume);
+    size_t answered = 0;
+
+    (void)state;
+    _cleanup_free_ char *raced =
+        race("CreateSnapshot", request, "snapshot", "snapshot_id", &answered);
+    _cleanup_free_ char *handle = create_snapshot_at_last(request);
+    if (raced)
+        assert_string_equal(handle, raced);
+    _cleanup_free_ char *removal = xasprintf("{\"snapshot_id\":\"%s\"}", handle);
+    assert_int_equal(
+        harness_call(&drivers[1],
+                     &(struct harness_call){.method = "DeleteSnapshot", .request = removal}, NULL,
+                     &err),
+        0);
+    assert_int_equal(harness_delete_volume(&drivers[1], volume, &err), 0);
+    kind->assert_empties();
+}
+
+int races_run(const struct race_kind *of)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(twelve_creations_of_one_name_are_one_volume),
+        cmocka_unit_test(twelve_deletions_of_one_volume_leave_nothing),
+        cmocka_unit_test(twelve_snapshots_of_one_name_are_one_snapshot),
+    };
+
+    kind = of;
+    return cmocka_run_group_tests_name("races", tests, start, stop);
+}

@@ -1,0 +1,14 @@
+#include <stddef.h>
+
+#include "tests/integration/cephfs.h"
+#include "tests/integration/races.h"
+
+static char *request(const char *name)
+{
+    return cephfs_request(&(struct cephfs_wish){.name = name, .size_bytes = 4LL << 20});
+}
+
+int main(void)
+{
+    return races_run(&(struct race_kind){CEPHFS_FLAGS, request, cephfs_assert_empties});
+}
