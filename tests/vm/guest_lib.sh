@@ -116,6 +116,46 @@ call_fails_with() {
     [[ $said == "$3: $1: "* ]]
 }
 
+# --- the volume of the running test ---
+
+NAME=    # of the running test's volume, and part of all its paths
+HANDLE=
+CONTEXT= # its volume_context
+CAPABILITY=
+
+# Argument: what CreateVolume answered.
+note_volume() {
+    HANDLE=$(jq -r .volume.volume_id <<<"$1")
+    CONTEXT=$(jq -c .volume.volume_context <<<"$1")
+}
+
+staging() {
+    printf '%s/%s-%s' "$STAGING" "$NAME" "$1"
+}
+
+# As kubelet does: the folder is there before the call and removed after the last.
+stage() {
+    mkdir -p "$(staging "$1")"
+    call "$1" NodeStageVolume "{\"volume_id\": \"$HANDLE\", \"volume_context\": $CONTEXT,
+        \"staging_target_path\": \"$(staging "$1")\", \"volume_capability\": $CAPABILITY}"
+}
+
+unstage() {
+    call "$1" NodeUnstageVolume "{\"volume_id\": \"$HANDLE\",
+        \"staging_target_path\": \"$(staging "$1")\"}"
+}
+
+# Arguments: node, target, readonly.
+publish() {
+    call "$1" NodePublishVolume "{\"volume_id\": \"$HANDLE\", \"volume_context\": $CONTEXT,
+        \"staging_target_path\": \"$(staging "$1")\", \"target_path\": \"$2\",
+        \"volume_capability\": $CAPABILITY, \"readonly\": ${3:-false}}"
+}
+
+unpublish() {
+    call "$1" NodeUnpublishVolume "{\"volume_id\": \"$HANDLE\", \"target_path\": \"$2\"}"
+}
+
 nothing_is_left_on_the_node() {
     [ "$(mapped_krbd)" = 0 ] || fail "still mapped by krbd: $(cat /sys/bus/rbd/devices/*/name)"
     [ "$(mapped_nbd)" = 0 ] || fail "still mapped by nbd: $(rbd-nbd list-mapped)"

@@ -3,10 +3,6 @@
 # a kernel.
 
 readonly MIB=$((1 << 20))
-NAME=    # of the running test's volume, and part of all its paths
-HANDLE=
-CONTEXT= # its volume_context
-CAPABILITY=
 
 # Each node has a folder of its own, as on machines of their own: what is staged is written there.
 start_cephfs_driver() {
@@ -31,35 +27,13 @@ create() {
         \"capacity_range\": {\"required_bytes\": $((512 * MIB))}, ${2-}
         \"parameters\": {\"clusterID\": \"$FSID\", \"fsName\": \"cephfs\", \"mounter\": \"kernel\"}}")
     printf '%s\n' "$answer"
-    HANDLE=$(jq -r .volume.volume_id <<<"$answer")
-    CONTEXT=$(jq -c .volume.volume_context <<<"$answer")
-}
-
-staging() {
-    printf '%s/%s-%s' "$STAGING" "$NAME" "$1"
-}
-
-stage() {
-    mkdir -p "$(staging "$1")"
-    call "$1" NodeStageVolume "{\"volume_id\": \"$HANDLE\", \"volume_context\": $CONTEXT,
-        \"staging_target_path\": \"$(staging "$1")\", \"volume_capability\": $CAPABILITY}"
-}
-
-# Arguments: node, target, readonly.
-publish() {
-    call "$1" NodePublishVolume "{\"volume_id\": \"$HANDLE\", \"volume_context\": $CONTEXT,
-        \"staging_target_path\": \"$(staging "$1")\", \"target_path\": \"$2\",
-        \"volume_capability\": $CAPABILITY, \"readonly\": ${3:-false}}"
-}
-
-unpublish() {
-    call "$1" NodeUnpublishVolume "{\"volume_id\": \"$HANDLE\", \"target_path\": \"$2\"}"
+    note_volume "$answer"
 }
 
 # Ends the use of the volume on a node.
 leave() {
     unpublish "$1" "$2"
-    call "$1" NodeUnstageVolume "{\"volume_id\": \"$HANDLE\", \"staging_target_path\": \"$(staging "$1")\"}"
+    unstage "$1"
     rmdir "$(staging "$1")"
     ! grep "/$NAME" /proc/self/mounts || fail 'still mounted'
     [ -z "$(find "$STAGING" "$PODS" -name "$NAME*")" ] || fail "left: $(find "$STAGING" "$PODS")"

@@ -4,10 +4,6 @@
 
 readonly MIB=$((1 << 20))
 NODE='node-a' # where tests are that need only one, and the controller of all
-NAME=    # of the running test's volume, and part of all its paths
-HANDLE=
-CONTEXT= # its volume_context
-CAPABILITY=
 
 # Arguments: type of file system or 'block', access mode.
 set_capability() {
@@ -24,35 +20,7 @@ create() {
     answer=$(call "$NODE" CreateVolume "{\"name\": \"$NAME\", \"volume_capabilities\": [$CAPABILITY],
         \"capacity_range\": {\"required_bytes\": $((512 * MIB))},
         \"parameters\": {\"clusterID\": \"$FSID\", \"pool\": \"zone-a\", \"mounter\": \"$3\"}}")
-    HANDLE=$(jq -r .volume.volume_id <<<"$answer")
-    CONTEXT=$(jq -c .volume.volume_context <<<"$answer")
-}
-
-staging() {
-    printf '%s/%s-%s' "$STAGING" "$NAME" "$1"
-}
-
-# As kubelet does: the folder is there before the call and removed after the last.
-stage() {
-    mkdir -p "$(staging "$1")"
-    call "$1" NodeStageVolume "{\"volume_id\": \"$HANDLE\", \"volume_context\": $CONTEXT,
-        \"staging_target_path\": \"$(staging "$1")\", \"volume_capability\": $CAPABILITY}"
-}
-
-unstage() {
-    call "$1" NodeUnstageVolume "{\"volume_id\": \"$HANDLE\",
-        \"staging_target_path\": \"$(staging "$1")\"}"
-}
-
-# Arguments: node, target, readonly.
-publish() {
-    call "$1" NodePublishVolume "{\"volume_id\": \"$HANDLE\", \"volume_context\": $CONTEXT,
-        \"staging_target_path\": \"$(staging "$1")\", \"target_path\": \"$2\",
-        \"volume_capability\": $CAPABILITY, \"readonly\": ${3:-false}}"
-}
-
-unpublish() {
-    call "$1" NodeUnpublishVolume "{\"volume_id\": \"$HANDLE\", \"target_path\": \"$2\"}"
+    note_volume "$answer"
 }
 
 # Ends the use of the volume on a node.
