@@ -14,55 +14,60 @@
  * of 8 MiB for each of many workers would swell what the process seems to need. */
 #define STACK_BYTES (1u << 20)
 
-/* A thread that waits for work; lives on its stack. */
-struct idle_worker {
+struct worker {
+    struct worker_pool *pool;
+    pthread_t thread;
     pthread_cond_t woken;
-    bool is_woken;
-    struct idle_worker *below;
+    /* under the pool's lock: */
+    bool is_idle;
+    struct worker *below; /* came before it, while idle */
 };
 
 struct worker_pool {
     unsigned limit; /* of waiting */
     pthread_mutex_t lock;
     /* under the lock: */
-    struct idle_worker *idle; /* the one that came last */
+    struct worker *idle; /* the one that came last */
     struct worker_job *first;
     struct worker_job **last; /* where the next job is linked in */
     unsigned waiting;
     bool stopping;
 
-    pthread_t *threads;
+    struct worker *workers;
     unsigned count;
 };
 
 /* Lock held, as in the next one. */
-static void wait_for_work(struct worker_pool *pool)
+static void wait_for_work(struct worker *worker)
 {
-    struct idle_worker self = {.woken = PTHREAD_COND_INITIALIZER, .below = pool->idle};
+    struct worker_pool *pool = worker->pool;
 
-    pool->idle = &self;
-    while (!self.is_woken)
-        pthread_cond_wait(&self.woken, &pool->lock);
-    pthread_cond_destroy(&self.woken);
+    worker->is_idle = true;
+    worker->below = pool->idle;
+    pool->idle = worker;
+    while (worker->is_idle)
+        pthread_cond_wait(&worker->woken, &pool->lock);
 }
 
 static void wake_one(struct worker_pool *pool)
 {
-    struct idle_worker *worker = pool->idle;
+    struct worker *worker = pool->idle;
 
     if (!worker)
         return; /* all are busy, and look at the queue before they rest */
     pool->idle = worker->below;
-    worker->is_woken = true;
+    worker->is_idle = false;
     pthread_cond_signal(&worker->woken);
 }
 
 /* The next job, NULL when there is none left and the pool is stopping. */
-static struct worker_job *job_take(struct worker_pool *pool)
+static struct worker_job *job_take(struct worker *worker)
 {
+    struct worker_pool *pool = worker->pool;
+
     pthread_mutex_lock(&pool->lock);
     while (!pool->first && !pool->stopping)
-        wait_for_work(pool);
+        wait_for_work(worker);
     struct worker_job *job = pool->first;
     if (job) {
         pool->first = job->next;
@@ -76,10 +81,10 @@ static struct worker_job *job_take(struct worker_pool *pool)
 
 static void *work(void *argument)
 {
-    struct worker_pool *pool = argument;
+    struct worker *worker = argument;
     struct worker_job *job = NULL;
 
-    while ((job = job_take(pool)))
+    while ((job = job_take(worker)))
         job->run(job);
     return NULL;
 }
@@ -88,15 +93,18 @@ static int start_thread(struct worker_pool *pool, const char *name, struct error
 {
     /* the kernel keeps 15 characters */
     _cleanup_free_ char *full_name = xasprintf("%.11s-%u", name, pool->count % 1000);
+    struct worker *worker = &pool->workers[pool->count];
     pthread_attr_t attributes;
 
+    *worker = (struct worker){.pool = pool, .woken = PTHREAD_COND_INITIALIZER};
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    int result = pthread_create(&pool->threads[pool->count], &attributes, work, pool);
+    int result = pthread_create(&worker->thread, &attributes, work, worker);
     pthread_attr_destroy(&attributes);
     if (result != 0)
         return error_set_errno(err, -result, "start worker thread %u", pool->count);
-    pthread_setname_np(pool->threads[pool->count++], full_name);
+    pthread_setname_np(worker->thread, full_name);
+    pool->count++;
     return 0;
 }
 
@@ -108,7 +116,7 @@ int worker_pool_new(const struct worker_pool_options *options, struct worker_poo
     pool->limit = options->queue_limit;
     pool->last = &pool->first;
     pthread_mutex_init(&pool->lock, NULL);
-    pool->threads = xcalloc(options->threads, sizeof(*pool->threads));
+    pool->workers = xcalloc(options->threads, sizeof(*pool->workers));
     while (pool->count < options->threads)
         if (start_thread(pool, options->name, err) < 0)
             return -1;
@@ -144,9 +152,11 @@ void worker_pool_free(struct worker_pool *pool)
     while (pool->idle)
         wake_one(pool);
     pthread_mutex_unlock(&pool->lock);
-    for (unsigned i = 0; i < pool->count; i++)
-        pthread_join(pool->threads[i], NULL);
+    for (unsigned i = 0; i < pool->count; i++) {
+        pthread_join(pool->workers[i].thread, NULL);
+        pthread_cond_destroy(&pool->workers[i].woken);
+    }
     pthread_mutex_destroy(&pool->lock);
-    free(pool->threads);
+    free(pool->workers);
     free(pool);
 }
