@@ -2,6 +2,8 @@
 
 UNIT_NAMES := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 UNIT_TESTS := $(UNIT_NAMES:%=$(BUILD)/tests/unit/%)
+# main() of every test program
+TEST_MAIN := $(BUILD)/tests/test.o
 FAKE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fakes/*.c))
 
 INTEGRATION_NAMES := $(patsubst tests/integration/%.c,%,$(wildcard tests/integration/test_*.c))
@@ -16,7 +18,7 @@ $(BUILD)/tests/unit/test_options: $(BUILD)/programs/options.o
 $(BUILD)/tests/unit/test_tool_print: $(addprefix $(BUILD)/programs/,explain_print.o simulate_print.o table.o)
 $(BUILD)/tests/unit/test_live_objects: $(addprefix $(BUILD)/programs/,live_objects.o objects.o)
 
-$(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(FAKE_OBJECTS) $(LIBRARY)
+$(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(TEST_MAIN) $(FAKE_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
 
 $(FIXTURE_TESTS): $(BUILD)/tests/integration/fixtures.o $(BUILD)/tests/integration/calls.o
@@ -44,7 +46,7 @@ CUT_TESTS := $(filter %_cuts,$(INTEGRATION_TESTS))
 $(CUT_TESTS): $(BUILD)/tests/integration/cuts.o
 $(filter $(NODE_TESTS),$(CUT_TESTS)): $(BUILD)/tests/integration/node_cuts.o
 
-$(INTEGRATION_TESTS): $(BUILD)/%: $(BUILD)/%.o $(HARNESS_OBJECTS) $(LIBRARY)
+$(INTEGRATION_TESTS): $(BUILD)/%: $(BUILD)/%.o $(TEST_MAIN) $(HARNESS_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
 
 # --- fuzzing ------------------------------------------------------------------------------------
@@ -58,7 +60,7 @@ FUZZ_SECONDS ?= 60
 FUZZ := BUILD=build/fuzz CC=clang OPTIMIZE='-O1 -fno-omit-frame-pointer' \
 	SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined'
 
-$(REPLAY_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/fuzz/bytes.o $(BUILD)/tests/fuzz/replay.o $(LIBRARY)
+$(REPLAY_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/fuzz/bytes.o $(BUILD)/tests/fuzz/replay.o $(TEST_MAIN) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
 
 $(FUZZERS): $(BUILD)/fuzzers/%: $(BUILD)/tests/fuzz/fuzz_%.o $(BUILD)/tests/fuzz/bytes.o $(LIBRARY)

@@ -1,19 +1,11 @@
 #include "tests/fakes/case_file.h"
 
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "tests/test.h"
 
 struct cases {
     struct case_lines *items;
@@ -59,32 +51,41 @@ static void read_file(struct cases *cases, const char *path)
 {
     _cleanup_fclose_ FILE *file = fopen(path, "re");
     _cleanup_free_ char *line = NULL;
+    size_t before = cases->count;
     size_t room = 0;
 
-    while (file && getline(&line, &room, file) > 0)
+    if (!file)
+        refuse(path, "cannot be opened");
+    while (getline(&line, &room, file) > 0)
         add_line(cases, line);
+    if (ferror(file))
+        refuse(path, "cannot be read");
+    if (cases->count == before)
+        refuse(path, "no case in it");
 }
 
-int case_files_run(const char *group, const char *pattern, void (*run)(void **state))
+static struct cases all;
+
+static void free_cases(void)
 {
-    struct cases cases = {0};
+    for (size_t i = 0; i < all.count; i++) {
+        free(all.items[i].name);
+        string_list_done(&all.items[i].lines);
+    }
+    free(all.items);
+}
+
+void case_files_add(const char *pattern, void (*run)(void **state))
+{
     glob_t files = {0};
 
     if (glob(pattern, 0, NULL, &files) != 0)
-        return 1;
+        refuse(pattern, "no file of this name");
+    atexit(free_cases);
     for (size_t i = 0; i < files.gl_pathc; i++)
-        read_file(&cases, files.gl_pathv[i]);
+        read_file(&all, files.gl_pathv[i]);
     globfree(&files);
-    struct CMUnitTest *tests = xcalloc(cases.count + 1, sizeof(*tests));
-    for (size_t i = 0; i < cases.count; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = cases.items[i].name, .test_func = run, .initial_state = &cases.items[i]};
-    int failed = _cmocka_run_group_tests(group, tests, cases.count, NULL, NULL);
-    for (size_t i = 0; i < cases.count; i++) {
-        free(cases.items[i].name);
-        string_list_done(&cases.items[i].lines);
-    }
-    free(cases.items);
-    free(tests);
-    return failed;
+    for (size_t i = 0; i < all.count; i++)
+        test_add((struct CMUnitTest){
+            .name = all.items[i].name, .test_func = run, .initial_state = &all.items[i]});
 }

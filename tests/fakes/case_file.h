@@ -17,9 +17,9 @@ struct case_lines {
     struct string_list lines;
 };
 
-/* Runs @run for every case in the files of the glob pattern; *state is its struct case_lines. What
- * main() returns. */
-int case_files_run(const char *group, const char *pattern, void (*run)(void **state));
+/* Adds a test to the program for every case in the files of the glob pattern, once; *state is its
+ * struct case_lines. A file that cannot be read or has no case ends the program. */
+void case_files_add(const char *pattern, void (*run)(void **state));
 
 /* Cuts the first word off. Caller frees. */
 char *case_next_word(const char **line);

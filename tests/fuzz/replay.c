@@ -1,18 +1,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "tests/fuzz/bytes.h"
+#include "tests/test.h"
 
 /*
  * Runs the target that it is linked with, fuzz_NAME, over all of tests/data/fuzz/NAME: what was
@@ -34,14 +27,13 @@ static void replay(const char *path)
     LLVMFuzzerTestOneInput(input, (size_t)status.st_size);
 }
 
-static void corpus_is_survived(void **state)
+TEST(corpus_is_survived)
 {
     const char *name = strchr(program_invocation_short_name, '_');
     _cleanup_free_ char *folder = xasprintf("tests/data/fuzz/%s", name ? name + 1 : "");
     DIR *entries = opendir(folder);
     size_t count = 0;
 
-    (void)state;
     if (!entries) {
         fail_msg("%s: there are no seeds", folder);
         return;
@@ -55,14 +47,7 @@ static void corpus_is_survived(void **state)
         count++;
     }
     closedir(entries);
+    LLVMFuzzerTestOneInput(NULL, 0); /* libFuzzer starts with nothing */
     assert_true(count > 0);
     printf("figure: fuzz %s: %zu inputs replayed\n", name + 1, count);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(corpus_is_survived)};
-
-    LLVMFuzzerTestOneInput(NULL, 0); /* libFuzzer starts with nothing */
-    return cmocka_run_group_tests_name("fuzz corpus", tests, NULL, NULL);
 }

@@ -1,18 +1,11 @@
 #include "tests/integration/cephfs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "tests/integration/place.h"
+#include "tests/test.h"
 
 const char *const CEPHFS_FLAGS[] = {"--type=cephfs", "--drivername=cephfs.csi.ceph.com", NULL};
 

@@ -3,17 +3,10 @@
 #include <errno.h>
 #include <rbd/features.h>
 #include <rbd/librbd.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "tests/test.h"
 
 #define IMAGE_ID_SIZE 256
 #define SNAPSHOTS_MAX 64

@@ -2,29 +2,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
 #include "common/rpc/message.h"
+#include "common/rpc/rpc.h"
 #include "tests/integration/place.h"
 
 #include "cephzone.pb-c.h"
 #include "csi.pb-c.h"
 #include "csiaddons_fence.pb-c.h"
 #include "csiaddons_identity.pb-c.h"
+#include "tests/test.h"
 
 #define OUTPUT_LIMIT (8 * 1024 * 1024)
 
@@ -84,6 +79,20 @@ void harness_write_config(struct driver_process *driver, const char *json)
 
     write_file(temporary, json);
     assert_int_equal(rename(temporary, driver->config_path), 0);
+}
+
+int harness_begin(void **state)
+{
+    (void)state;
+    rpc_init();
+    return 0;
+}
+
+int harness_end(void **state)
+{
+    (void)state;
+    rpc_shutdown();
+    return 0;
 }
 
 void harness_init(struct driver_process *driver)

@@ -32,6 +32,10 @@ struct driver_process {
     struct rpc_client *client;
 };
 
+/* For TEST_GROUP: starts and stops gRPC. */
+int harness_begin(void **state);
+int harness_end(void **state);
+
 /* Makes a folder with config.json for the cluster. */
 void harness_init(struct driver_process *driver);
 /* Replaces config.json. */

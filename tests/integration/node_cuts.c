@@ -1,16 +1,9 @@
 #include "tests/integration/node_cuts.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/cuts.h"
+#include "tests/test.h"
 
 #define CUTS_MAX 100
 

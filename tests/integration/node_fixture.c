@@ -5,22 +5,16 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
 #include "tests/integration/cephfs.h"
+#include "tests/test.h"
 
 #define OUTPUT_LIMIT (1024 * 1024)
 #define DEVICE_BYTES 4096

@@ -1,14 +1,7 @@
 #include "tests/integration/node_hostile.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/rpc/message.h"
@@ -17,6 +10,7 @@
 #include "tests/integration/node_fixture.h"
 
 #include "csi.pb-c.h"
+#include "tests/test.h"
 
 static struct test_node node;
 static struct test_volume volume;
@@ -57,13 +51,12 @@ static char *beside(const char *name)
     return xasprintf("%s/%s", node.root, name);
 }
 
-static void paths_with_dots_are_refused(void **state)
+TEST(paths_with_dots_are_refused)
 {
     static const char *const paths[] = {"relative/path", "/",       "/tmp/../etc", "/tmp/./x",
                                         "/tmp/x/..",     "/tmp/x/", "/tmp/a\nb",   ".."};
     struct test_volume other = volume;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
         other.staging = (char *)(uintptr_t)paths[i];
         other.target = volume.target;
@@ -77,13 +70,12 @@ static void paths_with_dots_are_refused(void **state)
     }
 }
 
-static void ids_that_are_no_names_are_refused(void **state)
+TEST(ids_that_are_no_names_are_refused)
 {
     static const char *const ids[] = {"../../etc/passwd", "a/b", "..", ".",
                                       "image-meta.json",  "a\nb"};
     struct test_volume other = volume;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(ids); i++) {
         other.handle = (char *)(uintptr_t)ids[i];
         refused_and_harmless(node_stage(&node, &other, &err), STATUS_INVALID_ARGUMENT);
@@ -129,9 +121,8 @@ static int unstage_with_nul(struct error *err)
     return result;
 }
 
-static void an_id_does_not_end_at_a_nul(void **state)
+TEST(an_id_does_not_end_at_a_nul)
 {
-    (void)state;
     must(node_stage(&node, &volume, &err));
     must_refuse(unstage_with_nul(&err), STATUS_INVALID_ARGUMENT, "NUL");
     must(node_publish(&node, &volume, &err)); /* it is still staged */
@@ -140,13 +131,12 @@ static void an_id_does_not_end_at_a_nul(void **state)
 }
 
 /* They are only looked at, and nothing can be there. */
-static void stats_and_growth_of_strange_paths_are_refused(void **state)
+TEST(stats_and_growth_of_strange_paths_are_refused)
 {
     const char *const paths[] = {"/",        "/proc/1/root", "/tmp/../etc",
                                  "relative", "/tmp/a\nb",    victim};
     struct test_volume other = volume;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
         other.target = (char *)(uintptr_t)paths[i];
         fails_and_harmless(node_stats(&node, &other, &err) ? 0 : -1);
@@ -154,13 +144,12 @@ static void stats_and_growth_of_strange_paths_are_refused(void **state)
     }
 }
 
-static void values_that_are_too_long_are_refused(void **state)
+TEST(values_that_are_too_long_are_refused)
 {
     struct test_volume other = volume;
     char id[4096];
     char path[8192];
 
-    (void)state;
     memset(id, 'x', sizeof(id) - 1);
     id[sizeof(id) - 1] = '\0';
     other.handle = id;
@@ -177,13 +166,12 @@ static void values_that_are_too_long_are_refused(void **state)
     fails_and_harmless(node_stage(&node, &other, &err));
 }
 
-static void flags_that_are_several_are_refused(void **state)
+TEST(flags_that_are_several_are_refused)
 {
     static const char *const flags[] = {"noatime,exec", "ro\nrw", "",     "bind",
                                         "remount",      "move",   "rbind"};
     struct test_volume other = volume;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(flags); i++) {
         other.flag = flags[i];
         refused_and_harmless(node_stage(&node, &other, &err), STATUS_INVALID_ARGUMENT);
@@ -192,12 +180,11 @@ static void flags_that_are_several_are_refused(void **state)
     assert_null(strstr(left, "mount"));
 }
 
-static void a_staging_path_through_a_link_is_refused(void **state)
+TEST(a_staging_path_through_a_link_is_refused)
 {
     struct test_volume other = volume;
     _cleanup_free_ char *link = beside("link");
 
-    (void)state;
     assert_int_equal(symlink(victim, link), 0);
     other.staging = link;
     fails_and_harmless(node_stage(&node, &other, &err));
@@ -208,13 +195,12 @@ static void a_staging_path_through_a_link_is_refused(void **state)
     unlink(link);
 }
 
-static void links_planted_in_the_staging_path_are_not_followed(void **state)
+TEST(links_planted_in_the_staging_path_are_not_followed)
 {
     _cleanup_free_ char *staged = xasprintf("%s/%s", volume.staging, volume.handle);
     _cleanup_free_ char *meta = xasprintf("%s/image-meta.json", volume.staging);
     _cleanup_free_ char *file = xasprintf("%s/precious", victim);
 
-    (void)state;
     if (node.is_cephfs)
         return; /* which puts nothing into the staging path */
     assert_int_equal(symlink(victim, staged), 0);
@@ -227,11 +213,10 @@ static void links_planted_in_the_staging_path_are_not_followed(void **state)
     assert_int_equal(unlink(meta), 0);
 }
 
-static void links_planted_at_the_target_are_not_followed(void **state)
+TEST(links_planted_at_the_target_are_not_followed)
 {
     struct test_volume other = volume;
 
-    (void)state;
     must(node_stage(&node, &volume, &err));
     assert_int_equal(symlink(victim, volume.target), 0);
     fails_and_harmless(node_publish(&node, &volume, &err));
@@ -244,14 +229,13 @@ static void links_planted_at_the_target_are_not_followed(void **state)
     must(node_unstage(&node, &volume, &err));
 }
 
-static void what_is_not_ours_is_not_unmounted_or_removed(void **state)
+TEST(what_is_not_ours_is_not_unmounted_or_removed)
 {
     static const char *const paths[] = {"/proc", "/sys", "/tmp", "/etc/passwd", "/dev/null"};
     struct test_volume other = volume;
     _cleanup_free_ char *file = xasprintf("%s/precious", victim);
     struct stat stat_now;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(paths); i++) {
         other.target = (char *)(uintptr_t)paths[i];
         fails_and_harmless(node_unpublish(&node, &other, &err));
@@ -266,6 +250,8 @@ static void what_is_not_ours_is_not_unmounted_or_removed(void **state)
 static int prepare(void **state)
 {
     (void)state;
+    node.is_cephfs = NODE_IS_CEPHFS;
+    node_fixture_isolate();
     rpc_init();
     volume.fs_type = node.is_cephfs ? "" : "ext4";
     node_fixture_init(&node);
@@ -295,22 +281,4 @@ static int finish(void **state)
     return 0;
 }
 
-int node_hostile_run(bool is_cephfs)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_with_dots_are_refused),
-        cmocka_unit_test(ids_that_are_no_names_are_refused),
-        cmocka_unit_test(an_id_does_not_end_at_a_nul),
-        cmocka_unit_test(stats_and_growth_of_strange_paths_are_refused),
-        cmocka_unit_test(values_that_are_too_long_are_refused),
-        cmocka_unit_test(flags_that_are_several_are_refused),
-        cmocka_unit_test(a_staging_path_through_a_link_is_refused),
-        cmocka_unit_test(links_planted_in_the_staging_path_are_not_followed),
-        cmocka_unit_test(links_planted_at_the_target_are_not_followed),
-        cmocka_unit_test(what_is_not_ours_is_not_unmounted_or_removed),
-    };
-
-    node.is_cephfs = is_cephfs;
-    node_fixture_isolate();
-    return cmocka_run_group_tests_name("hostile node calls", tests, prepare, finish);
-}
+TEST_GROUP(prepare, finish)

@@ -1,15 +1,9 @@
 #include "tests/integration/place.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
+#include "tests/test.h"
 
 #define KEYS_MAX 512
 

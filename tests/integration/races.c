@@ -1,26 +1,18 @@
 #include "tests/integration/races.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/harness.h"
+#include "tests/test.h"
 
 #define CALLERS 12
 #define ROUNDS 10
 
-static const struct race_kind *kind;
 static struct driver_process drivers[2];
 
 static int start(void **state)
@@ -29,7 +21,7 @@ static int start(void **state)
     rpc_init();
     for (size_t i = 0; i < ARRAY_LENGTH(drivers); i++) {
         harness_init(&drivers[i]);
-        harness_start(&drivers[i], kind->flags);
+        harness_start(&drivers[i], RACE_KIND.flags);
     }
     return 0;
 }
@@ -68,7 +60,7 @@ static void *call(void *object)
 
 static char *create(struct driver_process *driver, const char *name)
 {
-    _cleanup_free_ char *request = kind->request(name);
+    _cleanup_free_ char *request = RACE_KIND.request(name);
     struct caller caller = {.driver = driver,
                             .method = "CreateVolume",
                             .request = request,
@@ -128,15 +120,14 @@ static char *race(const char *method, const char *request, const char *object, c
     return handle;
 }
 
-static void twelve_creations_of_one_name_are_one_volume(void **state)
+TEST(twelve_creations_of_one_name_are_one_volume)
 {
     _cleanup_error_ struct error err = {0};
     size_t answered = 0;
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         _cleanup_free_ char *name = xasprintf("race-%d", round);
-        _cleanup_free_ char *request = kind->request(name);
+        _cleanup_free_ char *request = RACE_KIND.request(name);
         _cleanup_free_ char *handle =
             race("CreateVolume", request, "volume", "volume_id", &answered);
 
@@ -144,18 +135,17 @@ static void twelve_creations_of_one_name_are_one_volume(void **state)
         _cleanup_free_ char *again = create(&drivers[round % 2], name);
         assert_string_equal(again, handle);
         assert_int_equal(harness_delete_volume(&drivers[0], handle, &err), 0);
-        kind->assert_empties();
+        RACE_KIND.assert_empties();
     }
     print_message("note: %zu of %d racing creations were answered, the others told to retry\n",
                   answered, ROUNDS * CALLERS);
 }
 
-static void twelve_deletions_of_one_volume_leave_nothing(void **state)
+TEST(twelve_deletions_of_one_volume_leave_nothing)
 {
     _cleanup_error_ struct error err = {0};
     size_t answered = 0;
 
-    (void)state;
     for (int round = 0; round < ROUNDS; round++) {
         _cleanup_free_ char *handle = create(&drivers[0], "race-deleted");
         _cleanup_free_ char *request = xasprintf("{\"volume_id\":\"%s\"}", handle);
@@ -164,7 +154,7 @@ static void twelve_deletions_of_one_volume_leave_nothing(void **state)
         race("DeleteVolume", request, NULL, NULL, &answered);
         assert_true(answered > before);
         assert_int_equal(harness_delete_volume(&drivers[1], handle, &err), 0);
-        kind->assert_empties();
+        RACE_KIND.assert_empties();
     }
 }
 
@@ -188,7 +178,7 @@ static char *create_snapshot_at_last(const char *request)
     return caller.handle;
 }
 
-static void twelve_snapshots_of_one_name_are_one_snapshot(void **state)
+TEST(twelve_snapshots_of_one_name_are_one_snapshot)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *volume = create(&drivers[0], "race-source");
@@ -196,7 +186,6 @@ static void twelve_snapshots_of_one_name_are_one_snapshot(void **state)
         xasprintf("{\"name\":\"race-snapshot\",\"source_volume_id\":\"%s\"}", volume);
     size_t answered = 0;
 
-    (void)state;
     _cleanup_free_ char *raced =
         race("CreateSnapshot", request, "snapshot", "snapshot_id", &answered);
     _cleanup_free_ char *handle = create_snapshot_at_last(request);
@@ -209,17 +198,7 @@ static void twelve_snapshots_of_one_name_are_one_snapshot(void **state)
                      &err),
         0);
     assert_int_equal(harness_delete_volume(&drivers[1], volume, &err), 0);
-    kind->assert_empties();
+    RACE_KIND.assert_empties();
 }
 
-int races_run(const struct race_kind *of)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(twelve_creations_of_one_name_are_one_volume),
-        cmocka_unit_test(twelve_deletions_of_one_volume_leave_nothing),
-        cmocka_unit_test(twelve_snapshots_of_one_name_are_one_snapshot),
-    };
-
-    kind = of;
-    return cmocka_run_group_tests_name("races", tests, start, stop);
-}
+TEST_GROUP(start, stop)

@@ -1,6 +1,6 @@
 #pragma once
 
-/* Two drivers on one cluster, asked for the same at once. */
+/* Two drivers on one cluster, asked for the same at once: the tests are in races.c. */
 
 /* What the drivers make. */
 struct race_kind {
@@ -9,5 +9,5 @@ struct race_kind {
     void (*assert_empties)(void);       /* fails unless nothing of it is left, or soon */
 };
 
-/* A test program's main(). */
-int races_run(const struct race_kind *kind);
+/* Each test program defines its own. */
+extern const struct race_kind RACE_KIND;

@@ -6,20 +6,11 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/deadline.h"
 #include "common/base/memory.h"
@@ -27,6 +18,7 @@
 #include "common/rpc/rpc.h"
 #include "tests/integration/harness.h"
 #include "tests/integration/place.h"
+#include "tests/test.h"
 
 #define OWN_ADDRESS "127.0.0.77"
 #define OWN_NETWORK "127.0.0.64/27" /* has it, and not the daemons' 127.0.0.1 */
@@ -230,11 +222,10 @@ static void fence_and_unfence(struct setup *setup, const char *cidr)
     assert_writes_become_possible();
 }
 
-static void fenced_client_cannot_write(void **state)
+TEST(fenced_client_cannot_write)
 {
     _cleanup_setup_ struct setup setup = {0};
 
-    (void)state;
     setup_init(&setup, NULL);
     fence_and_unfence(&setup, OWN_ADDRESS "/32");
     fence_and_unfence(&setup, OWN_NETWORK);
@@ -243,22 +234,20 @@ static void fenced_client_cannot_write(void **state)
     assert_null(strstr(log, harness_cluster()->key));
 }
 
-static void cephfs_driver_fences_as_well(void **state)
+TEST(cephfs_driver_fences_as_well)
 {
     _cleanup_setup_ struct setup setup = {0};
 
-    (void)state;
     setup_init(&setup, (const char *[]){"--type=cephfs", "--drivername=cephfs.csi.ceph.com", NULL});
     fence_and_unfence(&setup, OWN_ADDRESS "/32");
     json_auto_t *reply = ask_plainly(&setup, "GetIdentity");
     assert_string_equal(json_string_value(json_object_get(reply, "name")), "cephfs.csi.ceph.com");
 }
 
-static void driver_tells_how_it_would_be_fenced(void **state)
+TEST(driver_tells_how_it_would_be_fenced)
 {
     _cleanup_setup_ struct setup setup = {0};
 
-    (void)state;
     setup_init(&setup, NULL);
     json_auto_t *reply = must(&setup, "GetFenceClients", NULL);
     const json_t *client = json_array_get(json_object_get(reply, "clients"), 0);
@@ -275,11 +264,10 @@ static char *capabilities(struct setup *setup)
     return json_dumps(reply, JSON_COMPACT | JSON_SORT_KEYS);
 }
 
-static void only_what_is_served_is_advertised(void **state)
+TEST(only_what_is_served_is_advertised)
 {
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     {
         _cleanup_setup_ struct setup setup = {0};
 
@@ -300,7 +288,7 @@ static void only_what_is_served_is_advertised(void **state)
     json_decref(must(&setup, "GetFenceClients", NULL));
 }
 
-static void mistakes_are_told(void **state)
+TEST(mistakes_are_told)
 {
     static const struct {
         const char *cidr;
@@ -314,7 +302,6 @@ static void mistakes_are_told(void **state)
     _cleanup_setup_ struct setup setup = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     setup_init(&setup, NULL);
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         assert_int_equal(ask(&setup, "FenceClusterNetwork", cases[i].cidr, NULL, &err), -1);
@@ -364,11 +351,10 @@ static void run_at_once(struct setup *setup, void *(*run)(void *object))
     }
 }
 
-static void many_at_once_all_succeed(void **state)
+TEST(many_at_once_all_succeed)
 {
     _cleanup_setup_ struct setup setup = {0};
 
-    (void)state;
     setup_init(&setup, NULL);
     run_at_once(&setup, fence_at_once);
     assert_true(is_listed(&setup, DOCUMENT_NETWORK));
@@ -378,19 +364,4 @@ static void many_at_once_all_succeed(void **state)
     assert_int_equal(access(setup.addons.endpoint + strlen("unix://"), F_OK), -1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fenced_client_cannot_write),
-        cmocka_unit_test(cephfs_driver_fences_as_well),
-        cmocka_unit_test(driver_tells_how_it_would_be_fenced),
-        cmocka_unit_test(only_what_is_served_is_advertised),
-        cmocka_unit_test(mistakes_are_told),
-        cmocka_unit_test(many_at_once_all_succeed),
-    };
-
-    rpc_init();
-    int failures = cmocka_run_group_tests(tests, NULL, NULL);
-    rpc_shutdown();
-    return failures;
-}
+TEST_GROUP(harness_begin, harness_end)

@@ -1,14 +1,6 @@
 /* What a confused or hostile caller sends: a precise status and message, in time, and no secret in
  * the log. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
@@ -17,6 +9,7 @@
 #include "tests/integration/harness.h"
 
 #include "csi.pb-c.h"
+#include "tests/test.h"
 
 static struct driver_process driver;
 
@@ -57,7 +50,7 @@ static void check(const struct bad_call *bad)
         fail_msg("got %s: %s", status_name(err.status), err.message);
 }
 
-static void refused_requests_say_why(void **state)
+TEST(refused_requests_say_why)
 {
     const struct bad_call cases[] = {
         {"no name",
@@ -121,16 +114,14 @@ static void refused_requests_say_why(void **state)
          "ControllerPublishVolume"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         check(&cases[i]);
 }
 
-static void missing_secrets_name_the_key_that_is_missing(void **state)
+TEST(missing_secrets_name_the_key_that_is_missing)
 {
     _cleanup_free_ char *request = harness_create_request("x", "common", 1 << 20);
 
-    (void)state;
     check(
         &(struct bad_call){"no secrets",
                            {.method = "CreateVolume", .request = request, .without_secrets = true},
@@ -138,22 +129,20 @@ static void missing_secrets_name_the_key_that_is_missing(void **state)
                            "secrets: userID is missing"});
 }
 
-static void unknown_pool_names_it(void **state)
+TEST(unknown_pool_names_it)
 {
     _cleanup_free_ char *request = harness_create_request("x", "no-such-pool", 1 << 20);
 
-    (void)state;
     check(&(struct bad_call){"unknown pool",
                              {.method = "CreateVolume", .request = request},
                              STATUS_INVALID_ARGUMENT,
                              "no-such-pool"});
 }
 
-static void wrong_key_is_unauthenticated(void **state)
+TEST(wrong_key_is_unauthenticated)
 {
     _cleanup_free_ char *request = harness_create_request("x", "common", 1 << 20);
 
-    (void)state;
     check(&(struct bad_call){"well-formed but wrong key",
                              {.method = "CreateVolume",
                               .request = request,
@@ -167,7 +156,7 @@ static void wrong_key_is_unauthenticated(void **state)
         "client.csi"});
 }
 
-static void unreachable_monitors_are_named_before_the_deadline(void **state)
+TEST(unreachable_monitors_are_named_before_the_deadline)
 {
     _cleanup_error_ struct error err = {0};
     const char *request =
@@ -181,7 +170,6 @@ static void unreachable_monitors_are_named_before_the_deadline(void **state)
                   cluster->fsid, cluster->monitors);
     struct deadline limit = deadline_in_ms(3000);
 
-    (void)state;
     harness_write_config(&driver, config);
     assert_int_equal(harness_call(&driver, &call, NULL, &err), -1);
     assert_false(deadline_has_passed(limit));
@@ -190,13 +178,12 @@ static void unreachable_monitors_are_named_before_the_deadline(void **state)
         fail_msg("%s", err.message);
 }
 
-static void broken_config_keeps_the_last_good_one_and_is_reported(void **state)
+TEST(broken_config_keeps_the_last_good_one_and_is_reported)
 {
     _cleanup_error_ struct error err = {0};
     const struct harness_call report = {.method = "GetReport", .request = "{}"};
     json_auto_t *reply = NULL;
 
-    (void)state;
     harness_write_config(&driver, "[{\"clusterID\": \"x\",\n  \"monitors\": [}]");
     _cleanup_free_ char *handle =
         harness_create_volume(&driver, "still-works", "common", 1 << 20, &err);
@@ -209,12 +196,11 @@ static void broken_config_keeps_the_last_good_one_and_is_reported(void **state)
         strstr(json_string_value(json_object_get(condition, "message")), "line 2, column "));
 }
 
-static void config_that_never_was_good_asks_for_a_retry(void **state)
+TEST(config_that_never_was_good_asks_for_a_retry)
 {
     struct driver_process lost;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     harness_init(&lost);
     harness_write_config(&lost, "{\"clusters\": 7}");
     harness_start(&lost, NULL);
@@ -271,11 +257,10 @@ static int create_named(const char *bytes, size_t length, struct error *err)
     return result;
 }
 
-static void oversized_message_is_refused(void **state)
+TEST(oversized_message_is_refused)
 {
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(create_padded(5 * 1024 * 1024, &err), -1);
     assert_int_equal(err.status, STATUS_RESOURCE_EXHAUSTED);
     error_clear(&err);
@@ -284,7 +269,7 @@ static void oversized_message_is_refused(void **state)
     assert_non_null(strstr(err.message, "parameters"));
 }
 
-static void invalid_text_is_refused_with_the_field(void **state)
+TEST(invalid_text_is_refused_with_the_field)
 {
     static const struct {
         const char *bytes;
@@ -296,7 +281,6 @@ static void invalid_text_is_refused_with_the_field(void **state)
         {"\xed\xa0\x80", 3, "name: is not valid UTF-8"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
 
@@ -307,12 +291,11 @@ static void invalid_text_is_refused_with_the_field(void **state)
     }
 }
 
-static void no_secret_reaches_the_log(void **state)
+TEST(no_secret_reaches_the_log)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *handle = harness_create_volume(&driver, "quiet", "common", 1 << 20, &err);
 
-    (void)state;
     assert_non_null(handle);
     assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
     _cleanup_free_ char *log = harness_log(&driver);
@@ -322,20 +305,4 @@ static void no_secret_reaches_the_log(void **state)
     assert_null(strstr(log, "AQBDsxFnAAAAABAA"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused_requests_say_why),
-        cmocka_unit_test(missing_secrets_name_the_key_that_is_missing),
-        cmocka_unit_test(unknown_pool_names_it),
-        cmocka_unit_test(wrong_key_is_unauthenticated),
-        cmocka_unit_test(unreachable_monitors_are_named_before_the_deadline),
-        cmocka_unit_test(broken_config_keeps_the_last_good_one_and_is_reported),
-        cmocka_unit_test(config_that_never_was_good_asks_for_a_retry),
-        cmocka_unit_test(oversized_message_is_refused),
-        cmocka_unit_test(invalid_text_is_refused_with_the_field),
-        cmocka_unit_test(no_secret_reaches_the_log),
-    };
-
-    return cmocka_run_group_tests_name("bad input", tests, start_driver, stop_driver);
-}
+TEST_GROUP(start_driver, stop_driver)

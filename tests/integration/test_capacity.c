@@ -1,19 +1,12 @@
 /* The built cephzone capacity on a real Ceph: zones, quotas, classes that make no sense. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
 #include "tests/integration/harness.h"
+#include "tests/test.h"
 
 #define QUOTA_POOL "zone-c"
 #define QUOTA_BYTES 1073741824
@@ -195,9 +188,8 @@ static void assert_fails(const char *const *arguments, int code, const char *mes
 /* --- tests --------------------------------------------------------------------------------------
  */
 
-static void every_zone_has_its_own_room(void **state)
+TEST(every_zone_has_its_own_room)
 {
-    (void)state;
     write_good_classes();
     json_auto_t *json = capacity_json(0);
     assert_int_equal(json_array_size(json_object_get(json, "rows")), 6);
@@ -214,11 +206,10 @@ static void every_zone_has_its_own_room(void **state)
                 number(find_row(json, "zones", "zone=zone-a"), "roomBytes"));
 }
 
-static void quota_bounds_the_room_while_it_is_set(void **state)
+TEST(quota_bounds_the_room_while_it_is_set, .teardown_func = remove_quota)
 {
     _cleanup_subprocess_result_ struct subprocess_result table = {0};
 
-    (void)state;
     write_good_classes();
     set_quota(QUOTA_BYTES);
     json_auto_t *bounded = capacity_json(0);
@@ -240,12 +231,11 @@ static void quota_bounds_the_room_while_it_is_set(void **state)
                 QUOTA_BYTES);
 }
 
-static void classes_that_make_no_sense_leave_the_others_alone(void **state)
+TEST(classes_that_make_no_sense_leave_the_others_alone)
 {
     _cleanup_text_ struct text list = TEXT_INIT(OUTPUT_LIMIT);
     const char *fsid = harness_cluster()->fsid;
 
-    (void)state;
     add_class(&list, "misspelt", fsid,
               "\"topologyConstrainedPools\":\"[{\\\"poolNam\\\":\\\"zone-a\\\"}]\"");
     add_class(&list, "absent", fsid, "\"pool\":\"nope\"");
@@ -263,11 +253,10 @@ static void classes_that_make_no_sense_leave_the_others_alone(void **state)
     assert_fails(NO_ARGUMENTS, 1, "class 'misspelt': topologyConstrainedPools: [0].poolNam");
 }
 
-static void unknown_cluster_is_named_and_the_others_are_printed(void **state)
+TEST(unknown_cluster_is_named_and_the_others_are_printed)
 {
     _cleanup_text_ struct text list = TEXT_INIT(OUTPUT_LIMIT);
 
-    (void)state;
     add_class(&list, "lost", "nope", "\"pool\":\"common\"");
     add_class(&list, "lost-too", "nope", "\"pool\":\"common\"");
     add_class(&list, "plain", harness_cluster()->fsid, "\"pool\":\"common\"");
@@ -279,9 +268,8 @@ static void unknown_cluster_is_named_and_the_others_are_printed(void **state)
     assert_fails(NO_ARGUMENTS, 3, "cluster 'nope': ");
 }
 
-static void mistakes_are_told_apart(void **state)
+TEST(mistakes_are_told_apart)
 {
-    (void)state;
     write_good_classes();
     assert_fails(ARGUMENTS("--clases=x"), 2, "did you mean");
     assert_fails(ARGUMENTS("x"), 2, "'x' is no flag");
@@ -296,15 +284,4 @@ static void mistakes_are_told_apart(void **state)
     assert_fails(NO_ARGUMENTS, 3, "items[0]: kind: expected 'StorageClass'");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_zone_has_its_own_room),
-        cmocka_unit_test_teardown(quota_bounds_the_room_while_it_is_set, remove_quota),
-        cmocka_unit_test(classes_that_make_no_sense_leave_the_others_alone),
-        cmocka_unit_test(unknown_cluster_is_named_and_the_others_are_printed),
-        cmocka_unit_test(mistakes_are_told_apart),
-    };
-
-    return cmocka_run_group_tests_name("capacity", tests, start, stop);
-}
+TEST_GROUP(start, stop)

@@ -4,21 +4,14 @@
  * allowed where Ceph-CSI does not look.
  */
 #include <rbd/features.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/calls.h"
 #include "tests/integration/fixtures.h"
+#include "tests/test.h"
 
 #define MIB (1024LL * 1024)
 #define SIZE (8 * MIB)
@@ -82,7 +75,7 @@ static void assert_attributes(const char *object, const struct strmap *wanted)
     assert_int_equal(known, wanted->count);
 }
 
-static void created_volume_has_the_bytes_of_ceph_csi(void **state)
+TEST(created_volume_has_the_bytes_of_ceph_csi)
 {
     static const struct create_call create = {.name = PVC,
                                               .pool = POOL,
@@ -99,7 +92,6 @@ static void created_volume_has_the_bytes_of_ceph_csi(void **state)
     _cleanup_free_ char *image_id = fixture_image_id(&pool, image);
     _cleanup_free_ char *value = place_get(&pool, "csi.volumes.default", "csi.volume." PVC);
 
-    (void)state;
     assert_string_equal(handle, wanted_handle);
     assert_string_equal(value, uuid);
     assert_non_null(image_id);
@@ -113,7 +105,7 @@ static void created_volume_has_the_bytes_of_ceph_csi(void **state)
     harness_assert_pool_empties(POOL);
 }
 
-static void plain_volume_has_no_attribute_more_than_needed(void **state)
+TEST(plain_volume_has_no_attribute_more_than_needed)
 {
     static const struct create_call create = {.name = PVC, .pool = POOL, .size_bytes = SIZE};
     _cleanup_error_ struct error err = {0};
@@ -123,7 +115,6 @@ static void plain_volume_has_no_attribute_more_than_needed(void **state)
     _cleanup_free_ char *image = xasprintf("csi-vol-%s", uuid_of(handle));
     _cleanup_free_ char *image_id = fixture_image_id(&pool, image);
 
-    (void)state;
     assert_non_null(image_id);
     strmap_set(&wanted, "csi.volname", PVC);
     strmap_set(&wanted, "csi.imagename", image);
@@ -167,7 +158,7 @@ static void assert_snapshot_layout(const char *image, const char *source)
     assert_int_equal(fixture_image_size(&pool, image), SIZE);
 }
 
-static void snapshot_has_the_bytes_and_layout_of_ceph_csi(void **state)
+TEST(snapshot_has_the_bytes_and_layout_of_ceph_csi)
 {
     static const struct create_call create = {
         .name = PVC, .pool = POOL, .size_bytes = SIZE, .owner = "shop-namespace"};
@@ -180,7 +171,6 @@ static void snapshot_has_the_bytes_and_layout_of_ceph_csi(void **state)
     _cleanup_free_ char *source = xasprintf("csi-vol-%s", uuid_of(volume));
     _cleanup_free_ char *image = xasprintf("csi-snap-%s", uuid);
 
-    (void)state;
     assert_string_equal(handle, wanted_handle);
     assert_snapshot_attributes(uuid, image, source);
     assert_snapshot_layout(image, source);
@@ -190,7 +180,7 @@ static void snapshot_has_the_bytes_and_layout_of_ceph_csi(void **state)
 }
 
 /* Also what was restored and cloned: Ceph-CSI asks no more of them than of empty ones. */
-static void rules_of_ceph_csi_lead_from_names_and_handles_to_images(void **state)
+TEST(rules_of_ceph_csi_lead_from_names_and_handles_to_images)
 {
     struct create_call create = {.name = PVC, .pool = POOL, .size_bytes = SIZE};
     const char *fsid = harness_cluster()->fsid;
@@ -218,7 +208,6 @@ static void rules_of_ceph_csi_lead_from_names_and_handles_to_images(void **state
         {CSI_VOLUME, "pvc-cloned", cloned, "shop-"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *by_name = csi_follow_name(cases[i].kind, POOL, cases[i].name);
         _cleanup_free_ char *by_handle =
@@ -234,14 +223,4 @@ static void rules_of_ceph_csi_lead_from_names_and_handles_to_images(void **state
     harness_assert_pool_empties(POOL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(created_volume_has_the_bytes_of_ceph_csi),
-        cmocka_unit_test(plain_volume_has_no_attribute_more_than_needed),
-        cmocka_unit_test(snapshot_has_the_bytes_and_layout_of_ceph_csi),
-        cmocka_unit_test(rules_of_ceph_csi_lead_from_names_and_handles_to_images),
-    };
-
-    return cmocka_run_group_tests_name("bytes of Ceph-CSI", tests, start_driver, stop_driver);
-}
+TEST_GROUP(start_driver, stop_driver)

@@ -2,20 +2,13 @@
  * Volumes, snapshots and clones that Ceph-CSI made: the driver finds, uses, expands and deletes
  * them, and leaves nothing behind in any pool.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/calls.h"
 #include "tests/integration/fixtures.h"
+#include "tests/test.h"
 
 #define MIB (1024LL * 1024)
 #define SIZE (8 * MIB)
@@ -184,7 +177,7 @@ static void check_life(const struct csi_volume *volume)
     assert_all_empty();
 }
 
-static void plain_volumes_of_all_versions_live_on(void **state)
+TEST(plain_volumes_of_all_versions_live_on, .setup_func = empty_pools)
 {
     static const struct csi_volume volumes[] = {
         {.name = PVC, .uuid = UUID_4, .pool = "zone-a", .owner = "shop"},
@@ -199,7 +192,6 @@ static void plain_volumes_of_all_versions_live_on(void **state)
          .without_image_id = true},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(volumes); i++) {
         print_message("case %zu\n", i);
         csi_volume_write(&volumes[i], SIZE);
@@ -207,14 +199,13 @@ static void plain_volumes_of_all_versions_live_on(void **state)
     }
 }
 
-static void volume_may_go_before_what_was_built_on_it(void **state)
+TEST(volume_may_go_before_what_was_built_on_it, .setup_func = empty_pools)
 {
     static const struct csi_volume volume = {.name = PVC, .uuid = UUID_4, .pool = "zone-a"};
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *handle = handle_of(&volume);
     struct family family = {0};
 
-    (void)state;
     csi_volume_write(&volume, SIZE);
     build_family(&volume, handle, &family);
     must(harness_delete_volume(&driver, handle, &err), &err);
@@ -222,7 +213,7 @@ static void volume_may_go_before_what_was_built_on_it(void **state)
     assert_all_empty();
 }
 
-static void topology_volumes_of_2_1_live_on(void **state)
+TEST(topology_volumes_of_2_1_live_on, .setup_func = empty_pools)
 {
     static const struct csi_volume volume = {.name = PVC,
                                              .uuid = UUID_1,
@@ -231,12 +222,11 @@ static void topology_volumes_of_2_1_live_on(void **state)
                                              .class_pool = "common",
                                              .prefix = "shop-"};
 
-    (void)state;
     csi_volume_write(&volume, SIZE);
     check_life(&volume);
 }
 
-static void topology_volumes_of_3_0_to_3_10_live_on(void **state)
+TEST(topology_volumes_of_3_0_to_3_10_live_on, .setup_func = empty_pools)
 {
     static const struct csi_volume volumes[] = {
         {.name = PVC,
@@ -259,7 +249,6 @@ static void topology_volumes_of_3_0_to_3_10_live_on(void **state)
          .without_image_id = true},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(volumes); i++) {
         print_message("case %zu\n", i);
         csi_volume_write(&volumes[i], SIZE);
@@ -268,7 +257,7 @@ static void topology_volumes_of_3_0_to_3_10_live_on(void **state)
 }
 
 /* The image id of a split volume belongs to its other attributes. */
-static void repaired_image_id_goes_to_the_attributes(void **state)
+TEST(repaired_image_id_goes_to_the_attributes, .setup_func = empty_pools)
 {
     static const struct csi_volume volume = {.name = PVC,
                                              .uuid = UUID_4,
@@ -281,7 +270,6 @@ static void repaired_image_id_goes_to_the_attributes(void **state)
     _cleanup_place_ struct place common = place_open("common", NULL);
     _cleanup_place_ struct place zone = place_open("zone-c", NULL);
 
-    (void)state;
     csi_volume_write(&volume, SIZE);
     check_found(&volume, handle);
     _cleanup_free_ char *written = place_get(&common, "csi.volume." UUID_4, "csi.imageid");
@@ -294,17 +282,16 @@ static void repaired_image_id_goes_to_the_attributes(void **state)
     assert_all_empty();
 }
 
-static void topology_volumes_of_3_11_live_on(void **state)
+TEST(topology_volumes_of_3_11_live_on, .setup_func = empty_pools)
 {
     static const struct csi_volume volume = {
         .name = PVC, .uuid = UUID_4, .pool = "zone-c", .prefix = "shop-", .owner = "shop"};
 
-    (void)state;
     csi_volume_write(&volume, SIZE);
     check_life(&volume);
 }
 
-static void volumes_in_a_rados_namespace_live_on(void **state)
+TEST(volumes_in_a_rados_namespace_live_on, .setup_func = empty_pools)
 {
     static const struct csi_volume volume = {.name = PVC,
                                              .uuid = UUID_4,
@@ -312,7 +299,6 @@ static void volumes_in_a_rados_namespace_live_on(void **state)
                                              .rados_namespace = TENANT_NAMESPACE,
                                              .owner = "shop"};
 
-    (void)state;
     fixture_namespace_create("zone-a", TENANT_NAMESPACE);
     csi_volume_write(&volume, SIZE);
     check_life(&volume);
@@ -347,7 +333,7 @@ static void check_snapshot(const struct csi_snapshot *fixture)
     assert_all_empty();
 }
 
-static void snapshots_are_found_restored_and_deleted(void **state)
+TEST(snapshots_are_found_restored_and_deleted, .setup_func = empty_pools)
 {
     static const struct csi_volume source = {.name = PVC, .uuid = UUID_4, .pool = "zone-b"};
     static const struct csi_snapshot snapshots[] = {
@@ -355,12 +341,11 @@ static void snapshots_are_found_restored_and_deleted(void **state)
         {.name = SNAPSHOT_NAME, .uuid = UUID_1, .source = &source, .without_image_id = true},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(snapshots); i++)
         check_snapshot(&snapshots[i]);
 }
 
-static void clone_with_its_intermediate_image_lives_on(void **state)
+TEST(clone_with_its_intermediate_image_lives_on, .setup_func = empty_pools)
 {
     static const struct csi_volume parent = {
         .name = "pvc-parent", .uuid = UUID_1, .pool = "common"};
@@ -370,7 +355,6 @@ static void clone_with_its_intermediate_image_lives_on(void **state)
     _cleanup_free_ char *handle = handle_of(&clone);
     struct create_call again = request_of(&clone);
 
-    (void)state;
     csi_volume_write(&parent, SIZE);
     csi_volume_write_clone(&clone, &parent);
     again.source_volume = parent_handle;
@@ -384,7 +368,7 @@ static void clone_with_its_intermediate_image_lives_on(void **state)
 }
 
 /* Ceph-CSI deletes the intermediate image first: a cut deletion can leave it alone in the trash. */
-static void intermediate_image_in_the_trash_goes_with_its_clone(void **state)
+TEST(intermediate_image_in_the_trash_goes_with_its_clone, .setup_func = empty_pools)
 {
     static const struct csi_volume parent = {
         .name = "pvc-parent", .uuid = UUID_1, .pool = "common"};
@@ -394,7 +378,6 @@ static void intermediate_image_in_the_trash_goes_with_its_clone(void **state)
     _cleanup_free_ char *parent_handle = handle_of(&parent);
     _cleanup_free_ char *handle = handle_of(&clone);
 
-    (void)state;
     csi_volume_write(&parent, SIZE);
     csi_volume_write_clone(&clone, &parent);
     fixture_image_trash(&pool, "csi-vol-" UUID_4 "-temp");
@@ -406,7 +389,7 @@ static void intermediate_image_in_the_trash_goes_with_its_clone(void **state)
 /* --- what Ceph-CSI left half-done ---------------------------------------------------------------
  */
 
-static void cut_deletion_is_completed(void **state)
+TEST(cut_deletion_is_completed, .setup_func = empty_pools)
 {
     static const struct csi_volume volumes[] = {
         {.name = PVC, .uuid = UUID_4, .pool = "zone-a"},
@@ -415,7 +398,6 @@ static void cut_deletion_is_completed(void **state)
     _cleanup_error_ struct error err = {0};
     _cleanup_place_ struct place pool = place_open("zone-a", NULL);
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(volumes); i++) {
         _cleanup_free_ char *handle = handle_of(&volumes[i]);
         _cleanup_free_ char *image = csi_volume_image(&volumes[i]);
@@ -428,14 +410,13 @@ static void cut_deletion_is_completed(void **state)
 }
 
 /* The same request after a cut deletion gets an empty volume; the trashed one is not forgotten. */
-static void name_of_a_cut_deletion_can_be_used_again(void **state)
+TEST(name_of_a_cut_deletion_can_be_used_again, .setup_func = empty_pools)
 {
     static const struct csi_volume volume = {.name = PVC, .uuid = UUID_4, .pool = "zone-a"};
     const struct create_call again = request_of(&volume);
     _cleanup_error_ struct error err = {0};
     _cleanup_place_ struct place pool = place_open("zone-a", NULL);
 
-    (void)state;
     csi_volume_write(&volume, SIZE);
     fixture_image_trash(&pool, "csi-vol-" UUID_4);
     _cleanup_free_ char *handle = must_have(call_create(&driver, &again, &err), &err);
@@ -445,14 +426,13 @@ static void name_of_a_cut_deletion_can_be_used_again(void **state)
 }
 
 /* Stuck for ever in Ceph-CSI: the name is there, the object is not. */
-static void half_undone_reservation_is_used_again(void **state)
+TEST(half_undone_reservation_is_used_again, .setup_func = empty_pools)
 {
     static const struct csi_volume volume = {.name = PVC, .uuid = UUID_4, .pool = "zone-b"};
     const struct create_call again = request_of(&volume);
     _cleanup_error_ struct error err = {0};
     _cleanup_place_ struct place pool = place_open("zone-b", NULL);
 
-    (void)state;
     csi_volume_reserve(&volume);
     place_remove(&pool, "csi.volume." UUID_4);
     _cleanup_free_ char *handle = must_have(call_create(&driver, &again, &err), &err);
@@ -463,7 +443,7 @@ static void half_undone_reservation_is_used_again(void **state)
 }
 
 /* Cut between the name and the attributes: the object is there and empty. */
-static void half_made_reservation_is_completed(void **state)
+TEST(half_made_reservation_is_completed, .setup_func = empty_pools)
 {
     static const struct csi_volume volume = {
         .name = PVC, .uuid = UUID_4, .pool = "zone-b", .prefix = "shop-", .owner = "shop"};
@@ -472,7 +452,6 @@ static void half_made_reservation_is_completed(void **state)
     _cleanup_place_ struct place pool = place_open("zone-b", NULL);
     _cleanup_free_ char *wanted = handle_of(&volume);
 
-    (void)state;
     place_create(&pool, "csi.volume." UUID_4);
     place_set(&pool, "csi.volumes.default", "csi.volume." PVC, UUID_4);
     _cleanup_free_ char *handle = must_have(call_create(&driver, &again, &err), &err);
@@ -484,7 +463,7 @@ static void half_made_reservation_is_completed(void **state)
 }
 
 /* The same with topology up to 3.10: name in the class's pool, empty object in the image's. */
-static void half_made_topology_reservation_is_completed(void **state)
+TEST(half_made_topology_reservation_is_completed, .setup_func = empty_pools)
 {
     static const struct csi_volume volume = {.name = PVC,
                                              .uuid = UUID_4,
@@ -499,7 +478,6 @@ static void half_made_topology_reservation_is_completed(void **state)
     _cleanup_free_ char *value = xasprintf("%016llx/%s", (unsigned long long)pool.id, UUID_4);
     _cleanup_free_ char *wanted = handle_of(&volume);
 
-    (void)state;
     place_create(&pool, "csi.volume." UUID_4);
     place_set(&common, "csi.volumes.default", "csi.volume." PVC, value);
     _cleanup_free_ char *handle = must_have(call_create(&driver, &again, &err), &err);
@@ -507,7 +485,7 @@ static void half_made_topology_reservation_is_completed(void **state)
     check_life(&volume);
 }
 
-static void half_made_snapshot_reservation_is_completed(void **state)
+TEST(half_made_snapshot_reservation_is_completed, .setup_func = empty_pools)
 {
     static const struct csi_volume source = {.name = PVC, .uuid = UUID_4, .pool = "zone-b"};
     _cleanup_error_ struct error err = {0};
@@ -515,7 +493,6 @@ static void half_made_snapshot_reservation_is_completed(void **state)
     _cleanup_free_ char *volume = handle_of(&source);
     _cleanup_free_ char *wanted = csi_handle(harness_cluster()->fsid, "zone-b", UUID_4B);
 
-    (void)state;
     csi_volume_write(&source, SIZE);
     place_create(&pool, "csi.snap." UUID_4B);
     place_set(&pool, "csi.snaps.default", "csi.snap." SNAPSHOT_NAME, UUID_4B);
@@ -531,7 +508,7 @@ static void half_made_snapshot_reservation_is_completed(void **state)
 
 /* Cut before the image was grown, which Ceph-CSI answers with AlreadyExists for ever: a restore has
  * no image id then, a clone has one already. */
-static void interrupted_larger_restore_is_grown(void **state)
+TEST(interrupted_larger_restore_is_grown, .setup_func = empty_pools)
 {
     static const struct csi_volume source = {
         .name = "pvc-parent", .uuid = UUID_1, .pool = "zone-a"};
@@ -545,7 +522,6 @@ static void interrupted_larger_restore_is_grown(void **state)
     _cleanup_free_ char *snapshot_handle = csi_handle(harness_cluster()->fsid, "zone-a", UUID_4B);
     _cleanup_free_ char *wanted = handle_of(&restored);
 
-    (void)state;
     csi_volume_write(&source, SIZE);
     csi_snapshot_write(&snapshot);
     csi_volume_reserve(&restored);
@@ -561,7 +537,7 @@ static void interrupted_larger_restore_is_grown(void **state)
     assert_all_empty();
 }
 
-static void interrupted_larger_clone_is_grown(void **state)
+TEST(interrupted_larger_clone_is_grown, .setup_func = empty_pools)
 {
     static const struct csi_volume parent = {
         .name = "pvc-parent", .uuid = UUID_1, .pool = "zone-a"};
@@ -571,7 +547,6 @@ static void interrupted_larger_clone_is_grown(void **state)
     _cleanup_place_ struct place pool = place_open("zone-a", NULL);
     _cleanup_free_ char *parent_handle = handle_of(&parent);
 
-    (void)state;
     csi_volume_write(&parent, SIZE);
     csi_volume_write_clone(&clone, &parent);
     again.source_volume = parent_handle;
@@ -584,7 +559,7 @@ static void interrupted_larger_clone_is_grown(void **state)
 }
 
 /* Cut after the cut on the parent and the intermediate image. */
-static void interrupted_clone_is_completed(void **state)
+TEST(interrupted_clone_is_completed, .setup_func = empty_pools)
 {
     static const struct csi_volume parent = {
         .name = "pvc-parent", .uuid = UUID_1, .pool = "zone-a"};
@@ -594,7 +569,6 @@ static void interrupted_clone_is_completed(void **state)
     _cleanup_place_ struct place pool = place_open("zone-a", NULL);
     _cleanup_free_ char *parent_handle = handle_of(&parent);
 
-    (void)state;
     csi_volume_write(&parent, SIZE);
     csi_volume_reserve(&clone);
     fixture_snapshot_create(&pool, "csi-vol-" UUID_1, "csi-vol-" UUID_4 "-temp");
@@ -611,7 +585,7 @@ static void interrupted_clone_is_completed(void **state)
 }
 
 /* A directory key must never lead one request to another's volume. */
-static void name_that_leads_to_anothers_volume_is_refused(void **state)
+TEST(name_that_leads_to_anothers_volume_is_refused, .setup_func = empty_pools)
 {
     static const struct csi_volume volume = {.name = PVC, .uuid = UUID_4, .pool = "zone-b"};
     const struct create_call other = {.name = "pvc-other", .pool = "zone-b", .size_bytes = SIZE};
@@ -619,7 +593,6 @@ static void name_that_leads_to_anothers_volume_is_refused(void **state)
     _cleanup_place_ struct place pool = place_open("zone-b", NULL);
     _cleanup_free_ char *handle = handle_of(&volume);
 
-    (void)state;
     csi_volume_write(&volume, SIZE);
     place_set(&pool, "csi.volumes.default", "csi.volume.pvc-other", UUID_4);
     assert_null(call_create(&driver, &other, &err));
@@ -633,30 +606,4 @@ static void name_that_leads_to_anothers_volume_is_refused(void **state)
     assert_all_empty();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(plain_volumes_of_all_versions_live_on, empty_pools),
-        cmocka_unit_test_setup(volume_may_go_before_what_was_built_on_it, empty_pools),
-        cmocka_unit_test_setup(topology_volumes_of_2_1_live_on, empty_pools),
-        cmocka_unit_test_setup(topology_volumes_of_3_0_to_3_10_live_on, empty_pools),
-        cmocka_unit_test_setup(repaired_image_id_goes_to_the_attributes, empty_pools),
-        cmocka_unit_test_setup(topology_volumes_of_3_11_live_on, empty_pools),
-        cmocka_unit_test_setup(volumes_in_a_rados_namespace_live_on, empty_pools),
-        cmocka_unit_test_setup(snapshots_are_found_restored_and_deleted, empty_pools),
-        cmocka_unit_test_setup(clone_with_its_intermediate_image_lives_on, empty_pools),
-        cmocka_unit_test_setup(intermediate_image_in_the_trash_goes_with_its_clone, empty_pools),
-        cmocka_unit_test_setup(cut_deletion_is_completed, empty_pools),
-        cmocka_unit_test_setup(name_of_a_cut_deletion_can_be_used_again, empty_pools),
-        cmocka_unit_test_setup(half_undone_reservation_is_used_again, empty_pools),
-        cmocka_unit_test_setup(half_made_reservation_is_completed, empty_pools),
-        cmocka_unit_test_setup(half_made_topology_reservation_is_completed, empty_pools),
-        cmocka_unit_test_setup(half_made_snapshot_reservation_is_completed, empty_pools),
-        cmocka_unit_test_setup(interrupted_larger_restore_is_grown, empty_pools),
-        cmocka_unit_test_setup(interrupted_larger_clone_is_grown, empty_pools),
-        cmocka_unit_test_setup(interrupted_clone_is_completed, empty_pools),
-        cmocka_unit_test_setup(name_that_leads_to_anothers_volume_is_refused, empty_pools),
-    };
-
-    return cmocka_run_group_tests_name("Ceph-CSI's volumes", tests, start_driver, stop_driver);
-}
+TEST_GROUP(start_driver, stop_driver)

@@ -1,21 +1,13 @@
 /* Handles that do not lead straight to a journal: migrated volumes, and volumes after a failover.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/calls.h"
 #include "tests/integration/fixtures.h"
+#include "tests/test.h"
 
 #define MIB (1024LL * 1024)
 #define SIZE (8 * MIB)
@@ -77,12 +69,11 @@ static void must(int result, const struct error *err)
         fail_msg("%s", err->message);
 }
 
-static void migrated_volume_is_expanded_and_deleted(void **state)
+TEST(migrated_volume_is_expanded_and_deleted)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_place_ struct place pool = place_open("zone-a", NULL);
 
-    (void)state;
     fixture_image_create(&pool, MIGRATED_IMAGE, SIZE);
     assert_int_equal(call_expand(&driver, MIGRATED, 2 * SIZE, &err), 2 * SIZE);
     assert_int_equal(fixture_image_size(&pool, MIGRATED_IMAGE), 2 * SIZE);
@@ -95,19 +86,18 @@ static void migrated_volume_is_expanded_and_deleted(void **state)
     harness_assert_pool_empties("zone-a");
 }
 
-static void migrated_volume_in_the_trash_is_deleted(void **state)
+TEST(migrated_volume_in_the_trash_is_deleted)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_place_ struct place pool = place_open("zone-a", NULL);
 
-    (void)state;
     fixture_image_create(&pool, MIGRATED_IMAGE, SIZE);
     fixture_image_trash(&pool, MIGRATED_IMAGE);
     must(harness_delete_volume(&driver, MIGRATED, &err), &err);
     harness_assert_pool_empties("zone-a");
 }
 
-static void volume_of_a_lost_cluster_lives_on(void **state)
+TEST(volume_of_a_lost_cluster_lives_on)
 {
     static const struct csi_volume volume = {.name = PVC, .uuid = UUID, .pool = "zone-a"};
     _cleanup_error_ struct error err = {0};
@@ -115,7 +105,6 @@ static void volume_of_a_lost_cluster_lives_on(void **state)
     _cleanup_free_ char *handle =
         xasprintf("0001-%04zx-" LOST_CLUSTER "-%016x-" UUID, strlen(LOST_CLUSTER), LOST_POOL_ID);
 
-    (void)state;
     csi_volume_write(&volume, SIZE);
     assert_int_equal(call_validate(&driver, handle, &err), -1);
     assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
@@ -128,13 +117,4 @@ static void volume_of_a_lost_cluster_lives_on(void **state)
     harness_assert_pool_empties("zone-a");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(migrated_volume_is_expanded_and_deleted),
-        cmocka_unit_test(migrated_volume_in_the_trash_is_deleted),
-        cmocka_unit_test(volume_of_a_lost_cluster_lives_on),
-    };
-
-    return cmocka_run_group_tests_name("handles of Ceph-CSI", tests, start_driver, stop_driver);
-}
+TEST_GROUP(start_driver, stop_driver)

@@ -3,14 +3,6 @@
  * few seconds by signal and always go on: a halt of more than about 15 s would leave placement
  * groups of a single copy laggy.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <libgen.h>
@@ -20,6 +12,7 @@
 #include "common/base/memory.h"
 #include "common/ceph/ceph.h"
 #include "tests/integration/harness.h"
+#include "tests/test.h"
 
 #define POOL "zone-a"
 
@@ -79,6 +72,8 @@ static int fixture_close(void **state)
     return 0;
 }
 
+#define WITH_FIXTURE .setup_func = fixture_open, .teardown_func = fixture_close
+
 /* The throwaway cluster keeps its pid files beside ceph.conf. */
 static void halt(struct fixture *f, const char *daemon)
 {
@@ -100,7 +95,7 @@ static void go_on(struct fixture *f)
     f->halted = 0;
 }
 
-static void late_answer_of_the_manager_does_no_harm(void **state)
+TEST(late_answer_of_the_manager_does_no_harm, WITH_FIXTURE)
 {
     static const char list[] = "{\"prefix\":\"rbd task list\",\"format\":\"json\"}";
     struct fixture *f = *state;
@@ -116,7 +111,7 @@ static void late_answer_of_the_manager_does_no_harm(void **state)
     assert_int_equal(reply[0], '[');
 }
 
-static void group_that_does_not_answer_has_not_settled(void **state)
+TEST(group_that_does_not_answer_has_not_settled, WITH_FIXTURE)
 {
     struct fixture *f = *state;
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
@@ -131,7 +126,7 @@ static void group_that_does_not_answer_has_not_settled(void **state)
     assert_int_equal(pool->ops->pool_settle(pool, &f->call, 8, &err), 0);
 }
 
-static void read_given_up_does_not_outlive_its_pool(void **state)
+TEST(read_given_up_does_not_outlive_its_pool, WITH_FIXTURE)
 {
     struct fixture *f = *state;
     struct ceph_pool *pool = NULL;
@@ -151,7 +146,7 @@ static void read_given_up_does_not_outlive_its_pool(void **state)
     call_done(&hurried);
 }
 
-static void missing_pool_does_not_wait_for_dead_monitors(void **state)
+TEST(missing_pool_does_not_wait_for_dead_monitors, WITH_FIXTURE)
 {
     struct fixture *f = *state;
     struct ceph_pool *pool = NULL;
@@ -199,14 +194,14 @@ static void connect_with_a_broken_key(struct fixture *f)
     assert_null(strstr(err.message, "SECRET"));
 }
 
-static void broken_key_is_never_printed(void **state)
+TEST(broken_key_is_never_printed, WITH_FIXTURE)
 {
     _cleanup_free_ char *printed = stderr_of(connect_with_a_broken_key, *state);
 
     assert_null(strstr(printed, "SECRET"));
 }
 
-static void unknown_monitors_are_not_blamed_on_the_key(void **state)
+TEST(unknown_monitors_are_not_blamed_on_the_key, WITH_FIXTURE)
 {
     struct ceph_cluster *none = NULL;
     _cleanup_error_ struct error err = {0};
@@ -214,20 +209,4 @@ static void unknown_monitors_are_not_blamed_on_the_key(void **state)
     assert_int_equal(connect_as(*state, "nosuch.invalid", harness_cluster()->key, &none, &err), -1);
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
     assert_non_null(strstr(err.message, "nosuch.invalid"));
-}
-
-#define fault_test(f) cmocka_unit_test_setup_teardown(f, fixture_open, fixture_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        fault_test(broken_key_is_never_printed),
-        fault_test(unknown_monitors_are_not_blamed_on_the_key),
-        fault_test(missing_pool_does_not_wait_for_dead_monitors),
-        fault_test(group_that_does_not_answer_has_not_settled),
-        fault_test(read_given_up_does_not_outlive_its_pool),
-        fault_test(late_answer_of_the_manager_does_no_harm),
-    };
-
-    return cmocka_run_group_tests_name("ceph faults", tests, NULL, NULL);
 }

@@ -2,15 +2,7 @@
  * The real struct ceph_ops on a real cluster. Another client of the cluster is a second struct
  * ceph: it has a connection of its own. Each test removes what it made.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -19,6 +11,7 @@
 #include "common/ceph/ceph.h"
 #include "common/ceph/connections.h"
 #include "tests/integration/harness.h"
+#include "tests/test.h"
 
 enum { FEATURE_LAYERING = 1, FEATURE_EXCLUSIVE_LOCK = 4, FEATURE_JOURNALING = 64, MIB = 1 << 20 };
 
@@ -128,19 +121,18 @@ static void discard_image(struct fixture *f, const char *name)
 /* --- connections and pools ----------------------------------------------------------------------
  */
 
-static void connection_knows_the_fsid(void **state)
+TEST(connection_knows_the_fsid)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_free_ char *fsid = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fixture_open(&f);
     assert_done(f.ceph->ops->fsid(f.cluster, &f.call, &fsid, &err), &err);
     assert_string_equal(fsid, harness_cluster()->fsid);
 }
 
-static void wrong_key_is_unauthenticated(void **state)
+TEST(wrong_key_is_unauthenticated)
 {
     static const char other_key[] = "AQBnq6RmAAAAABAAkQ8uE0YkYJ7N2nYhJ0xk3g==";
     _cleanup_ceph_cluster_ struct ceph_cluster *right = NULL;
@@ -149,7 +141,6 @@ static void wrong_key_is_unauthenticated(void **state)
     _cleanup_error_ struct error err = {0};
     struct call call;
 
-    (void)state;
     call_init(&call, 1, "Test", deadline_in_ms(30000));
     /* with the right key connected already: it must not be lent */
     assert_done(
@@ -165,14 +156,13 @@ static void wrong_key_is_unauthenticated(void **state)
     call_done(&call);
 }
 
-static void unreachable_monitors_fail_before_the_deadline(void **state)
+TEST(unreachable_monitors_fail_before_the_deadline)
 {
     struct ceph_cluster *cluster = NULL;
     struct ceph *ceph = new_ceph();
     _cleanup_error_ struct error err = {0};
     struct call call;
 
-    (void)state;
     call_init(&call, 1, "Test", deadline_in_ms(2000));
     assert_int_equal(connect_as(ceph, &call, "127.0.0.1:1", harness_cluster()->key, &cluster, &err),
                      -1);
@@ -183,7 +173,7 @@ static void unreachable_monitors_fail_before_the_deadline(void **state)
     call_done(&call);
 }
 
-static void cancelled_call_does_not_wait_for_monitors(void **state)
+TEST(cancelled_call_does_not_wait_for_monitors)
 {
     struct ceph_cluster *cluster = NULL;
     struct ceph *ceph = new_ceph();
@@ -191,7 +181,6 @@ static void cancelled_call_does_not_wait_for_monitors(void **state)
     _cleanup_error_ struct error err = {0};
     struct call call;
 
-    (void)state;
     call_init(&call, 1, "Test", deadline_in_ms(20000));
     call.cancelled = &cancelled;
     assert_refused(connect_as(ceph, &call, "127.0.0.1:1", harness_cluster()->key, &cluster, &err),
@@ -237,13 +226,12 @@ static long own_threads(void)
     return threads;
 }
 
-static void threads_share_one_connection(void **state)
+TEST(threads_share_one_connection)
 {
     struct ceph *ceph = new_ceph();
     pthread_t threads[32];
     unsigned count = 0;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, connect_and_leave, ceph), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(threads); i++) {
@@ -259,13 +247,12 @@ static void threads_share_one_connection(void **state)
     end_ceph(ceph);
 }
 
-static void idle_connection_is_closed(void **state)
+TEST(idle_connection_is_closed)
 {
     struct ceph *ceph = ceph_new(&(struct ceph_options){.idle_expiry_ms = 300});
     struct deadline limit = deadline_in_ms(10000);
     unsigned count = 1;
 
-    (void)state;
     assert_non_null(connect_and_leave(ceph));
     while (count > 0 && !deadline_has_passed(limit)) {
         usleep(50000);
@@ -292,7 +279,7 @@ static void fence(struct ceph_cluster *cluster, struct call *call)
     assert_done(cluster->ops->mon_command(cluster, call, command, &reply, &err), &err);
 }
 
-static void fenced_connection_is_replaced(void **state)
+TEST(fenced_connection_is_replaced)
 {
     _cleanup_fixture_ struct fixture f;
     struct deadline limit = deadline_in_ms(10000);
@@ -300,7 +287,6 @@ static void fenced_connection_is_replaced(void **state)
     unsigned count = 0;
     int result = 0;
 
-    (void)state;
     fixture_open(&f);
     fence(f.cluster, &f.call);
     while (result == 0 && !deadline_has_passed(limit)) { /* the OSD gets to know soon */
@@ -319,13 +305,12 @@ static void fenced_connection_is_replaced(void **state)
 }
 
 /* In every group, not only in those that have heard of it by themselves. */
-static void nobody_fenced_writes_once_the_pool_has_settled(void **state)
+TEST(nobody_fenced_writes_once_the_pool_has_settled)
 {
     _cleanup_fixture_ struct fixture fenced;
     _cleanup_fixture_ struct fixture other;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fixture_open(&fenced);
     fixture_open(&other);
     assert_done(other.pool->ops->pool_settle(other.pool, &other.call, POOL_GROUPS, &err), &err);
@@ -342,7 +327,7 @@ static void nobody_fenced_writes_once_the_pool_has_settled(void **state)
     assert_done(other.pool->ops->pool_settle(other.pool, &other.call, 5, &err), &err);
 }
 
-static void pools_open_by_name_and_by_id(void **state)
+TEST(pools_open_by_name_and_by_id)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_ceph_pool_ struct ceph_pool *same = NULL;
@@ -350,7 +335,6 @@ static void pools_open_by_name_and_by_id(void **state)
     struct ceph_pool *none = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.ceph->ops;
     assert_done(ops->pool_open_by_id(f.cluster, &f.call, f.pool->id, "", &same, &err), &err);
@@ -363,7 +347,7 @@ static void pools_open_by_name_and_by_id(void **state)
     assert_true(string_list_has(&names, POOL));
 }
 
-static void commands_answer_or_tell_why_not(void **state)
+TEST(commands_answer_or_tell_why_not)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_free_ char *df = NULL;
@@ -371,7 +355,6 @@ static void commands_answer_or_tell_why_not(void **state)
     char *none = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.ceph->ops;
     assert_done(
@@ -399,14 +382,13 @@ static void forget_object(struct fixture *f)
     assert_done(f->pool->ops->object_remove(f->pool, &f->call, OBJECT, &err), &err);
 }
 
-static void keys_are_added_only_where_absent(void **state)
+TEST(keys_are_added_only_where_absent)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_free_ char *absent = NULL;
     _cleanup_free_ char *value = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.pool->ops;
     assert_done(ops->omap_get(f.pool, &f.call, OBJECT, "k", &absent, &err), &err);
@@ -423,7 +405,7 @@ static void keys_are_added_only_where_absent(void **state)
     forget_object(&f); /* absent is success */
 }
 
-static void keys_are_removed_only_with_the_expected_value(void **state)
+TEST(keys_are_removed_only_with_the_expected_value)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_strmap_ struct strmap added = {0};
@@ -432,7 +414,6 @@ static void keys_are_removed_only_with_the_expected_value(void **state)
     _cleanup_error_ struct error err = {0};
     bool removed = true;
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.pool->ops;
     strmap_set(&added, "trace", "t");
@@ -454,7 +435,7 @@ static void keys_are_removed_only_with_the_expected_value(void **state)
     forget_object(&f);
 }
 
-static void objects_are_made_once_and_listed_in_pages(void **state)
+TEST(objects_are_made_once_and_listed_in_pages)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_strmap_ struct strmap entries = {0};
@@ -463,7 +444,6 @@ static void objects_are_made_once_and_listed_in_pages(void **state)
     _cleanup_error_ struct error err = {0};
     bool more = false;
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.pool->ops;
     for (int i = 0; i < 600; i++) {
@@ -487,14 +467,13 @@ static void objects_are_made_once_and_listed_in_pages(void **state)
     forget_object(&f);
 }
 
-static void namespaces_do_not_see_each_other(void **state)
+TEST(namespaces_do_not_see_each_other)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_ceph_pool_ struct ceph_pool *other = NULL;
     _cleanup_free_ char *value = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.pool->ops;
     assert_done(ops->pool_open(f.cluster, &f.call, POOL, "ns1", &other, &err), &err);
@@ -521,12 +500,11 @@ static void *add_key(void *object)
     return won;
 }
 
-static void one_of_eight_racing_adders_wins(void **state)
+TEST(one_of_eight_racing_adders_wins)
 {
     _cleanup_fixture_ struct fixture f;
     pthread_t threads[8];
 
-    (void)state;
     fixture_open(&f);
     for (int round = 0; round < 20; round++) {
         int winners = 0;
@@ -547,7 +525,7 @@ static void one_of_eight_racing_adders_wins(void **state)
 /* --- images -------------------------------------------------------------------------------------
  */
 
-static void images_are_made_looked_at_and_grown(void **state)
+TEST(images_are_made_looked_at_and_grown)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_image_facts_ struct image_facts facts = {0};
@@ -557,7 +535,6 @@ static void images_are_made_looked_at_and_grown(void **state)
     uint64_t size = 0;
     bool has = true;
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.pool->ops;
     assert_done(ops->image_create(f.pool, &f.call, "t-image", 5 * MIB + 512, &options, &err), &err);
@@ -580,7 +557,7 @@ static void images_are_made_looked_at_and_grown(void **state)
     discard_image(&f, "t-image");
 }
 
-static void missing_images_are_not_found(void **state)
+TEST(missing_images_are_not_found)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_string_list_ struct string_list watchers = {0};
@@ -589,7 +566,6 @@ static void missing_images_are_not_found(void **state)
     char *id = NULL;
     uint64_t size = 0;
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.pool->ops;
     assert_refused(ops->image_get_id(f.pool, &f.call, "none", &id, &err), &err, STATUS_NOT_FOUND);
@@ -603,7 +579,7 @@ static void missing_images_are_not_found(void **state)
                    STATUS_NOT_FOUND);
 }
 
-static void image_metadata_is_set_and_removed(void **state)
+TEST(image_metadata_is_set_and_removed)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_strmap_ struct strmap entries = {0};
@@ -611,7 +587,6 @@ static void image_metadata_is_set_and_removed(void **state)
     _cleanup_string_list_ struct string_list removed = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.pool->ops;
     make_image(&f, "t-meta", FEATURE_LAYERING);
@@ -633,14 +608,13 @@ static void image_metadata_is_set_and_removed(void **state)
 
 /* librbd changes settings, and everything of an image with a journal; we do the rest. Both must
  * mean the same. */
-static void metadata_are_those_of_librbd(void **state)
+TEST(metadata_are_those_of_librbd)
 {
     static const uint64_t kinds[] = {FEATURE_LAYERING, FEATURE_LAYERING | FEATURE_EXCLUSIVE_LOCK |
                                                            FEATURE_JOURNALING};
     _cleanup_fixture_ struct fixture f;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.pool->ops;
     for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++) {
@@ -673,7 +647,7 @@ static void metadata_are_those_of_librbd(void **state)
     }
 }
 
-static void locked_image_has_a_watcher_and_stays(void **state)
+TEST(locked_image_has_a_watcher_and_stays)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_fixture_ struct fixture other;
@@ -682,7 +656,6 @@ static void locked_image_has_a_watcher_and_stays(void **state)
     _cleanup_error_ struct error err = {0};
     struct image_hold *hold = NULL;
 
-    (void)state;
     fixture_open(&f);
     fixture_open(&other);
     const struct ceph_ops *ops = f.pool->ops;
@@ -699,7 +672,7 @@ static void locked_image_has_a_watcher_and_stays(void **state)
     discard_image(&f, "t-busy");
 }
 
-static void trash_lists_what_was_moved(void **state)
+TEST(trash_lists_what_was_moved)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_(trash_entries_done) struct trash_entries entries = {0};
@@ -707,7 +680,6 @@ static void trash_lists_what_was_moved(void **state)
     _cleanup_error_ struct error err = {0};
     size_t found = 0;
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.pool->ops;
     make_image(&f, "t-trash", FEATURE_LAYERING);
@@ -724,7 +696,7 @@ static void trash_lists_what_was_moved(void **state)
 /* --- snapshots ----------------------------------------------------------------------------------
  */
 
-static void clone_keeps_its_snapshot_in_the_trash_until_flattened(void **state)
+TEST(clone_keeps_its_snapshot_in_the_trash_until_flattened)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_image_facts_ struct image_facts linked = {0};
@@ -734,7 +706,6 @@ static void clone_keeps_its_snapshot_in_the_trash_until_flattened(void **state)
     const struct image_options options = {.features = FEATURE_LAYERING};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.pool->ops;
     make_image(&f, "t-parent", FEATURE_LAYERING);
@@ -767,14 +738,13 @@ static void clone_keeps_its_snapshot_in_the_trash_until_flattened(void **state)
     discard_image(&f, "t-parent");
 }
 
-static void held_image_takes_a_snapshot(void **state)
+TEST(held_image_takes_a_snapshot)
 {
     _cleanup_fixture_ struct fixture f;
     _cleanup_(image_snapshots_done) struct image_snapshots snapshots = {0};
     _cleanup_error_ struct error err = {0};
     struct image_hold *hold = NULL;
 
-    (void)state;
     fixture_open(&f);
     const struct ceph_ops *ops = f.pool->ops;
     make_image(&f, "t-plain", FEATURE_LAYERING);
@@ -789,35 +759,4 @@ static void held_image_takes_a_snapshot(void **state)
     assert_done(ops->snapshot_remove(f.pool, &f.call, "t-held", "s", &err), &err);
     discard_image(&f, "t-held");
     discard_image(&f, "t-plain");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(connection_knows_the_fsid),
-        cmocka_unit_test(wrong_key_is_unauthenticated),
-        cmocka_unit_test(unreachable_monitors_fail_before_the_deadline),
-        cmocka_unit_test(cancelled_call_does_not_wait_for_monitors),
-        cmocka_unit_test(threads_share_one_connection),
-        cmocka_unit_test(idle_connection_is_closed),
-        cmocka_unit_test(fenced_connection_is_replaced),
-        cmocka_unit_test(nobody_fenced_writes_once_the_pool_has_settled),
-        cmocka_unit_test(pools_open_by_name_and_by_id),
-        cmocka_unit_test(commands_answer_or_tell_why_not),
-        cmocka_unit_test(keys_are_added_only_where_absent),
-        cmocka_unit_test(keys_are_removed_only_with_the_expected_value),
-        cmocka_unit_test(objects_are_made_once_and_listed_in_pages),
-        cmocka_unit_test(namespaces_do_not_see_each_other),
-        cmocka_unit_test(one_of_eight_racing_adders_wins),
-        cmocka_unit_test(images_are_made_looked_at_and_grown),
-        cmocka_unit_test(missing_images_are_not_found),
-        cmocka_unit_test(image_metadata_is_set_and_removed),
-        cmocka_unit_test(metadata_are_those_of_librbd),
-        cmocka_unit_test(locked_image_has_a_watcher_and_stays),
-        cmocka_unit_test(trash_lists_what_was_moved),
-        cmocka_unit_test(clone_keeps_its_snapshot_in_the_trash_until_flattened),
-        cmocka_unit_test(held_image_takes_a_snapshot),
-    };
-
-    return cmocka_run_group_tests_name("ceph ops", tests, NULL, NULL);
 }

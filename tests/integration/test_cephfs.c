@@ -1,21 +1,13 @@
 /* The CephFS driver on a real Ceph: volumes, snapshots, clones, views of snapshots, refusals. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/calls.h"
 #include "tests/integration/cephfs.h"
+#include "tests/test.h"
 
 #define MIB (1024LL * 1024)
 #define READ "MULTI_NODE_READER_ONLY"
@@ -86,7 +78,7 @@ static void assert_holds(const char *words)
 /* --- volumes ------------------------------------------------------------------------------------
  */
 
-static void created_volume_is_a_subvolume_with_its_quota(void **state)
+TEST(created_volume_is_a_subvolume_with_its_quota)
 {
     _cleanup_free_ char *handle = make(&(struct cephfs_wish){"pvc-1", .size_bytes = 5 * MIB});
     const char *uuid = handle + strlen(handle) - 36;
@@ -97,7 +89,6 @@ static void created_volume_is_a_subvolume_with_its_quota(void **state)
     _cleanup_free_ char *object = xasprintf("object " CEPHFS_META "/csi/csi.volume.%s\n", uuid);
     json_auto_t *facts = json_loads(info, 0, NULL);
 
-    (void)state;
     assert_int_equal(json_integer_value(json_object_get(facts, "bytes_quota")), 8 * MIB);
     assert_holds(object);
     assert_holds("key " CEPHFS_META "/csi/csi.volumes.default csi.volume.pvc-1\n");
@@ -107,7 +98,7 @@ static void created_volume_is_a_subvolume_with_its_quota(void **state)
     cephfs_assert_empties();
 }
 
-static void same_request_twice_is_one_volume(void **state)
+TEST(same_request_twice_is_one_volume)
 {
     const struct cephfs_wish wish = {"twice", .size_bytes = 4 * MIB};
     const struct cephfs_wish larger = {"twice", .size_bytes = 40 * MIB};
@@ -115,7 +106,6 @@ static void same_request_twice_is_one_volume(void **state)
     _cleanup_free_ char *first = make(&wish);
     _cleanup_free_ char *second = make(&wish);
 
-    (void)state;
     assert_string_equal(first, second);
     assert_null(cephfs_create(&driver, &larger, &err));
     assert_int_equal(err.status, STATUS_ALREADY_EXISTS);
@@ -123,12 +113,11 @@ static void same_request_twice_is_one_volume(void **state)
     cephfs_assert_empties();
 }
 
-static void expansion_is_exact_and_repeatable(void **state)
+TEST(expansion_is_exact_and_repeatable)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *handle = make(&(struct cephfs_wish){"grows", .size_bytes = 4 * MIB});
 
-    (void)state;
     assert_int_equal(call_expand(&driver, handle, 100 * MIB, &err), 100 * MIB);
     assert_int_equal(call_expand(&driver, handle, 100 * MIB, &err), 100 * MIB);
     assert_int_equal(call_expand(&driver, handle, 8 * MIB, &err), 100 * MIB);
@@ -138,7 +127,7 @@ static void expansion_is_exact_and_repeatable(void **state)
     assert_int_equal(err.status, STATUS_NOT_FOUND);
 }
 
-static void either_pair_of_secrets_will_do(void **state)
+TEST(either_pair_of_secrets_will_do)
 {
     const struct harness_cluster *cluster = harness_cluster();
     _cleanup_free_ char *plain =
@@ -147,7 +136,6 @@ static void either_pair_of_secrets_will_do(void **state)
     json_auto_t *reply = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     json_object_set_new(
         request, "secrets",
         json_pack("{s:s, s:s}", "adminID", cluster->user, "adminKey", cluster->key));
@@ -183,11 +171,10 @@ static void *create_one(void *object)
     return NULL;
 }
 
-static void calls_for_one_name_at_once_make_one_volume(void **state)
+TEST(calls_for_one_name_at_once_make_one_volume)
 {
     struct caller callers[8] = {0};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(callers); i++) {
         snprintf(callers[i].name, sizeof(callers[i].name), "same-name");
         assert_int_equal(pthread_create(&callers[i].thread, NULL, create_one, &callers[i]), 0);
@@ -204,11 +191,10 @@ static void calls_for_one_name_at_once_make_one_volume(void **state)
 }
 
 /* More than the manager is given at once. */
-static void many_volumes_at_once_all_come_about(void **state)
+TEST(many_volumes_at_once_all_come_about)
 {
     struct caller callers[CALLERS] = {0};
 
-    (void)state;
     for (size_t i = 0; i < CALLERS; i++) {
         snprintf(callers[i].name, sizeof(callers[i].name), "many-%zu", i);
         assert_int_equal(pthread_create(&callers[i].thread, NULL, create_one, &callers[i]), 0);
@@ -226,14 +212,13 @@ static void many_volumes_at_once_all_come_about(void **state)
 /* --- snapshots and clones -----------------------------------------------------------------------
  */
 
-static void volume_goes_before_its_snapshot_and_is_restored_from_it(void **state)
+TEST(volume_goes_before_its_snapshot_and_is_restored_from_it)
 {
     _cleanup_free_ char *volume = make(&(struct cephfs_wish){"source", .size_bytes = 8 * MIB});
     _cleanup_free_ char *snap = snapshot("snap-1", volume);
     _cleanup_free_ char *again = snapshot("snap-1", volume);
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_string_equal(snap, again);
     drop(volume);
     _cleanup_free_ char *restored =
@@ -245,27 +230,25 @@ static void volume_goes_before_its_snapshot_and_is_restored_from_it(void **state
     cephfs_assert_empties();
 }
 
-static void clone_of_a_volume_leaves_no_cut(void **state)
+TEST(clone_of_a_volume_leaves_no_cut)
 {
     _cleanup_free_ char *volume = make(&(struct cephfs_wish){"source", .size_bytes = 8 * MIB});
     _cleanup_free_ char *copy =
         make(&(struct cephfs_wish){"copy", .size_bytes = 8 * MIB, .source_volume = volume});
     _cleanup_free_ char *contents = cephfs_contents();
 
-    (void)state;
     assert_null(strstr(contents, " snapshot "));
     drop(volume);
     drop(copy);
     cephfs_assert_empties();
 }
 
-static void ten_views_keep_a_deleted_snapshot_until_the_last_goes(void **state)
+TEST(ten_views_keep_a_deleted_snapshot_until_the_last_goes)
 {
     _cleanup_free_ char *volume = make(&(struct cephfs_wish){"source", .size_bytes = 8 * MIB});
     _cleanup_free_ char *snap = snapshot("snap-shown", volume);
     char *views[10];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(views); i++) {
         _cleanup_free_ char *name = xasprintf("view-%zu", i);
 
@@ -283,14 +266,13 @@ static void ten_views_keep_a_deleted_snapshot_until_the_last_goes(void **state)
     cephfs_assert_empties();
 }
 
-static void group_needs_a_newer_ceph(void **state)
+TEST(group_needs_a_newer_ceph)
 {
     _cleanup_free_ char *volume = make(&(struct cephfs_wish){"grouped", .size_bytes = 8 * MIB});
     _cleanup_free_ char *request =
         xasprintf("{\"name\":\"group-1\",\"source_volume_ids\":[\"%s\"]}", volume);
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(harness_call(&driver,
                                   &(struct harness_call){.method = "CreateVolumeGroupSnapshot",
                                                          .request = request},
@@ -305,7 +287,7 @@ static void group_needs_a_newer_ceph(void **state)
 /* --- hostile input ------------------------------------------------------------------------------
  */
 
-static void hostile_wishes_are_refused_and_leave_nothing(void **state)
+TEST(hostile_wishes_are_refused_and_leave_nothing)
 {
     static const struct {
         struct cephfs_wish wish;
@@ -326,7 +308,6 @@ static void hostile_wishes_are_refused_and_leave_nothing(void **state)
         {{"p", 4 * MIB, .source_volume = "0001-0024-x"}, STATUS_NOT_FOUND},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
 
@@ -337,13 +318,12 @@ static void hostile_wishes_are_refused_and_leave_nothing(void **state)
     cephfs_assert_empties();
 }
 
-static void hostile_handles_name_nothing(void **state)
+TEST(hostile_handles_name_nothing)
 {
     static const char *const handles[] = {"x", "../../../etc", "0001-0024-", "mig_mons-a_image-b_c",
                                           "0001-ffff-a-0000000000000001-0"};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(handles); i++) {
         drop(handles[i]);
         drop_snapshot(handles[i]);
@@ -353,7 +333,7 @@ static void hostile_handles_name_nothing(void **state)
     }
 }
 
-static void snapshot_prefix_cannot_leave_the_subvolume(void **state)
+TEST(snapshot_prefix_cannot_leave_the_subvolume)
 {
     _cleanup_free_ char *volume = make(&(struct cephfs_wish){"prefixed", .size_bytes = 4 * MIB});
     _cleanup_free_ char *request =
@@ -362,7 +342,6 @@ static void snapshot_prefix_cannot_leave_the_subvolume(void **state)
                   volume);
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(
         harness_call(&driver,
                      &(struct harness_call){.method = "CreateSnapshot", .request = request}, NULL,
@@ -385,14 +364,13 @@ static char *ask(const char *method)
     return json_dumps(reply, 0);
 }
 
-static void only_what_works_is_advertised(void **state)
+TEST(only_what_works_is_advertised)
 {
     _cleanup_free_ char *plugin = ask("GetPluginCapabilities");
     _cleanup_free_ char *controller = ask("ControllerGetCapabilities");
     _cleanup_free_ char *node = ask("NodeGetCapabilities");
     _cleanup_free_ char *who = ask("NodeGetInfo");
 
-    (void)state;
     assert_non_null(strstr(plugin, "GROUP_CONTROLLER_SERVICE"));
     assert_null(strstr(plugin, "VOLUME_ACCESSIBILITY_CONSTRAINTS"));
     assert_non_null(strstr(controller, "CREATE_DELETE_VOLUME"));
@@ -403,11 +381,10 @@ static void only_what_works_is_advertised(void **state)
     assert_non_null(strstr(who, "node_id"));
 }
 
-static void what_does_not_work_is_not_served(void **state)
+TEST(what_does_not_work_is_not_served)
 {
     static const char *const methods[] = {"NodeExpandVolume", "ControllerModifyVolume"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(methods); i++) {
         _cleanup_error_ struct error err = {0};
 
@@ -421,25 +398,4 @@ static void what_does_not_work_is_not_served(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(created_volume_is_a_subvolume_with_its_quota),
-        cmocka_unit_test(same_request_twice_is_one_volume),
-        cmocka_unit_test(expansion_is_exact_and_repeatable),
-        cmocka_unit_test(either_pair_of_secrets_will_do),
-        cmocka_unit_test(calls_for_one_name_at_once_make_one_volume),
-        cmocka_unit_test(many_volumes_at_once_all_come_about),
-        cmocka_unit_test(volume_goes_before_its_snapshot_and_is_restored_from_it),
-        cmocka_unit_test(clone_of_a_volume_leaves_no_cut),
-        cmocka_unit_test(ten_views_keep_a_deleted_snapshot_until_the_last_goes),
-        cmocka_unit_test(group_needs_a_newer_ceph),
-        cmocka_unit_test(hostile_wishes_are_refused_and_leave_nothing),
-        cmocka_unit_test(hostile_handles_name_nothing),
-        cmocka_unit_test(snapshot_prefix_cannot_leave_the_subvolume),
-        cmocka_unit_test(only_what_works_is_advertised),
-        cmocka_unit_test(what_does_not_work_is_not_served),
-    };
-
-    return cmocka_run_group_tests_name("cephfs", tests, start_driver, stop_driver);
-}
+TEST_GROUP(start_driver, stop_driver)

@@ -2,20 +2,13 @@
  * CephFS' operations with the driver killed at each of their Ceph calls: see cuts.h. After deletion
  * nothing may be left: no journal entry, no key, no reference tracker, no subvolume, no snapshot.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "tests/integration/calls.h"
 #include "tests/integration/cephfs.h"
 #include "tests/integration/cuts.h"
 #include "tests/integration/zones.h"
+#include "tests/test.h"
 
 #define MIB (1024LL * 1024)
 
@@ -111,18 +104,16 @@ static int delete_snapshot(struct cuts_world *world, struct error *err)
 /* --- scenarios ----------------------------------------------------------------------------------
  */
 
-static void creation_survives_every_cut(void **state)
+TEST(creation_survives_every_cut)
 {
-    (void)state;
     cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS CreateVolume",
                                                .methods = "CreateVolume",
                                                .tested = create_volume,
                                                .after = {delete_volume}});
 }
 
-static void retry_in_another_zone_leaves_one_volume(void **state)
+TEST(retry_in_another_zone_leaves_one_volume)
 {
-    (void)state;
     cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS CreateVolume, retried in another "
                                                         "zone",
                                                .methods = "CreateVolume",
@@ -131,9 +122,8 @@ static void retry_in_another_zone_leaves_one_volume(void **state)
                                                .wanders = true});
 }
 
-static void snapshot_survives_every_cut(void **state)
+TEST(snapshot_survives_every_cut)
 {
-    (void)state;
     cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS CreateSnapshot",
                                                .methods = "CreateSnapshot",
                                                .before = {create_volume},
@@ -141,18 +131,16 @@ static void snapshot_survives_every_cut(void **state)
                                                .after = {delete_volume, delete_snapshot}});
 }
 
-static void deletion_survives_every_cut(void **state)
+TEST(deletion_survives_every_cut)
 {
-    (void)state;
     cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS DeleteVolume",
                                                .methods = "DeleteVolume",
                                                .before = {create_volume},
                                                .tested = delete_volume});
 }
 
-static void snapshot_deletion_survives_every_cut(void **state)
+TEST(snapshot_deletion_survives_every_cut)
 {
-    (void)state;
     cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS DeleteSnapshot",
                                                .methods = "DeleteSnapshot",
                                                .before = {create_volume, create_snapshot},
@@ -160,9 +148,8 @@ static void snapshot_deletion_survives_every_cut(void **state)
                                                .after = {delete_volume}});
 }
 
-static void showing_a_snapshot_survives_every_cut(void **state)
+TEST(showing_a_snapshot_survives_every_cut)
 {
-    (void)state;
     cuts_check(&SETUP,
                &(struct cuts_scenario){.title = "CephFS CreateVolume that shows a snapshot",
                                        .methods = "CreateVolume",
@@ -171,9 +158,8 @@ static void showing_a_snapshot_survives_every_cut(void **state)
                                        .after = {delete_snapshot, delete_volume, delete_second}});
 }
 
-static void last_view_takes_the_snapshot_along_through_every_cut(void **state)
+TEST(last_view_takes_the_snapshot_along_through_every_cut)
 {
-    (void)state;
     cuts_check(&SETUP, &(struct cuts_scenario){
                            .title = "CephFS DeleteVolume, the last that shows a deleted snapshot",
                            .methods = "DeleteVolume",
@@ -182,9 +168,8 @@ static void last_view_takes_the_snapshot_along_through_every_cut(void **state)
                            .after = {delete_volume}});
 }
 
-static void clone_survives_every_cut(void **state)
+TEST(clone_survives_every_cut)
 {
-    (void)state;
     cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS CreateVolume from a volume",
                                                .methods = "CreateVolume",
                                                .before = {create_volume},
@@ -198,18 +183,4 @@ static int prepare(void **state)
     return cuts_prepare(&SETUP);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(creation_survives_every_cut),
-        cmocka_unit_test(retry_in_another_zone_leaves_one_volume),
-        cmocka_unit_test(snapshot_survives_every_cut),
-        cmocka_unit_test(deletion_survives_every_cut),
-        cmocka_unit_test(snapshot_deletion_survives_every_cut),
-        cmocka_unit_test(showing_a_snapshot_survives_every_cut),
-        cmocka_unit_test(last_view_takes_the_snapshot_along_through_every_cut),
-        cmocka_unit_test(clone_survives_every_cut),
-    };
-
-    return cmocka_run_group_tests_name("cephfs cuts", tests, prepare, cuts_finish);
-}
+TEST_GROUP(prepare, cuts_finish)

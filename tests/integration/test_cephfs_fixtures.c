@@ -2,20 +2,13 @@
  * What Ceph-CSI's cephfs driver writes, written by the test byte for byte and given to ours; and
  * what ours writes, read back raw and compared with what Ceph-CSI looks for.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/calls.h"
 #include "tests/integration/cephfs.h"
 #include "tests/integration/fixtures.h"
+#include "tests/test.h"
 
 #define MIB (1024LL * 1024)
 #define VOLUME_UUID "8d74fb16-d233-49ea-8826-ea13fe37b778"
@@ -114,13 +107,12 @@ static void write_view(const struct place *place, bool masked)
 /* --- ours on theirs -----------------------------------------------------------------------------
  */
 
-static void volume_of_ceph_csi_lives_on(void **state)
+TEST(volume_of_ceph_csi_lives_on)
 {
     _cleanup_place_ struct place place = open_journal();
     _cleanup_free_ char *handle = handle_of(VOLUME_UUID);
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     write_volume(&place);
     _cleanup_free_ char *found =
         cephfs_create(&driver, &(struct cephfs_wish){"pvc-theirs", .size_bytes = 16 * MIB}, &err);
@@ -131,7 +123,7 @@ static void volume_of_ceph_csi_lives_on(void **state)
     cephfs_assert_empties();
 }
 
-static void snapshot_of_ceph_csi_is_found_listed_and_deleted(void **state)
+TEST(snapshot_of_ceph_csi_is_found_listed_and_deleted)
 {
     _cleanup_place_ struct place place = open_journal();
     _cleanup_free_ char *volume = handle_of(VOLUME_UUID);
@@ -139,7 +131,6 @@ static void snapshot_of_ceph_csi_is_found_listed_and_deleted(void **state)
     _cleanup_error_ struct error err = {0};
     json_auto_t *reply = NULL;
 
-    (void)state;
     write_volume(&place);
     write_snapshot(&place);
     assert_int_equal(
@@ -158,7 +149,7 @@ static void snapshot_of_ceph_csi_is_found_listed_and_deleted(void **state)
     cephfs_assert_empties();
 }
 
-static void view_of_ceph_csi_keeps_its_snapshot(void **state)
+TEST(view_of_ceph_csi_keeps_its_snapshot)
 {
     _cleanup_place_ struct place place = open_journal();
     _cleanup_free_ char *volume = handle_of(VOLUME_UUID);
@@ -166,7 +157,6 @@ static void view_of_ceph_csi_keeps_its_snapshot(void **state)
     _cleanup_free_ char *snapshot = handle_of(SNAP_UUID);
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     write_volume(&place);
     write_snapshot(&place);
     write_view(&place, false);
@@ -178,14 +168,13 @@ static void view_of_ceph_csi_keeps_its_snapshot(void **state)
     cephfs_assert_empties();
 }
 
-static void snapshot_that_ceph_csi_masked_goes_with_its_last_view(void **state)
+TEST(snapshot_that_ceph_csi_masked_goes_with_its_last_view)
 {
     _cleanup_place_ struct place place = open_journal();
     _cleanup_free_ char *volume = handle_of(VOLUME_UUID);
     _cleanup_free_ char *view = handle_of(VIEW_UUID);
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     write_volume(&place);
     write_snapshot(&place);
     write_view(&place, true);
@@ -194,13 +183,12 @@ static void snapshot_that_ceph_csi_masked_goes_with_its_last_view(void **state)
     cephfs_assert_empties();
 }
 
-static void empty_object_that_ceph_csi_left_is_filled(void **state)
+TEST(empty_object_that_ceph_csi_left_is_filled)
 {
     _cleanup_place_ struct place place = open_journal();
     _cleanup_free_ char *handle = handle_of(VOLUME_UUID);
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     place_create(&place, "csi.volume." VOLUME_UUID);
     place_set(&place, "csi.volumes.default", "csi.volume.pvc-theirs", VOLUME_UUID);
     _cleanup_free_ char *made =
@@ -239,7 +227,7 @@ static void assert_tracker(const struct place *place, const char *snapshot, cons
     assert_attribute(place, tracker, view, "\001");
 }
 
-static void our_entries_are_what_ceph_csi_looks_for(void **state)
+TEST(our_entries_are_what_ceph_csi_looks_for)
 {
     _cleanup_place_ struct place place = open_journal();
     _cleanup_error_ struct error err = {0};
@@ -264,7 +252,6 @@ static void our_entries_are_what_ceph_csi_looks_for(void **state)
     _cleanup_free_ char *view_object = xasprintf("csi.volume.%s", view_uuid);
     _cleanup_free_ char *view_name = xasprintf("csi-vol-%s", view_uuid);
 
-    (void)state;
     assert_attribute(&place, "csi.volumes.default", "csi.volume.pvc-ours", uuid);
     assert_attribute(&place, object, "csi.volname", "pvc-ours");
     assert_attribute(&place, object, "csi.imagename", name);
@@ -284,16 +271,4 @@ static void our_entries_are_what_ceph_csi_looks_for(void **state)
     cephfs_assert_empties();
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(volume_of_ceph_csi_lives_on),
-        cmocka_unit_test(snapshot_of_ceph_csi_is_found_listed_and_deleted),
-        cmocka_unit_test(view_of_ceph_csi_keeps_its_snapshot),
-        cmocka_unit_test(snapshot_that_ceph_csi_masked_goes_with_its_last_view),
-        cmocka_unit_test(empty_object_that_ceph_csi_left_is_filled),
-        cmocka_unit_test(our_entries_are_what_ceph_csi_looks_for),
-    };
-
-    return cmocka_run_group_tests_name("cephfs fixtures", tests, start_driver, stop_driver);
-}
+TEST_GROUP(start_driver, stop_driver)

@@ -1,24 +1,18 @@
 /*
  * The life of a CephFS volume on a node, with the real driver, a real Ceph and ceph-fuse.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/calls.h"
 #include "tests/integration/cephfs.h"
 #include "tests/integration/node_fixture.h"
+#include "tests/test.h"
 
 static struct test_node node = {.is_cephfs = true};
 
@@ -61,11 +55,10 @@ static void take_down(const struct test_volume *volume)
  */
 
 /* The next node is the same machine under another name. */
-static void files_are_there_on_the_next_node(void **state)
+TEST(files_are_there_on_the_next_node)
 {
     struct test_volume volume = {.fs_type = ""};
 
-    (void)state;
     test_volume_create(&node, &volume, "moves", 64 * MIB);
     put_up(&volume);
     write_at(volume.target, "hello", "written by a pod");
@@ -80,11 +73,10 @@ static void files_are_there_on_the_next_node(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void every_call_can_be_made_twice(void **state)
+TEST(every_call_can_be_made_twice)
 {
     struct test_volume volume = {.fs_type = "", .mode = "MULTI_NODE_MULTI_WRITER"};
 
-    (void)state;
     test_volume_create(&node, &volume, "twice", 64 * MIB);
     put_up(&volume);
     put_up(&volume);
@@ -96,11 +88,10 @@ static void every_call_can_be_made_twice(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void mount_flags_are_those_of_the_mount(void **state)
+TEST(mount_flags_are_those_of_the_mount)
 {
     struct test_volume volume = {.fs_type = "", .flag = "nodiratime"};
 
-    (void)state;
     test_volume_create(&node, &volume, "flags", 64 * MIB);
     put_up(&volume);
     _cleanup_free_ char *options = run_program(
@@ -111,11 +102,10 @@ static void mount_flags_are_those_of_the_mount(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void a_readonly_publish_cannot_be_written(void **state)
+TEST(a_readonly_publish_cannot_be_written)
 {
     struct test_volume volume = {.fs_type = ""};
 
-    (void)state;
     test_volume_create(&node, &volume, "readonly", 64 * MIB);
     put_up(&volume);
     write_at(volume.target, "hello", "there");
@@ -177,14 +167,13 @@ static char *make_shallow(const char *name, const char *snapshot)
 }
 
 /* Two at once, and the snapshot is deleted before the volumes that show it. */
-static void volumes_show_their_snapshot(void **state)
+TEST(volumes_show_their_snapshot)
 {
     struct test_volume source = {.fs_type = ""};
     struct test_volume shown[2] = {{.fs_type = "", .mode = "MULTI_NODE_READER_ONLY"},
                                    {.fs_type = "", .mode = "MULTI_NODE_READER_ONLY"}};
     _cleanup_free_ char *snapshot = make_snapshot(&source);
 
-    (void)state;
     test_volume_adopt(&node, &shown[0], "shown-a", make_shallow("shown-a", snapshot));
     test_volume_adopt(&node, &shown[1], "shown-b", make_shallow("shown-b", snapshot));
     must(call_delete_snapshot(&node.driver, snapshot, &err));
@@ -221,12 +210,11 @@ static int stage_static(const struct test_volume *volume, const char *root, cons
     return node_call(&node, "NodeStageVolume", request, NULL, err);
 }
 
-static void a_static_volume_is_a_directory(void **state)
+TEST(a_static_volume_is_a_directory)
 {
     struct test_volume whole = {.fs_type = "", .mode = "MULTI_NODE_MULTI_WRITER"};
     struct test_volume part = {.fs_type = "", .mode = "MULTI_NODE_MULTI_WRITER"};
 
-    (void)state;
     test_volume_adopt(&node, &whole, "whole", xstrdup("everything"));
     test_volume_adopt(&node, &part, "part", xstrdup("by, hand: 1"));
     must(stage_static(&whole, "/", NULL, &err));
@@ -280,13 +268,12 @@ static json_int_t total_of(const struct test_volume *volume, bool *abnormal)
                                  : json_integer_value(total);
 }
 
-static void a_volume_grows_by_its_quota(void **state)
+TEST(a_volume_grows_by_its_quota)
 {
     struct test_volume volume = {.fs_type = ""};
     struct deadline deadline = deadline_in_ms(20000);
     bool abnormal = true;
 
-    (void)state;
     test_volume_create(&node, &volume, "grows", 64 * MIB);
     put_up(&volume);
     assert_int_equal(total_of(&volume, &abnormal), 64 * MIB);
@@ -311,11 +298,10 @@ static void a_volume_grows_by_its_quota(void **state)
 /* --- safety -------------------------------------------------------------------------------------
  */
 
-static void what_is_published_is_not_unstaged(void **state)
+TEST(what_is_published_is_not_unstaged)
 {
     struct test_volume volume = {.fs_type = ""};
 
-    (void)state;
     test_volume_create(&node, &volume, "in-use", 64 * MIB);
     put_up(&volume);
     must_refuse(node_unstage(&node, &volume, &err), STATUS_FAILED_PRECONDITION,
@@ -325,11 +311,10 @@ static void what_is_published_is_not_unstaged(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void one_writer_means_one_place(void **state)
+TEST(one_writer_means_one_place)
 {
     struct test_volume volume = {.fs_type = "", .mode = "SINGLE_NODE_SINGLE_WRITER"};
 
-    (void)state;
     test_volume_create(&node, &volume, "alone", 64 * MIB);
     put_up(&volume);
     struct test_volume second = volume;
@@ -343,11 +328,10 @@ static void one_writer_means_one_place(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void encrypted_ancient_and_unknown_volumes_are_refused(void **state)
+TEST(encrypted_ancient_and_unknown_volumes_are_refused)
 {
     struct test_volume volume = {.fs_type = "", .key = "encrypted", .value = "true"};
 
-    (void)state;
     test_volume_create(&node, &volume, "refused", 64 * MIB);
     must_refuse(node_stage(&node, &volume, &err), STATUS_FAILED_PRECONDITION, "encrypted");
     char *handle = volume.handle;
@@ -372,12 +356,11 @@ static bool has_text(const char *folder, const char *text)
 }
 
 /* Neither in the log nor in a file; ceph-fuse has had it in one that is gone. */
-static void the_key_is_nowhere(void **state)
+TEST(the_key_is_nowhere)
 {
     struct test_volume volume = {.fs_type = ""};
     const char *key = harness_cluster()->key;
 
-    (void)state;
     test_volume_create(&node, &volume, "secret", 64 * MIB);
     put_up(&volume);
     assert_false(has_text(node.driver.folder, key));
@@ -389,11 +372,10 @@ static void the_key_is_nowhere(void **state)
 /* --- twice at once ------------------------------------------------------------------------------
  */
 
-static void calls_at_once_end_as_one(void **state)
+TEST(calls_at_once_end_as_one)
 {
     struct test_volume volume = {.fs_type = ""};
 
-    (void)state;
     test_volume_create(&node, &volume, "at-once", 64 * MIB);
     node_calls_at_once(&node, node_stage, &volume);
     node_calls_at_once(&node, node_publish, &volume);
@@ -408,11 +390,10 @@ static void calls_at_once_end_as_one(void **state)
 /* --- restarts -----------------------------------------------------------------------------------
  */
 
-static void a_volume_lives_on_when_the_driver_is_killed(void **state)
+TEST(a_volume_lives_on_when_the_driver_is_killed)
 {
     struct test_volume volume = {.fs_type = ""};
 
-    (void)state;
     test_volume_create(&node, &volume, "killed", 64 * MIB);
     put_up(&volume);
     pid_t pid = daemon_of(&node, &volume);
@@ -449,12 +430,11 @@ static void end_client(const struct test_volume *volume, bool is_killed)
 }
 
 /* The driver still knows the Ceph user, so that the next pod needs no NodeStageVolume. */
-static void a_volume_whose_client_died_is_mended_when_it_is_published(void **state)
+TEST(a_volume_whose_client_died_is_mended_when_it_is_published)
 {
     struct test_volume volume = {.fs_type = "", .without_secrets = true};
     bool abnormal = false;
 
-    (void)state;
     test_volume_create(&node, &volume, "sick", 64 * MIB);
     put_up(&volume);
     write_at(volume.target, "hello", "synced");
@@ -470,11 +450,10 @@ static void a_volume_whose_client_died_is_mended_when_it_is_published(void **sta
     test_volume_delete(&node, &volume);
 }
 
-static void a_volume_whose_client_died_is_staged_anew(void **state)
+TEST(a_volume_whose_client_died_is_staged_anew)
 {
     struct test_volume volume = {.fs_type = ""};
 
-    (void)state;
     test_volume_create(&node, &volume, "anew", 64 * MIB);
     put_up(&volume);
     write_at(volume.target, "hello", "synced");
@@ -488,11 +467,10 @@ static void a_volume_whose_client_died_is_staged_anew(void **state)
 }
 
 /* As after the restart of a container, which ends all of its processes. */
-static void a_driver_without_users_leaves_the_dead_to_the_next_call(void **state)
+TEST(a_driver_without_users_leaves_the_dead_to_the_next_call)
 {
     struct test_volume volume = {.fs_type = "", .without_secrets = true};
 
-    (void)state;
     test_volume_create(&node, &volume, "forgotten", 64 * MIB);
     put_up(&volume);
     harness_stop(&node.driver, SIGKILL, 5000);
@@ -515,14 +493,13 @@ static void write_keyring(char **path)
     write_at("/", *path, text);
 }
 
-static void a_driver_with_a_user_revives_volumes_when_it_starts(void **state)
+TEST(a_driver_with_a_user_revives_volumes_when_it_starts)
 {
     struct test_volume volume = {.fs_type = ""};
     struct deadline deadline = deadline_in_ms(60000);
     _cleanup_free_ char *path = NULL;
     bool abnormal = true;
 
-    (void)state;
     test_volume_create(&node, &volume, "revived", 64 * MIB);
     put_up(&volume);
     write_at(volume.target, "hello", "synced");
@@ -547,6 +524,7 @@ static void a_driver_with_a_user_revives_volumes_when_it_starts(void **state)
 static int prepare(void **state)
 {
     (void)state;
+    node_fixture_isolate();
     rpc_init();
     mount("none", "/sys/fs/fuse/connections", "fusectl", 0, NULL); /* may be there already */
     node_fixture_init(&node);
@@ -563,28 +541,4 @@ static int finish(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_are_there_on_the_next_node),
-        cmocka_unit_test(every_call_can_be_made_twice),
-        cmocka_unit_test(mount_flags_are_those_of_the_mount),
-        cmocka_unit_test(a_readonly_publish_cannot_be_written),
-        cmocka_unit_test(volumes_show_their_snapshot),
-        cmocka_unit_test(a_static_volume_is_a_directory),
-        cmocka_unit_test(a_volume_grows_by_its_quota),
-        cmocka_unit_test(what_is_published_is_not_unstaged),
-        cmocka_unit_test(one_writer_means_one_place),
-        cmocka_unit_test(encrypted_ancient_and_unknown_volumes_are_refused),
-        cmocka_unit_test(the_key_is_nowhere),
-        cmocka_unit_test(calls_at_once_end_as_one),
-        cmocka_unit_test(a_volume_lives_on_when_the_driver_is_killed),
-        cmocka_unit_test(a_volume_whose_client_died_is_staged_anew),
-        cmocka_unit_test(a_driver_without_users_leaves_the_dead_to_the_next_call),
-        cmocka_unit_test(a_driver_with_a_user_revives_volumes_when_it_starts),
-        cmocka_unit_test(a_volume_whose_client_died_is_mended_when_it_is_published),
-    };
-
-    node_fixture_isolate();
-    return cmocka_run_group_tests_name("node of CephFS", tests, prepare, finish);
-}
+TEST_GROUP(prepare, finish)

@@ -2,21 +2,15 @@
  * The driver killed by SIGKILL at each step of staging, publishing, unpublishing and unstaging a
  * CephFS volume with ceph-fuse: see node_cuts.h.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "tests/integration/cephfs.h"
 #include "tests/integration/node_cuts.h"
+#include "tests/test.h"
 
 static struct test_node node = {.is_cephfs = true};
 
-static void staging_survives_every_cut(void **state)
+TEST(staging_survives_every_cut)
 {
-    (void)state;
     node_cuts_check(&node, &(struct node_cuts_scenario){.title = "NodeStageVolume of CephFS",
                                                         .method = "NodeStageVolume",
                                                         .fs_type = "",
@@ -26,9 +20,8 @@ static void staging_survives_every_cut(void **state)
                                                         .after = {node_unstage}});
 }
 
-static void publishing_survives_every_cut(void **state)
+TEST(publishing_survives_every_cut)
 {
-    (void)state;
     node_cuts_check(&node, &(struct node_cuts_scenario){.title = "NodePublishVolume of CephFS",
                                                         .method = "NodePublishVolume",
                                                         .fs_type = "",
@@ -38,9 +31,8 @@ static void publishing_survives_every_cut(void **state)
                                                         .after = {node_unpublish, node_unstage}});
 }
 
-static void unpublishing_survives_every_cut(void **state)
+TEST(unpublishing_survives_every_cut)
 {
-    (void)state;
     node_cuts_check(&node, &(struct node_cuts_scenario){.title = "NodeUnpublishVolume of CephFS",
                                                         .method = "NodeUnpublishVolume",
                                                         .fs_type = "",
@@ -50,9 +42,8 @@ static void unpublishing_survives_every_cut(void **state)
                                                         .after = {node_unstage}});
 }
 
-static void unstaging_survives_every_cut(void **state)
+TEST(unstaging_survives_every_cut)
 {
-    (void)state;
     node_cuts_check(&node, &(struct node_cuts_scenario){.title = "NodeUnstageVolume of CephFS",
                                                         .method = "NodeUnstageVolume",
                                                         .fs_type = "",
@@ -65,6 +56,7 @@ static void unstaging_survives_every_cut(void **state)
 static int prepare(void **state)
 {
     (void)state;
+    node_fixture_isolate();
     return node_cuts_prepare(&node);
 }
 
@@ -76,15 +68,4 @@ static int finish(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(staging_survives_every_cut),
-        cmocka_unit_test(publishing_survives_every_cut),
-        cmocka_unit_test(unpublishing_survives_every_cut),
-        cmocka_unit_test(unstaging_survives_every_cut),
-    };
-
-    node_fixture_isolate();
-    return cmocka_run_group_tests_name("node cuts of CephFS", tests, prepare, finish);
-}
+TEST_GROUP(prepare, finish)

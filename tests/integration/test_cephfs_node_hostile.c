@@ -1,7 +1,4 @@
 /* Hostile calls to a node that serves CephFS: see node_hostile.h. */
 #include "tests/integration/node_hostile.h"
 
-int main(void)
-{
-    return node_hostile_run(true);
-}
+const bool NODE_IS_CEPHFS = true;

@@ -1,18 +1,10 @@
 /* cephzone place, capacity and topology for classes of the CephFS driver, on a real Ceph. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "tests/integration/cephfs.h"
 #include "tests/integration/zones.h"
+#include "tests/test.h"
 
 #define DRIVER "--driver=cephfs.csi.ceph.com"
 
@@ -65,11 +57,10 @@ static const char *string_in(const json_t *json, const char *key)
     return json_string_value(json_object_get(json, key));
 }
 
-static void place_names_data_pool_and_file_system(void **state)
+TEST(place_names_data_pool_and_file_system)
 {
     _cleanup_free_ char *output = NULL;
 
-    (void)state;
     output = harness_run_tool(
         (const char *const[]){getenv("CEPHZONE"), "place", config_flag, keyring_flag, classes_flag,
                               DRIVER, "--class=zones", "--topology=zone=zone-b", NULL});
@@ -80,19 +71,17 @@ static void place_names_data_pool_and_file_system(void **state)
     assert_non_null(strstr(output, "topology.cephfs.csi.ceph.com/zone: zone-b"));
 }
 
-static void place_counts_subvolumes(void **state)
+TEST(place_counts_subvolumes)
 {
-    (void)state;
     json_auto_t *json = run("place", "--class=counted");
     assert_string_equal(string_in(json, "status"), "OK");
     assert_string_equal(string_in(json, "fsName"), CEPHFS_NAME);
 }
 
-static void capacity_has_a_row_for_each_data_pool(void **state)
+TEST(capacity_has_a_row_for_each_data_pool)
 {
     static const char *const pools[] = {"cephfs.data", "cephfs.zone-a", "cephfs.zone-b"};
 
-    (void)state;
     json_auto_t *json = run("capacity", NULL);
     const json_t *rows = json_object_get(json, "rows");
     assert_int_equal(json_array_size(rows), 6);
@@ -104,9 +93,8 @@ static void capacity_has_a_row_for_each_data_pool(void **state)
     }
 }
 
-static void topology_draws_data_pools(void **state)
+TEST(topology_draws_data_pools)
 {
-    (void)state;
     json_auto_t *json = run("topology", NULL);
     _cleanup_free_ char *text = json_dumps(json, 0);
     assert_non_null(strstr(text, "cephfs.zone-a"));
@@ -137,14 +125,4 @@ static int stop(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(place_names_data_pool_and_file_system),
-        cmocka_unit_test(place_counts_subvolumes),
-        cmocka_unit_test(capacity_has_a_row_for_each_data_pool),
-        cmocka_unit_test(topology_draws_data_pools),
-    };
-
-    return cmocka_run_group_tests_name("cephfs tools", tests, start, stop);
-}
+TEST_GROUP(start, stop)

@@ -4,18 +4,9 @@
  * ceph-fuse, and the directory's layout asked for.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
@@ -23,6 +14,7 @@
 #include "tests/integration/calls.h"
 #include "tests/integration/cephfs.h"
 #include "tests/integration/zones.h"
+#include "tests/test.h"
 
 #define MIB (1024LL * 1024)
 #define PREFIX "topology.cephfs.csi.ceph.com/"
@@ -106,16 +98,15 @@ static void unmount_filesystem(void)
 /* --- places -------------------------------------------------------------------------------------
  */
 
-static void volumes_land_where_the_oracle_says(void **state)
+TEST(volumes_land_where_the_oracle_says)
 {
-    (void)state;
     zones_try(&(struct zones_trial){&driver, SITES, ARRAY_LENGTH(SITES), VOLUMES, empty_one,
                                     assert_layout},
               NULL);
     cephfs_assert_empties();
 }
 
-static void retry_elsewhere_is_the_same_volume(void **state)
+TEST(retry_elsewhere_is_the_same_volume)
 {
     _cleanup_free_ char *pools = zone_pools();
     const char *class[] = {"topologyConstrainedPools", pools, NULL};
@@ -125,7 +116,6 @@ static void retry_elsewhere_is_the_same_volume(void **state)
     _cleanup_made_ struct made again = {0};
     json_auto_t *pinned = json_pack("{s:s}", PREFIX "member.zone.zone-a", "true");
 
-    (void)state;
     zones_must_create(&driver, empty_one("moved", &in_a, class), &first);
     assert_true(json_equal(first.segments, pinned));
     zones_must_create(&driver, empty_one("moved", &in_c, class), &again);
@@ -136,7 +126,7 @@ static void retry_elsewhere_is_the_same_volume(void **state)
     cephfs_assert_empties();
 }
 
-static void spread_is_even(void **state)
+TEST(spread_is_even)
 {
     static const struct site equal[] = {{"cephfs.zone-a", NULL, NULL, NULL},
                                         {"cephfs.zone-b", NULL, NULL, NULL},
@@ -146,7 +136,6 @@ static void spread_is_even(void **state)
     char *handles[12];
     unsigned counts[ARRAY_LENGTH(equal)] = {0};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(handles); i++) {
         _cleanup_free_ char *name = xasprintf("spread-%zu", i);
         _cleanup_made_ struct made made = {0};
@@ -165,7 +154,7 @@ static void spread_is_even(void **state)
     cephfs_assert_empties();
 }
 
-static void clone_may_leave_the_pool_and_a_view_may_not(void **state)
+TEST(clone_may_leave_the_pool_and_a_view_may_not)
 {
     _cleanup_free_ char *pools = zone_pools();
     const char *class[] = {"topologyConstrainedPools", pools, NULL};
@@ -177,7 +166,6 @@ static void clone_may_leave_the_pool_and_a_view_may_not(void **state)
     _cleanup_made_ struct made copy = {0};
     _cleanup_made_ struct made view = {0};
 
-    (void)state;
     zones_must_create(&driver, empty_one("origin", &in_a, class), &source);
     _cleanup_free_ char *snapshot = call_snapshot(&driver, "origin-snap", source.handle, &err);
     assert_non_null(snapshot);
@@ -199,13 +187,12 @@ static void clone_may_leave_the_pool_and_a_view_may_not(void **state)
     cephfs_assert_empties();
 }
 
-static void nothing_new_in_a_place_that_is_taken_over(void **state)
+TEST(nothing_new_in_a_place_that_is_taken_over)
 {
     _cleanup_free_ char *pools = zone_pools();
     const char *class[] = {"topologyConstrainedPools", pools, NULL};
     static const struct wish in_a = {.requisite = {&ZONES_TERMS[0]}};
 
-    (void)state;
     zones_write_takeover(&driver, "{\"zone-a\": [\"zone-b\"]}");
     assert_int_equal(capacity(&ZONES_TERMS[0], class, NULL), 0);
     zones_assert_refused(&driver, empty_one("taken", &in_a, class), STATUS_RESOURCE_EXHAUSTED,
@@ -215,7 +202,7 @@ static void nothing_new_in_a_place_that_is_taken_over(void **state)
     cephfs_assert_empties();
 }
 
-static void pools_carry_their_places(void **state)
+TEST(pools_carry_their_places)
 {
     const char *class[] = {"topologyPools", "auto", "topologyClass", "fast", NULL};
     static const struct term zone_a = {NULL, "zone-a", NULL, false};
@@ -225,7 +212,6 @@ static void pools_carry_their_places(void **state)
     _cleanup_made_ struct made by_metadata = {0};
     _cleanup_made_ struct made by_rule = {0};
 
-    (void)state;
     zones_assert_refused(&driver, empty_one("nobody", &in_a, class), STATUS_RESOURCE_EXHAUSTED,
                          "cephfs cephzone.class fast");
     ZONES_CEPH("osd", "pool", "application", "set", "cephfs.zone-a", "cephfs", "cephzone.class",
@@ -248,7 +234,7 @@ static void pools_carry_their_places(void **state)
 }
 
 /* The same Ceph under another name stands for a second one. */
-static void two_clusters_behind_one_class(void **state)
+TEST(two_clusters_behind_one_class)
 {
     const struct harness_cluster *cluster = harness_cluster();
     _cleanup_free_ char *config = xasprintf("[{\"clusterID\": \"%s\", \"monitors\": [\"%s\"]},"
@@ -268,7 +254,6 @@ static void two_clusters_behind_one_class(void **state)
     _cleanup_made_ struct made second = {0};
     _cleanup_made_ struct made again = {0};
 
-    (void)state;
     harness_write_config(&driver, config);
     zones_must_create(&driver, empty_one("far", &in_b, class), &second);
     assert_layout(&second, "cephfs.zone-b");
@@ -283,7 +268,7 @@ static void two_clusters_behind_one_class(void **state)
 /* --- room ---------------------------------------------------------------------------------------
  */
 
-static void capacity_is_that_of_the_data_pools(void **state)
+TEST(capacity_is_that_of_the_data_pools)
 {
     _cleanup_free_ char *pools = zone_pools();
     const char *class[] = {"topologyConstrainedPools", pools, NULL};
@@ -291,7 +276,6 @@ static void capacity_is_that_of_the_data_pools(void **state)
     static const struct term nowhere = {"north", "zone-n", NULL, false};
     long long largest = 0;
 
-    (void)state;
     long long one = capacity(&ZONES_TERMS[0], class, &largest);
     assert_true(one > 0);
     assert_int_equal(largest, one);
@@ -302,7 +286,7 @@ static void capacity_is_that_of_the_data_pools(void **state)
     assert_true(capacity(&nowhere, plain, NULL) > 0); /* a plain pool serves everywhere */
 }
 
-static void promised_room_is_not_promised_twice(void **state)
+TEST(promised_room_is_not_promised_twice)
 {
     _cleanup_free_ char *pools = zone_pools();
     const char *class[] = {"topologyConstrainedPools", pools, "overcommit", "1", NULL};
@@ -311,7 +295,6 @@ static void promised_room_is_not_promised_twice(void **state)
     const long long before = capacity(&ZONES_TERMS[0], class, NULL);
     const long long half = before / 2 / (4 * MIB) * (4 * MIB);
 
-    (void)state;
     zones_must_create(
         &driver, request(&(struct cephfs_wish){"half", .size_bytes = half}, &in_a, class), &made);
     assert_true(capacity(&ZONES_TERMS[0], class, NULL) <= before - half);
@@ -326,7 +309,7 @@ static void promised_room_is_not_promised_twice(void **state)
 /* --- hostile input ------------------------------------------------------------------------------
  */
 
-static void mistakes_in_a_class_are_told_with_their_place(void **state)
+TEST(mistakes_in_a_class_are_told_with_their_place)
 {
     static const struct {
         const char *pools;
@@ -358,7 +341,6 @@ static void mistakes_in_a_class_are_told_with_their_place(void **state)
     };
     static const struct wish anywhere = {.preferred = {&ZONES_TERMS[0]}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const char *class[] = {"topologyConstrainedPools", cases[i].pools, NULL};
 
@@ -368,12 +350,11 @@ static void mistakes_in_a_class_are_told_with_their_place(void **state)
     cephfs_assert_empties();
 }
 
-static void topology_is_advertised(void **state)
+TEST(topology_is_advertised)
 {
     json_auto_t *reply = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(
         harness_call(&driver,
                      &(struct harness_call){.method = "GetPluginCapabilities", .request = "{}"},
@@ -408,21 +389,4 @@ static int stop(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(volumes_land_where_the_oracle_says),
-        cmocka_unit_test(retry_elsewhere_is_the_same_volume),
-        cmocka_unit_test(spread_is_even),
-        cmocka_unit_test(clone_may_leave_the_pool_and_a_view_may_not),
-        cmocka_unit_test(nothing_new_in_a_place_that_is_taken_over),
-        cmocka_unit_test(pools_carry_their_places),
-        cmocka_unit_test(capacity_is_that_of_the_data_pools),
-        cmocka_unit_test(promised_room_is_not_promised_twice),
-        cmocka_unit_test(mistakes_in_a_class_are_told_with_their_place),
-        cmocka_unit_test(topology_is_advertised),
-        cmocka_unit_test(two_clusters_behind_one_class),
-    };
-
-    return cmocka_run_group_tests_name("cephfs topology", tests, start, stop);
-}
+TEST_GROUP(start, stop)

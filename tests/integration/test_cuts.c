@@ -2,16 +2,10 @@
  * RBD's operations with the driver killed at each of their Ceph calls: see cuts.h. After deletion
  * nothing may be left in the pool: no object, no key, no image, no trash.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "tests/integration/cuts.h"
+#include "tests/test.h"
 
 #define POOL "zone-a"
 #define MIB (1024LL * 1024)
@@ -134,18 +128,16 @@ static int prepare(void **state)
 /* --- scenarios ----------------------------------------------------------------------------------
  */
 
-static void creation_survives_every_cut(void **state)
+TEST(creation_survives_every_cut)
 {
-    (void)state;
     check(&(struct cuts_scenario){.title = "CreateVolume",
                                   .methods = "CreateVolume",
                                   .tested = create_volume,
                                   .after = {delete_volume}});
 }
 
-static void creation_survives_every_cut_and_a_move_to_another_zone(void **state)
+TEST(creation_survives_every_cut_and_a_move_to_another_zone)
 {
-    (void)state;
     check(&(struct cuts_scenario){.title = "CreateVolume, retried in another zone",
                                   .methods = "CreateVolume",
                                   .tested = create_in_a_zone,
@@ -155,9 +147,8 @@ static void creation_survives_every_cut_and_a_move_to_another_zone(void **state)
     harness_assert_pool_empties("common");
 }
 
-static void clone_survives_every_cut(void **state)
+TEST(clone_survives_every_cut)
 {
-    (void)state;
     check(&(struct cuts_scenario){.title = "CreateVolume from a volume",
                                   .methods = "CreateVolume",
                                   .before = {create_volume},
@@ -165,9 +156,8 @@ static void clone_survives_every_cut(void **state)
                                   .after = {delete_second, delete_volume}});
 }
 
-static void restore_survives_every_cut(void **state)
+TEST(restore_survives_every_cut)
 {
-    (void)state;
     check(&(struct cuts_scenario){.title = "CreateVolume from a snapshot",
                                   .methods = "CreateVolume",
                                   .before = {create_volume, create_snapshot},
@@ -175,9 +165,8 @@ static void restore_survives_every_cut(void **state)
                                   .after = {delete_snapshot, delete_volume, delete_second}});
 }
 
-static void snapshot_survives_every_cut(void **state)
+TEST(snapshot_survives_every_cut)
 {
-    (void)state;
     check(&(struct cuts_scenario){.title = "CreateSnapshot",
                                   .methods = "CreateSnapshot",
                                   .before = {create_volume},
@@ -185,9 +174,8 @@ static void snapshot_survives_every_cut(void **state)
                                   .after = {delete_volume, delete_snapshot}});
 }
 
-static void deletion_survives_every_cut(void **state)
+TEST(deletion_survives_every_cut)
 {
-    (void)state;
     check(&(struct cuts_scenario){.title = "DeleteVolume",
                                   .methods = "DeleteVolume purge",
                                   .before = {create_volume},
@@ -195,9 +183,8 @@ static void deletion_survives_every_cut(void **state)
                                   .after = {NULL}});
 }
 
-static void snapshot_deletion_survives_every_cut(void **state)
+TEST(snapshot_deletion_survives_every_cut)
 {
-    (void)state;
     check(&(struct cuts_scenario){.title = "DeleteSnapshot",
                                   .methods = "DeleteSnapshot purge",
                                   .before = {create_volume, create_snapshot},
@@ -205,17 +192,4 @@ static void snapshot_deletion_survives_every_cut(void **state)
                                   .after = {delete_volume}});
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(creation_survives_every_cut),
-        cmocka_unit_test(creation_survives_every_cut_and_a_move_to_another_zone),
-        cmocka_unit_test(clone_survives_every_cut),
-        cmocka_unit_test(restore_survives_every_cut),
-        cmocka_unit_test(snapshot_survives_every_cut),
-        cmocka_unit_test(deletion_survives_every_cut),
-        cmocka_unit_test(snapshot_deletion_survives_every_cut),
-    };
-
-    return cmocka_run_group_tests_name("cuts", tests, prepare, cuts_finish);
-}
+TEST_GROUP(prepare, cuts_finish)

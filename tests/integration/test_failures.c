@@ -2,16 +2,8 @@
  * a status that asks for a retry, and afterwards all is well. */
 #include <libgen.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
@@ -19,6 +11,7 @@
 #include "common/ceph/ceph.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/harness.h"
+#include "tests/test.h"
 
 #define DEAD_POOL "zone-a" /* on OSD 0 alone */
 #define LIVE_POOL "zone-b"
@@ -161,13 +154,12 @@ static void measure_beside_dead_pool(struct samples *samples)
 /* Before each round the pool is empty: the removal of what the round before has deleted takes as
  * much of the OSD's time as the creates do. Quiet rounds and others take turns, so that other work
  * on the machine meets both; those with all OSDs up can only come first. */
-static void dead_pool_does_not_hold_up_others(void **state)
+TEST(dead_pool_does_not_hold_up_others)
 {
     struct samples up = {0};
     struct samples quiet = {0};
     struct samples beside = {0};
 
-    (void)state;
     measure_live_pool(&(struct samples){0}); /* the first calls of a driver are slower */
     for (int i = 0; i < ROUNDS; i++) {
         harness_assert_pool_empties(LIVE_POOL);
@@ -190,9 +182,8 @@ static void dead_pool_does_not_hold_up_others(void **state)
     cluster("start-osd", "0");
 }
 
-static void calls_that_failed_are_continued_when_the_pool_is_back(void **state)
+TEST(calls_that_failed_are_continued_when_the_pool_is_back)
 {
-    (void)state;
     for (size_t i = 0; i < DEAD_CALLS; i++) {
         _cleanup_error_ struct error err = {0};
         _cleanup_free_ char *name = xasprintf("dead-%zu", i);
@@ -215,7 +206,7 @@ static void calls_that_failed_are_continued_when_the_pool_is_back(void **state)
 
 /* The pool of the dead OSD has none left, the common one some that are served and some that are
  * not. */
-static void groups_without_osds_do_not_keep_a_pool_from_settling(void **state)
+TEST(groups_without_osds_do_not_keep_a_pool_from_settling)
 {
     static const char *const pools[] = {DEAD_POOL, "common", LIVE_POOL};
     struct ceph *ceph = ceph_new(&(struct ceph_options){
@@ -225,7 +216,6 @@ static void groups_without_osds_do_not_keep_a_pool_from_settling(void **state)
     struct ceph_cluster *connection = NULL;
     struct call call;
 
-    (void)state;
     secret_set(&key, harness_cluster()->key);
     const struct ceph_target target = {"c1", harness_cluster()->monitors, harness_cluster()->user,
                                        &key};
@@ -245,13 +235,12 @@ static void groups_without_osds_do_not_keep_a_pool_from_settling(void **state)
     assert_true(ceph_free(ceph));
 }
 
-static void deletion_does_not_need_the_mgr(void **state)
+TEST(deletion_does_not_need_the_mgr)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *handle =
         harness_create_volume(&driver, "without-mgr", LIVE_POOL, 4 * MIB, &err);
 
-    (void)state;
     cluster("stop-mgr", NULL);
     int result = harness_delete_volume(&driver, handle, &err);
     harness_assert_pool_empties(LIVE_POOL);
@@ -260,14 +249,4 @@ static void deletion_does_not_need_the_mgr(void **state)
         fail_msg("%s", err.message);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deletion_does_not_need_the_mgr),
-        cmocka_unit_test(groups_without_osds_do_not_keep_a_pool_from_settling),
-        cmocka_unit_test(dead_pool_does_not_hold_up_others),
-        cmocka_unit_test(calls_that_failed_are_continued_when_the_pool_is_back),
-    };
-
-    return cmocka_run_group_tests_name("failures", tests, start, stop);
-}
+TEST_GROUP(start, stop)

@@ -1,13 +1,5 @@
 /* The built cephzone fsck on a real Ceph: clean, with leftovers made by hand, repaired, clean. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/json.h"
 #include "common/base/memory.h"
@@ -16,6 +8,7 @@
 #include "common/rpc/rpc.h"
 #include "common/volume/pv_dump.h"
 #include "tests/integration/harness.h"
+#include "tests/test.h"
 
 #define POOL "common"
 #define UUID_A "aaaaaaaa-0000-4000-8000-00000000000a"
@@ -128,12 +121,11 @@ static void assert_fsck(const char *const *arguments, int code, const char *cons
 /* --- tests --------------------------------------------------------------------------------------
  */
 
-static void clean_pool_gives_nothing(void **state)
+TEST(clean_pool_gives_nothing)
 {
     _cleanup_error_ struct error err = {0};
     char *handle = harness_create_volume(&driver, "fsck-clean", POOL, 1 << 20, &err);
 
-    (void)state;
     assert_non_null(handle);
     assert_fsck(NO_ARGUMENTS, 0, ARGUMENTS("0 data loss, 0 errors, 0 warnings", "at 1 volumes"));
     assert_fsck(ARGUMENTS("-o", "json"), 0, ARGUMENTS("\"findings\": []", "\"volumes\": 1"));
@@ -154,12 +146,11 @@ static void make_leftovers(void)
     tool(ARGUMENTS("rbd", "create", "--size=1", (POOL "/mine-" UUID_C)));
 }
 
-static void leftovers_are_found_and_repaired(void **state)
+TEST(leftovers_are_found_and_repaired)
 {
     _cleanup_error_ struct error err = {0};
     char *handle = harness_create_volume(&driver, "fsck-kept", POOL, 1 << 20, &err);
 
-    (void)state;
     assert_non_null(handle);
     make_leftovers();
     assert_fsck(NO_ARGUMENTS, 1,
@@ -178,12 +169,11 @@ static void leftovers_are_found_and_repaired(void **state)
     free(handle);
 }
 
-static void cut_on_a_volume_is_removed(void **state)
+TEST(cut_on_a_volume_is_removed)
 {
     _cleanup_error_ struct error err = {0};
     char *handle = harness_create_volume(&driver, "fsck-cut", POOL, 1 << 20, &err);
 
-    (void)state;
     assert_non_null(handle);
     _cleanup_free_ char *snapshot =
         xasprintf(POOL "/csi-vol-%s@csi-snap-" UUID_A, handle + strlen(handle) - strlen(UUID_A));
@@ -197,7 +187,7 @@ static void cut_on_a_volume_is_removed(void **state)
     free(handle);
 }
 
-static void pvs_are_compared(void **state)
+TEST(pvs_are_compared)
 {
     static const char form[] =
         "{\"kind\":\"List\",\"items\":[{\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":"
@@ -206,7 +196,6 @@ static void pvs_are_compared(void **state)
     _cleanup_error_ struct error err = {0};
     char *handle = harness_create_volume(&driver, "fsck-pv", POOL, 1 << 20, &err);
 
-    (void)state;
     assert_non_null(handle);
     _cleanup_free_ char *argument = xasprintf("--pvs=%s", pvs_path);
     _cleanup_free_ char *good = xasprintf(form, (int)strlen(handle), handle, "");
@@ -224,9 +213,8 @@ static void pvs_are_compared(void **state)
     free(handle);
 }
 
-static void mistakes_are_told_apart(void **state)
+TEST(mistakes_are_told_apart)
 {
-    (void)state;
     assert_fsck(ARGUMENTS("--pols=x"), 2, ARGUMENTS("did you mean"));
     assert_fsck(ARGUMENTS("-o", "xml"), 2, ARGUMENTS("'table' or 'json'"));
     assert_fsck(ARGUMENTS("--yes"), 2, ARGUMENTS("only with --repair"));
@@ -236,15 +224,4 @@ static void mistakes_are_told_apart(void **state)
     assert_fsck(ARGUMENTS("--pvs=/nope"), 3, ARGUMENTS("'/nope'"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clean_pool_gives_nothing),
-        cmocka_unit_test(leftovers_are_found_and_repaired),
-        cmocka_unit_test(cut_on_a_volume_is_removed),
-        cmocka_unit_test(pvs_are_compared),
-        cmocka_unit_test(mistakes_are_told_apart),
-    };
-
-    return cmocka_run_group_tests_name("fsck", tests, start, stop);
-}
+TEST_GROUP(start, stop)

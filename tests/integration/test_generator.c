@@ -3,20 +3,11 @@
  * mirrored from another cluster, under the handles of that, get their journal back.
  */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/deadline.h"
 #include "common/base/memory.h"
@@ -26,6 +17,7 @@
 #include "tests/fakes/flapping_kube.h"
 #include "tests/integration/calls.h"
 #include "tests/integration/place.h"
+#include "tests/test.h"
 
 #define DRIVER "rbd.csi.ceph.com"
 #define POOL "common"
@@ -234,12 +226,11 @@ static void wait_for_entries(struct site *site)
         }
 }
 
-static void failed_over_volumes_are_deleted_by_their_handles(void **state)
+TEST(failed_over_volumes_are_deleted_by_their_handles)
 {
     _cleanup_site_ struct site site = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     site_init(&site);
     for (size_t i = 0; i < VOLUMES; i++)
         make_volume(&site, i);
@@ -264,12 +255,11 @@ static void failed_over_volumes_are_deleted_by_their_handles(void **state)
 }
 
 /* Killed again and again while it works; the journal is whole in the end. */
-static void killed_generator_is_continued(void **state)
+TEST(killed_generator_is_continued)
 {
     _cleanup_site_ struct site site = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     site_init(&site);
     for (size_t i = 0; i < VOLUMES; i++) {
         make_volume(&site, i);
@@ -311,12 +301,4 @@ static int finish(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(failed_over_volumes_are_deleted_by_their_handles),
-        cmocka_unit_test(killed_generator_is_continued),
-    };
-
-    return cmocka_run_group_tests(tests, prepare, finish);
-}
+TEST_GROUP(prepare, finish)

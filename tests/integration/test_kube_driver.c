@@ -5,21 +5,12 @@
 #include <pthread.h>
 #include <rados/librados.h>
 #include <rbd/librbd.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/deadline.h"
 #include "common/base/memory.h"
@@ -30,6 +21,7 @@
 #include "node/image.h"
 #include "tests/fakes/flapping_kube.h"
 #include "tests/integration/liveness_process.h"
+#include "tests/test.h"
 
 #define ZONE "topology.kubernetes.io/zone"
 #define SEGMENT "topology.rbd.csi.ceph.com/zone"
@@ -125,11 +117,10 @@ static void assert_zone_becomes(struct cluster *cluster, const char *zone)
     }
 }
 
-static void node_is_where_its_labels_say(void **state)
+TEST(node_is_where_its_labels_say)
 {
     _cleanup_cluster_ struct cluster cluster = {0};
 
-    (void)state;
     cluster_init(&cluster);
     fake_kube_put(cluster.fake, "/api/v1/nodes/node-1",
                   "{\"metadata\":{\"labels\":{\"" ZONE "\":\"zone-a\"}}}");
@@ -142,12 +133,11 @@ static void node_is_where_its_labels_say(void **state)
     assert_int_equal(harness_stop(&cluster.driver, SIGTERM, 20000), 0);
 }
 
-static void driver_serves_while_the_api_server_is_away(void **state)
+TEST(driver_serves_while_the_api_server_is_away)
 {
     _cleanup_cluster_ struct cluster cluster = {0};
     struct liveness_process liveness = {0};
 
-    (void)state;
     cluster_init(&cluster);
     fake_kube_put(cluster.fake, "/api/v1/nodes/node-1",
                   "{\"metadata\":{\"labels\":{\"" ZONE "\":\"zone-a\"}}}");
@@ -169,11 +159,10 @@ static void put_secret(struct cluster *cluster, const char *path)
     fake_kube_put_secret(cluster->fake, path, harness_cluster()->user, harness_cluster()->key);
 }
 
-static void capacity_is_told_with_the_secret_of_the_class(void **state)
+TEST(capacity_is_told_with_the_secret_of_the_class)
 {
     _cleanup_cluster_ struct cluster cluster = {0};
 
-    (void)state;
     cluster_init(&cluster);
     harness_start(&cluster.driver,
                   (const char *[]){cluster.kubeconfig_flag, "--keyring=/nonexistent", NULL});
@@ -311,14 +300,13 @@ static void write_keyring(struct cluster *cluster)
     assert_int_equal(fclose(file), 0);
 }
 
-static void domain_is_taken_over_and_given_back(void **state)
+TEST(domain_is_taken_over_and_given_back)
 {
     static const char *const start[] = {"start", "zone-a", "--to=zone-b", NULL};
     static const char *const try_start[] = {"start", "zone-a", "--to=zone-b", "--dry-run", NULL};
     static const char *const give[] = {"giveback", "zone-a", NULL};
     _cleanup_cluster_ struct cluster cluster = {0};
 
-    (void)state;
     cluster_init(&cluster);
     write_keyring(&cluster);
     put_node(&cluster, "a1", "zone-a", "192.0.2.1", false, "boot-1");
@@ -473,7 +461,7 @@ static bool is_blocklisted(const char *entry)
 }
 
 /* The node's internal address is one that the writer does not come from: only the volume knows. */
-static void writer_is_fenced_before_others_are_let_in(void **state)
+TEST(writer_is_fenced_before_others_are_let_in)
 {
     static const char *const start[] = {"start", "zone-a", "--to=zone-b", NULL};
     static const char *const give[] = {"giveback", "zone-a", NULL};
@@ -481,7 +469,6 @@ static void writer_is_fenced_before_others_are_let_in(void **state)
     _cleanup_error_ struct error err = {0};
     struct writer writer = {.cluster = &cluster};
 
-    (void)state;
     cluster_init(&cluster);
     write_keyring(&cluster);
     put_node(&cluster, "a1", "zone-a", "192.0.2.1", false, "boot-1");
@@ -528,12 +515,11 @@ static size_t count_capacities(struct cluster *cluster)
     return count;
 }
 
-static void capacity_is_published(void **state)
+TEST(capacity_is_published)
 {
     _cleanup_cluster_ struct cluster cluster = {0};
     struct deadline limit = deadline_in_ms(60000);
 
-    (void)state;
     cluster_init(&cluster);
     write_keyring(&cluster);
     put_node(&cluster, "a1", "zone-a", "192.0.2.1", true, "boot-1");
@@ -555,19 +541,4 @@ static void capacity_is_published(void **state)
     assert_int_equal(harness_stop(&cluster.driver, SIGTERM, 30000), 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(node_is_where_its_labels_say),
-        cmocka_unit_test(driver_serves_while_the_api_server_is_away),
-        cmocka_unit_test(capacity_is_told_with_the_secret_of_the_class),
-        cmocka_unit_test(domain_is_taken_over_and_given_back),
-        cmocka_unit_test(writer_is_fenced_before_others_are_let_in),
-        cmocka_unit_test(capacity_is_published),
-    };
-
-    rpc_init();
-    int failures = cmocka_run_group_tests(tests, NULL, NULL);
-    rpc_shutdown();
-    return failures;
-}
+TEST_GROUP(harness_begin, harness_end)

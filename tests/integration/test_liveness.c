@@ -1,19 +1,12 @@
 /* --type=liveness beside a real driver, and the cephzone tool against it. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/liveness_process.h"
+#include "tests/test.h"
 
 static struct driver_process driver;
 static struct liveness_process liveness;
@@ -42,9 +35,8 @@ static void assert_answers(const char *path, const char *status, const char *par
     liveness_assert_answers(&liveness, path, status, part);
 }
 
-static void healthy_driver_is_alive_and_ready(void **state)
+TEST(healthy_driver_is_alive_and_ready)
 {
-    (void)state;
     assert_answers("/healthz", "200", "ok");
     assert_answers("/readyz", "200", "ok      file ");
     assert_answers("/metrics", "200", "csi_liveness 1");
@@ -52,12 +44,11 @@ static void healthy_driver_is_alive_and_ready(void **state)
     assert_answers("/nothing", "404", "");
 }
 
-static void broken_config_shows_in_readyz_but_probe_stays_ok(void **state)
+TEST(broken_config_shows_in_readyz_but_probe_stays_ok)
 {
     _cleanup_free_ char *good = xasprintf("[{\"clusterID\":\"%s\",\"monitors\":[\"%s\"]}]",
                                           harness_cluster()->fsid, harness_cluster()->monitors);
 
-    (void)state;
     harness_write_config(&driver, "[{\"clusterID\": 7}]");
     assert_answers("/readyz", "503", "clusterID: expected a string, found a number");
     assert_answers("/healthz", "200", "ok");
@@ -65,14 +56,13 @@ static void broken_config_shows_in_readyz_but_probe_stays_ok(void **state)
     assert_answers("/readyz", "200", "ok      file ");
 }
 
-static void unreachable_cluster_shows_in_readyz(void **state)
+TEST(unreachable_cluster_shows_in_readyz)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *request = harness_create_request("x", "common", 1 << 20);
     _cleanup_free_ char *config = xasprintf(
         "[{\"clusterID\":\"%s\",\"monitors\":[\"127.0.0.1:1\"]}]", harness_cluster()->fsid);
 
-    (void)state;
     harness_write_config(&driver, config);
     assert_int_equal(harness_call(&driver,
                                   &(struct harness_call){.method = "CreateVolume",
@@ -84,9 +74,8 @@ static void unreachable_cluster_shows_in_readyz(void **state)
     assert_answers("/healthz", "200", "ok");
 }
 
-static void dead_driver_is_not_alive(void **state)
+TEST(dead_driver_is_not_alive)
 {
-    (void)state;
     assert_int_equal(harness_stop(&driver, SIGKILL, 5000), 128 + SIGKILL);
     assert_answers("/healthz", "503", "does not answer");
     assert_answers("/readyz", "503", "trouble driver");
@@ -112,9 +101,8 @@ static void run_tool(const char *const *arguments, int code, const char *part)
         fail_msg("wanted '%s', got %s", part, text);
 }
 
-static void tool_calls_the_driver_and_explains_mistakes(void **state)
+TEST(tool_calls_the_driver_and_explains_mistakes)
 {
-    (void)state;
     run_tool((const char *[]){"--field=name", "GetPluginInfo", NULL}, 0, "rbd.csi.ceph.com\n");
     run_tool((const char *[]){"GetPluginInfos", NULL}, 2, "did you mean 'GetPluginInfo'?");
     run_tool((const char *[]){"--fields=x", "Probe", NULL}, 2, "did you mean");
@@ -125,15 +113,4 @@ static void tool_calls_the_driver_and_explains_mistakes(void **state)
              "CreateVolume: INVALID_ARGUMENT: name is missing");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(healthy_driver_is_alive_and_ready),
-        cmocka_unit_test(broken_config_shows_in_readyz_but_probe_stays_ok),
-        cmocka_unit_test(tool_calls_the_driver_and_explains_mistakes),
-        cmocka_unit_test(dead_driver_is_not_alive),
-        cmocka_unit_test(unreachable_cluster_shows_in_readyz),
-    };
-
-    return cmocka_run_group_tests_name("liveness", tests, start, stop);
-}
+TEST_GROUP(start, stop)

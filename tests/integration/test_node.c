@@ -2,20 +2,14 @@
  * A volume's life on a node, with the real driver, a real Ceph and the fuse mapper.
  */
 #include <linux/capability.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/node_fixture.h"
+#include "tests/test.h"
 
 static struct test_node node;
 
@@ -72,23 +66,20 @@ static void files_survive(const char *name, const char *fs_type, long long size_
     test_volume_delete(&node, &volume);
 }
 
-static void files_on_ext4_survive_unstage_and_stage(void **state)
+TEST(files_on_ext4_survive_unstage_and_stage)
 {
-    (void)state;
     files_survive("ext4", "ext4", 64 * MIB);
 }
 
-static void files_on_xfs_survive_unstage_and_stage(void **state)
+TEST(files_on_xfs_survive_unstage_and_stage)
 {
-    (void)state;
     files_survive("xfs", "xfs", 320 * MIB);
 }
 
-static void bytes_of_a_block_volume_survive(void **state)
+TEST(bytes_of_a_block_volume_survive)
 {
     struct test_volume volume = {0};
 
-    (void)state;
     test_volume_create(&node, &volume, "block", 16 * MIB);
     put_up(&volume);
     write_device(volume.target, "written by a pod");
@@ -99,11 +90,10 @@ static void bytes_of_a_block_volume_survive(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void every_call_can_be_made_twice(void **state)
+TEST(every_call_can_be_made_twice)
 {
     struct test_volume volume = {.fs_type = "xfs"};
 
-    (void)state;
     test_volume_create(&node, &volume, "twice", 320 * MIB);
     put_up(&volume);
     put_up(&volume);
@@ -117,11 +107,10 @@ static void every_call_can_be_made_twice(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void image_meta_is_that_of_ceph_csi_with_the_mapper(void **state)
+TEST(image_meta_is_that_of_ceph_csi_with_the_mapper)
 {
     struct test_volume volume = {.fs_type = "ext4"};
 
-    (void)state;
     test_volume_create(&node, &volume, "meta", 32 * MIB);
     put_up(&volume);
     _cleanup_free_ char *meta = read_at(volume.staging, "image-meta.json");
@@ -141,11 +130,10 @@ static void image_meta_is_that_of_ceph_csi_with_the_mapper(void **state)
 /* --- reading only -------------------------------------------------------------------------------
  */
 
-static void a_readonly_publish_cannot_be_written(void **state)
+TEST(a_readonly_publish_cannot_be_written)
 {
     struct test_volume volume = {.fs_type = "ext4"};
 
-    (void)state;
     test_volume_create(&node, &volume, "readonly", 32 * MIB);
     put_up(&volume);
     write_at(volume.target, "hello", "there");
@@ -162,11 +150,10 @@ static void a_readonly_publish_cannot_be_written(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void readers_only_stage_what_has_a_file_system(void **state)
+TEST(readers_only_stage_what_has_a_file_system)
 {
     struct test_volume volume = {.fs_type = "ext4"};
 
-    (void)state;
     test_volume_create(&node, &volume, "readers", 32 * MIB);
     volume.mode = "MULTI_NODE_READER_ONLY";
     must_refuse(node_stage(&node, &volume, &err), STATUS_FAILED_PRECONDITION, "no file system");
@@ -214,7 +201,7 @@ static bool can_grow_ext4(void)
     return can;
 }
 
-static void file_systems_grow_under_the_pod(void **state)
+TEST(file_systems_grow_under_the_pod)
 {
     static const struct {
         const char *type;
@@ -223,7 +210,6 @@ static void file_systems_grow_under_the_pod(void **state)
     } cases[] = {{"ext4", 64 * MIB, 160 * MIB}, {"xfs", 320 * MIB, 448 * MIB}};
     bool abnormal = true;
 
-    (void)state;
     for (size_t i = can_grow_ext4() ? 0 : 1; i < ARRAY_LENGTH(cases); i++) {
         struct test_volume volume = {.fs_type = cases[i].type};
         _cleanup_free_ char *name = xasprintf("grows-%s", cases[i].type);
@@ -240,12 +226,11 @@ static void file_systems_grow_under_the_pod(void **state)
     }
 }
 
-static void a_block_volume_grows_and_tells_its_size(void **state)
+TEST(a_block_volume_grows_and_tells_its_size)
 {
     struct test_volume volume = {0};
     bool abnormal = true;
 
-    (void)state;
     test_volume_create(&node, &volume, "grows-block", 16 * MIB);
     put_up(&volume);
     assert_int_equal(total_of(&volume, 0, &abnormal), 16 * MIB);
@@ -256,12 +241,11 @@ static void a_block_volume_grows_and_tells_its_size(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void an_image_that_grew_while_unstaged_is_used_entirely(void **state)
+TEST(an_image_that_grew_while_unstaged_is_used_entirely)
 {
     struct test_volume volume = {.fs_type = "xfs"};
     bool abnormal = true;
 
-    (void)state;
     test_volume_create(&node, &volume, "grew", 320 * MIB);
     put_up(&volume);
     take_down(&volume);
@@ -278,11 +262,10 @@ static void an_image_that_grew_while_unstaged_is_used_entirely(void **state)
 /* --- safety -------------------------------------------------------------------------------------
  */
 
-static void data_without_a_file_system_is_not_formatted(void **state)
+TEST(data_without_a_file_system_is_not_formatted)
 {
     struct test_volume volume = {0};
 
-    (void)state;
     test_volume_create(&node, &volume, "precious", 32 * MIB);
     put_up(&volume);
     write_device(volume.target, "precious bytes of an unknown kind");
@@ -297,11 +280,10 @@ static void data_without_a_file_system_is_not_formatted(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void another_file_system_is_not_replaced(void **state)
+TEST(another_file_system_is_not_replaced)
 {
     struct test_volume volume = {.fs_type = "ext4"};
 
-    (void)state;
     test_volume_create(&node, &volume, "other-fs", 320 * MIB);
     put_up(&volume);
     take_down(&volume);
@@ -314,11 +296,10 @@ static void another_file_system_is_not_replaced(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void an_image_locked_by_another_is_not_mapped(void **state)
+TEST(an_image_locked_by_another_is_not_mapped)
 {
     struct test_volume volume = {.fs_type = "ext4"};
 
-    (void)state;
     test_volume_create(&node, &volume, "locked", 32 * MIB);
     _cleanup_free_ char *image = image_of(volume.handle);
     _cleanup_free_ char *spec = xasprintf("common/%s", image);
@@ -336,11 +317,10 @@ static void an_image_locked_by_another_is_not_mapped(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void the_address_of_the_node_is_recorded(void **state)
+TEST(the_address_of_the_node_is_recorded)
 {
     struct test_volume volume = {.fs_type = "ext4"};
 
-    (void)state;
     test_volume_create(&node, &volume, "recorded", 32 * MIB);
     put_up(&volume);
     _cleanup_free_ char *image = image_of(volume.handle);
@@ -354,11 +334,10 @@ static void the_address_of_the_node_is_recorded(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void what_is_published_is_not_unstaged(void **state)
+TEST(what_is_published_is_not_unstaged)
 {
     struct test_volume volume = {.fs_type = "ext4"};
 
-    (void)state;
     test_volume_create(&node, &volume, "in-use", 32 * MIB);
     put_up(&volume);
     must_refuse(node_unstage(&node, &volume, &err), STATUS_FAILED_PRECONDITION,
@@ -368,11 +347,10 @@ static void what_is_published_is_not_unstaged(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void one_writer_means_one_place(void **state)
+TEST(one_writer_means_one_place)
 {
     struct test_volume volume = {.fs_type = "ext4", .mode = "SINGLE_NODE_SINGLE_WRITER"};
 
-    (void)state;
     test_volume_create(&node, &volume, "alone", 32 * MIB);
     put_up(&volume);
     struct test_volume second = volume;
@@ -386,11 +364,10 @@ static void one_writer_means_one_place(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void encrypted_and_unknown_volumes_are_refused(void **state)
+TEST(encrypted_and_unknown_volumes_are_refused)
 {
     struct test_volume volume = {.fs_type = "ext4"};
 
-    (void)state;
     test_volume_create(&node, &volume, "refused", 32 * MIB);
     json_t *capability =
         json_pack("{s:{s:s}, s:{}}", "access_mode", "mode", "SINGLE_NODE_WRITER", "mount");
@@ -411,13 +388,12 @@ static void encrypted_and_unknown_volumes_are_refused(void **state)
     test_volume_delete(&node, &volume);
 }
 
-static void a_static_volume_is_found_by_its_names(void **state)
+TEST(a_static_volume_is_found_by_its_names)
 {
     struct test_volume volume = {.handle = (char[]){"by-hand"}, .fs_type = "ext4"};
     json_t *capability =
         json_pack("{s:{s:s}, s:{}}", "access_mode", "mode", "SINGLE_NODE_WRITER", "mount");
 
-    (void)state;
     free(run_program((const char *[]){"rbd", "create", "common/by-hand", "--size", "32M", NULL}));
     volume.staging = xasprintf("%s/staging-static", node.root);
     volume.target = xasprintf("%s/target-static", node.root);
@@ -441,11 +417,10 @@ static void a_static_volume_is_found_by_its_names(void **state)
 /* --- twice at once ------------------------------------------------------------------------------
  */
 
-static void calls_at_once_end_as_one(void **state)
+TEST(calls_at_once_end_as_one)
 {
     struct test_volume volume = {.fs_type = "ext4"};
 
-    (void)state;
     test_volume_create(&node, &volume, "at-once", 32 * MIB);
     node_calls_at_once(&node, node_stage, &volume);
     node_calls_at_once(&node, node_publish, &volume);
@@ -460,11 +435,10 @@ static void calls_at_once_end_as_one(void **state)
 /* --- restarts -----------------------------------------------------------------------------------
  */
 
-static void a_volume_lives_on_when_the_driver_is_killed(void **state)
+TEST(a_volume_lives_on_when_the_driver_is_killed)
 {
     struct test_volume volume = {.fs_type = "ext4"};
 
-    (void)state;
     test_volume_create(&node, &volume, "killed", 32 * MIB);
     put_up(&volume);
     harness_stop(&node.driver, SIGKILL, 5000);
@@ -477,12 +451,11 @@ static void a_volume_lives_on_when_the_driver_is_killed(void **state)
 }
 
 /* As after the restart of a container, which ends all of its processes. */
-static void a_volume_whose_daemon_died_is_found_sick_and_staged_anew(void **state)
+TEST(a_volume_whose_daemon_died_is_found_sick_and_staged_anew)
 {
     struct test_volume volume = {.fs_type = "ext4"};
     bool abnormal = false;
 
-    (void)state;
     test_volume_create(&node, &volume, "sick", 32 * MIB);
     put_up(&volume);
     write_at(volume.target, "hello", "synced");
@@ -506,6 +479,7 @@ static void a_volume_whose_daemon_died_is_found_sick_and_staged_anew(void **stat
 static int prepare(void **state)
 {
     (void)state;
+    node_fixture_isolate();
     rpc_init();
     node_fixture_init(&node);
     node_fixture_start(&node);
@@ -521,32 +495,4 @@ static int finish(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_on_ext4_survive_unstage_and_stage),
-        cmocka_unit_test(files_on_xfs_survive_unstage_and_stage),
-        cmocka_unit_test(bytes_of_a_block_volume_survive),
-        cmocka_unit_test(every_call_can_be_made_twice),
-        cmocka_unit_test(image_meta_is_that_of_ceph_csi_with_the_mapper),
-        cmocka_unit_test(a_readonly_publish_cannot_be_written),
-        cmocka_unit_test(readers_only_stage_what_has_a_file_system),
-        cmocka_unit_test(file_systems_grow_under_the_pod),
-        cmocka_unit_test(a_block_volume_grows_and_tells_its_size),
-        cmocka_unit_test(an_image_that_grew_while_unstaged_is_used_entirely),
-        cmocka_unit_test(data_without_a_file_system_is_not_formatted),
-        cmocka_unit_test(another_file_system_is_not_replaced),
-        cmocka_unit_test(an_image_locked_by_another_is_not_mapped),
-        cmocka_unit_test(the_address_of_the_node_is_recorded),
-        cmocka_unit_test(what_is_published_is_not_unstaged),
-        cmocka_unit_test(one_writer_means_one_place),
-        cmocka_unit_test(encrypted_and_unknown_volumes_are_refused),
-        cmocka_unit_test(a_static_volume_is_found_by_its_names),
-        cmocka_unit_test(calls_at_once_end_as_one),
-        cmocka_unit_test(a_volume_lives_on_when_the_driver_is_killed),
-        cmocka_unit_test(a_volume_whose_daemon_died_is_found_sick_and_staged_anew),
-    };
-
-    node_fixture_isolate();
-    return cmocka_run_group_tests_name("node", tests, prepare, finish);
-}
+TEST_GROUP(prepare, finish)

@@ -2,14 +2,9 @@
  * The driver killed by SIGKILL at each step of staging, publishing, growing, unpublishing and
  * unstaging a volume on a real machine: see node_cuts.h.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "tests/integration/node_cuts.h"
+#include "tests/test.h"
 
 static struct test_node node;
 
@@ -18,9 +13,8 @@ static int grow(struct test_node *of, const struct test_volume *volume, struct e
     return node_grow(of, volume, 352 * MIB, err);
 }
 
-static void staging_survives_every_cut(void **state)
+TEST(staging_survives_every_cut)
 {
-    (void)state;
     node_cuts_check(&node,
                     &(struct node_cuts_scenario){.title = "NodeStageVolume of a new file system",
                                                  .method = "NodeStageVolume",
@@ -30,9 +24,8 @@ static void staging_survives_every_cut(void **state)
                                                  .after = {node_unstage}});
 }
 
-static void staging_of_a_block_volume_survives_every_cut(void **state)
+TEST(staging_of_a_block_volume_survives_every_cut)
 {
-    (void)state;
     node_cuts_check(&node,
                     &(struct node_cuts_scenario){.title = "NodeStageVolume of a block volume",
                                                  .method = "NodeStageVolume",
@@ -41,9 +34,8 @@ static void staging_of_a_block_volume_survives_every_cut(void **state)
                                                  .after = {node_unstage}});
 }
 
-static void publishing_survives_every_cut(void **state)
+TEST(publishing_survives_every_cut)
 {
-    (void)state;
     node_cuts_check(&node, &(struct node_cuts_scenario){.title = "NodePublishVolume",
                                                         .method = "NodePublishVolume",
                                                         .fs_type = "ext4",
@@ -53,9 +45,8 @@ static void publishing_survives_every_cut(void **state)
                                                         .after = {node_unpublish, node_unstage}});
 }
 
-static void growing_survives_every_cut(void **state)
+TEST(growing_survives_every_cut)
 {
-    (void)state;
     node_cuts_check(&node, &(struct node_cuts_scenario){.title = "NodeExpandVolume",
                                                         .method = "NodeExpandVolume",
                                                         .fs_type = "xfs",
@@ -65,9 +56,8 @@ static void growing_survives_every_cut(void **state)
                                                         .after = {node_unpublish, node_unstage}});
 }
 
-static void unpublishing_survives_every_cut(void **state)
+TEST(unpublishing_survives_every_cut)
 {
-    (void)state;
     node_cuts_check(&node, &(struct node_cuts_scenario){.title = "NodeUnpublishVolume",
                                                         .method = "NodeUnpublishVolume",
                                                         .fs_type = "ext4",
@@ -77,9 +67,8 @@ static void unpublishing_survives_every_cut(void **state)
                                                         .after = {node_unstage}});
 }
 
-static void unstaging_survives_every_cut(void **state)
+TEST(unstaging_survives_every_cut)
 {
-    (void)state;
     node_cuts_check(&node, &(struct node_cuts_scenario){.title = "NodeUnstageVolume",
                                                         .method = "NodeUnstageVolume",
                                                         .fs_type = "ext4",
@@ -92,6 +81,7 @@ static void unstaging_survives_every_cut(void **state)
 static int prepare(void **state)
 {
     (void)state;
+    node_fixture_isolate();
     return node_cuts_prepare(&node);
 }
 
@@ -103,17 +93,4 @@ static int finish(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(staging_survives_every_cut),
-        cmocka_unit_test(staging_of_a_block_volume_survives_every_cut),
-        cmocka_unit_test(publishing_survives_every_cut),
-        cmocka_unit_test(growing_survives_every_cut),
-        cmocka_unit_test(unpublishing_survives_every_cut),
-        cmocka_unit_test(unstaging_survives_every_cut),
-    };
-
-    node_fixture_isolate();
-    return cmocka_run_group_tests_name("node cuts", tests, prepare, finish);
-}
+TEST_GROUP(prepare, finish)

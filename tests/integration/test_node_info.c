@@ -1,22 +1,14 @@
 /* NodeGetInfo of real drivers: homes, takeovers by file and by config.json, labels that are missing
  * or change, and what the health report says of it. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/liveness_process.h"
+#include "tests/test.h"
 
 #define PREFIX "topology.rbd.csi.ceph.com/"
 #define REGION "topology.kubernetes.io/region"
@@ -138,12 +130,11 @@ static void assert_tells(struct place *place, const char *segments)
 
 /* --- takeovers -------------------------------------------------------------------------------- */
 
-static void zone_b_serves_zone_a_until_the_entry_goes(void **state)
+TEST(zone_b_serves_zone_a_until_the_entry_goes)
 {
     _cleanup_place_ struct place b = {0};
     _cleanup_place_ struct place c = {0};
 
-    (void)state;
     place_init(&b);
     place_init(&c);
     start_in(&b, "zone-b");
@@ -163,11 +154,10 @@ static void zone_b_serves_zone_a_until_the_entry_goes(void **state)
                  "member.region.r1 member.zone.zone-a member.zone.zone-c region=r1 zone=zone-c");
 }
 
-static void map_in_config_json_counts_while_there_is_no_file(void **state)
+TEST(map_in_config_json_counts_while_there_is_no_file)
 {
     _cleanup_place_ struct place b = {0};
 
-    (void)state;
     place_init(&b);
     start_in(&b, "zone-b");
     harness_write_config(&b.driver, "{\"version\": 2, \"clusters\": [],"
@@ -182,11 +172,10 @@ static void map_in_config_json_counts_while_there_is_no_file(void **state)
                  "member.region.r1 member.zone.zone-b member.zone.zone-d region=r1 zone=zone-b");
 }
 
-static void takeover_by_labels_is_left_to_the_controller(void **state)
+TEST(takeover_by_labels_is_left_to_the_controller)
 {
     _cleanup_place_ struct place b = {0};
 
-    (void)state;
     place_init(&b);
     write_file(b.map_path, "{\"zone-a\": [\"zone-b\"]}");
     harness_start(&b.driver, (const char *[]){LEVELS, LABELS_B, b.map_flag, NULL});
@@ -203,12 +192,11 @@ static size_t count_in_log(struct place *place, const char *part)
     return count;
 }
 
-static void broken_map_changes_nothing_and_is_reported(void **state)
+TEST(broken_map_changes_nothing_and_is_reported)
 {
     _cleanup_place_ struct place b = {0};
     struct liveness_process liveness = {0};
 
-    (void)state;
     place_init(&b);
     write_file(b.map_path, "{\"zone-a\": [\"zone-b\"]}");
     start_in(&b, "zone-b");
@@ -230,12 +218,11 @@ static void broken_map_changes_nothing_and_is_reported(void **state)
     liveness_stop(&liveness);
 }
 
-static void ambiguous_name_is_skipped_and_reported(void **state)
+TEST(ambiguous_name_is_skipped_and_reported)
 {
     _cleanup_place_ struct place b = {0};
     struct liveness_process liveness = {0};
 
-    (void)state;
     place_init(&b);
     harness_start(&b.driver, (const char *[]){LEVELS, "--node-labels=" REGION "=b," ZONE "=b",
                                               b.map_flag, "--takeover-via=nodeinfo", NULL});
@@ -253,12 +240,11 @@ static void ambiguous_name_is_skipped_and_reported(void **state)
 
 /* --- labels ----------------------------------------------------------------------------------- */
 
-static void labels_may_come_late_and_then_stay(void **state)
+TEST(labels_may_come_late_and_then_stay)
 {
     _cleanup_place_ struct place b = {0};
     struct liveness_process liveness = {0};
 
-    (void)state;
     place_init(&b);
     harness_start(&b.driver, (const char *[]){LEVELS, b.labels_flag, NULL});
     liveness_start(&liveness, &b.driver);
@@ -283,12 +269,11 @@ static void labels_may_come_late_and_then_stay(void **state)
     assert_tells(&b, HOME("zone-c"));
 }
 
-static void levels_without_any_labels_are_served_without_topology(void **state)
+TEST(levels_without_any_labels_are_served_without_topology)
 {
     _cleanup_place_ struct place b = {0};
     struct liveness_process liveness = {0};
 
-    (void)state;
     place_init(&b);
     harness_start(&b.driver, (const char *[]){LEVELS, NULL});
     liveness_start(&liveness, &b.driver);
@@ -297,11 +282,10 @@ static void levels_without_any_labels_are_served_without_topology(void **state)
     liveness_stop(&liveness);
 }
 
-static void without_domainlabels_the_topology_is_empty(void **state)
+TEST(without_domainlabels_the_topology_is_empty)
 {
     _cleanup_place_ struct place b = {0};
 
-    (void)state;
     place_init(&b);
     harness_start(&b.driver, (const char *[]){"--node-labels=" ZONE "=zone-b", NULL});
     assert_tells(&b, "");
@@ -309,11 +293,10 @@ static void without_domainlabels_the_topology_is_empty(void **state)
     assert_null(json_object_get(reply, "max_volumes_per_node"));
 }
 
-static void limit_of_volumes_is_told(void **state)
+TEST(limit_of_volumes_is_told)
 {
     _cleanup_place_ struct place b = {0};
 
-    (void)state;
     place_init(&b);
     start_in(&b, "zone-b");
     json_auto_t *reply = get_info(&b);
@@ -333,9 +316,8 @@ static void refuse_flags(const char *first, const char *second, const char *reas
         fail_msg("wanted '%s', got %s", reason, text_chars(&result.errors));
 }
 
-static void flags_that_make_no_sense_are_refused_at_start(void **state)
+TEST(flags_that_make_no_sense_are_refused_at_start)
 {
-    (void)state;
     refuse_flags("--domainlabels=a,a", "--v=1", "--domainlabels: labels 'a' and 'a'");
     refuse_flags("--node-labels=a", "--v=1", "--node-labels: expected label=value, found 'a'");
     refuse_flags("--node-labels=a=1", "--node-labels-file=/x", "exclude each other");
@@ -357,20 +339,4 @@ static int stop(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zone_b_serves_zone_a_until_the_entry_goes),
-        cmocka_unit_test(map_in_config_json_counts_while_there_is_no_file),
-        cmocka_unit_test(takeover_by_labels_is_left_to_the_controller),
-        cmocka_unit_test(broken_map_changes_nothing_and_is_reported),
-        cmocka_unit_test(ambiguous_name_is_skipped_and_reported),
-        cmocka_unit_test(labels_may_come_late_and_then_stay),
-        cmocka_unit_test(levels_without_any_labels_are_served_without_topology),
-        cmocka_unit_test(without_domainlabels_the_topology_is_empty),
-        cmocka_unit_test(limit_of_volumes_is_told),
-        cmocka_unit_test(flags_that_make_no_sense_are_refused_at_start),
-    };
-
-    return cmocka_run_group_tests_name("node_info", tests, start, stop);
-}
+TEST_GROUP(start, stop)

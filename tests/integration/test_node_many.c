@@ -2,22 +2,16 @@
  * 50 volumes staged and published at once with the fuse mapper, twice over: the driver's memory
  * does not grow, and how long a stage takes is printed beside the same steps done by hand.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/node_fixture.h"
+#include "tests/test.h"
 
 #define VOLUMES 50
 #define BY_HAND 15
@@ -113,13 +107,12 @@ static double by_hand(const struct test_volume *volume)
     return took;
 }
 
-static void fifty_volumes_leave_the_memory_as_it_was(void **state)
+TEST(fifty_volumes_leave_the_memory_as_it_was)
 {
     struct test_volume volumes[VOLUMES];
     double stages[VOLUMES];
     double bare[BY_HAND];
 
-    (void)state;
     for (size_t i = 0; i < VOLUMES; i++) {
         _cleanup_free_ char *name = xasprintf("many-%zu", i);
 
@@ -143,6 +136,7 @@ static void fifty_volumes_leave_the_memory_as_it_was(void **state)
 static int prepare(void **state)
 {
     (void)state;
+    node_fixture_isolate();
     rpc_init();
     node_fixture_init(&node);
     node_fixture_start(&node);
@@ -158,12 +152,4 @@ static int finish(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fifty_volumes_leave_the_memory_as_it_was),
-    };
-
-    node_fixture_isolate();
-    return cmocka_run_group_tests_name("many volumes", tests, prepare, finish);
-}
+TEST_GROUP(prepare, finish)

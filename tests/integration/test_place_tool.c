@@ -1,20 +1,12 @@
 /* The built cephzone place and cephzone topology on a real Ceph with three zones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
 #include "tests/integration/harness.h"
+#include "tests/test.h"
 
 #define ARGUMENTS_MAX 24
 #define OUTPUT_LIMIT ((size_t)1 << 20)
@@ -168,9 +160,8 @@ static const char *string_in(const json_t *json, const char *key)
 /* --- place --------------------------------------------------------------------------------------
  */
 
-static void place_agrees_with_create_volume(void **state)
+TEST(place_agrees_with_create_volume)
 {
-    (void)state;
     write_classes(ZONES);
     json_auto_t *json =
         run_json("place", LIVE, ARGUMENTS("--topology=zone=zone-b", "-o", "json"), 0);
@@ -184,9 +175,8 @@ static void place_agrees_with_create_volume(void **state)
     assert_true(json_integer_value(json_object_get(first, "roomBytes")) > 0);
 }
 
-static void place_needs_no_cluster_when_room_is_given(void **state)
+TEST(place_needs_no_cluster_when_room_is_given)
 {
-    (void)state;
     write_classes(ZONES);
     assert_prints("place", 0,
                   ARGUMENTS("--topology=zone=zone-a", "--room=zone-a=0", "--room=common=0"), 1,
@@ -201,11 +191,10 @@ static void place_needs_no_cluster_when_room_is_given(void **state)
     assert_prints("place", 0, NO_ARGUMENTS, 0, "any node may use the volume");
 }
 
-static void place_reads_nodes(void **state)
+TEST(place_reads_nodes)
 {
     _cleanup_free_ char *node_flag = xasprintf("--node=%s", strchr(other_flag, '=') + 1);
 
-    (void)state;
     write_classes(ZONES);
     write_file(other_flag, "kind: Node\nmetadata:\n  name: n1\n  labels: {x/zone: zone-c}\n");
     assert_prints("place", 0, ARGUMENTS(node_flag, "--domainlabels=x/zone"), 0,
@@ -217,9 +206,8 @@ static void place_reads_nodes(void **state)
                      "node 'n1' has none of the labels");
 }
 
-static void place_finds_pools_and_counts_volumes(void **state)
+TEST(place_finds_pools_and_counts_volumes)
 {
-    (void)state;
     write_classes("  topologyPools: auto\n  topologyClass: nobody\n  poolSelection: spread\n");
     assert_complains("place", 0, NO_ARGUMENTS, 3, "--config is needed");
     assert_prints("place", LIVE, NO_ARGUMENTS, 1,
@@ -228,18 +216,16 @@ static void place_finds_pools_and_counts_volumes(void **state)
     assert_prints("place", LIVE, ARGUMENTS("--topology=zone=zone-a"), 0, "chosen (spread)");
 }
 
-static void place_heeds_the_takeover_map(void **state)
+TEST(place_heeds_the_takeover_map)
 {
-    (void)state;
     write_classes(ZONES);
     write_file(other_flag, "{\"zone-a\": [\"zone-b\"]}");
     assert_prints("place", 0, ARGUMENTS("--topology=zone=zone-a", other_flag), 0,
                   "its place is being taken over by others");
 }
 
-static void faults_of_the_class_are_what_create_volume_says(void **state)
+TEST(faults_of_the_class_are_what_create_volume_says)
 {
-    (void)state;
     write_classes("  topologyConstrainedPools: '[{\"pool_name\": \"x\"}]'\n");
     assert_prints("place", 0, NO_ARGUMENTS, 1,
                   "CreateVolume would answer INVALID_ARGUMENT: topologyConstrainedPools: "
@@ -250,7 +236,7 @@ static void faults_of_the_class_are_what_create_volume_says(void **state)
                   "topologyConstrainedPools[0].poolName: there is no pool 'x'");
 }
 
-static void mistakes_of_place_are_told_apart(void **state)
+TEST(mistakes_of_place_are_told_apart)
 {
     static const struct {
         const char *arguments[4];
@@ -280,7 +266,6 @@ static void mistakes_of_place_are_told_apart(void **state)
         {{"--takeover-file=/nope"}, 3, "'/nope'"},
     };
 
-    (void)state;
     write_classes(ZONES);
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         assert_complains("place", 0, cases[i].arguments, cases[i].code, cases[i].message);
@@ -289,9 +274,8 @@ static void mistakes_of_place_are_told_apart(void **state)
 /* --- topology -----------------------------------------------------------------------------------
  */
 
-static void topology_is_a_tree(void **state)
+TEST(topology_is_a_tree)
 {
-    (void)state;
     write_classes(ZONES);
     write_file(other_flag, "{\"zone-c\": [\"zone-a\", \"zone-b\"]}");
     assert_prints("topology", LIVE, ARGUMENTS(other_flag), 0, "\n  zone zone-a  ");
@@ -308,11 +292,10 @@ static void topology_is_a_tree(void **state)
     assert_true(json_integer_value(json_object_get(pool, "roomBytes")) > 0);
 }
 
-static void topology_is_a_picture(void **state)
+TEST(topology_is_a_picture)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
 
-    (void)state;
     write_classes(ZONES);
     run("topology", LIVE, ARGUMENTS("-o", "svg"), 0, &result);
     assert_true(text_has_prefix(text_chars(&result.output), "<svg xmlns="));
@@ -320,9 +303,8 @@ static void topology_is_a_picture(void **state)
     assert_contains(&result.output, ">zone zone-b: ");
 }
 
-static void mistakes_of_topology_are_told_apart(void **state)
+TEST(mistakes_of_topology_are_told_apart)
 {
-    (void)state;
     write_classes(ZONES);
     assert_complains("topology", 0, NO_ARGUMENTS, 2, "--config is missing");
     assert_complains("topology", LIVE, ARGUMENTS("-o", "line"), 2, "'table', 'json' or 'svg'");
@@ -335,20 +317,4 @@ static void mistakes_of_topology_are_told_apart(void **state)
     assert_prints("topology", LIVE, NO_ARGUMENTS, 1, "no such pool");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(place_agrees_with_create_volume),
-        cmocka_unit_test(place_needs_no_cluster_when_room_is_given),
-        cmocka_unit_test(place_reads_nodes),
-        cmocka_unit_test(place_finds_pools_and_counts_volumes),
-        cmocka_unit_test(place_heeds_the_takeover_map),
-        cmocka_unit_test(faults_of_the_class_are_what_create_volume_says),
-        cmocka_unit_test(mistakes_of_place_are_told_apart),
-        cmocka_unit_test(topology_is_a_tree),
-        cmocka_unit_test(topology_is_a_picture),
-        cmocka_unit_test(mistakes_of_topology_are_told_apart),
-    };
-
-    return cmocka_run_group_tests_name("place_tool", tests, start, stop);
-}
+TEST_GROUP(start, stop)

@@ -1,20 +1,11 @@
 /* The built-in registrar of a real driver, and a kubelet that does what kubelet's plugin watcher
  * does: finds sockets, asks them, calls the CSI socket that they name, tells how it went. */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/deadline.h"
 #include "common/base/memory.h"
@@ -26,6 +17,7 @@
 #include "tests/integration/liveness_process.h"
 
 #include "pluginregistration.pb-c.h"
+#include "tests/test.h"
 
 #define DRIVER "rbd.csi.ceph.com"
 #define ZONE "topology.kubernetes.io/zone"
@@ -181,12 +173,11 @@ static void kubelet_registers(struct node *node)
 /* --- tests --------------------------------------------------------------------------------------
  */
 
-static void kubelet_registers_and_deregisters_the_driver(void **state)
+TEST(kubelet_registers_and_deregisters_the_driver)
 {
     _cleanup_node_ struct node node = {0};
     struct liveness_process liveness = {0};
 
-    (void)state;
     node_init(&node);
     node_start(&node);
     liveness_start(&liveness, &node.driver);
@@ -204,11 +195,10 @@ static void kubelet_registers_and_deregisters_the_driver(void **state)
     assert_int_equal(socket_inode(&node), 0);
 }
 
-static void takeover_registers_again(void **state)
+TEST(takeover_registers_again)
 {
     _cleanup_node_ struct node node = {0};
 
-    (void)state;
     node_init(&node);
     node_start(&node);
     kubelet_registers(&node);
@@ -221,11 +211,10 @@ static void takeover_registers_again(void **state)
     assert_false(serves(&node, "zone-a"));
 }
 
-static void socket_that_was_removed_comes_back(void **state)
+TEST(socket_that_was_removed_comes_back)
 {
     _cleanup_node_ struct node node = {0};
 
-    (void)state;
     node_init(&node);
     node_start(&node);
     kubelet_registers(&node);
@@ -234,12 +223,11 @@ static void socket_that_was_removed_comes_back(void **state)
     kubelet_registers(&node);
 }
 
-static void socket_of_a_dead_process_is_replaced(void **state)
+TEST(socket_of_a_dead_process_is_replaced)
 {
     _cleanup_node_ struct node node = {0};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-    (void)state;
     node_init(&node);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(strlen(node.socket) < sizeof(address.sun_path));
@@ -272,14 +260,13 @@ static struct rpc_server *start_foreign(struct registration *registration, const
     return server;
 }
 
-static void foreign_registrar_is_left_alone(void **state)
+TEST(foreign_registrar_is_left_alone)
 {
     struct registration same = {DRIVER, "/csi/csi.sock", ignore, NULL};
     struct registration other = {"cephfs.csi.ceph.com", "/csi/csi.sock", ignore, NULL};
     _cleanup_node_ struct node node = {0};
     struct liveness_process liveness = {0};
 
-    (void)state;
     node_init(&node);
     _cleanup_free_ char *same_path = xasprintf("%s/csi-" DRIVER, node.folder);
     _cleanup_free_ char *other_path = xasprintf("%s/cephfs-reg.sock", node.folder);
@@ -301,18 +288,4 @@ static void foreign_registrar_is_left_alone(void **state)
     liveness_stop(&liveness);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kubelet_registers_and_deregisters_the_driver),
-        cmocka_unit_test(takeover_registers_again),
-        cmocka_unit_test(socket_that_was_removed_comes_back),
-        cmocka_unit_test(socket_of_a_dead_process_is_replaced),
-        cmocka_unit_test(foreign_registrar_is_left_alone),
-    };
-
-    rpc_init();
-    int failures = cmocka_run_group_tests(tests, NULL, NULL);
-    rpc_shutdown();
-    return failures;
-}
+TEST_GROUP(harness_begin, harness_end)

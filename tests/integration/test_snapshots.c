@@ -3,21 +3,14 @@
 #include <fcntl.h>
 #include <rados/librados.h>
 #include <rbd/librbd.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/harness.h"
+#include "tests/test.h"
 
 #define POOL "zone-c"
 #define MIB (1024LL * 1024)
@@ -197,11 +190,10 @@ static void assert_pattern(const char *handle, char pattern, uint64_t size)
 /* --- tests --------------------------------------------------------------------------------------
  */
 
-static void copies_have_the_data_of_their_moment(void **state)
+TEST(copies_have_the_data_of_their_moment)
 {
     char *volume = create_volume("source", 8 * MIB);
 
-    (void)state;
     write_pattern(volume, 'A');
     char *snapshot = create_snapshot("moment", volume);
     write_pattern(volume, 'B');
@@ -221,13 +213,12 @@ static void copies_have_the_data_of_their_moment(void **state)
     harness_assert_pool_empties(POOL);
 }
 
-static void smaller_copy_is_out_of_range(void **state)
+TEST(smaller_copy_is_out_of_range)
 {
     _cleanup_error_ struct error err = {0};
     char *volume = create_volume("large", 8 * MIB);
     char *handle = NULL;
 
-    (void)state;
     assert_int_equal(try_create_from("small", 4 * MIB, "volume", volume, &handle, &err), -1);
     assert_int_equal(err.status, STATUS_OUT_OF_RANGE);
     assert_non_null(strstr(err.message, "the source has 8388608 bytes"));
@@ -235,14 +226,13 @@ static void smaller_copy_is_out_of_range(void **state)
     harness_assert_pool_empties(POOL);
 }
 
-static void group_snapshot_is_one_moment(void **state)
+TEST(group_snapshot_is_one_moment)
 {
     char *first = create_volume("member-1", 8 * MIB);
     char *second = create_volume("member-2", 8 * MIB);
     _cleanup_free_ char *request =
         xasprintf("{\"name\":\"group\",\"source_volume_ids\":[\"%s\",\"%s\"]}", first, second);
 
-    (void)state;
     write_pattern(first, '1');
     write_pattern(second, '2');
     json_auto_t *reply = call("CreateVolumeGroupSnapshot", request);
@@ -273,13 +263,12 @@ static void group_snapshot_is_one_moment(void **state)
     harness_assert_pool_empties(POOL);
 }
 
-static void member_without_lock_feature_is_refused(void **state)
+TEST(member_without_lock_feature_is_refused)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *plain = harness_create_request("lockless", POOL, 8 * MIB);
     json_auto_t *request = json_loads(plain, 0, NULL);
 
-    (void)state;
     json_object_set_new(json_object_get(request, "parameters"), "imageFeatures",
                         json_string("layering"));
     _cleanup_free_ char *text = json_dumps(request, 0);
@@ -299,12 +288,11 @@ static void member_without_lock_feature_is_refused(void **state)
 }
 
 /* With limits of 3 and 4 a chain of clones of clones gets flattened on the way. */
-static void long_chain_is_flattened_and_says_so(void **state)
+TEST(long_chain_is_flattened_and_says_so)
 {
     char *chain[8] = {create_volume("chain-0", 8 * MIB)};
     unsigned waits = 0;
 
-    (void)state;
     write_pattern(chain[0], 'Z');
     for (size_t i = 1; i < ARRAY_LENGTH(chain); i++) {
         _cleanup_free_ char *name = xasprintf("chain-%zu", i);
@@ -328,13 +316,12 @@ static void long_chain_is_flattened_and_says_so(void **state)
     harness_assert_pool_empties(POOL);
 }
 
-static void volume_in_use_is_not_deleted(void **state)
+TEST(volume_in_use_is_not_deleted)
 {
     _cleanup_error_ struct error err = {0};
     char *volume = create_volume("in-use", 8 * MIB);
     rbd_image_t image = open_image(volume);
 
-    (void)state;
     assert_int_equal(harness_delete_volume(&driver, volume, &err), -1);
     assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
     assert_non_null(strstr(err.message, "is in use by client 127.0.0.1:0/"));
@@ -344,13 +331,12 @@ static void volume_in_use_is_not_deleted(void **state)
 }
 
 /* librbd copies all metadata to a clone. An address there would fence off the source's node. */
-static void clones_do_not_inherit_the_addresses_of_nodes(void **state)
+TEST(clones_do_not_inherit_the_addresses_of_nodes)
 {
     static const char key[] = ".rbd.csi.ceph.com/clientAddress/node-1";
     char *volume = create_volume("mapped", 8 * MIB);
     rbd_image_t source = open_image(volume);
 
-    (void)state;
     assert_int_equal(rbd_metadata_set(source, key, "10.0.0.1:0/1"), 0);
     rbd_close(source);
     char *snapshot = create_snapshot("of-mapped", volume);
@@ -370,13 +356,12 @@ static void clones_do_not_inherit_the_addresses_of_nodes(void **state)
     harness_assert_pool_empties(POOL);
 }
 
-static void limits_are_kept_as_image_metadata(void **state)
+TEST(limits_are_kept_as_image_metadata)
 {
     char *volume = create_volume("limited", 8 * MIB);
     char value[64];
     size_t length = sizeof(value);
 
-    (void)state;
     _cleanup_free_ char *set = xasprintf(
         "{\"volume_id\":\"%s\",\"mutable_parameters\":{\"rbd_qos_iops_limit\":\"500\"}}", volume);
     json_auto_t *first = call("ControllerModifyVolume", set);
@@ -394,13 +379,12 @@ static void limits_are_kept_as_image_metadata(void **state)
     harness_assert_pool_empties(POOL);
 }
 
-static void listing_comes_in_pages_without_secrets(void **state)
+TEST(listing_comes_in_pages_without_secrets)
 {
     char *volumes[5];
     size_t found = 0;
     _cleanup_free_ char *token = xstrdup("");
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(volumes); i++) {
         _cleanup_free_ char *name = xasprintf("listed-%zu", i);
 
@@ -435,19 +419,4 @@ static void listing_comes_in_pages_without_secrets(void **state)
     harness_assert_pool_empties(POOL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(copies_have_the_data_of_their_moment),
-        cmocka_unit_test(smaller_copy_is_out_of_range),
-        cmocka_unit_test(group_snapshot_is_one_moment),
-        cmocka_unit_test(member_without_lock_feature_is_refused),
-        cmocka_unit_test(long_chain_is_flattened_and_says_so),
-        cmocka_unit_test(volume_in_use_is_not_deleted),
-        cmocka_unit_test(clones_do_not_inherit_the_addresses_of_nodes),
-        cmocka_unit_test(limits_are_kept_as_image_metadata),
-        cmocka_unit_test(listing_comes_in_pages_without_secrets),
-    };
-
-    return cmocka_run_group_tests_name("snapshots", tests, start, stop);
-}
+TEST_GROUP(start, stop)

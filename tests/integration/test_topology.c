@@ -1,16 +1,7 @@
 /*
  * Volumes and their places on a real Ceph with three zones; zones.h has the oracle.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
@@ -18,6 +9,7 @@
 #include "tests/integration/calls.h"
 #include "tests/integration/place.h"
 #include "tests/integration/zones.h"
+#include "tests/test.h"
 
 #define MIB (1024LL * 1024)
 #define PREFIX "topology.rbd.csi.ceph.com/"
@@ -93,16 +85,15 @@ static void check_counts(const unsigned *counts)
         assert_int_equal(count_images(SITES[i].pool), counts[i]);
 }
 
-static void volumes_land_where_the_oracle_says(void **state)
+TEST(volumes_land_where_the_oracle_says)
 {
-    (void)state;
     zones_try(
         &(struct zones_trial){&driver, SITES, ARRAY_LENGTH(SITES), VOLUMES, request, check_pool},
         check_counts);
     assert_all_empty();
 }
 
-static void spread_is_even(void **state)
+TEST(spread_is_even)
 {
     _cleanup_free_ char *pools = zones_pools(SITES, ARRAY_LENGTH(SITES));
     const char *class[] = {"topologyConstrainedPools", pools, "poolSelection", "spread", NULL};
@@ -110,7 +101,6 @@ static void spread_is_even(void **state)
     size_t fewest = VOLUMES;
     size_t most = 0;
 
-    (void)state;
     json_auto_t *three = json_loads(pools, 0, NULL);
     json_array_remove(three, 0); /* without the pool for everywhere: three equals */
     for (size_t i = 0; i < 3; i++)
@@ -140,7 +130,7 @@ static void spread_is_even(void **state)
     assert_all_empty();
 }
 
-static void retry_elsewhere_is_the_same_volume(void **state)
+TEST(retry_elsewhere_is_the_same_volume)
 {
     _cleanup_free_ char *pools = zones_pools(SITES, ARRAY_LENGTH(SITES));
     const char *with_pool[] = {"topologyConstrainedPools", pools, NULL};
@@ -148,7 +138,6 @@ static void retry_elsewhere_is_the_same_volume(void **state)
     static const struct wish in_a = {.preferred = {&ZONES_TERMS[0]}};
     static const struct wish in_c = {.preferred = {&ZONES_TERMS[3]}};
 
-    (void)state;
     for (int i = 0; i < 2; i++) {
         const char *const *class = i ? without_pool : with_pool;
         _cleanup_made_ struct made first = {0};
@@ -167,7 +156,7 @@ static void retry_elsewhere_is_the_same_volume(void **state)
     }
 }
 
-static void pinning_is_as_narrow_as_the_pool(void **state)
+TEST(pinning_is_as_narrow_as_the_pool)
 {
     static const struct {
         const char *pinning;
@@ -188,7 +177,6 @@ static void pinning_is_as_narrow_as_the_pool(void **state)
     };
     _cleanup_free_ char *pools = zones_pools(SITES, ARRAY_LENGTH(SITES));
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const char *class[] = {"topologyConstrainedPools", pools, "topologyPinning",
                                cases[i].pinning, NULL};
@@ -217,13 +205,12 @@ static void wait_for_room(const struct term *place, const char *const *class, bo
     assert_int_equal(has, wanted);
 }
 
-static void full_pool_is_skipped_and_has_no_capacity(void **state)
+TEST(full_pool_is_skipped_and_has_no_capacity)
 {
     _cleanup_free_ char *pools = zones_pools(SITES, ARRAY_LENGTH(SITES));
     const char *class[] = {"topologyConstrainedPools", pools, NULL};
     _cleanup_made_ struct made made = {0};
 
-    (void)state;
     json_auto_t *zones = json_loads(pools, 0, NULL);
     json_array_remove(zones, 0); /* nothing serves everywhere */
     _cleanup_free_ char *text = json_dumps(zones, 0);
@@ -247,7 +234,7 @@ static void full_pool_is_skipped_and_has_no_capacity(void **state)
     assert_all_empty();
 }
 
-static void capacity_is_that_of_the_place(void **state)
+TEST(capacity_is_that_of_the_place)
 {
     _cleanup_free_ char *pools = zones_pools(SITES, ARRAY_LENGTH(SITES));
     const char *class[] = {"topologyConstrainedPools", pools, NULL};
@@ -256,7 +243,6 @@ static void capacity_is_that_of_the_place(void **state)
     static const struct term nowhere = {"north", "zone-n", NULL, false};
     long long largest = 0;
 
-    (void)state;
     json_array_remove(zones, 0);
     _cleanup_free_ char *text = json_dumps(zones, 0);
     class[1] = text;
@@ -270,7 +256,7 @@ static void capacity_is_that_of_the_place(void **state)
     assert_true(capacity(&nowhere, plain, NULL) > 0); /* a plain pool serves everywhere */
 }
 
-static void nothing_new_in_a_place_that_is_taken_over(void **state)
+TEST(nothing_new_in_a_place_that_is_taken_over)
 {
     _cleanup_free_ char *pools = zones_pools(SITES, ARRAY_LENGTH(SITES));
     const char *class[] = {"topologyConstrainedPools", pools, NULL};
@@ -278,7 +264,6 @@ static void nothing_new_in_a_place_that_is_taken_over(void **state)
     json_auto_t *zones = json_loads(pools, 0, NULL);
     _cleanup_made_ struct made made = {0};
 
-    (void)state;
     json_array_remove(zones, 0);
     _cleanup_free_ char *text = json_dumps(zones, 0);
     class[1] = text;
@@ -294,7 +279,7 @@ static void nothing_new_in_a_place_that_is_taken_over(void **state)
     assert_all_empty();
 }
 
-static void restore_stays_in_its_pool_unless_the_class_says_copy(void **state)
+TEST(restore_stays_in_its_pool_unless_the_class_says_copy)
 {
     _cleanup_free_ char *pools = zones_pools(SITES, ARRAY_LENGTH(SITES));
     const char *class[] = {"topologyConstrainedPools", pools, NULL};
@@ -306,7 +291,6 @@ static void restore_stays_in_its_pool_unless_the_class_says_copy(void **state)
     _cleanup_made_ struct made beside = {0};
     _cleanup_made_ struct made copy = {0};
 
-    (void)state;
     zones_must_create(&driver, request("origin", &in_a, class), &source);
     _cleanup_free_ char *snapshot = call_snapshot(&driver, "origin-snap", source.handle, &err);
     assert_non_null(snapshot);
@@ -336,7 +320,7 @@ static void restore_stays_in_its_pool_unless_the_class_says_copy(void **state)
     assert_all_empty();
 }
 
-static void pools_carry_their_places(void **state)
+TEST(pools_carry_their_places)
 {
     const char *class[] = {"topologyPools", "auto", "topologyClass", "fast", NULL};
     const struct wish in_a = {.preferred = {&(struct term){NULL, "zone-a", NULL, false}}};
@@ -347,7 +331,6 @@ static void pools_carry_their_places(void **state)
     _cleanup_made_ struct made later = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     zones_assert_refused(&driver, request("nobody", &in_a, class), STATUS_RESOURCE_EXHAUSTED,
                          "cephzone.class");
     ZONES_CEPH("osd", "pool", "application", "set", "zone-a", "rbd", "cephzone.class", "fast");
@@ -384,7 +367,7 @@ static void pools_carry_their_places(void **state)
     assert_all_empty();
 }
 
-static void two_clusters_behind_one_class(void **state)
+TEST(two_clusters_behind_one_class)
 {
     const struct harness_cluster *cluster = harness_cluster();
     _cleanup_free_ char *config = xasprintf("[{\"clusterID\": \"%s\", \"monitors\": [\"%s\"]},"
@@ -401,7 +384,6 @@ static void two_clusters_behind_one_class(void **state)
     _cleanup_made_ struct made second = {0};
     _cleanup_made_ struct made again = {0};
 
-    (void)state;
     harness_write_config(&driver, config);
     zones_must_create(&driver, request("far", &in_b, class), &second);
     assert_string_equal(second.pool, "zone-b");
@@ -412,7 +394,7 @@ static void two_clusters_behind_one_class(void **state)
     assert_all_empty();
 }
 
-static void mistakes_in_a_class_are_told_with_their_place(void **state)
+TEST(mistakes_in_a_class_are_told_with_their_place)
 {
     static const struct {
         const char *pools;
@@ -437,7 +419,6 @@ static void mistakes_in_a_class_are_told_with_their_place(void **state)
     };
     static const struct wish anywhere = {.preferred = {&ZONES_TERMS[0]}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const char *class[] = {"topologyConstrainedPools", cases[i].pools, NULL};
 
@@ -472,21 +453,4 @@ static int stop(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(volumes_land_where_the_oracle_says),
-        cmocka_unit_test(spread_is_even),
-        cmocka_unit_test(retry_elsewhere_is_the_same_volume),
-        cmocka_unit_test(pinning_is_as_narrow_as_the_pool),
-        cmocka_unit_test(full_pool_is_skipped_and_has_no_capacity),
-        cmocka_unit_test(capacity_is_that_of_the_place),
-        cmocka_unit_test(nothing_new_in_a_place_that_is_taken_over),
-        cmocka_unit_test(restore_stays_in_its_pool_unless_the_class_says_copy),
-        cmocka_unit_test(pools_carry_their_places),
-        cmocka_unit_test(mistakes_in_a_class_are_told_with_their_place),
-        cmocka_unit_test(two_clusters_behind_one_class),
-    };
-
-    return cmocka_run_group_tests_name("topology", tests, start, stop);
-}
+TEST_GROUP(start, stop)

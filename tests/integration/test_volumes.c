@@ -1,19 +1,12 @@
 /* CreateVolume, DeleteVolume and ValidateVolumeCapabilities of the real driver on a real Ceph. */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/harness.h"
+#include "tests/test.h"
 
 #define MIB (1024LL * 1024)
 
@@ -36,12 +29,11 @@ static int stop_driver(void **state)
     return 0;
 }
 
-static void created_volume_is_an_image_in_its_pool(void **state)
+TEST(created_volume_is_an_image_in_its_pool)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *handle = harness_create_volume(&driver, "pvc-1", "zone-b", 5 * MIB, &err);
 
-    (void)state;
     assert_non_null(handle);
     const char *uuid = handle + strlen(handle) - 36;
     _cleanup_free_ char *contents = harness_pool_contents("zone-b");
@@ -54,25 +46,23 @@ static void created_volume_is_an_image_in_its_pool(void **state)
     harness_assert_pool_empties("zone-b");
 }
 
-static void same_request_twice_is_one_volume(void **state)
+TEST(same_request_twice_is_one_volume)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *first = harness_create_volume(&driver, "twice", "common", MIB, &err);
     _cleanup_free_ char *second = harness_create_volume(&driver, "twice", "common", MIB, &err);
 
-    (void)state;
     assert_string_equal(first, second);
     assert_int_equal(harness_delete_volume(&driver, first, &err), 0);
     assert_int_equal(harness_delete_volume(&driver, first, &err), 0);
     harness_assert_pool_empties("common");
 }
 
-static void same_name_with_another_size_already_exists(void **state)
+TEST(same_name_with_another_size_already_exists)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *handle = harness_create_volume(&driver, "grown", "common", MIB, &err);
 
-    (void)state;
     assert_null(harness_create_volume(&driver, "grown", "common", 2 * MIB, &err));
     assert_int_equal(err.status, STATUS_ALREADY_EXISTS);
     assert_non_null(strstr(err.message, "1048576"));
@@ -80,13 +70,12 @@ static void same_name_with_another_size_already_exists(void **state)
     assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
 }
 
-static void response_has_exact_size_and_context(void **state)
+TEST(response_has_exact_size_and_context)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *request = harness_create_request("sized", "zone-a", 1234567 * 512LL);
     json_auto_t *reply = NULL;
 
-    (void)state;
     assert_int_equal(
         harness_call(&driver, &(struct harness_call){.method = "CreateVolume", .request = request},
                      &reply, &err),
@@ -106,7 +95,7 @@ static void response_has_exact_size_and_context(void **state)
                      0);
 }
 
-static void existing_volume_is_confirmed_and_missing_one_not_found(void **state)
+TEST(existing_volume_is_confirmed_and_missing_one_not_found)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *handle = harness_create_volume(&driver, "checked", "common", MIB, &err);
@@ -117,7 +106,6 @@ static void existing_volume_is_confirmed_and_missing_one_not_found(void **state)
     json_auto_t *reply = NULL;
     const struct harness_call call = {.method = "ValidateVolumeCapabilities", .request = request};
 
-    (void)state;
     assert_int_equal(harness_call(&driver, &call, &reply, &err), 0);
     assert_non_null(json_object_get(json_object_get(reply, "confirmed"), "volume_capabilities"));
     assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
@@ -199,27 +187,24 @@ static void check_sigterm(void)
     harness_assert_pool_empties("zone-c");
 }
 
-static void sigterm_amid_creates_lets_them_end(void **state)
+TEST(sigterm_amid_creates_lets_them_end)
 {
-    (void)state;
     check_sigterm();
 }
 
-static void creates_cut_by_a_short_drain_are_continued(void **state)
+TEST(creates_cut_by_a_short_drain_are_continued)
 {
-    (void)state;
     assert_int_equal(harness_stop(&driver, SIGTERM, 30000), 0);
     harness_start(&driver, (const char *[]){"--draintimeout=1ms", NULL});
     check_sigterm();
 }
 
-static void two_calls_for_one_name_at_once_make_one_volume(void **state)
+TEST(two_calls_for_one_name_at_once_make_one_volume)
 {
     struct caller callers[8] = {0};
     const char *handle = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(callers); i++) {
         snprintf(callers[i].name, sizeof(callers[i].name), "same-name");
         assert_int_equal(pthread_create(&callers[i].thread, NULL, create_one, &callers[i]), 0);
@@ -242,18 +227,4 @@ static void two_calls_for_one_name_at_once_make_one_volume(void **state)
     harness_assert_pool_empties("zone-c");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(created_volume_is_an_image_in_its_pool),
-        cmocka_unit_test(same_request_twice_is_one_volume),
-        cmocka_unit_test(same_name_with_another_size_already_exists),
-        cmocka_unit_test(response_has_exact_size_and_context),
-        cmocka_unit_test(existing_volume_is_confirmed_and_missing_one_not_found),
-        cmocka_unit_test(two_calls_for_one_name_at_once_make_one_volume),
-        cmocka_unit_test(sigterm_amid_creates_lets_them_end),
-        cmocka_unit_test(creates_cut_by_a_short_drain_are_continued),
-    };
-
-    return cmocka_run_group_tests_name("volumes", tests, start_driver, stop_driver);
-}
+TEST_GROUP(start_driver, stop_driver)

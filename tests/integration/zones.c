@@ -1,16 +1,7 @@
 #include "tests/integration/zones.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
-
 #include "common/base/memory.h"
+#include "tests/test.h"
 
 const struct term ZONES_TERMS[ZONES_TERMS_COUNT] = {
     {"east", "zone-a", "r1", false}, {"east", "zone-b", "r1", false},

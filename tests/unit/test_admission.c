@@ -1,16 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <pthread.h>
 #include <unistd.h>
 
 #include "common/ceph/admission.h"
+#include "tests/test.h"
 
 struct visitor {
     struct admission *admission;
@@ -46,14 +40,13 @@ static void *enter_thread(void *object)
     return NULL;
 }
 
-static void full_pool_lets_wait_until_one_leaves(void **state)
+TEST(full_pool_lets_wait_until_one_leaves)
 {
     struct admission *admission =
         admission_new(&(struct admission_options){.running = 1, .waiting = 4});
     struct visitor first;
     struct visitor second;
 
-    (void)state;
     visitor_init(&first, admission, 10000);
     visitor_init(&second, admission, 10000);
     assert_int_equal(enter(&first, 1, &first.place), 0);
@@ -68,14 +61,13 @@ static void full_pool_lets_wait_until_one_leaves(void **state)
     admission_free(admission);
 }
 
-static void waiter_gives_up_before_its_deadline(void **state)
+TEST(waiter_gives_up_before_its_deadline)
 {
     struct admission *admission =
         admission_new(&(struct admission_options){.running = 1, .waiting = 4});
     struct visitor first;
     struct visitor second;
 
-    (void)state;
     visitor_init(&first, admission, 10000);
     visitor_init(&second, admission, 500);
     assert_int_equal(enter(&first, 1, &first.place), 0);
@@ -88,7 +80,7 @@ static void waiter_gives_up_before_its_deadline(void **state)
     admission_free(admission);
 }
 
-static void cancelled_waiter_leaves(void **state)
+TEST(cancelled_waiter_leaves)
 {
     struct admission *admission =
         admission_new(&(struct admission_options){.running = 1, .waiting = 4});
@@ -96,7 +88,6 @@ static void cancelled_waiter_leaves(void **state)
     struct visitor first;
     struct visitor second;
 
-    (void)state;
     visitor_init(&first, admission, 10000);
     visitor_init(&second, admission, 10000);
     second.call.cancelled = &cancelled;
@@ -109,7 +100,7 @@ static void cancelled_waiter_leaves(void **state)
     admission_free(admission);
 }
 
-static void waiter_whose_caller_goes_meanwhile_leaves(void **state)
+TEST(waiter_whose_caller_goes_meanwhile_leaves)
 {
     struct admission *admission =
         admission_new(&(struct admission_options){.running = 1, .waiting = 4});
@@ -117,7 +108,6 @@ static void waiter_whose_caller_goes_meanwhile_leaves(void **state)
     struct visitor first;
     struct visitor second;
 
-    (void)state;
     visitor_init(&first, admission, 10000);
     visitor_init(&second, admission, 10000);
     second.call.cancelled = &cancelled;
@@ -134,13 +124,12 @@ static void waiter_whose_caller_goes_meanwhile_leaves(void **state)
 }
 
 /* Three wait; the one in the middle, or at the end, gives up. The others get the place in turn. */
-static void places_go_in_the_order_of_arrival(void **state)
+TEST(places_go_in_the_order_of_arrival)
 {
     struct admission *admission =
         admission_new(&(struct admission_options){.running = 1, .waiting = 4});
     struct visitor visitors[4];
 
-    (void)state;
     for (size_t impatient = 2; impatient <= 3; impatient++) {
         size_t patient = impatient == 2 ? 3 : 2;
 
@@ -166,7 +155,7 @@ static void places_go_in_the_order_of_arrival(void **state)
     admission_free(admission);
 }
 
-static void full_pool_without_progress_refuses(void **state)
+TEST(full_pool_without_progress_refuses)
 {
     struct admission *admission =
         admission_new(&(struct admission_options){.running = 1, .waiting = 4});
@@ -174,7 +163,6 @@ static void full_pool_without_progress_refuses(void **state)
     struct visitor waiting;
     struct visitor late;
 
-    (void)state;
     visitor_init(&first, admission, 60000);
     visitor_init(&waiting, admission, 60000);
     visitor_init(&late, admission, 60000);
@@ -197,7 +185,7 @@ static void full_pool_without_progress_refuses(void **state)
     admission_free(admission);
 }
 
-static void call_with_a_place_never_waits_for_another(void **state)
+TEST(call_with_a_place_never_waits_for_another)
 {
     struct admission *admission =
         admission_new(&(struct admission_options){.running = 1, .waiting = 4});
@@ -207,7 +195,6 @@ static void call_with_a_place_never_waits_for_another(void **state)
     struct place crossed_a = {0};
     struct place crossed_b = {0};
 
-    (void)state;
     visitor_init(&a, admission, 2000);
     visitor_init(&b, admission, 2000);
     assert_int_equal(enter(&a, 1, &a.place), 0);
@@ -223,19 +210,4 @@ static void call_with_a_place_never_waits_for_another(void **state)
     visitor_done(&a);
     visitor_done(&b);
     admission_free(admission);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(full_pool_lets_wait_until_one_leaves),
-        cmocka_unit_test(waiter_gives_up_before_its_deadline),
-        cmocka_unit_test(cancelled_waiter_leaves),
-        cmocka_unit_test(waiter_whose_caller_goes_meanwhile_leaves),
-        cmocka_unit_test(places_go_in_the_order_of_arrival),
-        cmocka_unit_test(full_pool_without_progress_refuses),
-        cmocka_unit_test(call_with_a_place_never_waits_for_another),
-    };
-
-    return cmocka_run_group_tests_name("admission", tests, NULL, NULL);
 }

@@ -1,15 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
-
 #include "common/base/base64.h"
 #include "common/base/cleanup.h"
+#include "tests/test.h"
 
-static void decodes_the_vectors_of_the_rfc(void **state)
+TEST(decodes_the_vectors_of_the_rfc)
 {
     static const char *const cases[][2] = {
         {"", ""},
@@ -21,7 +14,6 @@ static void decodes_the_vectors_of_the_rfc(void **state)
         {"Zm9vYmFy", "foobar"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         unsigned char bytes[16] = {0};
         size_t length = 99;
@@ -32,34 +24,21 @@ static void decodes_the_vectors_of_the_rfc(void **state)
     }
 }
 
-static void refuses_what_is_not_base64(void **state)
+TEST(refuses_what_is_not_base64)
 {
     static const char *const cases[] = {"Z", "Zg", "Zg=", "Z===", "Zm 9", "Zm9-", "=Zm9", "Zm9v\n"};
     unsigned char bytes[16];
     size_t length = 0;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         assert_false(base64_decode(cases[i], bytes, sizeof(bytes), &length));
 }
 
-static void refuses_what_does_not_fit(void **state)
+TEST(refuses_what_does_not_fit)
 {
     unsigned char bytes[5];
     size_t length = 0;
 
-    (void)state;
     assert_false(base64_decode("Zm9vYmFy", bytes, sizeof(bytes), &length));
     assert_true(base64_decode("Zm9vYmE=", bytes, sizeof(bytes), &length));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decodes_the_vectors_of_the_rfc),
-        cmocka_unit_test(refuses_what_is_not_base64),
-        cmocka_unit_test(refuses_what_does_not_fit),
-    };
-
-    return cmocka_run_group_tests_name("base64", tests, NULL, NULL);
 }

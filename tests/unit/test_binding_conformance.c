@@ -22,15 +22,6 @@
  *   bind-failing 1 fails: TEXT     poll done | waits | fails: TEXT    controller c1   provision c1
  *   try pv pv1 version 2 ok | fails: TEXT                 an assumption of that version
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
@@ -42,6 +33,7 @@
 #include "common/topology/volume_zone.h"
 #include "tests/fakes/case_file.h"
 #include "tests/fakes/cluster_script.h"
+#include "tests/test.h"
 
 struct run {
     struct cluster_objects cluster;
@@ -621,7 +613,9 @@ static void run_case(void **state)
     assert_true(expectations > 0);
 }
 
-int main(void)
+static void add_cases(void)
 {
-    return case_files_run("binding conformance", "tests/data/binding/*.cases", run_case);
+    case_files_add("tests/data/binding/*.cases", run_case);
 }
+
+TEST_CASES(add_cases)

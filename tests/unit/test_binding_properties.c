@@ -1,16 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/topology/binding_assume.h"
 #include "tests/fakes/binding_reference.h"
 #include "tests/fakes/random_cluster.h"
+#include "tests/test.h"
 
 #define CLUSTERS 2000
 
@@ -74,11 +66,10 @@ static size_t compare_cluster(const struct cluster_objects *cluster,
     return compared;
 }
 
-static void indexed_check_agrees_with_the_rules(void **state)
+TEST(indexed_check_agrees_with_the_rules)
 {
     size_t compared = 0;
 
-    (void)state;
     for (unsigned seed = 0; seed < CLUSTERS; seed++) {
         struct chance chance = {seed};
         const struct binding_options options = options_of(seed);
@@ -90,9 +81,8 @@ static void indexed_check_agrees_with_the_rules(void **state)
     print_message("  %zu pods on nodes compared\n", compared);
 }
 
-static void it_still_agrees_after_changes(void **state)
+TEST(it_still_agrees_after_changes)
 {
-    (void)state;
     for (unsigned seed = 0; seed < CLUSTERS / 4; seed++) {
         struct chance chance = {seed + 1000000};
         const struct binding_options options = options_of(seed);
@@ -126,11 +116,10 @@ static bool assume_somewhere(struct cluster_objects *cluster, const struct bindi
     return false;
 }
 
-static void assume_and_revert_restore_the_caches(void **state)
+TEST(assume_and_revert_restore_the_caches)
 {
     size_t assumed = 0;
 
-    (void)state;
     for (unsigned seed = 0; seed < CLUSTERS; seed++) {
         struct chance chance = {seed};
         const struct binding_options options = options_of(seed);
@@ -155,9 +144,8 @@ static void assume_and_revert_restore_the_caches(void **state)
 }
 
 /* Several pods at once: none gets the other's volume, and giving up in any order restores all. */
-static void pods_assumed_together_share_no_volume(void **state)
+TEST(pods_assumed_together_share_no_volume)
 {
-    (void)state;
     for (unsigned seed = 0; seed < CLUSTERS / 2; seed++) {
         struct chance chance = {seed + 5000000};
         const struct binding_options options = options_of(seed);
@@ -184,16 +172,4 @@ static void pods_assumed_together_share_no_volume(void **state)
         }
         compare_cluster(&cluster, &options);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(indexed_check_agrees_with_the_rules),
-        cmocka_unit_test(it_still_agrees_after_changes),
-        cmocka_unit_test(assume_and_revert_restore_the_caches),
-        cmocka_unit_test(pods_assumed_together_share_no_volume),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

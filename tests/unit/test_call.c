@@ -1,13 +1,7 @@
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/call.h"
+#include "tests/test.h"
 
 static void assert_described(struct call *call, const char *expected)
 {
@@ -17,22 +11,20 @@ static void assert_described(struct call *call, const char *expected)
     assert_string_equal(text_chars(&text), expected);
 }
 
-static void new_call_is_starting(void **state)
+TEST(new_call_is_starting)
 {
     _cleanup_(call_done) struct call call;
 
-    (void)state;
     call_init(&call, 17, "CreateVolume", deadline_never());
     call_set_request_id(&call, "pvc-1");
     call.stage_since_ms = clock_monotonic_ms() - 3000;
     assert_described(&call, "CreateVolume 'pvc-1' has been starting for 3 s");
 }
 
-static void stage_is_told_with_its_age(void **state)
+TEST(stage_is_told_with_its_age)
 {
     _cleanup_(call_done) struct call call;
 
-    (void)state;
     call_init(&call, 17, "CreateVolume", deadline_never());
     call_set_request_id(&call, "pvc-1");
     call_stage(&call, "waiting {age} for the monitors of cluster '%s'", "c1");
@@ -41,18 +33,17 @@ static void stage_is_told_with_its_age(void **state)
                      "CreateVolume 'pvc-1' has been waiting 12 s for the monitors of cluster 'c1'");
 }
 
-static void stage_without_age_is_told_as_it_is(void **state)
+TEST(stage_without_age_is_told_as_it_is)
 {
     _cleanup_(call_done) struct call call;
 
-    (void)state;
     call_init(&call, 17, "DeleteVolume", deadline_never());
     call_set_request_id(&call, "v");
     call_stage(&call, "removing the image");
     assert_described(&call, "DeleteVolume 'v' has been removing the image");
 }
 
-static void age_is_told_in_readable_units(void **state)
+TEST(age_is_told_in_readable_units)
 {
     static const struct {
         int64_t ms;
@@ -61,7 +52,6 @@ static void age_is_told_in_readable_units(void **state)
         {1000, "1 s"}, {61000, "61 s"}, {119000, "119 s"}, {121000, "2 min"}, {7200000, "120 min"}};
     _cleanup_(call_done) struct call call;
 
-    (void)state;
     call_init(&call, 17, "Probe", deadline_never());
     call_stage(&call, "busy {age}");
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
@@ -73,42 +63,38 @@ static void age_is_told_in_readable_units(void **state)
     }
 }
 
-static void fresh_stage_is_told_in_milliseconds(void **state)
+TEST(fresh_stage_is_told_in_milliseconds)
 {
     _cleanup_text_ struct text text = TEXT_INIT(1000);
     _cleanup_(call_done) struct call call;
 
-    (void)state;
     call_init(&call, 17, "Probe", deadline_never());
     call_stage(&call, "busy {age}");
     call_describe(&call, &text);
     assert_true(text_has_suffix(text_chars(&text), " ms"));
 }
 
-static void stage_of_no_call_is_ignored(void **state)
+TEST(stage_of_no_call_is_ignored)
 {
-    (void)state;
     call_stage(NULL, "mapping '%s'", "image");
 }
 
-static void call_without_flag_and_deadline_goes_on(void **state)
+TEST(call_without_flag_and_deadline_goes_on)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_(call_done) struct call call;
 
-    (void)state;
     call_init(&call, 17, "Probe", deadline_never());
     assert_false(call_is_cancelled(&call));
     assert_int_equal(call_check(&call, &err), 0);
 }
 
-static void gone_client_cancels(void **state)
+TEST(gone_client_cancels)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_(call_done) struct call call;
     atomic_bool cancelled = false;
 
-    (void)state;
     call_init(&call, 17, "Probe", deadline_in_ms(60000));
     call.cancelled = &cancelled;
     assert_int_equal(call_check(&call, &err), 0);
@@ -118,12 +104,11 @@ static void gone_client_cancels(void **state)
     assert_int_equal(err.status, STATUS_CANCELLED);
 }
 
-static void passed_deadline_cancels(void **state)
+TEST(passed_deadline_cancels)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_(call_done) struct call call;
 
-    (void)state;
     call_init(&call, 17, "Probe", deadline_in_ms(0));
     assert_true(call_is_cancelled(&call));
     assert_int_equal(call_check(&call, &err), -1);
@@ -142,13 +127,12 @@ static void *describe_often(void *context)
     return NULL;
 }
 
-static void stage_may_be_asked_for_while_it_changes(void **state)
+TEST(stage_may_be_asked_for_while_it_changes)
 {
     _cleanup_(call_done) struct call call;
     pthread_t asker;
     void *failed = NULL;
 
-    (void)state;
     call_init(&call, 17, "NodeStageVolume", deadline_never());
     assert_int_equal(pthread_create(&asker, NULL, describe_often, &call), 0);
     for (int i = 0; i < 1000; i++) {
@@ -157,22 +141,4 @@ static void stage_may_be_asked_for_while_it_changes(void **state)
     }
     assert_int_equal(pthread_join(asker, &failed), 0);
     assert_null(failed);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(new_call_is_starting),
-        cmocka_unit_test(stage_is_told_with_its_age),
-        cmocka_unit_test(stage_without_age_is_told_as_it_is),
-        cmocka_unit_test(age_is_told_in_readable_units),
-        cmocka_unit_test(fresh_stage_is_told_in_milliseconds),
-        cmocka_unit_test(stage_of_no_call_is_ignored),
-        cmocka_unit_test(call_without_flag_and_deadline_goes_on),
-        cmocka_unit_test(gone_client_cancels),
-        cmocka_unit_test(passed_deadline_cancels),
-        cmocka_unit_test(stage_may_be_asked_for_while_it_changes),
-    };
-
-    return cmocka_run_group_tests_name("call", tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/volume/capability.h"
+#include "tests/test.h"
 
 /* What the CSI specification says about each mode, by its number there. */
 static const struct {
@@ -22,25 +15,22 @@ static const struct {
     {"SINGLE_NODE_MULTI_WRITER", 7, false, false},
 };
 
-static void modes_have_the_numbers_and_names_of_csi(void **state)
+TEST(modes_have_the_numbers_and_names_of_csi)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(MODES); i++)
         assert_string_equal(access_mode_name((enum access_mode)MODES[i].number), MODES[i].name);
 }
 
-static void mode_that_nobody_knows_has_a_name(void **state)
+TEST(mode_that_nobody_knows_has_a_name)
 {
     static const int numbers[] = {0, 8, 99, INT32_MAX, -1, INT32_MIN};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++)
         assert_string_equal(access_mode_name((enum access_mode)numbers[i]), "UNKNOWN");
 }
 
-static void modes_are_told_by_what_they_may_do(void **state)
+TEST(modes_are_told_by_what_they_may_do)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(MODES); i++) {
         enum access_mode mode = (enum access_mode)MODES[i].number;
 
@@ -73,9 +63,8 @@ static void assert_accepted(int (*check)(const struct capability_list *, struct 
     assert_null(err.message);
 }
 
-static void every_known_mode_passes_with_either_type(void **state)
+TEST(every_known_mode_passes_with_either_type)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(MODES); i++) {
         struct volume_capability items[] = {
             {.type = ACCESS_TYPE_BLOCK, .mode = (enum access_mode)MODES[i].number},
@@ -86,13 +75,12 @@ static void every_known_mode_passes_with_either_type(void **state)
     }
 }
 
-static void at_least_one_capability_is_needed(void **state)
+TEST(at_least_one_capability_is_needed)
 {
-    (void)state;
     assert_refused(capability_list_check, NULL, 0, "volume_capabilities is missing");
 }
 
-static void capability_without_type_is_refused_by_position(void **state)
+TEST(capability_without_type_is_refused_by_position)
 {
     struct volume_capability items[] = {
         {.type = ACCESS_TYPE_MOUNT, .mode = ACCESS_SINGLE_NODE_WRITER},
@@ -100,7 +88,6 @@ static void capability_without_type_is_refused_by_position(void **state)
         {.type = ACCESS_TYPE_NONE, .mode = ACCESS_SINGLE_NODE_WRITER},
     };
 
-    (void)state;
     assert_accepted(capability_list_check, items, 2);
     assert_refused(capability_list_check, items, 3,
                    "volume_capabilities[2] has neither block nor mount");
@@ -108,11 +95,10 @@ static void capability_without_type_is_refused_by_position(void **state)
                    "volume_capabilities[0] has neither block nor mount");
 }
 
-static void capability_without_known_mode_is_refused_by_position(void **state)
+TEST(capability_without_known_mode_is_refused_by_position)
 {
     static const int numbers[] = {0, 8, 99, INT32_MAX, -1, INT32_MIN};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(numbers); i++) {
         struct volume_capability items[] = {
             {.type = ACCESS_TYPE_MOUNT, .mode = ACCESS_SINGLE_NODE_WRITER},
@@ -124,9 +110,8 @@ static void capability_without_known_mode_is_refused_by_position(void **state)
     }
 }
 
-static void rbd_image_has_any_mode_as_a_block_device(void **state)
+TEST(rbd_image_has_any_mode_as_a_block_device)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(MODES); i++) {
         struct volume_capability block = {.type = ACCESS_TYPE_BLOCK,
                                           .mode = (enum access_mode)MODES[i].number};
@@ -135,9 +120,8 @@ static void rbd_image_has_any_mode_as_a_block_device(void **state)
     }
 }
 
-static void file_system_on_an_rbd_image_is_written_on_one_node_only(void **state)
+TEST(file_system_on_an_rbd_image_is_written_on_one_node_only)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(MODES); i++) {
         struct volume_capability mount = {.type = ACCESS_TYPE_MOUNT,
                                           .mode = (enum access_mode)MODES[i].number};
@@ -153,7 +137,7 @@ static void file_system_on_an_rbd_image_is_written_on_one_node_only(void **state
     }
 }
 
-static void impossible_mode_for_rbd_is_found_at_any_position(void **state)
+TEST(impossible_mode_for_rbd_is_found_at_any_position)
 {
     struct volume_capability items[] = {
         {.type = ACCESS_TYPE_BLOCK, .mode = ACCESS_MULTI_NODE_MULTI_WRITER},
@@ -163,16 +147,14 @@ static void impossible_mode_for_rbd_is_found_at_any_position(void **state)
     const struct capability_list list = {items, ARRAY_LENGTH(items)};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_accepted(capability_list_check_rbd, items, 2);
     assert_int_equal(capability_list_check_rbd(&list, &err), -1);
     assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
     assert_non_null(strstr(err.message, "volume_capabilities[2]: MULTI_NODE_MULTI_WRITER "));
 }
 
-static void cephfs_volume_has_any_mode_but_is_no_block_device(void **state)
+TEST(cephfs_volume_has_any_mode_but_is_no_block_device)
 {
-    (void)state;
     for (int mode = ACCESS_SINGLE_NODE_WRITER; mode <= ACCESS_SINGLE_NODE_MULTI_WRITER; mode++) {
         struct volume_capability mount = {.type = ACCESS_TYPE_MOUNT,
                                           .mode = (enum access_mode)mode};
@@ -187,11 +169,10 @@ static void cephfs_volume_has_any_mode_but_is_no_block_device(void **state)
     }
 }
 
-static void released_list_is_empty(void **state)
+TEST(released_list_is_empty)
 {
     struct capability_list list = {.items = xcalloc(3, sizeof(*list.items)), .count = 3};
 
-    (void)state;
     list.items[0] = (struct volume_capability){
         .type = ACCESS_TYPE_MOUNT, .fs_type = xstrdup("ext4"), .mount_group = xstrdup("1000")};
     string_list_add(&list.items[0].mount_flags, "noatime");
@@ -203,36 +184,14 @@ static void released_list_is_empty(void **state)
     capability_list_done(&list);
 }
 
-static void released_capability_is_zero(void **state)
+TEST(released_capability_is_zero)
 {
     struct volume_capability capability = {
         .type = ACCESS_TYPE_MOUNT, .mode = ACCESS_SINGLE_NODE_WRITER, .fs_type = xstrdup("xfs")};
 
-    (void)state;
     volume_capability_done(&capability);
     assert_int_equal(capability.type, ACCESS_TYPE_NONE);
     assert_int_equal(capability.mode, ACCESS_UNKNOWN);
     assert_null(capability.fs_type);
     volume_capability_done(&capability);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(modes_have_the_numbers_and_names_of_csi),
-        cmocka_unit_test(mode_that_nobody_knows_has_a_name),
-        cmocka_unit_test(modes_are_told_by_what_they_may_do),
-        cmocka_unit_test(every_known_mode_passes_with_either_type),
-        cmocka_unit_test(at_least_one_capability_is_needed),
-        cmocka_unit_test(capability_without_type_is_refused_by_position),
-        cmocka_unit_test(capability_without_known_mode_is_refused_by_position),
-        cmocka_unit_test(rbd_image_has_any_mode_as_a_block_device),
-        cmocka_unit_test(file_system_on_an_rbd_image_is_written_on_one_node_only),
-        cmocka_unit_test(impossible_mode_for_rbd_is_found_at_any_position),
-        cmocka_unit_test(cephfs_volume_has_any_mode_but_is_no_block_device),
-        cmocka_unit_test(released_list_is_empty),
-        cmocka_unit_test(released_capability_is_zero),
-    };
-
-    return cmocka_run_group_tests_name("capability", tests, NULL, NULL);
 }

@@ -242,7 +242,9 @@ static void run_case(void **state)
     tear_down(&fixture);
 }
 
-int main(void)
+static void add_cases(void)
 {
-    return case_files_run("capacity places", "tests/data/capacity_places/*.cases", run_case);
+    case_files_add("tests/data/capacity_places/*.cases", run_case);
 }
+
+TEST_CASES(add_cases)

@@ -128,7 +128,7 @@ static int remove_volume(struct stage *stage, const char *handle, struct error *
 /* --- plain volumes ------------------------------------------------------------------------------
  */
 
-static void size_is_a_multiple_of_what_cephfs_counts_in(void **state)
+TEST(size_is_a_multiple_of_what_cephfs_counts_in, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_(volume_done) struct volume volume = {0};
@@ -142,7 +142,7 @@ static void size_is_a_multiple_of_what_cephfs_counts_in(void **state)
     assert_holds(stage, "object meta/csi/csi.volumes.default [csi.volume.pvc-1] = u1");
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused, STAGED)
 {
     struct stage *stage = *state;
 
@@ -166,7 +166,7 @@ static void what_makes_no_sense_is_refused(void **state)
     assert_holds_not(stage, "csi.volume");
 }
 
-static void refused_data_pool_leaves_nothing(void **state)
+TEST(refused_data_pool_leaves_nothing, STAGED)
 {
     struct stage *stage = *state;
 
@@ -176,7 +176,7 @@ static void refused_data_pool_leaves_nothing(void **state)
     assert_holds_not(stage, "subvolume");
 }
 
-static void missing_subvolume_group_is_explained_and_not_a_missing_volume(void **state)
+TEST(missing_subvolume_group_is_explained_and_not_a_missing_volume, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_error_ struct error err = {0};
@@ -200,7 +200,7 @@ static void missing_subvolume_group_is_explained_and_not_a_missing_volume(void *
     unlink(path);
 }
 
-static void same_name_with_other_wishes_already_exists(void **state)
+TEST(same_name_with_other_wishes_already_exists, STAGED)
 {
     struct stage *stage = *state;
     char first[VOLUME_ID_LENGTH_MAX + 1];
@@ -216,7 +216,7 @@ static void same_name_with_other_wishes_already_exists(void **state)
                    STATUS_ALREADY_EXISTS, "capabilities");
 }
 
-static void late_retry_does_not_take_growth_back(void **state)
+TEST(late_retry_does_not_take_growth_back, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_error_ struct error err = {0};
@@ -250,7 +250,7 @@ static void *call_once(void *object)
     return NULL;
 }
 
-static void same_request_at_once_makes_one_volume(void **state)
+TEST(same_request_at_once_makes_one_volume, STAGED)
 {
     struct caller callers[8] = {0};
     size_t made = 0;
@@ -274,7 +274,7 @@ static void same_request_at_once_makes_one_volume(void **state)
 /* --- clones -------------------------------------------------------------------------------------
  */
 
-static void pending_clone_is_aborted_with_its_progress(void **state)
+TEST(pending_clone_is_aborted_with_its_progress, STAGED)
 {
     struct stage *stage = *state;
     const struct wish clone = {
@@ -290,7 +290,7 @@ static void pending_clone_is_aborted_with_its_progress(void **state)
     assert_holds_not(stage, "snapshot");
 }
 
-static void call_waits_for_a_clone_if_it_may(void **state)
+TEST(call_waits_for_a_clone_if_it_may, STAGED)
 {
     struct stage *stage = *state;
     atomic_uint waiters = 0;
@@ -304,7 +304,7 @@ static void call_waits_for_a_clone_if_it_may(void **state)
     assert_int_equal(atomic_load(&waiters), 0);
 }
 
-static void clone_that_keeps_failing_says_why(void **state)
+TEST(clone_that_keeps_failing_says_why, STAGED)
 {
     struct stage *stage = *state;
     atomic_uint waiters = 0;
@@ -319,7 +319,7 @@ static void clone_that_keeps_failing_says_why(void **state)
     assert_holds_not(stage, "snapshot");
 }
 
-static void clone_of_what_is_missing_or_too_large_is_refused(void **state)
+TEST(clone_of_what_is_missing_or_too_large_is_refused, STAGED)
 {
     struct stage *stage = *state;
 
@@ -346,7 +346,7 @@ static void clone_of_what_is_missing_or_too_large_is_refused(void **state)
     assert_holds_not(stage, "copy");
 }
 
-static void snapshot_that_is_being_copied_is_not_deleted(void **state)
+TEST(snapshot_that_is_being_copied_is_not_deleted, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_error_ struct error err = {0};
@@ -367,7 +367,7 @@ static void snapshot_that_is_being_copied_is_not_deleted(void **state)
 
 static const enum access_mode READ = ACCESS_MULTI_NODE_READER_ONLY;
 
-static void ten_views_keep_a_deleted_snapshot_until_the_last_goes(void **state)
+TEST(ten_views_keep_a_deleted_snapshot_until_the_last_goes, STAGED)
 {
     struct stage *stage = *state;
     char views[10][VOLUME_ID_LENGTH_MAX + 1];
@@ -398,7 +398,7 @@ static void ten_views_keep_a_deleted_snapshot_until_the_last_goes(void **state)
     assert_holds_not(stage, "[");
 }
 
-static void deleted_snapshot_that_is_shown_is_not_there_for_others(void **state)
+TEST(deleted_snapshot_that_is_shown_is_not_there_for_others, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_(list_request_done) struct list_request all = {.token = xstrdup("")};
@@ -436,7 +436,7 @@ static void deleted_snapshot_that_is_shown_is_not_there_for_others(void **state)
     assert_int_equal(create_snapshot(&stage->process, &stage->world, &err), 0); /* a new one */
 }
 
-static void views_are_only_read_and_nothing_else(void **state)
+TEST(views_are_only_read_and_nothing_else, STAGED)
 {
     struct stage *stage = *state;
     const struct wish copy = {.name = "copy", .kind = SOURCE_VOLUME, .source = stage->world.second};
@@ -467,7 +467,7 @@ static void views_are_only_read_and_nothing_else(void **state)
     assert_int_equal(create_snapshot(&stage->process, &stage->world, &err), -1);
 }
 
-static void class_may_ask_for_a_copy_that_is_only_read(void **state)
+TEST(class_may_ask_for_a_copy_that_is_only_read, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_error_ struct error err = {0};
@@ -546,7 +546,7 @@ static void write_foreign_volume(struct stage *stage, long long size)
         assert_int_equal(fake_subvolumes_command(stage->world.more, command), 0);
 }
 
-static void volume_of_ceph_csi_is_found_by_name_and_keeps_its_size(void **state)
+TEST(volume_of_ceph_csi_is_found_by_name_and_keeps_its_size, STAGED)
 {
     struct stage *stage = *state;
     char handle[VOLUME_ID_LENGTH_MAX + 1];
@@ -560,7 +560,7 @@ static void volume_of_ceph_csi_is_found_by_name_and_keeps_its_size(void **state)
     assert_holds_not(stage, "[");
 }
 
-static void reservation_of_ceph_csi_is_filled(void **state)
+TEST(reservation_of_ceph_csi_is_filled, STAGED)
 {
     struct stage *stage = *state;
     char handle[VOLUME_ID_LENGTH_MAX + 1];
@@ -572,7 +572,7 @@ static void reservation_of_ceph_csi_is_filled(void **state)
 }
 
 /* As Ceph-CSI leaves it: owner under an empty key, tracker with one view, the snapshot masked. */
-static void last_view_of_ceph_csi_takes_its_masked_snapshot_along(void **state)
+TEST(last_view_of_ceph_csi_takes_its_masked_snapshot_along, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_error_ struct error err = {0};
@@ -635,7 +635,7 @@ static void make_two(struct stage *stage)
     make_or_fail(stage, &(struct wish){.name = "pvc-2", .required = GIB}, stage->world.second);
 }
 
-static void group_without_quiesce_names_the_release_needed(void **state)
+TEST(group_without_quiesce_names_the_release_needed, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_error_ struct error err = {0};
@@ -648,7 +648,7 @@ static void group_without_quiesce_names_the_release_needed(void **state)
     assert_holds_not(stage, "csi.snap.");
 }
 
-static void group_has_its_members_as_ceph_csi_lists_them(void **state)
+TEST(group_has_its_members_as_ceph_csi_lists_them, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_error_ struct error err = {0};
@@ -664,7 +664,7 @@ static void group_has_its_members_as_ceph_csi_lists_them(void **state)
     assert_int_equal(create_group(&stage->process, &stage->world, &err), 0);
 }
 
-static void pause_that_ended_too_early_is_no_group(void **state)
+TEST(pause_that_ended_too_early_is_no_group, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_error_ struct error err = {0};
@@ -681,34 +681,4 @@ static void pause_that_ended_too_early_is_no_group(void **state)
     assert_holds_not(stage, "writers pause");
 }
 
-#define STAGED(test) cmocka_unit_test_setup_teardown(test, stage_make, stage_free)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STAGED(size_is_a_multiple_of_what_cephfs_counts_in),
-        STAGED(what_makes_no_sense_is_refused),
-        STAGED(refused_data_pool_leaves_nothing),
-        STAGED(missing_subvolume_group_is_explained_and_not_a_missing_volume),
-        STAGED(same_name_with_other_wishes_already_exists),
-        STAGED(late_retry_does_not_take_growth_back),
-        STAGED(same_request_at_once_makes_one_volume),
-        STAGED(pending_clone_is_aborted_with_its_progress),
-        STAGED(call_waits_for_a_clone_if_it_may),
-        STAGED(clone_that_keeps_failing_says_why),
-        STAGED(clone_of_what_is_missing_or_too_large_is_refused),
-        STAGED(snapshot_that_is_being_copied_is_not_deleted),
-        STAGED(ten_views_keep_a_deleted_snapshot_until_the_last_goes),
-        STAGED(deleted_snapshot_that_is_shown_is_not_there_for_others),
-        STAGED(views_are_only_read_and_nothing_else),
-        STAGED(class_may_ask_for_a_copy_that_is_only_read),
-        STAGED(volume_of_ceph_csi_is_found_by_name_and_keeps_its_size),
-        STAGED(reservation_of_ceph_csi_is_filled),
-        STAGED(last_view_of_ceph_csi_takes_its_masked_snapshot_along),
-        STAGED(group_without_quiesce_names_the_release_needed),
-        STAGED(group_has_its_members_as_ceph_csi_lists_them),
-        STAGED(pause_that_ended_too_early_is_no_group),
-    };
-
-    return cmocka_run_group_tests_name("cephfs controller", tests, write_config, remove_config);
-}
+TEST_GROUP(write_config, remove_config)

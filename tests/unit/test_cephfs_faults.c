@@ -61,17 +61,15 @@ static int break_clone(struct process *process, struct world *world, struct erro
 /* --- scenarios ----------------------------------------------------------------------------------
  */
 
-static void clone_that_ceph_fails_is_made_again(void **state)
+TEST(clone_that_ceph_fails_is_made_again)
 {
-    (void)state;
     check(&(struct scenario){.title = "CreateVolume from a volume, failing in Ceph once",
                              .before = {create_volume, break_clone},
                              .tested = clone_volume});
 }
 
-static void volume_with_snapshots_goes_before_them(void **state)
+TEST(volume_with_snapshots_goes_before_them)
 {
-    (void)state;
     check(&(struct scenario){.title = "DeleteVolume of one with snapshots",
                              .before = {create_volume, create_snapshot},
                              .tested = delete_volume,
@@ -79,9 +77,8 @@ static void volume_with_snapshots_goes_before_them(void **state)
                              .ends_empty = true});
 }
 
-static void showing_a_snapshot_survives_every_fault(void **state)
+TEST(showing_a_snapshot_survives_every_fault)
 {
-    (void)state;
     check(&(struct scenario){.title = "CreateVolume that shows a snapshot",
                              .before = {create_volume, create_snapshot},
                              .tested = show,
@@ -89,25 +86,22 @@ static void showing_a_snapshot_survives_every_fault(void **state)
                              .ends_empty = true});
 }
 
-static void second_view_survives_every_fault(void **state)
+TEST(second_view_survives_every_fault)
 {
-    (void)state;
     check(&(struct scenario){.title = "CreateVolume that shows a snapshot, the second",
                              .before = {create_volume, create_snapshot, show},
                              .tested = show_too});
 }
 
-static void shown_snapshot_is_deleted_through_every_fault(void **state)
+TEST(shown_snapshot_is_deleted_through_every_fault)
 {
-    (void)state;
     check(&(struct scenario){.title = "DeleteSnapshot of one that is shown",
                              .before = {create_volume, create_snapshot, show},
                              .tested = delete_snapshot});
 }
 
-static void first_view_of_a_deleted_snapshot_goes_through_every_fault(void **state)
+TEST(first_view_of_a_deleted_snapshot_goes_through_every_fault)
 {
-    (void)state;
     check(&(struct scenario){
         .title = "DeleteVolume, one of two that show a deleted snapshot",
         .before = {create_volume, create_snapshot, show, show_too, delete_snapshot},
@@ -116,9 +110,8 @@ static void first_view_of_a_deleted_snapshot_goes_through_every_fault(void **sta
         .ends_empty = true});
 }
 
-static void last_view_takes_the_snapshot_along(void **state)
+TEST(last_view_takes_the_snapshot_along)
 {
-    (void)state;
     check(&(struct scenario){
         .title = "DeleteVolume, the last that shows a deleted snapshot",
         .before = {create_volume, create_snapshot, show, delete_snapshot, delete_volume},
@@ -126,18 +119,4 @@ static void last_view_takes_the_snapshot_along(void **state)
         .ends_empty = true});
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        COMMON_FAULT_TESTS,
-        cmocka_unit_test(clone_that_ceph_fails_is_made_again),
-        cmocka_unit_test(volume_with_snapshots_goes_before_them),
-        cmocka_unit_test(showing_a_snapshot_survives_every_fault),
-        cmocka_unit_test(second_view_survives_every_fault),
-        cmocka_unit_test(shown_snapshot_is_deleted_through_every_fault),
-        cmocka_unit_test(first_view_of_a_deleted_snapshot_goes_through_every_fault),
-        cmocka_unit_test(last_view_takes_the_snapshot_along),
-    };
-
-    return cmocka_run_group_tests_name("cephfs faults", tests, write_config, remove_config);
-}
+TEST_GROUP(write_config, remove_config)

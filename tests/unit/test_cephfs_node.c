@@ -57,9 +57,8 @@ static void run_revival(void)
 /* --- clients ------------------------------------------------------------------------------------
  */
 
-static void the_kernel_is_chosen_where_it_has_a_client(void **state)
+TEST(the_kernel_is_chosen_where_it_has_a_client)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "", .is_cephfs = true});
     must(stage(&life, &world, &err));
     assert_true(state_has("mount " STAGING " 10.0.0.1:6789:/volumes/csi/" IMAGE "/"));
@@ -68,9 +67,8 @@ static void the_kernel_is_chosen_where_it_has_a_client(void **state)
     end();
 }
 
-static void ceph_fuse_is_chosen_where_the_kernel_has_none(void **state)
+TEST(ceph_fuse_is_chosen_where_the_kernel_has_none)
 {
-    (void)state;
     begin(&KERNEL); /* as in Ceph-CSI: the class's wish counts only if it can be */
     fake_host_lack(world.host, "ceph");
     must(stage(&life, &world, &err));
@@ -82,17 +80,15 @@ static void ceph_fuse_is_chosen_where_the_kernel_has_none(void **state)
     end();
 }
 
-static void an_unknown_mounter_is_refused(void **state)
+TEST(an_unknown_mounter_is_refused)
 {
-    (void)state;
     begin(&(struct use){.mounter = "rbd", .fs_type = "", .is_cephfs = true});
     must_refuse(stage(&life, &world, &err), STATUS_INVALID_ARGUMENT, "kernel and fuse");
     end();
 }
 
-static void options_come_from_class_cluster_and_volume(void **state)
+TEST(options_come_from_class_cluster_and_volume)
 {
-    (void)state;
     begin(&(struct use){.mounter = "kernel",
                         .fs_type = "",
                         .is_cephfs = true,
@@ -108,11 +104,10 @@ static void options_come_from_class_cluster_and_volume(void **state)
     end();
 }
 
-static void no_key_is_told(void **state)
+TEST(no_key_is_told)
 {
     const struct use *const uses[] = {&KERNEL, &FUSE};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(uses); i++) {
         begin(uses[i]);
         must(stage(&life, &world, &err));
@@ -126,7 +121,7 @@ static void no_key_is_told(void **state)
 }
 
 /* ceph-fuse prints a key that it cannot read. */
-static void a_key_in_the_words_of_ceph_fuse_is_hidden(void **state)
+TEST(a_key_in_the_words_of_ceph_fuse_is_hidden)
 {
     _cleanup_secret_ struct secret key = {0};
     const struct string_list none = {0};
@@ -140,7 +135,6 @@ static void a_key_in_the_words_of_ceph_fuse_is_hidden(void **state)
                                        .options = &none};
     struct call call;
 
-    (void)state;
     begin(&FUSE);
     secret_set(&key, "broken");
     call_init(&call, 1, "test", deadline_never());
@@ -153,9 +147,8 @@ static void a_key_in_the_words_of_ceph_fuse_is_hidden(void **state)
 /* --- what is staged -----------------------------------------------------------------------------
  */
 
-static void the_address_of_the_node_is_recorded(void **state)
+TEST(the_address_of_the_node_is_recorded)
 {
-    (void)state;
     begin(&KERNEL);
     must(stage(&life, &world, &err));
     assert_true(state_has(".cephfs.csi.ceph.com/clientAddress/node-1"));
@@ -163,9 +156,8 @@ static void the_address_of_the_node_is_recorded(void **state)
     end();
 }
 
-static void a_snapshot_is_only_read(void **state)
+TEST(a_snapshot_is_only_read)
 {
-    (void)state;
     begin(&(struct use){.mounter = "kernel", .fs_type = "", .is_cephfs = true, .is_shallow = true});
     must_refuse(stage(&life, &world, &err), STATUS_INVALID_ARGUMENT, "nobody can write");
     assert_false(state_has("mount "));
@@ -173,9 +165,8 @@ static void a_snapshot_is_only_read(void **state)
     end();
 }
 
-static void mounts_of_others_are_not_taken_off(void **state)
+TEST(mounts_of_others_are_not_taken_off)
 {
-    (void)state;
     begin(&KERNEL);
     fake_host_add_mount(world.host, TARGET, "/dev/sda1");
     must_refuse(unpublish(&life, &world, &err), STATUS_FAILED_PRECONDITION, "no mount of CephFS");
@@ -188,11 +179,10 @@ static void mounts_of_others_are_not_taken_off(void **state)
 }
 
 /* Ceph-CSI writes down nothing of the kernel's mounts. */
-static void what_ceph_csi_staged_is_published_and_unstaged(void **state)
+TEST(what_ceph_csi_staged_is_published_and_unstaged)
 {
     struct host *host = NULL;
 
-    (void)state;
     begin(&KERNEL);
     must(stage(&life, &world, &err));
     host = fake_host_as_host(world.host);
@@ -208,9 +198,8 @@ static void what_ceph_csi_staged_is_published_and_unstaged(void **state)
 /* --- dead clients -------------------------------------------------------------------------------
  */
 
-static void a_dead_volume_needs_a_user_to_live_again(void **state)
+TEST(a_dead_volume_needs_a_user_to_live_again)
 {
-    (void)state;
     begin(&FUSE);
     must(stage(&life, &world, &err));
     must(publish(&life, &world, &err));
@@ -227,13 +216,12 @@ static void a_dead_volume_needs_a_user_to_live_again(void **state)
     end();
 }
 
-static void a_standing_user_revives_a_dead_volume(void **state)
+TEST(a_standing_user_revives_a_dead_volume)
 {
     _cleanup_credentials_ struct credentials keyring = {.user = xstrdup("csi")};
     struct host *host = NULL;
     struct path_facts facts;
 
-    (void)state;
     secret_set(&keyring.key, SECRET);
     begin(&FUSE);
     must(stage(&life, &world, &err));
@@ -254,11 +242,10 @@ static void a_standing_user_revives_a_dead_volume(void **state)
     end();
 }
 
-static void a_restart_of_the_machine_leaves_no_files(void **state)
+TEST(a_restart_of_the_machine_leaves_no_files)
 {
     struct host *host = NULL;
 
-    (void)state;
     begin(&KERNEL);
     must(stage(&life, &world, &err));
     host = fake_host_as_host(world.host);
@@ -271,7 +258,7 @@ static void a_restart_of_the_machine_leaves_no_files(void **state)
 /* --- nodestage-HANDLE.json ----------------------------------------------------------------------
  */
 
-static void the_file_of_ceph_csi_is_read(void **state)
+TEST(the_file_of_ceph_csi_is_read)
 {
     static const char text[] =
         "{\"VolumeCapabilityProtoJSON\":\"{\\\"mount\\\":{\\\"mountFlags\\\":[\\\"debug\\\"]},"
@@ -279,7 +266,6 @@ static void the_file_of_ceph_csi_is_read(void **state)
         "\"MountOptions\":[\"debug\"],\"Secrets\":{\"adminID\":\"a\",\"adminKey\":\"k\"}}";
     _cleanup_mount_info_ struct mount_info info = {0};
 
-    (void)state;
     must(mount_info_parse(text, &info, &err));
     assert_int_equal(info.capability.mode, ACCESS_MULTI_NODE_MULTI_WRITER);
     assert_string_equal(info.capability.mount_flags.items[0], "debug");
@@ -288,7 +274,7 @@ static void the_file_of_ceph_csi_is_read(void **state)
     assert_null(info.staging_path);
 }
 
-static void broken_files_are_data_loss(void **state)
+TEST(broken_files_are_data_loss)
 {
     static const char *const bad[] = {
         "",
@@ -298,7 +284,6 @@ static void broken_files_are_data_loss(void **state)
         "{\"VolumeCapabilityProtoJSON\":\"{\"}",
         "{\"VolumeCapabilityProtoJSON\":\"{}\",\"cephzone\":{\"stagingPath\":\"/x\"}}"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
         struct mount_info info = {0};
 
@@ -306,25 +291,4 @@ static void broken_files_are_data_loss(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_kernel_is_chosen_where_it_has_a_client),
-        cmocka_unit_test(ceph_fuse_is_chosen_where_the_kernel_has_none),
-        cmocka_unit_test(an_unknown_mounter_is_refused),
-        cmocka_unit_test(options_come_from_class_cluster_and_volume),
-        cmocka_unit_test(no_key_is_told),
-        cmocka_unit_test(a_key_in_the_words_of_ceph_fuse_is_hidden),
-        cmocka_unit_test(the_address_of_the_node_is_recorded),
-        cmocka_unit_test(a_snapshot_is_only_read),
-        cmocka_unit_test(mounts_of_others_are_not_taken_off),
-        cmocka_unit_test(what_ceph_csi_staged_is_published_and_unstaged),
-        cmocka_unit_test(a_dead_volume_needs_a_user_to_live_again),
-        cmocka_unit_test(a_standing_user_revives_a_dead_volume),
-        cmocka_unit_test(a_restart_of_the_machine_leaves_no_files),
-        cmocka_unit_test(the_file_of_ceph_csi_is_read),
-        cmocka_unit_test(broken_files_are_data_loss),
-    };
-
-    return cmocka_run_group_tests_name("node of CephFS", tests, write_config, remove_config);
-}
+TEST_GROUP(write_config, remove_config)

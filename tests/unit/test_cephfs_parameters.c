@@ -1,20 +1,12 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
-
 #include "common/volume/cephfs_parameters.h"
+#include "tests/test.h"
 
-static void plain_class_is_read(void **state)
+TEST(plain_class_is_read)
 {
     _cleanup_strmap_ struct strmap parameters = {0};
     struct cephfs_parameters parsed = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     strmap_set(&parameters, "clusterID", "c1");
     strmap_set(&parameters, "fsName", "fs1");
     strmap_set(&parameters, "pool", "fast");
@@ -29,7 +21,7 @@ static void plain_class_is_read(void **state)
     assert_int_equal(parsed.backing, BACKING_BY_MODE);
 }
 
-static void each_fault_is_named(void **state)
+TEST(each_fault_is_named)
 {
     static const struct {
         const char *key;
@@ -53,7 +45,6 @@ static void each_fault_is_named(void **state)
         {"encrypted", "maybe"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_strmap_ struct strmap parameters = {0};
         _cleanup_error_ struct error err = {0};
@@ -67,14 +58,4 @@ static void each_fault_is_named(void **state)
         if (!strstr(err.message, cases[i].key))
             fail_msg("%s: %s", cases[i].key, err.message);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_class_is_read),
-        cmocka_unit_test(each_fault_is_named),
-    };
-
-    return cmocka_run_group_tests_name("cephfs parameters", tests, NULL, NULL);
 }

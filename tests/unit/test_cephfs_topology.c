@@ -208,7 +208,7 @@ static long long capacity_of(struct stage *stage, const char *zone, const char *
 /* --- where volumes go ---------------------------------------------------------------------------
  */
 
-static void zone_decides_on_the_data_pool(void **state)
+TEST(zone_decides_on_the_data_pool, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_(volume_done) struct volume volume = {0};
@@ -223,7 +223,7 @@ static void zone_decides_on_the_data_pool(void **state)
     assert_null(strmap_get(&volume.context, "topologyConstrainedPools"));
 }
 
-static void entry_may_name_its_file_system(void **state)
+TEST(entry_may_name_its_file_system, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_(volume_done) struct volume volume = {0};
@@ -241,7 +241,7 @@ static void entry_may_name_its_file_system(void **state)
     assert_holds_not(stage, "subvolume");
 }
 
-static void class_without_file_system_keeps_names_beside_volumes(void **state)
+TEST(class_without_file_system_keeps_names_beside_volumes, STAGED)
 {
     struct stage *stage = *state;
     const struct wish in_c = {.zone = "zone-c", .pools = HOMELESS, .is_homeless = true};
@@ -258,7 +258,7 @@ static void class_without_file_system_keeps_names_beside_volumes(void **state)
     assert_holds_not(stage, "subvolume");
 }
 
-static void retry_in_another_zone_is_the_same_volume(void **state)
+TEST(retry_in_another_zone_is_the_same_volume, STAGED)
 {
     struct stage *stage = *state;
     static const char *const zones[][2] = {{"zone-a", "zone-c"}, {"zone-c", "zone-a"}};
@@ -278,7 +278,7 @@ static void retry_in_another_zone_is_the_same_volume(void **state)
     }
 }
 
-static void without_a_requirement_the_class_decides(void **state)
+TEST(without_a_requirement_the_class_decides, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_(volume_done) struct volume plain = {0};
@@ -293,7 +293,7 @@ static void without_a_requirement_the_class_decides(void **state)
     assert_int_equal(chosen.segments.count, 0);
 }
 
-static void no_place_and_no_room_are_told_apart(void **state)
+TEST(no_place_and_no_room_are_told_apart, STAGED)
 {
     struct stage *stage = *state;
 
@@ -306,7 +306,7 @@ static void no_place_and_no_room_are_told_apart(void **state)
     assert_holds_not(stage, "csi.volume.");
 }
 
-static void mistakes_name_key_and_position(void **state)
+TEST(mistakes_name_key_and_position, STAGED)
 {
     static const struct {
         const char *pools;
@@ -346,7 +346,7 @@ static void mistakes_name_key_and_position(void **state)
     assert_holds_not(stage, "csi.volume.");
 }
 
-static void spread_counts_volumes_of_the_data_pool(void **state)
+TEST(spread_counts_volumes_of_the_data_pool, STAGED)
 {
     static const char equal[] = "[{\"poolName\":\"data-a\",\"domainSegments\":[]},"
                                 "{\"poolName\":\"data-b\",\"domainSegments\":[]},"
@@ -372,7 +372,7 @@ static void spread_counts_volumes_of_the_data_pool(void **state)
     assert_int_equal(counts[2], 4);
 }
 
-static void pools_carry_their_places(void **state)
+TEST(pools_carry_their_places, STAGED)
 {
     struct stage *stage = *state;
     const struct wish in_c = {.zone = "zone-c",
@@ -391,7 +391,7 @@ static void pools_carry_their_places(void **state)
 /* --- clones and views ---------------------------------------------------------------------------
  */
 
-static void clone_may_leave_the_pool_but_not_the_file_system(void **state)
+TEST(clone_may_leave_the_pool_but_not_the_file_system, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_(volume_done) struct volume source = {0};
@@ -420,7 +420,7 @@ static void clone_may_leave_the_pool_but_not_the_file_system(void **state)
     assert_holds_not(stage, "[csi.volume.far]");
 }
 
-static void view_stays_where_the_files_are(void **state)
+TEST(view_stays_where_the_files_are, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_(volume_done) struct volume source = {0};
@@ -452,7 +452,7 @@ static void view_stays_where_the_files_are(void **state)
 /* --- room ---------------------------------------------------------------------------------------
  */
 
-static void capacity_is_that_of_the_data_pools(void **state)
+TEST(capacity_is_that_of_the_data_pools, STAGED)
 {
     struct stage *stage = *state;
     static const char *const class[] = {"topologyConstrainedPools", POOLS, NULL};
@@ -469,7 +469,7 @@ static void capacity_is_that_of_the_data_pools(void **state)
     assert_int_equal(capacity_of(stage, NULL, wrong), 0); /* of another file system */
 }
 
-static void overcommit_counts_what_is_promised(void **state)
+TEST(overcommit_counts_what_is_promised, STAGED)
 {
     struct stage *stage = *state;
     static const char *const class[] = {"topologyConstrainedPools", POOLS, "overcommit", "1", NULL};
@@ -488,7 +488,7 @@ static void overcommit_counts_what_is_promised(void **state)
     assert_int_equal(capacity_of(stage, "zone-b", class), 30 * GIB);
 }
 
-static void volumes_of_ceph_csi_count_too(void **state)
+TEST(volumes_of_ceph_csi_count_too, STAGED)
 {
     struct stage *stage = *state;
     static const char *const class[] = {"topologyConstrainedPools", POOLS, "overcommit", "1", NULL};
@@ -534,7 +534,7 @@ static void volumes_of_ceph_csi_count_too(void **state)
 /* --- listings -----------------------------------------------------------------------------------
  */
 
-static void listed_volume_has_the_handle_of_its_file_system(void **state)
+TEST(listed_volume_has_the_handle_of_its_file_system, STAGED)
 {
     struct stage *stage = *state;
     _cleanup_(volume_done) struct volume volume = {0};
@@ -586,32 +586,28 @@ static int create_wandering(struct process *process, struct world *world, struct
     return result;
 }
 
-static void creation_survives_every_fault(void **state)
+TEST(creation_survives_every_fault)
 {
-    (void)state;
     check(&(struct scenario){.title = "CreateVolume in a zone", .tested = create_volume});
 }
 
-static void creation_in_another_file_system_survives_every_fault(void **state)
+TEST(creation_in_another_file_system_survives_every_fault)
 {
-    (void)state;
     check(&(struct scenario){.title = "CreateVolume in a zone with a file system of its own",
                              .before = {in_c},
                              .tested = create_volume});
 }
 
-static void deletion_in_another_file_system_survives_every_fault(void **state)
+TEST(deletion_in_another_file_system_survives_every_fault)
 {
-    (void)state;
     check(&(struct scenario){.title = "DeleteVolume in a zone with a file system of its own",
                              .before = {in_c, create_volume},
                              .tested = delete_volume,
                              .ends_empty = true});
 }
 
-static void retry_in_another_zone_leaves_one_volume(void **state)
+TEST(retry_in_another_zone_leaves_one_volume)
 {
-    (void)state;
     check(&(struct scenario){.title = "CreateVolume, retried in another zone",
                              .before = {in_a},
                              .tested = create_wandering,
@@ -619,9 +615,8 @@ static void retry_in_another_zone_leaves_one_volume(void **state)
                              .ends_empty = true});
 }
 
-static void retry_in_another_file_system_leaves_one_volume(void **state)
+TEST(retry_in_another_file_system_leaves_one_volume)
 {
-    (void)state;
     check(&(struct scenario){.title = "CreateVolume, retried in another file system",
                              .before = {in_c},
                              .tested = create_wandering,
@@ -629,40 +624,10 @@ static void retry_in_another_file_system_leaves_one_volume(void **state)
                              .ends_empty = true});
 }
 
-static void expansion_survives_every_fault(void **state)
+TEST(expansion_survives_every_fault)
 {
-    (void)state;
     check(&(struct scenario){
         .title = "ControllerExpandVolume in a zone", .before = {create_volume}, .tested = expand});
 }
 
-#define STAGED(test) cmocka_unit_test_setup_teardown(test, stage_make, stage_free)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STAGED(zone_decides_on_the_data_pool),
-        STAGED(entry_may_name_its_file_system),
-        STAGED(class_without_file_system_keeps_names_beside_volumes),
-        STAGED(retry_in_another_zone_is_the_same_volume),
-        STAGED(without_a_requirement_the_class_decides),
-        STAGED(no_place_and_no_room_are_told_apart),
-        STAGED(mistakes_name_key_and_position),
-        STAGED(spread_counts_volumes_of_the_data_pool),
-        STAGED(pools_carry_their_places),
-        STAGED(clone_may_leave_the_pool_but_not_the_file_system),
-        STAGED(view_stays_where_the_files_are),
-        STAGED(capacity_is_that_of_the_data_pools),
-        STAGED(overcommit_counts_what_is_promised),
-        STAGED(volumes_of_ceph_csi_count_too),
-        STAGED(listed_volume_has_the_handle_of_its_file_system),
-        cmocka_unit_test(creation_survives_every_fault),
-        cmocka_unit_test(creation_in_another_file_system_survives_every_fault),
-        cmocka_unit_test(deletion_in_another_file_system_survives_every_fault),
-        cmocka_unit_test(retry_in_another_zone_leaves_one_volume),
-        cmocka_unit_test(retry_in_another_file_system_leaves_one_volume),
-        cmocka_unit_test(expansion_survives_every_fault),
-    };
-
-    return cmocka_run_group_tests_name("cephfs topology", tests, write_config, remove_config);
-}
+TEST_GROUP(write_config, remove_config)

@@ -67,7 +67,7 @@ static char *decide(struct kube_fixture *fixture, const char *pools, const char 
     return told(fixture);
 }
 
-static void full_pool_that_was_passed_over_is_told(void **state)
+TEST(full_pool_that_was_passed_over_is_told, WITH_KUBE)
 {
     _cleanup_free_ char *text =
         decide(*state, "a/0:zone=z1;b:zone=z2", "zone=z1|zone=z2", NULL, true);
@@ -76,7 +76,7 @@ static void full_pool_that_was_passed_over_is_told(void **state)
     assert_non_null(strstr(text, "'b'"));
 }
 
-static void taken_over_place_is_told_and_other_refusals_are_not(void **state)
+TEST(taken_over_place_is_told_and_other_refusals_are_not, WITH_KUBE)
 {
     _cleanup_free_ char *other =
         decide(*state, "a!:zone=z1;b:zone=z2", "zone=z1|zone=z2", "not the source's", true);
@@ -87,14 +87,14 @@ static void taken_over_place_is_told_and_other_refusals_are_not(void **state)
     assert_non_null(strstr(text, PLACE_TAKEN_OVER));
 }
 
-static void no_room_at_all_is_a_warning(void **state)
+TEST(no_room_at_all_is_a_warning, WITH_KUBE)
 {
     _cleanup_free_ char *text = decide(*state, "a/0:zone=z1", "zone=z1", NULL, true);
 
     assert_true(text_has_prefix(text, "VolumeNotPlaced " UID ": "));
 }
 
-static void nothing_is_told_when_all_went_well_or_nobody_is_named(void **state)
+TEST(nothing_is_told_when_all_went_well_or_nobody_is_named, WITH_KUBE)
 {
     _cleanup_free_ char *well = decide(*state, "a:zone=z1;b:zone=z2", "zone=z1", NULL, true);
     _cleanup_free_ char *nameless = decide(*state, "a/0:zone=z1", "zone=z1", NULL, false);
@@ -103,7 +103,7 @@ static void nothing_is_told_when_all_went_well_or_nobody_is_named(void **state)
     assert_string_equal(nameless, "");
 }
 
-static void other_failures_are_left_to_the_provisioner(void **state)
+TEST(other_failures_are_left_to_the_provisioner, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_(events_freep) struct events *events = events_new(fixture->kube, "rbd.csi", "");
@@ -128,7 +128,7 @@ static void other_failures_are_left_to_the_provisioner(void **state)
 }
 
 /* The right is missing: one line in the log, a number, and no call waits. */
-static void without_the_right_nothing_breaks(void **state)
+TEST(without_the_right_nothing_breaks, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     struct metrics *metrics = metrics_new();
@@ -149,20 +149,4 @@ static void without_the_right_nothing_breaks(void **state)
     assert_non_null(strstr(text_chars(&page), "csi_events_dropped_total 3"));
     metrics_free(metrics);
     events_free(events);
-}
-
-#define WITH_KUBE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_KUBE(full_pool_that_was_passed_over_is_told),
-        WITH_KUBE(taken_over_place_is_told_and_other_refusals_are_not),
-        WITH_KUBE(no_room_at_all_is_a_warning),
-        WITH_KUBE(nothing_is_told_when_all_went_well_or_nobody_is_named),
-        WITH_KUBE(other_failures_are_left_to_the_provisioner),
-        WITH_KUBE(without_the_right_nothing_breaks),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

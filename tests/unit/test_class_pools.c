@@ -1,17 +1,9 @@
 /* What a class says about its pools, and the pools that say it themselves. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/volume/class_pools.h"
+#include "tests/test.h"
 
 #define LIST "[{\"poolName\":\"p\",\"domainSegments\":[]}]"
 
@@ -32,7 +24,7 @@ static void fill(struct strmap *parameters, const char *text)
     }
 }
 
-static void mistakes_in_parameters_are_refused(void **state)
+TEST(mistakes_in_parameters_are_refused)
 {
     static const struct {
         const char *name;
@@ -56,7 +48,6 @@ static void mistakes_in_parameters_are_refused(void **state)
          "pool=p|topologyConstrainedPools=", "topologyConstrainedPools: line 1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_strmap_ struct strmap parameters = {0};
         _cleanup_error_ struct error err = {0};
@@ -71,13 +62,12 @@ static void mistakes_in_parameters_are_refused(void **state)
     }
 }
 
-static void parameters_are_taken(void **state)
+TEST(parameters_are_taken)
 {
     _cleanup_strmap_ struct strmap parameters = {0};
     _cleanup_class_pools_ struct class_pools pools = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fill(&parameters, "clusterID=c|pool=p|dataPool=d|topologyPools=auto|topologyClass=fast|"
                       "poolSelection=spread|topologyPinning=plain|overcommit=1.5|"
                       "crossPoolRestore=copy");
@@ -93,13 +83,12 @@ static void parameters_are_taken(void **state)
     assert_true(class_pools_have_places(&pools));
 }
 
-static void defaults_are_those_of_a_plain_class(void **state)
+TEST(defaults_are_those_of_a_plain_class)
 {
     _cleanup_strmap_ struct strmap parameters = {0};
     _cleanup_class_pools_ struct class_pools pools = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fill(&parameters, "clusterID=c|pool=p|dataPool=|poolSelection=|overcommit=");
     assert_int_equal(class_pools_parse_rbd(&parameters, &pools, &err), 0);
     assert_null(pools.data_pool);
@@ -114,13 +103,12 @@ static void defaults_are_those_of_a_plain_class(void **state)
     pool_entry_done(&plain);
 }
 
-static void the_class_of_auto_pools_is_named_after_the_pool(void **state)
+TEST(the_class_of_auto_pools_is_named_after_the_pool)
 {
     _cleanup_strmap_ struct strmap parameters = {0};
     _cleanup_class_pools_ struct class_pools pools = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fill(&parameters, "pool=p|topologyPools=auto");
     assert_int_equal(class_pools_parse_rbd(&parameters, &pools, &err), 0);
     assert_string_equal(pools.topology_class, "p");
@@ -272,7 +260,7 @@ static void add_filesystem(struct cluster_usage *usage)
     usage->filesystems.count = 1;
 }
 
-static void data_pools_of_any_type_take_part(void **state)
+TEST(data_pools_of_any_type_take_part)
 {
     static const struct found_case cases[] = {
         {"an erasure coded data pool", "3", "1", "{\"cephfs\":{\"data\":\"fs\"," CLASS_K "}}", NULL,
@@ -284,7 +272,6 @@ static void data_pools_of_any_type_take_part(void **state)
     const struct class_pools pools = {
         .is_cephfs = true, .is_auto = true, .topology_class = "k", .home = "fs"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_cluster_usage_ struct cluster_usage usage = {0};
         _cleanup_pool_entries_ struct pool_entries entries = {0};
@@ -304,13 +291,12 @@ static void data_pools_of_any_type_take_part(void **state)
     }
 }
 
-static void file_system_stands_where_rbd_has_the_pool(void **state)
+TEST(file_system_stands_where_rbd_has_the_pool)
 {
     _cleanup_strmap_ struct strmap parameters = {0};
     _cleanup_class_pools_ struct class_pools pools = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     fill(&parameters, "clusterID=c|fsName=fs|pool=data|topologyPools=auto");
     assert_int_equal(class_pools_parse_cephfs(&parameters, &pools, &err), 0);
     assert_string_equal(pools.home, "fs");
@@ -324,25 +310,9 @@ static void file_system_stands_where_rbd_has_the_pool(void **state)
     assert_non_null(strstr(err.message, "needs the parameter fsName"));
 }
 
-static void pools_take_part_with_their_places(void **state)
+TEST(pools_take_part_with_their_places)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(FOUND); i++)
         check_found(&FOUND[i]);
     printf("note: %zu rules of pools that carry their place\n", ARRAY_LENGTH(FOUND));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mistakes_in_parameters_are_refused),
-        cmocka_unit_test(parameters_are_taken),
-        cmocka_unit_test(defaults_are_those_of_a_plain_class),
-        cmocka_unit_test(the_class_of_auto_pools_is_named_after_the_pool),
-        cmocka_unit_test(pools_take_part_with_their_places),
-        cmocka_unit_test(data_pools_of_any_type_take_part),
-        cmocka_unit_test(file_system_stands_where_rbd_has_the_pool),
-    };
-
-    return cmocka_run_group_tests_name("class_pools", tests, NULL, NULL);
 }

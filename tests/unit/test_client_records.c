@@ -1,20 +1,13 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/volume/client_records.h"
 #include "tests/fakes/fake_ceph_subvolumes.h"
+#include "tests/test.h"
 
 /* What volumes know of their clients, and how Ceph prints addresses. */
 
-static void address_is_the_host_alone(void **state)
+TEST(address_is_the_host_alone)
 {
     static const struct {
         const char *text;
@@ -41,7 +34,6 @@ static void address_is_the_host_alone(void **state)
         {"fd00::7", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         _cleanup_free_ char *address = NULL;
@@ -148,13 +140,12 @@ static int read_clients(struct cephfs_world *world, struct strmap *clients, stru
     return result;
 }
 
-static void subvolume_tells_its_clients(void **state)
+TEST(subvolume_tells_its_clients)
 {
     _cleanup_(cephfs_world_done) struct cephfs_world world = {0};
     _cleanup_strmap_ struct strmap clients = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     cephfs_world_init(&world);
     assert_int_equal(read_clients(&world, &clients, &err), 0); /* there is no subvolume yet */
     assert_int_equal(clients.count, 0);
@@ -173,14 +164,4 @@ static void subvolume_tells_its_clients(void **state)
     fake_ceph_fail_call(world.fake, 1, FAKE_FAIL_BEFORE);
     assert_int_equal(read_clients(&world, &clients, &err), -1);
     assert_non_null(strstr(err.message, "clients of volume '" HANDLE "'"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(address_is_the_host_alone),
-        cmocka_unit_test(subvolume_tells_its_clients),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

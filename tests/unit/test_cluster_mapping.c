@@ -1,17 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/volume/cluster_mapping.h"
+#include "tests/test.h"
 
 #define UUID "b0285c97-a0ce-11eb-8c66-0242ac110002"
 
@@ -79,9 +71,8 @@ static void assert_found(const char *cluster_id, uint64_t pool_id, const char *w
     assert_string_equal(found, wanted);
 }
 
-static void pairs_are_read_in_both_directions(void **state)
+TEST(pairs_are_read_in_both_directions)
 {
-    (void)state;
     write_file("[{\"clusterIDMapping\": {\"east\": \"west\"},"
                "  \"RBDPoolIDMapping\": [{\"2\": \"5\"}, {\"3\": \"12\"}],"
                "  \"CephFSFscIDMapping\": [{\"1\": \"2\"}]}]");
@@ -93,9 +84,8 @@ static void pairs_are_read_in_both_directions(void **state)
     assert_found("north", 2, "");
 }
 
-static void all_matching_mappings_are_given_in_order(void **state)
+TEST(all_matching_mappings_are_given_in_order)
 {
-    (void)state;
     write_file("[{\"clusterIDMapping\": {\"a\": \"b\"}, \"RBDPoolIDMapping\": [{\"1\": \"2\"}]},"
                " {\"clusterIDMapping\": {\"x\": \"y\"}, \"RBDPoolIDMapping\": [{\"1\": \"9\"}]},"
                " {\"clusterIDMapping\": {\"a\": \"c\"},"
@@ -104,17 +94,15 @@ static void all_matching_mappings_are_given_in_order(void **state)
 }
 
 /* The operator writes clusterIdMapping. */
-static void case_of_keys_does_not_matter_and_unknown_ones_are_ignored(void **state)
+TEST(case_of_keys_does_not_matter_and_unknown_ones_are_ignored)
 {
-    (void)state;
     write_file("[{\"clusterIdMapping\": {\"a\": \"b\"}, \"rbdpoolidmapping\": [{\"1\": \"2\"}],"
                "  \"more\": 1}]");
     assert_found("a", 1, "b/2");
 }
 
-static void missing_or_empty_file_maps_nothing(void **state)
+TEST(missing_or_empty_file_maps_nothing)
 {
-    (void)state;
     write_file("[]");
     assert_found("a", 1, "");
     write_file("[{}]");
@@ -128,7 +116,7 @@ static void missing_or_empty_file_maps_nothing(void **state)
     path[strlen(path) - 1] ^= 1;
 }
 
-static void broken_files_are_never_taken_for_empty_ones(void **state)
+TEST(broken_files_are_never_taken_for_empty_ones)
 {
     static const char *const broken[] = {
         "",
@@ -146,7 +134,6 @@ static void broken_files_are_never_taken_for_empty_ones(void **state)
         "[{\"clusterIDMapping\": {\"a\": \"b/c\"}, \"RBDPoolIDMapping\": [{\"1\": \"2\"}]}]",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(broken); i++) {
         write_file(broken[i]);
         _cleanup_free_ char *found = find("a", 1);
@@ -156,15 +143,4 @@ static void broken_files_are_never_taken_for_empty_ones(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_are_read_in_both_directions),
-        cmocka_unit_test(all_matching_mappings_are_given_in_order),
-        cmocka_unit_test(case_of_keys_does_not_matter_and_unknown_ones_are_ignored),
-        cmocka_unit_test(missing_or_empty_file_maps_nothing),
-        cmocka_unit_test(broken_files_are_never_taken_for_empty_ones),
-    };
-
-    return cmocka_run_group_tests_name("cluster mapping", tests, make_file, remove_file);
-}
+TEST_GROUP(make_file, remove_file)

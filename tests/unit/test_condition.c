@@ -12,12 +12,11 @@ static void check(const struct condition *condition, const char *fault, time_t s
     assert_int_equal(told, since);
 }
 
-static void each_piece_of_news_is_told_once(void **state)
+TEST(each_piece_of_news_is_told_once, WITH_FOLDER)
 {
     struct condition condition = {0};
     const time_t start = now;
 
-    (void)state;
     assert_int_equal(condition_note(&condition, NULL), CONDITION_UNCHANGED);
     check(&condition, NULL, start);
     now += 10;
@@ -34,22 +33,11 @@ static void each_piece_of_news_is_told_once(void **state)
     condition_done(&condition);
 }
 
-static void fault_at_the_first_look_counts_from_then(void **state)
+TEST(fault_at_the_first_look_counts_from_then, WITH_FOLDER)
 {
     struct condition condition = {0};
 
-    (void)state;
     assert_int_equal(condition_note(&condition, "a"), CONDITION_FAULT);
     check(&condition, "a", now);
     condition_done(&condition);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(each_piece_of_news_is_told_once),
-        WITH_FOLDER(fault_at_the_first_look_counts_from_then),
-    };
-
-    return cmocka_run_group_tests_name("condition", tests, NULL, NULL);
 }

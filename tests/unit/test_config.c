@@ -7,12 +7,11 @@
 
 /* --- forms ------------------------------------------------------------------------------------ */
 
-static void file_of_the_manual_is_understood(void **state)
+TEST(file_of_the_manual_is_understood)
 {
     _cleanup_config_ struct config *config = load(DATA "manual.json");
     const struct cluster_config *cluster = find(config, "01616094-9d93-4178-bf45-c7eac19e8b15");
 
-    (void)state;
     assert_string_equal(cluster->cluster_id, "01616094-9d93-4178-bf45-c7eac19e8b15");
     assert_int_equal(cluster->monitor_list.count, 3);
     assert_string_equal(cluster->monitors, "192.168.39.82:6789,192.168.39.83:6789,"
@@ -35,12 +34,11 @@ static void file_of_the_manual_is_understood(void **state)
     assert_string_equal(find(config, "archive")->monitors, "mon.archive.example:6789");
 }
 
-static void what_the_file_leaves_out_is_unset(void **state)
+TEST(what_the_file_leaves_out_is_unset)
 {
     _cleanup_config_ struct config *config = load(DATA "manual.json");
     const struct cluster_config *cluster = find(config, "archive");
 
-    (void)state;
     assert_null(cluster->rbd.rados_namespace);
     assert_null(cluster->rbd.net_namespace_path);
     assert_null(cluster->rbd.controller_secret.name);
@@ -51,12 +49,11 @@ static void what_the_file_leaves_out_is_unset(void **state)
     assert_int_equal(cluster->read_affinity.crush_location_labels.count, 0);
 }
 
-static void file_that_rook_writes_is_understood(void **state)
+TEST(file_that_rook_writes_is_understood)
 {
     _cleanup_config_ struct config *config = load(DATA "rook.json");
     const struct cluster_config *cluster = find(config, "rook-ceph");
 
-    (void)state;
     assert_string_equal(cluster->monitors,
                         "10.101.67.5:6789,10.101.208.34:6789,10.107.16.201:6789");
     assert_string_equal(cluster->rbd.rados_namespace, "");
@@ -68,12 +65,11 @@ static void file_that_rook_writes_is_understood(void **state)
     assert_string_equal(cluster->rbd.rados_namespace, "tenant-a");
 }
 
-static void file_that_the_operator_writes_is_understood(void **state)
+TEST(file_that_the_operator_writes_is_understood)
 {
     _cleanup_config_ struct config *config = load(DATA "operator.json");
     const struct cluster_config *cluster = find(config, "storage");
 
-    (void)state;
     assert_int_equal(cluster->rbd.mirror_daemon_count, 3);
     assert_string_equal(cluster->rbd.rados_namespace, "tenant-b");
     assert_string_equal(cluster->rbd.controller_secret.name, "rbd-provisioner");
@@ -87,13 +83,12 @@ static void file_that_the_operator_writes_is_understood(void **state)
     assert_not_found(config, "storage-dr", "cluster 'storage-dr' has no monitors in config.json");
 }
 
-static void version_2_has_the_same_array_inside(void **state)
+TEST(version_2_has_the_same_array_inside)
 {
     _cleanup_config_ struct config *config = load(DATA "version-2.json");
     const char *fault = NULL;
     const struct takeover_map *map = config_takeover(config, &fault);
 
-    (void)state;
     assert_non_null(map);
     assert_int_equal(map->count, 2);
     assert_non_null(takeover_find(map, "zone", "zone-a"));
@@ -104,7 +99,7 @@ static void version_2_has_the_same_array_inside(void **state)
     assert_string_equal(find(config, "zone-b")->cephfs.subvolume_group, "prod");
 }
 
-static void keys_are_matched_without_case(void **state)
+TEST(keys_are_matched_without_case, WITH_FOLDER)
 {
     static const char *const forms[] = {
         "[{\"ClusterId\": \"c1\", \"MONITORS\": [\"a\"], \"RBD\": {\"radosnamespace\": \"ns\"},"
@@ -114,7 +109,6 @@ static void keys_are_matched_without_case(void **state)
         " \"ReadAffinity\": {\"ENABLED\": true}}]}",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(forms); i++) {
         _cleanup_config_ struct config *config = load_text(forms[i]);
         const struct cluster_config *cluster = find(config, "c1");
@@ -126,17 +120,16 @@ static void keys_are_matched_without_case(void **state)
     }
 }
 
-static void unknown_keys_are_ignored(void **state)
+TEST(unknown_keys_are_ignored, WITH_FOLDER)
 {
     _cleanup_config_ struct config *config = load_text(
         "[{\"clusterID\": \"c1\", \"monitors\": [\"a\"], \"future\": {\"deep\": [1, {}, null]},"
         " \"rbd\": {\"x\": 1.5, \"nodePublishSecretRef\": {\"name\": 7}}, \"nfs\": false}]");
 
-    (void)state;
     assert_string_equal(find(config, "c1")->monitors, "a");
 }
 
-static void mirror_daemons_have_two_names(void **state)
+TEST(mirror_daemons_have_two_names, WITH_FOLDER)
 {
     static const struct {
         const char *rbd;
@@ -151,7 +144,6 @@ static void mirror_daemons_have_two_names(void **state)
         {"{\"mirrorCount\": null}", 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *text = xasprintf(
             "[{\"clusterID\": \"c1\", \"monitors\": [\"a\"], \"rbd\": %s}]", cases[i].rbd);
@@ -161,7 +153,7 @@ static void mirror_daemons_have_two_names(void **state)
     }
 }
 
-static void monitors_are_joined_with_commas(void **state)
+TEST(monitors_are_joined_with_commas, WITH_FOLDER)
 {
     static const struct {
         const char *list;
@@ -174,7 +166,6 @@ static void monitors_are_joined_with_commas(void **state)
         {"[\"a,b\", \"c\"]", "a,b,c"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *text =
             xasprintf("[{\"clusterID\": \"c1\", \"monitors\": %s}]", cases[i].list);
@@ -187,18 +178,17 @@ static void monitors_are_joined_with_commas(void **state)
 /* --- look-ups ----------------------------------------------------------------------------------
  */
 
-static void first_of_several_clusters_with_an_id_counts(void **state)
+TEST(first_of_several_clusters_with_an_id_counts, WITH_FOLDER)
 {
     _cleanup_config_ struct config *config =
         load_text("[{\"clusterID\": \"other\", \"monitors\": [\"x\"]},"
                   " {\"clusterID\": \"c1\", \"monitors\": [\"first\"]},"
                   " {\"clusterID\": \"c1\", \"monitors\": [\"second\"]}]");
 
-    (void)state;
     assert_string_equal(find(config, "c1")->monitors, "first");
 }
 
-static void cluster_without_monitors_is_refused(void **state)
+TEST(cluster_without_monitors_is_refused, WITH_FOLDER)
 {
     static const char *const entries[] = {
         "{\"clusterID\": \"c1\"}",
@@ -207,7 +197,6 @@ static void cluster_without_monitors_is_refused(void **state)
         "{\"clusterID\": \"c1\"}, {\"clusterID\": \"c1\", \"monitors\": [\"a\"]}",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(entries); i++) {
         _cleanup_free_ char *text = xasprintf("[%s]", entries[i]);
         _cleanup_config_ struct config *config = load_text(text);
@@ -216,7 +205,7 @@ static void cluster_without_monitors_is_refused(void **state)
     }
 }
 
-static void unknown_cluster_is_told_with_those_that_exist(void **state)
+TEST(unknown_cluster_is_told_with_those_that_exist, WITH_FOLDER)
 {
     static const struct {
         const char *text;
@@ -232,7 +221,6 @@ static void unknown_cluster_is_told_with_those_that_exist(void **state)
          "clusterID 'c9' is not configured; config.json has no cluster at all"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_config_ struct config *config = load_text(cases[i].text);
 
@@ -240,25 +228,23 @@ static void unknown_cluster_is_told_with_those_that_exist(void **state)
     }
 }
 
-static void clusters_are_walked_over_in_their_order(void **state)
+TEST(clusters_are_walked_over_in_their_order, WITH_FOLDER)
 {
     _cleanup_config_ struct config *config =
         load_text("[{\"clusterID\": \"b\"}, {\"monitors\": [\"x\"]}, {\"clusterID\": \"a\"}]");
 
-    (void)state;
     assert_int_equal(config_cluster_count(config), 3);
     assert_string_equal(config_cluster_id(config, 0), "b");
     assert_string_equal(config_cluster_id(config, 1), "");
     assert_string_equal(config_cluster_id(config, 2), "a");
 }
 
-static void thousand_clusters_do_not_make_the_message_endless(void **state)
+TEST(thousand_clusters_do_not_make_the_message_endless, WITH_FOLDER)
 {
     _cleanup_text_ struct text text = TEXT_INIT(1 << 20);
     const struct cluster_config *cluster = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     for (int i = 0; i < 1000; i++)
         text_addf(&text, "%s{\"clusterID\": \"cluster-%d\", \"monitors\": [\"mon-%d\"]}",
                   i ? "," : "[", i, i);
@@ -271,7 +257,7 @@ static void thousand_clusters_do_not_make_the_message_endless(void **state)
 
 /* --- mistakes --------------------------------------------------------------------------------- */
 
-static void mistake_is_told_with_its_place(void **state)
+TEST(mistake_is_told_with_its_place, WITH_FOLDER)
 {
     static const struct {
         const char *text;
@@ -317,7 +303,6 @@ static void mistake_is_told_with_its_place(void **state)
          "clusters[1].clusterID: expected a string, found an array"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *path = make_file(cases[i].text);
         _cleanup_config_file_ struct config_file *file = config_file_new(path);
@@ -330,7 +315,7 @@ static void mistake_is_told_with_its_place(void **state)
     }
 }
 
-static void file_of_two_mebibytes_is_refused(void **state)
+TEST(file_of_two_mebibytes_is_refused, WITH_FOLDER)
 {
     const size_t length = 2 * MIB;
     _cleanup_free_ char *content = xmalloc(length + 1);
@@ -339,7 +324,6 @@ static void file_of_two_mebibytes_is_refused(void **state)
     _cleanup_free_ char *fault = xasprintf("'%s' is larger than 1048576 bytes", path);
     _cleanup_free_ char *refusal = xasprintf("the driver has no cluster configuration: %s", fault);
 
-    (void)state;
     memset(content, ' ', length);
     memcpy(content, GOOD_A, sizeof(GOOD_A) - 1);
     write_bytes(path, content, length);
@@ -352,36 +336,10 @@ static void file_of_two_mebibytes_is_refused(void **state)
     assert_unhealthy(file, fault, now);
 }
 
-static void folder_is_no_configuration(void **state)
+TEST(folder_is_no_configuration, WITH_FOLDER)
 {
     _cleanup_config_file_ struct config_file *file = config_file_new(folder);
     _cleanup_free_ char *fault = xasprintf("'%s': read: Is a directory", folder);
 
-    (void)state;
     assert_unhealthy(file, fault, now);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(file_of_the_manual_is_understood),
-        cmocka_unit_test(what_the_file_leaves_out_is_unset),
-        cmocka_unit_test(file_that_rook_writes_is_understood),
-        cmocka_unit_test(file_that_the_operator_writes_is_understood),
-        cmocka_unit_test(version_2_has_the_same_array_inside),
-        WITH_FOLDER(keys_are_matched_without_case),
-        WITH_FOLDER(unknown_keys_are_ignored),
-        WITH_FOLDER(mirror_daemons_have_two_names),
-        WITH_FOLDER(monitors_are_joined_with_commas),
-        WITH_FOLDER(first_of_several_clusters_with_an_id_counts),
-        WITH_FOLDER(cluster_without_monitors_is_refused),
-        WITH_FOLDER(unknown_cluster_is_told_with_those_that_exist),
-        WITH_FOLDER(clusters_are_walked_over_in_their_order),
-        WITH_FOLDER(thousand_clusters_do_not_make_the_message_endless),
-        WITH_FOLDER(mistake_is_told_with_its_place),
-        WITH_FOLDER(file_of_two_mebibytes_is_refused),
-        WITH_FOLDER(folder_is_no_configuration),
-    };
-
-    return cmocka_run_group_tests_name("config", tests, NULL, NULL);
 }

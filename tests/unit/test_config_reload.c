@@ -6,26 +6,24 @@
 
 /* What happens when config.json changes, breaks, goes and comes back. */
 
-static void unchanged_file_is_not_read_again(void **state)
+TEST(unchanged_file_is_not_read_again, WITH_FOLDER)
 {
     _cleanup_free_ char *path = make_file(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     _cleanup_config_ struct config *first = get(file);
     _cleanup_config_ struct config *second = get(file);
 
-    (void)state;
     assert_ptr_equal(first, second);
     assert_healthy(file, now);
     _cleanup_config_ struct config *third = get(file);
     assert_ptr_equal(first, third);
 }
 
-static void renamed_file_takes_effect(void **state)
+TEST(renamed_file_takes_effect, WITH_FOLDER)
 {
     _cleanup_free_ char *path = make_file(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
 
-    (void)state;
     assert_in_force(file, "a");
     replace_file(path, GOOD_B); /* of the same length */
     assert_in_force(file, "b");
@@ -33,24 +31,22 @@ static void renamed_file_takes_effect(void **state)
     assert_in_force(file, "a");
 }
 
-static void file_written_in_place_takes_effect(void **state)
+TEST(file_written_in_place_takes_effect, WITH_FOLDER)
 {
     _cleanup_free_ char *path = make_file(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
 
-    (void)state;
     assert_in_force(file, "a");
     write_bytes(path, GOOD_B " ", strlen(GOOD_B " "));
     assert_in_force(file, "b");
 }
 
-static void file_of_the_same_size_and_inode_is_told_by_its_time(void **state)
+TEST(file_of_the_same_size_and_inode_is_told_by_its_time, WITH_FOLDER)
 {
     _cleanup_free_ char *path = make_file(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     struct stat before;
 
-    (void)state;
     assert_in_force(file, "a");
     assert_int_equal(stat(path, &before), 0);
     write_bytes(path, GOOD_B, strlen(GOOD_B));
@@ -60,12 +56,11 @@ static void file_of_the_same_size_and_inode_is_told_by_its_time(void **state)
     assert_in_force(file, "b");
 }
 
-static void swapped_configmap_takes_effect(void **state)
+TEST(swapped_configmap_takes_effect, WITH_FOLDER)
 {
     _cleanup_free_ char *path = path_of("config.json");
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
 
-    (void)state;
     write_configmap("..2023_11_14_22_13_20.1234567890", GOOD_A);
     assert_int_equal(symlink("..data/config.json", path), 0);
     assert_in_force(file, "a");
@@ -83,14 +78,13 @@ static void swapped_configmap_takes_effect(void **state)
     assert_healthy(file, now);
 }
 
-static void version_in_use_outlives_its_successor(void **state)
+TEST(version_in_use_outlives_its_successor, WITH_FOLDER)
 {
     _cleanup_free_ char *path = make_file(GOOD_A);
     struct config_file *file = config_file_new(path);
     _cleanup_config_ struct config *old = get(file);
     const struct cluster_config *cluster = find(old, "a");
 
-    (void)state;
     replace_file(path, GOOD_B);
     _cleanup_config_ struct config *new = get(file);
     assert_ptr_not_equal(old, new);
@@ -100,7 +94,7 @@ static void version_in_use_outlives_its_successor(void **state)
     assert_string_equal(find(new, "b")->monitors, "mon-b");
 }
 
-static void broken_version_leaves_the_last_good_one_in_force(void **state)
+TEST(broken_version_leaves_the_last_good_one_in_force, WITH_FOLDER)
 {
     _cleanup_free_ char *path = make_file(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
@@ -108,7 +102,6 @@ static void broken_version_leaves_the_last_good_one_in_force(void **state)
         xasprintf("%s: line 1, column 42: ']' expected near end of file", path);
     const time_t start = now;
 
-    (void)state;
     assert_in_force(file, "a");
     assert_healthy(file, start);
     now += 100;
@@ -123,7 +116,7 @@ static void broken_version_leaves_the_last_good_one_in_force(void **state)
     assert_healthy(file, start + 300);
 }
 
-static void one_bad_version_after_another_is_one_outage(void **state)
+TEST(one_bad_version_after_another_is_one_outage, WITH_FOLDER)
 {
     _cleanup_free_ char *path = make_file(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
@@ -133,7 +126,6 @@ static void one_bad_version_after_another_is_one_outage(void **state)
     _cleanup_free_ char *gone = xasprintf("cannot read '%s': No such file or directory", path);
     const time_t start = now;
 
-    (void)state;
     assert_in_force(file, "a");
     now += 100;
     replace_file(path, BROKEN);
@@ -153,14 +145,13 @@ static void one_bad_version_after_another_is_one_outage(void **state)
     assert_healthy(file, start + 400);
 }
 
-static void file_that_never_was_may_still_come(void **state)
+TEST(file_that_never_was_may_still_come, WITH_FOLDER)
 {
     _cleanup_free_ char *path = path_of("config.json");
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     _cleanup_free_ char *fault = xasprintf("cannot read '%s': No such file or directory", path);
     _cleanup_free_ char *refusal = xasprintf("the driver has no cluster configuration: %s", fault);
 
-    (void)state;
     assert_unavailable(file, refusal);
     assert_unhealthy(file, fault, now);
     replace_file(path, BROKEN);
@@ -173,7 +164,7 @@ static void file_that_never_was_may_still_come(void **state)
     assert_healthy(file, now);
 }
 
-static void vanished_file_leaves_the_last_good_version_in_force(void **state)
+TEST(vanished_file_leaves_the_last_good_version_in_force, WITH_FOLDER)
 {
     _cleanup_free_ char *path = make_file(GOOD_A);
     _cleanup_free_ char *aside = path_of("aside.json");
@@ -181,7 +172,6 @@ static void vanished_file_leaves_the_last_good_version_in_force(void **state)
     _cleanup_free_ char *fault = xasprintf("cannot read '%s': No such file or directory", path);
     const time_t start = now;
 
-    (void)state;
     assert_in_force(file, "a");
     now += 100;
     assert_int_equal(rename(path, aside), 0);
@@ -194,14 +184,13 @@ static void vanished_file_leaves_the_last_good_version_in_force(void **state)
 }
 
 /* The version must not count as seen: it stays the same when the shortage is over. */
-static void want_of_descriptors_is_not_held_against_the_file(void **state)
+TEST(want_of_descriptors_is_not_held_against_the_file, WITH_FOLDER)
 {
     _cleanup_free_ char *path = make_file(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     _cleanup_free_ char *fault = xasprintf("open '%s': Too many open files", path);
     struct rlimit limit;
 
-    (void)state;
     assert_in_force(file, "a");
     replace_file(path, GOOD_B);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -219,14 +208,13 @@ static void want_of_descriptors_is_not_held_against_the_file(void **state)
     assert_healthy(file, now);
 }
 
-static void each_fault_is_logged_once(void **state)
+TEST(each_fault_is_logged_once, WITH_FOLDER)
 {
     _cleanup_free_ char *path = make_file(GOOD_A);
     _cleanup_free_ char *log = path_of("log");
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     int saved = divert_stderr(log);
 
-    (void)state;
     assert_in_force(file, "a");
     replace_file(path, BROKEN);
     for (int i = 0; i < 10; i++)
@@ -249,21 +237,19 @@ static void each_fault_is_logged_once(void **state)
     assert_int_equal(count_lines(log, "config.json is good again"), 1);
 }
 
-static void path_is_copied(void **state)
+TEST(path_is_copied, WITH_FOLDER)
 {
     _cleanup_free_ char *path = make_file(GOOD_A);
     _cleanup_free_ char *changed = xstrdup(path);
     _cleanup_config_file_ struct config_file *file = config_file_new(changed);
 
-    (void)state;
     changed[0] = 'x';
     assert_string_equal(config_file_path(file), path);
     assert_in_force(file, "a");
 }
 
-static void nothing_is_released_without_harm(void **state)
+TEST(nothing_is_released_without_harm)
 {
-    (void)state;
     config_file_free(NULL);
     config_unref(NULL);
 }
@@ -308,14 +294,13 @@ static void *read_often(void *context)
     return NULL;
 }
 
-static void readers_see_whole_versions_while_the_file_changes(void **state)
+TEST(readers_see_whole_versions_while_the_file_changes, WITH_FOLDER)
 {
     _cleanup_free_ char *path = make_file(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     struct readers readers = {.file = file};
     pthread_t threads[8];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, read_often, &readers), 0);
     for (int i = 0; i < 500 || atomic_load(&readers.reads) < 1000; i++)
@@ -324,27 +309,4 @@ static void readers_see_whole_versions_while_the_file_changes(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     assert_int_equal(atomic_load(&readers.faults), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(unchanged_file_is_not_read_again),
-        WITH_FOLDER(renamed_file_takes_effect),
-        WITH_FOLDER(file_written_in_place_takes_effect),
-        WITH_FOLDER(file_of_the_same_size_and_inode_is_told_by_its_time),
-        WITH_FOLDER(swapped_configmap_takes_effect),
-        WITH_FOLDER(version_in_use_outlives_its_successor),
-        WITH_FOLDER(broken_version_leaves_the_last_good_one_in_force),
-        WITH_FOLDER(one_bad_version_after_another_is_one_outage),
-        WITH_FOLDER(file_that_never_was_may_still_come),
-        WITH_FOLDER(vanished_file_leaves_the_last_good_version_in_force),
-        WITH_FOLDER(want_of_descriptors_is_not_held_against_the_file),
-        WITH_FOLDER(each_fault_is_logged_once),
-        WITH_FOLDER(path_is_copied),
-        cmocka_unit_test(nothing_is_released_without_harm),
-        WITH_FOLDER(readers_see_whole_versions_while_the_file_changes),
-    };
-
-    return cmocka_run_group_tests_name("config_reload", tests, NULL, NULL);
 }

@@ -21,9 +21,8 @@ static const struct fault_setup SETUP = {.backend = &RBD_BACKEND,
                                          .fill_request = fill_request,
                                          .world_init = add_pool};
 
-static void parents_may_go_before_their_clones(void **state)
+TEST(parents_may_go_before_their_clones)
 {
-    (void)state;
     check(&(struct scenario){
         .title = "DeleteVolume of the last of a family",
         .before = {create_volume, create_snapshot, restore, delete_snapshot, delete_volume},
@@ -31,12 +30,4 @@ static void parents_may_go_before_their_clones(void **state)
         .ends_empty = true});
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        COMMON_FAULT_TESTS,
-        cmocka_unit_test(parents_may_go_before_their_clones),
-    };
-
-    return cmocka_run_group_tests_name("controller faults", tests, write_config, remove_config);
-}
+TEST_GROUP(write_config, remove_config)

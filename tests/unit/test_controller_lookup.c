@@ -2,21 +2,13 @@
  * Volumes that are not where their handle says, or not in the journal at all: after a failover to
  * another cluster, migrated from Kubernetes' own driver, spread with their clones over two pools.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "controller/controller.h"
 #include "controller/purge.h"
 #include "tests/fakes/fake_ceph.h"
+#include "tests/test.h"
 
 #define GIB (1024LL * 1024 * 1024)
 #define UUID "e0b45b52-7e09-47d3-8f1b-806995fa4412"
@@ -111,6 +103,8 @@ static int world_free(void **state)
     free(world);
     return 0;
 }
+
+#define WITH_WORLD .setup_func = world_make, .teardown_func = world_free
 
 /* --- calls --------------------------------------------------------------------------------------
  */
@@ -288,21 +282,21 @@ static void check_failed_over(struct world *world, const char *cluster_id)
     assert_empty(world);
 }
 
-static void volume_of_an_unknown_cluster_is_found_by_the_mapping(void **state)
+TEST(volume_of_an_unknown_cluster_is_found_by_the_mapping, WITH_WORLD)
 {
     write_file(mapping_path, "[{\"clusterIDMapping\":{\"east\":\"west\"},"
                              "\"RBDPoolIDMapping\":[{\"7\":\"3\"}]}]");
     check_failed_over(*state, "east");
 }
 
-static void volume_of_a_pool_that_is_gone_is_found_by_the_mapping(void **state)
+TEST(volume_of_a_pool_that_is_gone_is_found_by_the_mapping, WITH_WORLD)
 {
     write_file(mapping_path, "[{\"clusterIDMapping\":{\"west\":\"south\"},"
                              "\"RBDPoolIDMapping\":[{\"99\":\"7\"}, {\"3\":\"7\"}]}]");
     check_failed_over(*state, "south");
 }
 
-static void without_a_mapping_the_first_failure_stands(void **state)
+TEST(without_a_mapping_the_first_failure_stands, WITH_WORLD)
 {
     struct world *world = *state;
     _cleanup_error_ struct error err = {0};
@@ -326,7 +320,7 @@ static void without_a_mapping_the_first_failure_stands(void **state)
 }
 
 /* Otherwise DeleteVolume would take a volume for gone that is only not found. */
-static void broken_mapping_is_not_taken_for_a_missing_volume(void **state)
+TEST(broken_mapping_is_not_taken_for_a_missing_volume, WITH_WORLD)
 {
     struct world *world = *state;
     _cleanup_error_ struct error err = {0};
@@ -361,7 +355,7 @@ static char *make_image(struct world *world, const char *name)
     return id;
 }
 
-static void migrated_volume_is_expanded_and_deleted(void **state)
+TEST(migrated_volume_is_expanded_and_deleted, WITH_WORLD)
 {
     struct world *world = *state;
     _cleanup_error_ struct error err = {0};
@@ -377,7 +371,7 @@ static void migrated_volume_is_expanded_and_deleted(void **state)
     assert_int_equal(err.status, STATUS_NOT_FOUND);
 }
 
-static void migrated_deletion_survives_every_fault(void **state)
+TEST(migrated_deletion_survives_every_fault, WITH_WORLD)
 {
     static const enum fake_failure failures[] = {FAKE_FAIL_BEFORE, FAKE_FAIL_AFTER,
                                                  FAKE_CRASH_BEFORE, FAKE_CRASH_AFTER};
@@ -410,7 +404,7 @@ static void migrated_deletion_survives_every_fault(void **state)
         }
 }
 
-static void other_calls_refuse_migrated_volumes(void **state)
+TEST(other_calls_refuse_migrated_volumes, WITH_WORLD)
 {
     struct world *world = *state;
     _cleanup_error_ struct error err = {0};
@@ -426,7 +420,7 @@ static void other_calls_refuse_migrated_volumes(void **state)
     assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
 }
 
-static void migrated_volume_of_an_unknown_cluster_is_no_success(void **state)
+TEST(migrated_volume_of_an_unknown_cluster_is_no_success, WITH_WORLD)
 {
     struct world *world = *state;
     _cleanup_error_ struct error err = {0};
@@ -455,7 +449,7 @@ static void make_object(struct world *world, const char *pool, const struct strm
 }
 
 /* Ceph-CSI 3.0 to 3.10 with topology: name and attributes in one pool, the image in another. */
-static void split_volume_is_listed_and_deleted(void **state)
+TEST(split_volume_is_listed_and_deleted, WITH_WORLD)
 {
     struct world *world = *state;
     _cleanup_error_ struct error err = {0};
@@ -481,7 +475,7 @@ static void split_volume_is_listed_and_deleted(void **state)
 }
 
 /* The image was made again and the journal still has the id of the one before. */
-static void stale_image_id_does_not_keep_the_image(void **state)
+TEST(stale_image_id_does_not_keep_the_image, WITH_WORLD)
 {
     struct world *world = *state;
     _cleanup_error_ struct error err = {0};
@@ -505,7 +499,7 @@ static void stale_image_id_does_not_keep_the_image(void **state)
 
 /* The parent's data are queued in its own pool and must wait for a clone that is queued in another.
  */
-static void parent_in_another_pool_goes_with_its_last_clone(void **state)
+TEST(parent_in_another_pool_goes_with_its_last_clone, WITH_WORLD)
 {
     struct world *world = *state;
     _cleanup_error_ struct error err = {0};
@@ -519,23 +513,4 @@ static void parent_in_another_pool_goes_with_its_last_clone(void **state)
     assert_empty(world);
 }
 
-#define world_test(function) cmocka_unit_test_setup_teardown(function, world_make, world_free)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        world_test(volume_of_an_unknown_cluster_is_found_by_the_mapping),
-        world_test(volume_of_a_pool_that_is_gone_is_found_by_the_mapping),
-        world_test(without_a_mapping_the_first_failure_stands),
-        world_test(broken_mapping_is_not_taken_for_a_missing_volume),
-        world_test(migrated_volume_is_expanded_and_deleted),
-        world_test(migrated_deletion_survives_every_fault),
-        world_test(other_calls_refuse_migrated_volumes),
-        world_test(migrated_volume_of_an_unknown_cluster_is_no_success),
-        world_test(split_volume_is_listed_and_deleted),
-        world_test(stale_image_id_does_not_keep_the_image),
-        world_test(parent_in_another_pool_goes_with_its_last_clone),
-    };
-
-    return cmocka_run_group_tests_name("controller look-up", tests, make_files, remove_files);
-}
+TEST_GROUP(make_files, remove_files)

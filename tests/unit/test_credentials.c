@@ -1,17 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/volume/credentials.h"
+#include "tests/test.h"
 
 #define KEY "AQDmykFTGsMDDBAAMB3zWwBG3sxJhWn0VgLRBg=="
 #define OTHER_KEY "AQB2cEFTx5IHMRAAS9Vfh2UOxyh8/Zb1w7bZkQ=="
 
-static void keys_of_a_secret_become_user_and_key(void **state)
+TEST(keys_of_a_secret_become_user_and_key)
 {
     static const struct {
         const char *what;
@@ -86,7 +79,6 @@ static void keys_of_a_secret_become_user_and_key(void **state)
         {"taken back", {{"userID", "rbd"}, {"userKey", KEY}, {"userKey", ""}}, 3, "rbd", ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_credentials_ struct credentials credentials = {0};
 
@@ -100,14 +92,13 @@ static void keys_of_a_secret_become_user_and_key(void **state)
     }
 }
 
-static void credentials_are_copies(void **state)
+TEST(credentials_are_copies)
 {
     _cleanup_credentials_ struct credentials credentials = {0};
     char user[] = "rbd";
     char key[] = KEY;
     const struct secret_entry secrets[] = {{"userID", user}, {"userKey", key}};
 
-    (void)state;
     credentials_from_secrets(secrets, ARRAY_LENGTH(secrets), &credentials);
     user[0] = 'x';
     memset(key, 'x', strlen(key));
@@ -115,13 +106,12 @@ static void credentials_are_copies(void **state)
     assert_string_equal(secret_reveal(&credentials.key), KEY);
 }
 
-static void complete_credentials_pass(void **state)
+TEST(complete_credentials_pass)
 {
     static const struct secret_entry secrets[] = {{"userID", "rbd"}, {"userKey", KEY}};
     _cleanup_credentials_ struct credentials credentials = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     credentials_from_secrets(secrets, ARRAY_LENGTH(secrets), &credentials);
     assert_int_equal(credentials_check(&credentials, &err), 0);
     assert_null(err.message);
@@ -138,7 +128,7 @@ static void assert_missing(const struct secret_entry *secrets, size_t count, con
     assert_string_equal(err.message, message);
 }
 
-static void missing_part_is_named(void **state)
+TEST(missing_part_is_named)
 {
     static const struct secret_entry user[] = {{"userID", "rbd"}};
     static const struct secret_entry key[] = {{"userKey", KEY}};
@@ -148,33 +138,30 @@ static void missing_part_is_named(void **state)
     static const char no_key[] = "secrets: userKey is missing; the Secret that the StorageClass "
                                  "names must have userID and userKey";
 
-    (void)state;
     assert_missing(NULL, 0, no_user);
     assert_missing(empty, 2, no_user);
     assert_missing(key, 1, no_user);
     assert_missing(user, 1, no_key);
 }
 
-static void refusal_does_not_show_the_values(void **state)
+TEST(refusal_does_not_show_the_values)
 {
     static const struct secret_entry secrets[] = {
         {"userKey", KEY}, {"adminKey", OTHER_KEY}, {"encryptionPassphrase", "correct horse"}};
     _cleanup_credentials_ struct credentials credentials = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     credentials_from_secrets(secrets, ARRAY_LENGTH(secrets), &credentials);
     assert_int_equal(credentials_check(&credentials, &err), -1);
     assert_null(strstr(err.message, "AQ"));
     assert_null(strstr(err.message, "horse"));
 }
 
-static void released_credentials_are_unset(void **state)
+TEST(released_credentials_are_unset)
 {
     static const struct secret_entry secrets[] = {{"userID", "rbd"}, {"userKey", KEY}};
     struct credentials credentials = {0};
 
-    (void)state;
     credentials_from_secrets(secrets, ARRAY_LENGTH(secrets), &credentials);
     credentials_done(&credentials);
     assert_null(credentials.user);
@@ -183,18 +170,4 @@ static void released_credentials_are_unset(void **state)
     credentials_from_secrets(secrets, ARRAY_LENGTH(secrets), &credentials);
     assert_string_equal(credentials.user, "rbd");
     credentials_done(&credentials);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_of_a_secret_become_user_and_key),
-        cmocka_unit_test(credentials_are_copies),
-        cmocka_unit_test(complete_credentials_pass),
-        cmocka_unit_test(missing_part_is_named),
-        cmocka_unit_test(refusal_does_not_show_the_values),
-        cmocka_unit_test(released_credentials_are_unset),
-    };
-
-    return cmocka_run_group_tests_name("credentials", tests, NULL, NULL);
 }

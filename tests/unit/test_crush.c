@@ -1,15 +1,8 @@
 /* The part of a CRUSH map that tells where pools are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/volume/crush.h"
+#include "tests/test.h"
 
 #define TYPES                                                                                      \
     "\"types\":[{\"type_id\":0,\"name\":\"osd\"},{\"type_id\":1,\"name\":\"host\"},"               \
@@ -42,7 +35,7 @@ static void load(struct crush_map *map)
 }
 #define _cleanup_crush_ _cleanup_(crush_map_done)
 
-static void rules_take_what_they_name(void **state)
+TEST(rules_take_what_they_name)
 {
     static const struct {
         const char *name;
@@ -59,7 +52,6 @@ static void rules_take_what_they_name(void **state)
     };
     _cleanup_crush_ struct crush_map map = {0};
 
-    (void)state;
     load(&map);
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const char *takes = crush_rule_takes(&map, cases[i].rule);
@@ -69,7 +61,7 @@ static void rules_take_what_they_name(void **state)
     }
 }
 
-static void buckets_are_found_whatever_the_device_class(void **state)
+TEST(buckets_are_found_whatever_the_device_class)
 {
     static const struct {
         const char *name;
@@ -82,7 +74,6 @@ static void buckets_are_found_whatever_the_device_class(void **state)
     };
     _cleanup_crush_ struct crush_map map = {0};
 
-    (void)state;
     load(&map);
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const struct crush_bucket *bucket = crush_find_bucket(&map, cases[i].name);
@@ -93,18 +84,17 @@ static void buckets_are_found_whatever_the_device_class(void **state)
     }
 }
 
-static void types_grow_outwards(void **state)
+TEST(types_grow_outwards)
 {
     _cleanup_crush_ struct crush_map map = {0};
 
-    (void)state;
     load(&map);
     assert_int_equal(crush_type_id(&map, "host"), 1);
     assert_int_equal(crush_type_id(&map, "zone"), 9);
     assert_int_equal(crush_type_id(&map, "rack"), -1);
 }
 
-static void odd_maps_are_survived(void **state)
+TEST(odd_maps_are_survived)
 {
     static const char *const maps[] = {
         "{\"buckets\":[],\"rules\":[]}",
@@ -117,7 +107,6 @@ static void odd_maps_are_survived(void **state)
         "{\"buckets\":[],\"rules\":[{\"rule_id\":1,\"steps\":[{\"op\":\"take\"},{}]}]}",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(maps); i++) {
         _cleanup_crush_ struct crush_map map = {0};
         _cleanup_error_ struct error err = {0};
@@ -128,7 +117,7 @@ static void odd_maps_are_survived(void **state)
     }
 }
 
-static void what_is_no_map_is_refused_with_its_place(void **state)
+TEST(what_is_no_map_is_refused_with_its_place)
 {
     static const struct {
         const char *text;
@@ -145,7 +134,6 @@ static void what_is_no_map_is_refused_with_its_place(void **state)
         {"{\"buckets\":{},\"rules\":[]}", "buckets: expected an array"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         struct crush_map map = {0};
         _cleanup_error_ struct error err = {0};
@@ -156,17 +144,4 @@ static void what_is_no_map_is_refused_with_its_place(void **state)
             fail_msg("wanted '%s', got '%s'", cases[i].message, err.message);
         assert_null(map.buckets);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_take_what_they_name),
-        cmocka_unit_test(buckets_are_found_whatever_the_device_class),
-        cmocka_unit_test(types_grow_outwards),
-        cmocka_unit_test(odd_maps_are_survived),
-        cmocka_unit_test(what_is_no_map_is_refused_with_its_place),
-    };
-
-    return cmocka_run_group_tests_name("crush", tests, NULL, NULL);
 }

@@ -1,26 +1,19 @@
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/error.h"
+#include "tests/test.h"
 
-static void setting_keeps_status_and_message(void **state)
+TEST(setting_keeps_status_and_message)
 {
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(error_set(&err, STATUS_ABORTED, "volume '%s' is busy", "pvc-1"), -1);
     assert_int_equal(err.status, STATUS_ABORTED);
     assert_int_equal(err.sys_errno, 0);
     assert_string_equal(err.message, "volume 'pvc-1' is busy");
 }
 
-static void plain_error_numbers_have_their_status(void **state)
+TEST(plain_error_numbers_have_their_status)
 {
     static const struct {
         int number;
@@ -39,7 +32,6 @@ static void plain_error_numbers_have_their_status(void **state)
         {ESHUTDOWN, STATUS_UNAVAILABLE},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
 
@@ -49,40 +41,36 @@ static void plain_error_numbers_have_their_status(void **state)
     }
 }
 
-static void error_number_text_is_appended(void **state)
+TEST(error_number_text_is_appended)
 {
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     error_set_errno(&err, -ENOENT, "open image '%s'", "a/b");
     assert_string_equal(err.message, "open image 'a/b': No such file or directory");
 }
 
-static void positive_error_number_means_the_same(void **state)
+TEST(positive_error_number_means_the_same)
 {
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     error_set_errno(&err, ENOSPC, "write");
     assert_int_equal(err.sys_errno, ENOSPC);
     assert_int_equal(err.status, STATUS_RESOURCE_EXHAUSTED);
 }
 
-static void unknown_error_number_is_printed_as_a_number(void **state)
+TEST(unknown_error_number_is_printed_as_a_number)
 {
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     error_set_errno(&err, -99999, "call");
     assert_string_equal(err.message, "call: error number 99999");
     assert_int_equal(err.status, STATUS_INTERNAL);
 }
 
-static void wrapping_puts_context_in_front(void **state)
+TEST(wrapping_puts_context_in_front)
 {
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     error_set_errno(&err, -ETIMEDOUT, "write omap");
     assert_int_equal(error_wrap(&err, "reserve name"), -1);
     assert_int_equal(error_wrap(&err, "create volume '%s'", "pvc-1"), -1);
@@ -92,42 +80,38 @@ static void wrapping_puts_context_in_front(void **state)
     assert_int_equal(err.sys_errno, ETIMEDOUT);
 }
 
-static void wrapping_may_quote_the_message_itself(void **state)
+TEST(wrapping_may_quote_the_message_itself)
 {
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     error_set(&err, STATUS_INTERNAL, "inner");
     error_wrap(&err, "again %s", err.message);
     assert_string_equal(err.message, "again inner: inner");
 }
 
-static void hint_is_appended(void **state)
+TEST(hint_is_appended)
 {
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     error_set(&err, STATUS_INVALID_ARGUMENT, "unknown key 'pol'");
     assert_int_equal(error_hint(&err, "did you mean '%s'?", "pool"), -1);
     assert_string_equal(err.message, "unknown key 'pol'; did you mean 'pool'?");
 }
 
-static void percent_signs_in_a_message_survive_wrapping(void **state)
+TEST(percent_signs_in_a_message_survive_wrapping)
 {
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     error_set(&err, STATUS_INTERNAL, "%s", "100%s full %n");
     error_wrap(&err, "pool");
     error_hint(&err, "wait");
     assert_string_equal(err.message, "pool: 100%s full %n; wait");
 }
 
-static void recoding_changes_the_status_alone(void **state)
+TEST(recoding_changes_the_status_alone)
 {
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     error_set_errno(&err, -EBUSY, "remove");
     assert_int_equal(error_recode(&err, STATUS_ABORTED), -1);
     assert_int_equal(err.status, STATUS_ABORTED);
@@ -135,11 +119,10 @@ static void recoding_changes_the_status_alone(void **state)
     assert_string_equal(err.message, "remove: Device or resource busy");
 }
 
-static void cleared_error_can_be_set_again(void **state)
+TEST(cleared_error_can_be_set_again)
 {
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     error_set(&err, STATUS_INTERNAL, "first");
     error_clear(&err);
     assert_null(err.message);
@@ -149,12 +132,11 @@ static void cleared_error_can_be_set_again(void **state)
     assert_string_equal(err.message, "second");
 }
 
-static void moving_hands_the_error_over(void **state)
+TEST(moving_hands_the_error_over)
 {
     _cleanup_error_ struct error from = {0};
     _cleanup_error_ struct error to = {0};
 
-    (void)state;
     error_set_errno(&from, -EIO, "read");
     assert_int_equal(error_move(&to, &from), -1);
     assert_null(from.message);
@@ -163,9 +145,8 @@ static void moving_hands_the_error_over(void **state)
     assert_string_equal(to.message, "read: Input/output error");
 }
 
-static void every_status_has_a_name(void **state)
+TEST(every_status_has_a_name)
 {
-    (void)state;
     for (int i = STATUS_OK; i <= STATUS_UNAUTHENTICATED; i++)
         assert_true(strlen(status_name((enum status)i)) > 1);
     assert_string_equal(status_name(STATUS_OK), "OK");
@@ -173,31 +154,8 @@ static void every_status_has_a_name(void **state)
     assert_string_equal(status_name(STATUS_UNAUTHENTICATED), "UNAUTHENTICATED");
 }
 
-static void number_outside_the_statuses_is_unknown(void **state)
+TEST(number_outside_the_statuses_is_unknown)
 {
-    (void)state;
     assert_string_equal(status_name((enum status)17), "UNKNOWN");
     assert_string_equal(status_name((enum status) - 1), "UNKNOWN");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(setting_keeps_status_and_message),
-        cmocka_unit_test(plain_error_numbers_have_their_status),
-        cmocka_unit_test(error_number_text_is_appended),
-        cmocka_unit_test(positive_error_number_means_the_same),
-        cmocka_unit_test(unknown_error_number_is_printed_as_a_number),
-        cmocka_unit_test(wrapping_puts_context_in_front),
-        cmocka_unit_test(wrapping_may_quote_the_message_itself),
-        cmocka_unit_test(hint_is_appended),
-        cmocka_unit_test(percent_signs_in_a_message_survive_wrapping),
-        cmocka_unit_test(recoding_changes_the_status_alone),
-        cmocka_unit_test(cleared_error_can_be_set_again),
-        cmocka_unit_test(moving_hands_the_error_over),
-        cmocka_unit_test(every_status_has_a_name),
-        cmocka_unit_test(number_outside_the_statuses_is_unknown),
-    };
-
-    return cmocka_run_group_tests_name("error", tests, NULL, NULL);
 }

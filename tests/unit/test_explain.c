@@ -1,18 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
-
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/base/yaml.h"
 #include "common/topology/explain.h"
 #include "tests/fakes/cluster_script.h"
+#include "tests/test.h"
 
 #define DATA "tests/data/explain/"
 #define ROOM ((size_t)1024 * 1024)
@@ -82,11 +74,10 @@ static void assert_parts(const char *text, const char *parts)
     }
 }
 
-static void first_line_names_the_cause(void **state)
+TEST(first_line_names_the_cause)
 {
     const struct binding_options options = binding_options_default();
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(DUMPS); i++) {
         _cleanup_cluster_ struct cluster_objects cluster = {0};
         _cleanup_explanation_ struct explanation explanation = {0};
@@ -155,11 +146,10 @@ static const struct {
     {"pvc c\npod p", "there are no nodes"},
 };
 
-static void one_cause_at_a_time(void **state)
+TEST(one_cause_at_a_time)
 {
     const struct binding_options options = binding_options_default();
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(SCRIPTS); i++) {
         _cleanup_cluster_ struct cluster_objects cluster = {0};
         _cleanup_explanation_ struct explanation explanation = {0};
@@ -172,14 +162,13 @@ static void one_cause_at_a_time(void **state)
     }
 }
 
-static void unknown_pod_is_told_with_a_near_name(void **state)
+TEST(unknown_pod_is_told_with_a_near_name)
 {
     const struct binding_options options = binding_options_default();
     _cleanup_cluster_ struct cluster_objects cluster = {0};
     struct explanation explanation = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     cluster_script(&cluster, "node n1\npod web-0 ns=shop\npod other");
     cluster_settle(&cluster);
     assert_int_equal(explain_pod(&cluster, &options, "shop", "web-1", &explanation, &err), -1);
@@ -190,7 +179,7 @@ static void unknown_pod_is_told_with_a_near_name(void **state)
     assert_non_null(strstr(err.message, "namespace 'shop'"));
 }
 
-static void claim_is_explained_through_its_pod_or_alone(void **state)
+TEST(claim_is_explained_through_its_pod_or_alone)
 {
     const struct binding_options options = binding_options_default();
     _cleanup_cluster_ struct cluster_objects cluster = {0};
@@ -198,7 +187,6 @@ static void claim_is_explained_through_its_pod_or_alone(void **state)
     _cleanup_explanation_ struct explanation alone = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     cluster_script(&cluster, "node n1 zone=a\nnode n2 zone=b\nclass dyn allowed=zone:a\n"
                              "pvc c class=dyn\npvc d class=dyn\npod p claims=c selector=zone:b");
     cluster_settle(&cluster);
@@ -206,16 +194,4 @@ static void claim_is_explained_through_its_pod_or_alone(void **state)
     assert_int_equal(used.fitting, 0);
     assert_int_equal(explain_claim(&cluster, &options, "default", "d", &alone, &err), 0);
     assert_int_equal(alone.fitting, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_line_names_the_cause),
-        cmocka_unit_test(one_cause_at_a_time),
-        cmocka_unit_test(unknown_pod_is_told_with_a_near_name),
-        cmocka_unit_test(claim_is_explained_through_its_pod_or_alone),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

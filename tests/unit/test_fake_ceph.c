@@ -4,7 +4,7 @@
  * comment says otherwise. */
 
 /* Fails when struct ceph_ops has grown and the fake has not. */
-static void every_operation_has_a_fake(void **state)
+TEST(every_operation_has_a_fake, WITH_WORLD)
 {
     struct world *w = *state;
     void (*functions[sizeof(struct ceph_ops) / sizeof(void (*)(void))])(void);
@@ -16,7 +16,7 @@ static void every_operation_has_a_fake(void **state)
 
 /* --- connections, pools, commands ----------------------------------------------------------- */
 
-static void refused_connection_has_the_status_of_the_test(void **state)
+TEST(refused_connection_has_the_status_of_the_test, WITH_WORLD)
 {
     struct world *w = *state;
     struct ceph *ceph = fake_ceph_as_ceph(w->fake);
@@ -35,7 +35,7 @@ static void refused_connection_has_the_status_of_the_test(void **state)
     assert_int_equal(fake_ceph_open_handles(w->fake), 3);
 }
 
-static void pool_is_found_by_name_and_by_id(void **state)
+TEST(pool_is_found_by_name_and_by_id, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
@@ -50,7 +50,7 @@ static void pool_is_found_by_name_and_by_id(void **state)
                  STATUS_NOT_FOUND, ENOENT);
 }
 
-static void all_pools_are_listed(void **state)
+TEST(all_pools_are_listed, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_string_list_ struct string_list names = {0};
@@ -61,7 +61,7 @@ static void all_pools_are_listed(void **state)
     assert_true(string_list_has(&names, "data"));
 }
 
-static void cluster_has_a_constant_fsid(void **state)
+TEST(cluster_has_a_constant_fsid, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_free_ char *fsid = NULL;
@@ -70,7 +70,7 @@ static void cluster_has_a_constant_fsid(void **state)
     assert_string_equal(fsid, FAKE_CEPH_FSID);
 }
 
-static void command_without_handler_is_refused(void **state)
+TEST(command_without_handler_is_refused, WITH_WORLD)
 {
     struct world *w = *state;
     char *reply = NULL;
@@ -89,7 +89,7 @@ static int echo_or_refuse(void *object, const char *command, struct text *reply)
     return strcmp(command, "refuse") == 0 ? -EPERM : 0;
 }
 
-static void command_is_answered_by_the_test(void **state)
+TEST(command_is_answered_by_the_test, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_free_ char *reply = NULL;
@@ -118,7 +118,7 @@ static int purge_as_manager(void *object, const char *command, struct text *repl
     return ceph->ops->trash_remove(pool, &w->call, command, NULL, NULL, &w->err);
 }
 
-static void command_can_change_the_cluster_without_being_counted(void **state)
+TEST(command_can_change_the_cluster_without_being_counted, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_free_ char *reply = NULL;
@@ -135,7 +135,7 @@ static void command_can_change_the_cluster_without_being_counted(void **state)
 
 /* --- objects -------------------------------------------------------------------------------- */
 
-static void key_is_added_only_once(void **state)
+TEST(key_is_added_only_once, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -146,7 +146,7 @@ static void key_is_added_only_once(void **state)
     assert_key(w, "dir", "other", NULL);
 }
 
-static void keys_are_set_only_on_an_existing_object(void **state)
+TEST(keys_are_set_only_on_an_existing_object, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_strmap_ struct strmap entries = {0};
@@ -159,7 +159,7 @@ static void keys_are_set_only_on_an_existing_object(void **state)
     assert_key(w, "o", "k", "2");
 }
 
-static void key_is_removed_only_while_it_has_the_expected_value(void **state)
+TEST(key_is_removed_only_while_it_has_the_expected_value, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_strmap_ struct strmap added = {0};
@@ -182,7 +182,7 @@ static void key_is_removed_only_while_it_has_the_expected_value(void **state)
     assert_key(w, "o", "queue", "x");
 }
 
-static void object_is_created_only_once(void **state)
+TEST(object_is_created_only_once, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_strmap_ struct strmap entries = {0};
@@ -197,7 +197,7 @@ static void object_is_created_only_once(void **state)
     assert_int_equal(w->ops->object_remove(w->pool, &w->call, "o", &w->err), 0);
 }
 
-static void long_omap_is_listed_in_parts(void **state)
+TEST(long_omap_is_listed_in_parts, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_strmap_ struct strmap entries = {0};
@@ -224,7 +224,7 @@ static void long_omap_is_listed_in_parts(void **state)
     assert_false(more);
 }
 
-static void namespaces_separate_objects_images_and_trash(void **state)
+TEST(namespaces_separate_objects_images_and_trash, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_free_ char *id = NULL;
@@ -247,7 +247,7 @@ static void namespaces_separate_objects_images_and_trash(void **state)
 
 /* --- images --------------------------------------------------------------------------------- */
 
-static void image_is_created_only_once(void **state)
+TEST(image_is_created_only_once, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -257,7 +257,7 @@ static void image_is_created_only_once(void **state)
     assert_true(exists(w, "a"));
 }
 
-static void image_in_a_namespace_that_nobody_made_is_not_found(void **state)
+TEST(image_in_a_namespace_that_nobody_made_is_not_found, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
@@ -269,7 +269,7 @@ static void image_in_a_namespace_that_nobody_made_is_not_found(void **state)
     assert_int_equal(w->ops->image_create(pool, &w->call, "a", GIB, &default_options, &w->err), 0);
 }
 
-static void bad_image_options_are_refused(void **state)
+TEST(bad_image_options_are_refused, WITH_WORLD)
 {
     struct world *w = *state;
     const struct {
@@ -289,7 +289,7 @@ static void bad_image_options_are_refused(void **state)
     assert_false(exists(w, "a"));
 }
 
-static void facts_tell_id_size_and_features(void **state)
+TEST(facts_tell_id_size_and_features, WITH_WORLD)
 {
     struct world *w = *state;
     const struct image_options options = {.features = LAYERING, .data_pool = "data"};
@@ -304,7 +304,7 @@ static void facts_tell_id_size_and_features(void **state)
     assert_false(facts.has_parent);
 }
 
-static void size_is_read_by_id_also_in_the_trash(void **state)
+TEST(size_is_read_by_id_also_in_the_trash, WITH_WORLD)
 {
     struct world *w = *state;
     uint64_t size = 0;
@@ -319,7 +319,7 @@ static void size_is_read_by_id_also_in_the_trash(void **state)
                  STATUS_NOT_FOUND, ENOENT);
 }
 
-static void metadata_is_set_and_then_removed(void **state)
+TEST(metadata_is_set_and_then_removed, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_strmap_ struct strmap entries = {0};
@@ -340,7 +340,7 @@ static void metadata_is_set_and_then_removed(void **state)
 
 /* The rule of struct ceph_ops. librbd 16.2 alone moves a watched image to the trash, unless
  * somebody holds its lock and does not give it up. */
-static void watched_image_cannot_be_discarded(void **state)
+TEST(watched_image_cannot_be_discarded, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_string_list_ struct string_list watchers = {0};
@@ -359,33 +359,4 @@ static void watched_image_cannot_be_discarded(void **state)
     fake_ceph_set_watcher(w->fake, "rbd/ns", "a", "192.0.2.7:0/78");
     assert_fails(w, w->ops->trash_move(w->space, &w->call, "a", &w->err),
                  STATUS_FAILED_PRECONDITION, EBUSY);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(every_operation_has_a_fake),
-        WORLD_TEST(refused_connection_has_the_status_of_the_test),
-        WORLD_TEST(pool_is_found_by_name_and_by_id),
-        WORLD_TEST(all_pools_are_listed),
-        WORLD_TEST(cluster_has_a_constant_fsid),
-        WORLD_TEST(command_without_handler_is_refused),
-        WORLD_TEST(command_is_answered_by_the_test),
-        WORLD_TEST(command_can_change_the_cluster_without_being_counted),
-        WORLD_TEST(key_is_added_only_once),
-        WORLD_TEST(keys_are_set_only_on_an_existing_object),
-        WORLD_TEST(key_is_removed_only_while_it_has_the_expected_value),
-        WORLD_TEST(object_is_created_only_once),
-        WORLD_TEST(long_omap_is_listed_in_parts),
-        WORLD_TEST(namespaces_separate_objects_images_and_trash),
-        WORLD_TEST(image_is_created_only_once),
-        WORLD_TEST(image_in_a_namespace_that_nobody_made_is_not_found),
-        WORLD_TEST(bad_image_options_are_refused),
-        WORLD_TEST(facts_tell_id_size_and_features),
-        WORLD_TEST(size_is_read_by_id_also_in_the_trash),
-        WORLD_TEST(metadata_is_set_and_then_removed),
-        WORLD_TEST(watched_image_cannot_be_discarded),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 /* --- snapshots, clones, trash --------------------------------------------------------------- */
 
-static void snapshot_is_created_and_removed_once(void **state)
+TEST(snapshot_is_created_and_removed_once, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -17,7 +17,7 @@ static void snapshot_is_created_and_removed_once(void **state)
     assert_fails(w, snap(w, "b", "s"), STATUS_NOT_FOUND, ENOENT);
 }
 
-static void snapshots_of_every_kind_are_seen_by_image_id(void **state)
+TEST(snapshots_of_every_kind_are_seen_by_image_id, WITH_WORLD)
 {
     struct world *w = *state;
     bool has = true;
@@ -34,7 +34,7 @@ static void snapshots_of_every_kind_are_seen_by_image_id(void **state)
                  STATUS_NOT_FOUND, ENOENT);
 }
 
-static void only_user_snapshots_are_found_by_name(void **state)
+TEST(only_user_snapshots_are_found_by_name, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -46,7 +46,7 @@ static void only_user_snapshots_are_found_by_name(void **state)
     assert_int_equal(count_snapshots(w, "a"), 2);
 }
 
-static void clone_takes_after_its_parent(void **state)
+TEST(clone_takes_after_its_parent, WITH_WORLD)
 {
     struct world *w = *state;
     const struct image_options options = {.features = LAYERING | EXCLUSIVE_LOCK,
@@ -68,7 +68,7 @@ static void clone_takes_after_its_parent(void **state)
     assert_true(strmap_is_equal(&copied, &entries));
 }
 
-static void clone_names_its_parent(void **state)
+TEST(clone_names_its_parent, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -90,7 +90,7 @@ static void clone_names_its_parent(void **state)
     assert_false(facts.parent.in_trash);
 }
 
-static void clone_needs_snapshot_name_and_layering(void **state)
+TEST(clone_needs_snapshot_name_and_layering, WITH_WORLD)
 {
     struct world *w = *state;
     const struct image_options without = {.features = EXCLUSIVE_LOCK};
@@ -109,7 +109,7 @@ static void clone_needs_snapshot_name_and_layering(void **state)
     assert_false(exists(w, "b"));
 }
 
-static void removed_snapshot_with_children_waits_in_the_snapshot_trash(void **state)
+TEST(removed_snapshot_with_children_waits_in_the_snapshot_trash, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_(image_snapshots_done) struct image_snapshots list = {0};
@@ -131,7 +131,7 @@ static void removed_snapshot_with_children_waits_in_the_snapshot_trash(void **st
     assert_string_equal(facts.parent.snapshot_name, list.items[0].name);
 }
 
-static void trashed_snapshot_goes_with_its_last_child(void **state)
+TEST(trashed_snapshot_goes_with_its_last_child, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -151,7 +151,7 @@ static void trashed_snapshot_goes_with_its_last_child(void **state)
     assert_int_equal(facts.features & OPERATIONS, 0);
 }
 
-static void user_snapshot_stays_when_its_last_child_goes(void **state)
+TEST(user_snapshot_stays_when_its_last_child_goes, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -165,7 +165,7 @@ static void user_snapshot_stays_when_its_last_child_goes(void **state)
     assert_fails(w, flatten(w, "b"), STATUS_INVALID_ARGUMENT, EINVAL);
 }
 
-static void trashed_parent_is_removed_only_after_its_child_is_flattened(void **state)
+TEST(trashed_parent_is_removed_only_after_its_child_is_flattened, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -181,7 +181,7 @@ static void trashed_parent_is_removed_only_after_its_child_is_flattened(void **s
     assert_fails(w, purge(w, id), STATUS_NOT_FOUND, ENOENT);
 }
 
-static void snapshots_of_a_clone_keep_the_parent_without_deep_flatten(void **state)
+TEST(snapshots_of_a_clone_keep_the_parent_without_deep_flatten, WITH_WORLD)
 {
     struct world *w = *state;
     const struct image_options shallow = {.features = LAYERING};
@@ -203,7 +203,7 @@ static void snapshots_of_a_clone_keep_the_parent_without_deep_flatten(void **sta
     assert_int_equal(count_snapshots(w, "a"), 0);
 }
 
-static void chain_of_clones_is_released_from_its_end(void **state)
+TEST(chain_of_clones_is_released_from_its_end, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -220,7 +220,7 @@ static void chain_of_clones_is_released_from_its_end(void **state)
     assert_int_equal(count_snapshots(w, "a"), 0);
 }
 
-static void trash_holds_several_images_of_one_name(void **state)
+TEST(trash_holds_several_images_of_one_name, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_(trash_entries_done) struct trash_entries list = {0};
@@ -237,7 +237,7 @@ static void trash_holds_several_images_of_one_name(void **state)
     assert_string_not_equal(list.items[0].id, list.items[1].id);
 }
 
-static void only_trashed_images_without_snapshots_are_removed(void **state)
+TEST(only_trashed_images_without_snapshots_are_removed, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -263,7 +263,7 @@ static int count_reports(void *object, int percent)
     return ++stopper->reports == stopper->stop_at;
 }
 
-static void stopped_operation_has_no_effect(void **state)
+TEST(stopped_operation_has_no_effect, WITH_WORLD)
 {
     struct world *w = *state;
     struct stopper stopper = {.stop_at = 2};
@@ -287,7 +287,7 @@ static void stopped_operation_has_no_effect(void **state)
 
 /* --- the exclusive lock --------------------------------------------------------------------- */
 
-static void image_is_held_by_one_at_a_time(void **state)
+TEST(image_is_held_by_one_at_a_time, WITH_WORLD)
 {
     struct world *w = *state;
     struct image_hold *hold = NULL;
@@ -305,7 +305,7 @@ static void image_is_held_by_one_at_a_time(void **state)
     assert_int_equal(fake_ceph_open_handles(w->fake), 3);
 }
 
-static void hold_needs_the_exclusive_lock_feature(void **state)
+TEST(hold_needs_the_exclusive_lock_feature, WITH_WORLD)
 {
     struct world *w = *state;
     const struct image_options without = {.features = LAYERING};
@@ -317,7 +317,7 @@ static void hold_needs_the_exclusive_lock_feature(void **state)
     assert_null(hold);
 }
 
-static void snapshots_are_made_through_a_hold(void **state)
+TEST(snapshots_are_made_through_a_hold, WITH_WORLD)
 {
     struct world *w = *state;
     struct image_hold *hold = NULL;
@@ -331,7 +331,7 @@ static void snapshots_are_made_through_a_hold(void **state)
     assert_int_equal(unsnap(w, "a", "s"), 0);
 }
 
-static void hold_is_lost_in_a_crash(void **state)
+TEST(hold_is_lost_in_a_crash, WITH_WORLD)
 {
     struct world *w = *state;
     struct image_hold *hold = NULL;
@@ -347,31 +347,4 @@ static void hold_is_lost_in_a_crash(void **state)
                  ESHUTDOWN);
     assert_int_equal(discard(w, "a"), 0);
     ceph_hold_release(hold);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(snapshot_is_created_and_removed_once),
-        WORLD_TEST(snapshots_of_every_kind_are_seen_by_image_id),
-        WORLD_TEST(only_user_snapshots_are_found_by_name),
-        WORLD_TEST(clone_takes_after_its_parent),
-        WORLD_TEST(clone_names_its_parent),
-        WORLD_TEST(clone_needs_snapshot_name_and_layering),
-        WORLD_TEST(removed_snapshot_with_children_waits_in_the_snapshot_trash),
-        WORLD_TEST(trashed_snapshot_goes_with_its_last_child),
-        WORLD_TEST(user_snapshot_stays_when_its_last_child_goes),
-        WORLD_TEST(trashed_parent_is_removed_only_after_its_child_is_flattened),
-        WORLD_TEST(snapshots_of_a_clone_keep_the_parent_without_deep_flatten),
-        WORLD_TEST(chain_of_clones_is_released_from_its_end),
-        WORLD_TEST(trash_holds_several_images_of_one_name),
-        WORLD_TEST(only_trashed_images_without_snapshots_are_removed),
-        WORLD_TEST(stopped_operation_has_no_effect),
-        WORLD_TEST(image_is_held_by_one_at_a_time),
-        WORLD_TEST(hold_needs_the_exclusive_lock_feature),
-        WORLD_TEST(snapshots_are_made_through_a_hold),
-        WORLD_TEST(hold_is_lost_in_a_crash),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

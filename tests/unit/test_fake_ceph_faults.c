@@ -7,7 +7,7 @@
 
 /* --- faults --------------------------------------------------------------------------------- */
 
-static void nth_call_fails_once_without_effect(void **state)
+TEST(nth_call_fails_once_without_effect, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -22,7 +22,7 @@ static void nth_call_fails_once_without_effect(void **state)
     assert_fails(w, create(w, "c"), STATUS_RESOURCE_EXHAUSTED, ENOSPC);
 }
 
-static void lost_reply_hides_effect_outputs_and_errors(void **state)
+TEST(lost_reply_hides_effect_outputs_and_errors, WITH_WORLD)
 {
     struct world *w = *state;
     bool removed = false;
@@ -38,7 +38,7 @@ static void lost_reply_hides_effect_outputs_and_errors(void **state)
     assert_fails(w, discard(w, "absent"), STATUS_DEADLINE_EXCEEDED, ETIMEDOUT);
 }
 
-static void lost_reply_to_a_hold_leaves_no_lock(void **state)
+TEST(lost_reply_to_a_hold_leaves_no_lock, WITH_WORLD)
 {
     struct world *w = *state;
     struct image_hold *hold = NULL;
@@ -51,7 +51,7 @@ static void lost_reply_to_a_hold_leaves_no_lock(void **state)
     assert_int_equal(discard(w, "a"), 0);
 }
 
-static void crashed_process_can_do_nothing_until_it_recovers(void **state)
+TEST(crashed_process_can_do_nothing_until_it_recovers, WITH_WORLD)
 {
     struct world *w = *state;
     struct ceph_cluster *cluster = NULL;
@@ -73,7 +73,7 @@ static void crashed_process_can_do_nothing_until_it_recovers(void **state)
     }
 }
 
-static void recovery_drops_a_fault_that_has_not_struck(void **state)
+TEST(recovery_drops_a_fault_that_has_not_struck, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -83,7 +83,7 @@ static void recovery_drops_a_fault_that_has_not_struck(void **state)
     assert_int_equal(create(w, "a"), 0);
 }
 
-static void connections_are_counted_only_when_asked(void **state)
+TEST(connections_are_counted_only_when_asked, WITH_WORLD)
 {
     struct world *w = *state;
     struct ceph_pool *pool = NULL;
@@ -101,7 +101,7 @@ static void connections_are_counted_only_when_asked(void **state)
     assert_int_equal(fake_ceph_calls(w->fake), 1);
 }
 
-static void cancelled_call_is_refused_and_not_counted(void **state)
+TEST(cancelled_call_is_refused_and_not_counted, WITH_WORLD)
 {
     struct world *w = *state;
     const atomic_bool gone = true;
@@ -118,7 +118,7 @@ static void cancelled_call_is_refused_and_not_counted(void **state)
     assert_false(exists(w, "a"));
 }
 
-static void other_client_is_neither_counted_nor_struck(void **state)
+TEST(other_client_is_neither_counted_nor_struck, WITH_WORLD)
 {
     struct world *w = *state;
     struct ceph *other = fake_ceph_as_other(w->fake);
@@ -144,7 +144,7 @@ static void other_client_is_neither_counted_nor_struck(void **state)
 
 /* --- dumps ---------------------------------------------------------------------------------- */
 
-static void dump_tells_everything_in_order(void **state)
+TEST(dump_tells_everything_in_order, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -187,11 +187,10 @@ static void make_volumes(struct world *w, int count, bool swapped)
     }
 }
 
-static void normalised_dumps_of_equal_clusters_are_equal(void **state)
+TEST(normalised_dumps_of_equal_clusters_are_equal, WITH_WORLD)
 {
     _cleanup_free_ char *first = NULL;
 
-    (void)state;
     for (int run = 0; run < 30; run++) {
         _cleanup_(world_freep) struct world *w = world_new();
 
@@ -210,7 +209,7 @@ static void normalised_dumps_of_equal_clusters_are_equal(void **state)
     }
 }
 
-static void normalised_dumps_of_different_clusters_differ(void **state)
+TEST(normalised_dumps_of_different_clusters_differ, WITH_WORLD)
 {
     struct world *w = *state;
     _cleanup_(world_freep) struct world *swapped = world_new();
@@ -267,7 +266,7 @@ static bool retry_heals(unsigned n, enum fake_failure failure, const char *undis
     return over;
 }
 
-static void every_call_of_an_operation_can_be_struck_in_every_way(void **state)
+TEST(every_call_of_an_operation_can_be_struck_in_every_way, WITH_WORLD)
 {
     struct world *w = *state;
 
@@ -295,7 +294,7 @@ static void *claim_key(void *object)
     return result == 0 ? w : NULL;
 }
 
-static void of_many_threads_one_adds_the_key(void **state)
+TEST(of_many_threads_one_adds_the_key, WITH_WORLD)
 {
     struct world *w = *state;
     pthread_t threads[8];
@@ -311,25 +310,4 @@ static void of_many_threads_one_adds_the_key(void **state)
     }
     assert_int_equal(winners, 1);
     assert_int_equal(fake_ceph_calls(w->fake), ARRAY_LENGTH(threads));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD_TEST(nth_call_fails_once_without_effect),
-        WORLD_TEST(lost_reply_hides_effect_outputs_and_errors),
-        WORLD_TEST(lost_reply_to_a_hold_leaves_no_lock),
-        WORLD_TEST(crashed_process_can_do_nothing_until_it_recovers),
-        WORLD_TEST(recovery_drops_a_fault_that_has_not_struck),
-        WORLD_TEST(connections_are_counted_only_when_asked),
-        WORLD_TEST(cancelled_call_is_refused_and_not_counted),
-        WORLD_TEST(other_client_is_neither_counted_nor_struck),
-        WORLD_TEST(dump_tells_everything_in_order),
-        WORLD_TEST(normalised_dumps_of_equal_clusters_are_equal),
-        WORLD_TEST(normalised_dumps_of_different_clusters_differ),
-        WORLD_TEST(every_call_of_an_operation_can_be_struck_in_every_way),
-        WORLD_TEST(of_many_threads_one_adds_the_key),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 #pragma once
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "tests/fakes/fake_ceph.h"
+#include "tests/test.h"
 
 /* What the tests of the fake have in common: a fake with pools and a connection, and short forms of
  * the operations. Includes what every one of them needs. */
@@ -221,4 +214,4 @@ static inline void make_clone_of_removed_snapshot(struct world *w)
     assert_int_equal(unsnap(w, "a", "s"), 0);
 }
 
-#define WORLD_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define WITH_WORLD .setup_func = set_up, .teardown_func = tear_down

@@ -5,21 +5,13 @@
  * process dying there, for each n; then the same request again. The end must be that of an
  * undisturbed run, and nothing may be left behind.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "controller/backend.h"
 #include "controller/purge.h"
 #include "tests/fakes/fake_ceph.h"
+#include "tests/test.h"
 
 #define GIB (1024LL * 1024 * 1024)
 

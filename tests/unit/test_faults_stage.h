@@ -30,6 +30,8 @@ static inline int stage_free(void **state)
     return 0;
 }
 
+#define STAGED .setup_func = stage_make, .teardown_func = stage_free
+
 /* As after a restart: nothing is known of rooms and volumes. */
 static inline void restart(struct stage *stage)
 {

@@ -2,21 +2,13 @@
 
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "tests/test.h"
 
 /*
  * For tests of files that change: a folder for each test, and a clock that stands still unless the
@@ -135,4 +127,4 @@ static inline size_t count_lines(const char *path, const char *part)
     return count;
 }
 
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
+#define WITH_FOLDER .setup_func = make_folder, .teardown_func = remove_folder

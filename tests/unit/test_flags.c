@@ -1,16 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/flags.h"
 #include "common/base/text.h"
+#include "tests/test.h"
 
 /* One flag of each kind, as a program has them. */
 struct options {
@@ -71,11 +63,10 @@ static int parse(struct fixture *fixture, char *line)
 
 #define PARSE(fixture, line) parse((fixture), (char[]){line})
 
-static void without_flags_the_defaults_stay(void **state)
+TEST(without_flags_the_defaults_stay)
 {
     _cleanup_(fixture_done) struct fixture f;
 
-    (void)state;
     fixture_init(&f);
     assert_int_equal(PARSE(&f, ""), 0);
     assert_int_equal(f.next, 1);
@@ -84,11 +75,10 @@ static void without_flags_the_defaults_stay(void **state)
     assert_false(f.options.metadata);
 }
 
-static void all_spellings_of_a_flag_mean_the_same(void **state)
+TEST(all_spellings_of_a_flag_mean_the_same)
 {
     char lines[][32] = {"-endpoint=x", "--endpoint=x", "-endpoint x", "--endpoint x"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
         _cleanup_(fixture_done) struct fixture f;
 
@@ -98,11 +88,10 @@ static void all_spellings_of_a_flag_mean_the_same(void **state)
     }
 }
 
-static void every_kind_is_converted(void **state)
+TEST(every_kind_is_converted)
 {
     _cleanup_(fixture_done) struct fixture f;
 
-    (void)state;
     fixture_init(&f);
     assert_int_equal(
         PARSE(&f, "--metadata --v -5 --metricsport=8080 --timeout 1m30s --label a --label=b"), 0);
@@ -115,11 +104,10 @@ static void every_kind_is_converted(void **state)
     assert_string_equal(f.options.labels.items[1], "b");
 }
 
-static void value_may_hold_an_equals_sign_or_be_empty(void **state)
+TEST(value_may_hold_an_equals_sign_or_be_empty)
 {
     _cleanup_(fixture_done) struct fixture f;
 
-    (void)state;
     fixture_init(&f);
     assert_int_equal(PARSE(&f, "--endpoint= --label zone=a --label=rack=b=c"), 0);
     assert_string_equal(f.options.endpoint, "");
@@ -127,22 +115,20 @@ static void value_may_hold_an_equals_sign_or_be_empty(void **state)
     assert_string_equal(f.options.labels.items[1], "rack=b=c");
 }
 
-static void value_may_look_like_a_flag(void **state)
+TEST(value_may_look_like_a_flag)
 {
     _cleanup_(fixture_done) struct fixture f;
 
-    (void)state;
     fixture_init(&f);
     assert_int_equal(PARSE(&f, "--endpoint --metadata"), 0);
     assert_string_equal(f.options.endpoint, "--metadata");
     assert_false(f.options.metadata);
 }
 
-static void boolean_takes_no_separate_value(void **state)
+TEST(boolean_takes_no_separate_value)
 {
     _cleanup_(fixture_done) struct fixture f;
 
-    (void)state;
     fixture_init(&f);
     assert_int_equal(PARSE(&f, "--metadata false"), 0);
     assert_true(f.options.metadata);
@@ -153,33 +139,30 @@ static void boolean_takes_no_separate_value(void **state)
     assert_true(f.options.metadata);
 }
 
-static void last_of_several_wins(void **state)
+TEST(last_of_several_wins)
 {
     _cleanup_(fixture_done) struct fixture f;
 
-    (void)state;
     fixture_init(&f);
     assert_int_equal(PARSE(&f, "--v=1 --endpoint=a -v=3 --endpoint b"), 0);
     assert_int_equal(f.options.verbosity, 3);
     assert_string_equal(f.options.endpoint, "b");
 }
 
-static void parsing_stops_at_the_first_other_argument(void **state)
+TEST(parsing_stops_at_the_first_other_argument)
 {
     _cleanup_(fixture_done) struct fixture f;
 
-    (void)state;
     fixture_init(&f);
     assert_int_equal(PARSE(&f, "--v=1 explain --v=2"), 0);
     assert_int_equal(f.next, 2);
     assert_int_equal(f.options.verbosity, 1);
 }
 
-static void two_dashes_end_the_flags_and_one_dash_is_none(void **state)
+TEST(two_dashes_end_the_flags_and_one_dash_is_none)
 {
     _cleanup_(fixture_done) struct fixture f;
 
-    (void)state;
     fixture_init(&f);
     assert_int_equal(PARSE(&f, "--v=1 -- --v=2"), 0);
     assert_int_equal(f.next, 3);
@@ -189,11 +172,10 @@ static void two_dashes_end_the_flags_and_one_dash_is_none(void **state)
     assert_int_equal(f.options.verbosity, 4);
 }
 
-static void legacy_flags_are_accepted_and_ignored(void **state)
+TEST(legacy_flags_are_accepted_and_ignored)
 {
     _cleanup_(fixture_done) struct fixture f;
 
-    (void)state;
     fixture_init(&f);
     assert_int_equal(PARSE(&f, "--histogramoption 0.5,2,6 --histogramoption=1 --enableprofiling "
                                "-enableprofiling=maybe --v 7"),
@@ -202,7 +184,7 @@ static void legacy_flags_are_accepted_and_ignored(void **state)
     assert_int_equal(f.next, 8);
 }
 
-static void mistakes_are_told_in_the_words_of_go(void **state)
+TEST(mistakes_are_told_in_the_words_of_go)
 {
     static struct {
         char line[64];
@@ -227,7 +209,6 @@ static void mistakes_are_told_in_the_words_of_go(void **state)
                          "60s, 500ms or 1h2m3s)"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_(fixture_done) struct fixture f;
 
@@ -239,26 +220,24 @@ static void mistakes_are_told_in_the_words_of_go(void **state)
     }
 }
 
-static void subcommand_arguments_are_parsed_from_its_name_on(void **state)
+TEST(subcommand_arguments_are_parsed_from_its_name_on)
 {
     _cleanup_(fixture_done) struct fixture f;
     char *argv[] = {(char[]){"cephzone"}, (char[]){"explain"}, (char[]){"--v=2"}, (char[]){"pvc-1"},
                     NULL};
 
-    (void)state;
     fixture_init(&f);
     assert_int_equal(flags_parse(f.table, ARRAY_LENGTH(f.table), 3, argv + 1, &f.next, &f.err), 0);
     assert_int_equal(f.options.verbosity, 2);
     assert_int_equal(f.next, 2);
 }
 
-static void usage_lists_kinds_help_and_defaults(void **state)
+TEST(usage_lists_kinds_help_and_defaults)
 {
     _cleanup_(fixture_done) struct fixture f;
     _cleanup_free_ char *usage = NULL;
     size_t length = 0;
 
-    (void)state;
     fixture_init(&f);
     f.options.port = 8080;
     string_list_add(&f.options.labels, "a");
@@ -283,7 +262,7 @@ static void usage_lists_kinds_help_and_defaults(void **state)
                                "        ignored: no Go\n");
 }
 
-static void usage_of_plain_flags_has_no_line_about_ignored_ones(void **state)
+TEST(usage_of_plain_flags_has_no_line_about_ignored_ones)
 {
     bool value = true;
     int64_t delay_ms = 1500;
@@ -292,32 +271,9 @@ static void usage_of_plain_flags_has_no_line_about_ignored_ones(void **state)
     _cleanup_free_ char *usage = NULL;
     size_t length = 0;
 
-    (void)state;
     FILE *file = open_memstream(&usage, &length);
     flags_print_usage(file, table, ARRAY_LENGTH(table));
     fclose(file);
     assert_string_equal(usage, "  --on\n        On. (default true)\n"
                                "  --delay duration\n        Delay. (default 1500ms)\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_flags_the_defaults_stay),
-        cmocka_unit_test(all_spellings_of_a_flag_mean_the_same),
-        cmocka_unit_test(every_kind_is_converted),
-        cmocka_unit_test(value_may_hold_an_equals_sign_or_be_empty),
-        cmocka_unit_test(value_may_look_like_a_flag),
-        cmocka_unit_test(boolean_takes_no_separate_value),
-        cmocka_unit_test(last_of_several_wins),
-        cmocka_unit_test(parsing_stops_at_the_first_other_argument),
-        cmocka_unit_test(two_dashes_end_the_flags_and_one_dash_is_none),
-        cmocka_unit_test(legacy_flags_are_accepted_and_ignored),
-        cmocka_unit_test(mistakes_are_told_in_the_words_of_go),
-        cmocka_unit_test(subcommand_arguments_are_parsed_from_its_name_on),
-        cmocka_unit_test(usage_lists_kinds_help_and_defaults),
-        cmocka_unit_test(usage_of_plain_flags_has_no_line_about_ignored_ones),
-    };
-
-    return cmocka_run_group_tests_name("flags", tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 /* --- clean clusters -----------------------------------------------------------------------------
  */
 
-static void clean_cluster_gives_nothing(void **state)
+TEST(clean_cluster_gives_nothing, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -23,7 +23,7 @@ static void clean_cluster_gives_nothing(void **state)
     assert_clean(world);
 }
 
-static void looking_writes_nothing(void **state)
+TEST(looking_writes_nothing, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -37,7 +37,7 @@ static void looking_writes_nothing(void **state)
     assert_int_equal(world->report.count, 2);
 }
 
-static void other_instances_are_left_alone(void **state)
+TEST(other_instances_are_left_alone, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -48,7 +48,7 @@ static void other_instances_are_left_alone(void **state)
     assert_clean(world);
 }
 
-static void unknown_pool_and_dead_cluster_are_refused(void **state)
+TEST(unknown_pool_and_dead_cluster_are_refused, WITH_STAGE)
 {
     struct world *world = *state;
     _cleanup_error_ struct error err = {0};
@@ -66,7 +66,7 @@ static void unknown_pool_and_dead_cluster_are_refused(void **state)
 /* --- names --------------------------------------------------------------------------------------
  */
 
-static void name_without_object(void **state)
+TEST(name_without_object, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -76,7 +76,7 @@ static void name_without_object(void **state)
     assert_repair_cleans(world, FSCK_FORGET_NAME);
 }
 
-static void young_name_may_be_under_way(void **state)
+TEST(young_name_may_be_under_way, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -86,7 +86,7 @@ static void young_name_may_be_under_way(void **state)
     assert_untouched(world);
 }
 
-static void name_that_came_to_life_is_left_alone(void **state)
+TEST(name_that_came_to_life_is_left_alone, WITH_STAGE)
 {
     struct world *world = *state;
     _cleanup_error_ struct error err = {0};
@@ -104,7 +104,7 @@ static void name_that_came_to_life_is_left_alone(void **state)
     assert_string_equal(after, before);
 }
 
-static void name_without_pool(void **state)
+TEST(name_without_pool, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -114,7 +114,7 @@ static void name_without_pool(void **state)
     assert_repair_cleans(world, FSCK_FORGET_NAME);
 }
 
-static void broken_name(void **state)
+TEST(broken_name, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -123,7 +123,7 @@ static void broken_name(void **state)
     assert_untouched(world);
 }
 
-static void name_that_leads_to_another(void **state)
+TEST(name_that_leads_to_another, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -134,7 +134,7 @@ static void name_that_leads_to_another(void **state)
     assert_untouched(world);
 }
 
-static void name_in_two_pools(void **state)
+TEST(name_in_two_pools, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -147,7 +147,7 @@ static void name_in_two_pools(void **state)
 /* --- objects ------------------------------------------------------------------------------------
  */
 
-static void empty_object_without_name(void **state)
+TEST(empty_object_without_name, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -157,7 +157,7 @@ static void empty_object_without_name(void **state)
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
-static void young_object_may_be_under_way(void **state)
+TEST(young_object_may_be_under_way, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -168,7 +168,7 @@ static void young_object_may_be_under_way(void **state)
     assert_untouched(world);
 }
 
-static void object_of_cut_deletion(void **state)
+TEST(object_of_cut_deletion, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -179,7 +179,7 @@ static void object_of_cut_deletion(void **state)
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
-static void object_without_name_but_with_image_stays(void **state)
+TEST(object_without_name_but_with_image_stays, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -191,7 +191,7 @@ static void object_without_name_but_with_image_stays(void **state)
     assert_untouched(world);
 }
 
-static void empty_object_with_an_image_of_any_prefix_stays(void **state)
+TEST(empty_object_with_an_image_of_any_prefix_stays, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -202,7 +202,7 @@ static void empty_object_with_an_image_of_any_prefix_stays(void **state)
     assert_untouched(world);
 }
 
-static void empty_entry(void **state)
+TEST(empty_entry, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -212,7 +212,7 @@ static void empty_entry(void **state)
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
-static void cut_creation_without_image(void **state)
+TEST(cut_creation_without_image, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -223,7 +223,7 @@ static void cut_creation_without_image(void **state)
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
-static void finished_volume_without_image_needs_the_pvs(void **state)
+TEST(finished_volume_without_image_needs_the_pvs, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -237,7 +237,7 @@ static void finished_volume_without_image_needs_the_pvs(void **state)
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
-static void image_moved_to_the_trash_by_somebody_keeps_its_entry(void **state)
+TEST(image_moved_to_the_trash_by_somebody_keeps_its_entry, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -252,7 +252,7 @@ static void image_moved_to_the_trash_by_somebody_keeps_its_entry(void **state)
     assert_untouched(world);
 }
 
-static void unfinished_volume(void **state)
+TEST(unfinished_volume, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -264,7 +264,7 @@ static void unfinished_volume(void **state)
     assert_untouched(world);
 }
 
-static void image_id_differs(void **state)
+TEST(image_id_differs, WITH_STAGE)
 {
     struct world *world = *state;
     _cleanup_free_ char *object = NULL;
@@ -276,7 +276,7 @@ static void image_id_differs(void **state)
     assert_untouched(world);
 }
 
-static void snapshot_without_source_is_a_note(void **state)
+TEST(snapshot_without_source_is_a_note, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -293,7 +293,7 @@ static void snapshot_without_source_is_a_note(void **state)
     assert_untouched(world);
 }
 
-static void group_with_missing_member(void **state)
+TEST(group_with_missing_member, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -320,7 +320,7 @@ static void put_split(struct world *world)
     put_image(world, world->ssd, "mine-" UUID_A);
 }
 
-static void split_entry_is_a_note(void **state)
+TEST(split_entry_is_a_note, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -331,7 +331,7 @@ static void split_entry_is_a_note(void **state)
     assert_finds(world, FSCK_SPLIT_ENTRY);
 }
 
-static void half_entry(void **state)
+TEST(half_entry, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -349,39 +349,4 @@ static void half_entry(void **state)
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(clean_cluster_gives_nothing),
-        TEST(looking_writes_nothing),
-        TEST(other_instances_are_left_alone),
-        TEST(unknown_pool_and_dead_cluster_are_refused),
-        TEST(name_without_object),
-        TEST(young_name_may_be_under_way),
-        TEST(name_that_came_to_life_is_left_alone),
-        TEST(name_without_pool),
-        TEST(broken_name),
-        TEST(name_that_leads_to_another),
-        TEST(name_in_two_pools),
-        TEST(empty_object_without_name),
-        TEST(young_object_may_be_under_way),
-        TEST(object_of_cut_deletion),
-        TEST(object_without_name_but_with_image_stays),
-        TEST(empty_object_with_an_image_of_any_prefix_stays),
-        TEST(empty_entry),
-        TEST(cut_creation_without_image),
-        TEST(finished_volume_without_image_needs_the_pvs),
-        TEST(image_moved_to_the_trash_by_somebody_keeps_its_entry),
-        TEST(unfinished_volume),
-        TEST(image_id_differs),
-        TEST(snapshot_without_source_is_a_note),
-        TEST(group_with_missing_member),
-        TEST(split_entry_is_a_note),
-        TEST(half_entry),
-    };
-
-    write_config();
-    int failed = cmocka_run_group_tests_name("fsck", tests, NULL, NULL);
-    unlink(config_path);
-    return failed;
-}
+TEST_GROUP(write_config, remove_config)

@@ -1,21 +1,13 @@
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "controller/controller.h"
 #include "controller/fsck.h"
 #include "controller/purge.h"
 #include "tests/fakes/fake_ceph.h"
+#include "tests/test.h"
 
 #define GIB (1024LL * 1024 * 1024)
 #define UUID_A "aaaaaaaa-0000-4000-8000-00000000000a"
@@ -351,13 +343,21 @@ static inline void assert_untouched(struct world *world)
     assert_string_equal(after, before);
 }
 
-static inline void write_config(void)
+static inline int write_config(void **state)
 {
     static const char config[] = "[{\"clusterID\":\"c1\",\"monitors\":[\"1.2.3.4\"]}]";
     _cleanup_close_ int fd = mkstemp(config_path);
 
+    (void)state;
     assert_true(fd >= 0);
     assert_int_equal(write(fd, config, strlen(config)), strlen(config));
+    return 0;
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, start, stop)
+static inline int remove_config(void **state)
+{
+    (void)state;
+    return unlink(config_path);
+}
+
+#define WITH_STAGE .setup_func = start, .teardown_func = stop

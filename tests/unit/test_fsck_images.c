@@ -5,7 +5,7 @@
 /* --- images -------------------------------------------------------------------------------------
  */
 
-static void image_without_journal(void **state)
+TEST(image_without_journal, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -21,7 +21,7 @@ static void image_without_journal(void **state)
         assert_int_not_equal(world->report.findings[i].kind, FSCK_IMAGE_WITHOUT_JOURNAL);
 }
 
-static void temp_image_without_volume(void **state)
+TEST(temp_image_without_volume, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -34,7 +34,7 @@ static void temp_image_without_volume(void **state)
     assert_finds(world, FSCK_PURGE_PENDING);
 }
 
-static void temp_image_of_a_volume_stays(void **state)
+TEST(temp_image_of_a_volume_stays, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -44,7 +44,7 @@ static void temp_image_of_a_volume_stays(void **state)
     assert_clean(world);
 }
 
-static void used_temp_image_is_not_discarded(void **state)
+TEST(used_temp_image_is_not_discarded, WITH_STAGE)
 {
     struct world *world = *state;
     _cleanup_error_ struct error err = {0};
@@ -61,7 +61,7 @@ static void used_temp_image_is_not_discarded(void **state)
     assert_false(repaired);
 }
 
-static void leftover_cut(void **state)
+TEST(leftover_cut, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -72,7 +72,7 @@ static void leftover_cut(void **state)
     assert_repair_cleans(world, FSCK_REMOVE_CUT);
 }
 
-static void cut_of_a_creation_under_way_stays(void **state)
+TEST(cut_of_a_creation_under_way_stays, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -90,7 +90,7 @@ static void cut_of_a_creation_under_way_stays(void **state)
     assert_untouched(world);
 }
 
-static void cut_of_a_clone_that_is_made_in_another_pool_stays(void **state)
+TEST(cut_of_a_clone_that_is_made_in_another_pool_stays, WITH_STAGE)
 {
     struct world *world = *state;
     _cleanup_error_ struct error err = {0};
@@ -115,7 +115,7 @@ static void cut_of_a_clone_that_is_made_in_another_pool_stays(void **state)
     assert_untouched(world);
 }
 
-static void snapshots_of_others_stay(void **state)
+TEST(snapshots_of_others_stay, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -131,7 +131,7 @@ static void snapshots_of_others_stay(void **state)
 /* --- trash --------------------------------------------------------------------------------------
  */
 
-static void trash_without_key_is_never_touched(void **state)
+TEST(trash_without_key_is_never_touched, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -144,7 +144,7 @@ static void trash_without_key_is_never_touched(void **state)
     assert_untouched(world);
 }
 
-static void purge_keys(void **state)
+TEST(purge_keys, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -166,7 +166,7 @@ static void purge_keys(void **state)
 /* --- Kubernetes ---------------------------------------------------------------------------------
  */
 
-static void pv_without_volume_comes_first(void **state)
+TEST(pv_without_volume_comes_first, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -182,7 +182,7 @@ static void pv_without_volume_comes_first(void **state)
     assert_int_equal(world->report.findings[2].kind, FSCK_VOLUME_WITHOUT_PV);
 }
 
-static void pv_whose_image_is_gone(void **state)
+TEST(pv_whose_image_is_gone, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -196,7 +196,7 @@ static void pv_whose_image_is_gone(void **state)
     assert_untouched(world);
 }
 
-static void volume_without_pv(void **state)
+TEST(volume_without_pv, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -208,7 +208,7 @@ static void volume_without_pv(void **state)
     assert_clean(world);
 }
 
-static void retained_pv_is_a_note(void **state)
+TEST(retained_pv_is_a_note, WITH_STAGE)
 {
     static char policy[] = "Retain";
     static char phase[] = "Released";
@@ -221,7 +221,7 @@ static void retained_pv_is_a_note(void **state)
     assert_int_equal(assert_finds(world, FSCK_PV_RETAINED)->severity, FSCK_NOTE);
 }
 
-static void pvs_of_other_clusters_are_not_looked_at(void **state)
+TEST(pvs_of_other_clusters_are_not_looked_at, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -235,7 +235,7 @@ static void pvs_of_other_clusters_are_not_looked_at(void **state)
  */
 
 /* Whichever call fails: no crash, no leak, an error that says why or a report. */
-static void every_failing_call_is_survived(void **state)
+TEST(every_failing_call_is_survived, WITH_STAGE)
 {
     struct world *world = *state;
 
@@ -261,29 +261,4 @@ static void every_failing_call_is_survived(void **state)
     assert_true(world->report.count >= 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(image_without_journal),
-        TEST(temp_image_without_volume),
-        TEST(temp_image_of_a_volume_stays),
-        TEST(used_temp_image_is_not_discarded),
-        TEST(leftover_cut),
-        TEST(cut_of_a_creation_under_way_stays),
-        TEST(cut_of_a_clone_that_is_made_in_another_pool_stays),
-        TEST(snapshots_of_others_stay),
-        TEST(trash_without_key_is_never_touched),
-        TEST(purge_keys),
-        TEST(pv_without_volume_comes_first),
-        TEST(pv_whose_image_is_gone),
-        TEST(volume_without_pv),
-        TEST(retained_pv_is_a_note),
-        TEST(pvs_of_other_clusters_are_not_looked_at),
-        TEST(every_failing_call_is_survived),
-    };
-
-    write_config();
-    int failed = cmocka_run_group_tests_name("fsck_images", tests, NULL, NULL);
-    unlink(config_path);
-    return failed;
-}
+TEST_GROUP(write_config, remove_config)

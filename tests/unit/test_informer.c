@@ -86,7 +86,7 @@ static bool agree(struct informer *informer, struct fake_kube *fake)
     return true;
 }
 
-static void copy_follows_the_server(void **state)
+TEST(copy_follows_the_server, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     struct seen seen = {0};
@@ -109,7 +109,7 @@ static void copy_follows_the_server(void **state)
     assert_int_equal(atomic_load(&seen.syncs), 1);
 }
 
-static void cut_watch_is_resumed_without_a_new_list(void **state)
+TEST(cut_watch_is_resumed_without_a_new_list, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     struct seen seen = {0};
@@ -129,7 +129,7 @@ static void cut_watch_is_resumed_without_a_new_list(void **state)
     assert_true(agree(informer, fixture->fake));
 }
 
-static void forgotten_history_leads_to_a_new_list(void **state)
+TEST(forgotten_history_leads_to_a_new_list, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     struct seen seen = {0};
@@ -153,7 +153,7 @@ static void forgotten_history_leads_to_a_new_list(void **state)
     assert_true(agree(informer, fixture->fake));
 }
 
-static void bookmark_moves_the_place_to_resume(void **state)
+TEST(bookmark_moves_the_place_to_resume, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     struct seen seen = {0};
@@ -173,7 +173,7 @@ static void bookmark_moves_the_place_to_resume(void **state)
     assert_int_equal(atomic_load(&seen.syncs), 1);
 }
 
-static void health_tells_the_last_failure_and_recovers(void **state)
+TEST(health_tells_the_last_failure_and_recovers, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     struct seen seen = {0};
@@ -203,7 +203,7 @@ static void health_tells_the_last_failure_and_recovers(void **state)
     informer_health_done(&health);
 }
 
-static void collection_above_its_limit_is_refused(void **state)
+TEST(collection_above_its_limit_is_refused, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     struct informer_health health = {0};
@@ -219,7 +219,7 @@ static void collection_above_its_limit_is_refused(void **state)
     informer_health_done(&health);
 }
 
-static void whatever_call_fails_the_copy_converges(void **state)
+TEST(whatever_call_fails_the_copy_converges, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     static const enum status statuses[] = {STATUS_UNAVAILABLE, STATUS_OUT_OF_RANGE,
@@ -313,12 +313,12 @@ static void labels_follow_the_node(struct kube_fixture *fixture, bool watching)
     free(health.last_error);
 }
 
-static void labels_are_watched_where_that_is_allowed(void **state)
+TEST(labels_are_watched_where_that_is_allowed, WITH_KUBE)
 {
     labels_follow_the_node(*state, true);
 }
 
-static void labels_are_polled_where_watching_is_forbidden(void **state)
+TEST(labels_are_polled_where_watching_is_forbidden, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
 
@@ -328,7 +328,7 @@ static void labels_are_polled_where_watching_is_forbidden(void **state)
     assert_int_equal(fake_kube_watches(fixture->fake), 0);
 }
 
-static void labels_survive_the_loss_of_the_node(void **state)
+TEST(labels_survive_the_loss_of_the_node, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     atomic_uint changes = 0;
@@ -345,7 +345,7 @@ static void labels_survive_the_loss_of_the_node(void **state)
     assert_zone(fixture, labels, "b");
 }
 
-static void labels_never_read_are_told_with_the_reason(void **state)
+TEST(labels_never_read_are_told_with_the_reason, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     atomic_uint changes = 0;
@@ -361,27 +361,4 @@ static void labels_never_read_are_told_with_the_reason(void **state)
     assert_string_equal(err.message, "labels of node 'n1' are not known: get /api/v1/nodes/n1: 403 "
                                      "Forbidden");
     call_done(&brief);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(copy_follows_the_server, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(cut_watch_is_resumed_without_a_new_list, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(forgotten_history_leads_to_a_new_list, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(bookmark_moves_the_place_to_resume, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(health_tells_the_last_failure_and_recovers, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(collection_above_its_limit_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(whatever_call_fails_the_copy_converges, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(labels_are_watched_where_that_is_allowed, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(labels_are_polled_where_watching_is_forbidden, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(labels_survive_the_loss_of_the_node, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(labels_never_read_are_told_with_the_reason, set_up,
-                                        tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "tests/test.h"
 
 /* Shaped like config.json: an array of clusters with everything the decoder knows. */
 struct rbd {
@@ -132,14 +124,13 @@ static void assert_malformed(const char *text, size_t length, const char *messag
     assert_string_equal(err.message, message);
 }
 
-static void text_becomes_a_value(void **state)
+TEST(text_becomes_a_value)
 {
-    (void)state;
     json_auto_t *value = load("[{\"a\": [1, 2]}, null]");
     assert_int_equal(json_array_size(value), 2);
 }
 
-static void mistake_is_told_with_its_place(void **state)
+TEST(mistake_is_told_with_its_place)
 {
     static const struct {
         const char *text;
@@ -156,48 +147,43 @@ static void mistake_is_told_with_its_place(void **state)
         {"[9223372036854775808]", "config.json: line 1, column 20: too big integer"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         assert_malformed(cases[i].text, strlen(cases[i].text), cases[i].message);
 }
 
-static void mistake_does_not_show_the_values(void **state)
+TEST(mistake_does_not_show_the_values)
 {
     _cleanup_error_ struct error err = {0};
     const char *text = "{\"key\": \"AQDsecret\" \"next\"}";
     json_t *value = NULL;
 
-    (void)state;
     assert_int_equal(json_load_text(text, strlen(text), "secret", &value, &err), -1);
     assert_null(strstr(err.message, "AQD"));
     assert_null(strstr(err.message, "next"));
 }
 
-static void key_given_twice_is_refused(void **state)
+TEST(key_given_twice_is_refused)
 {
     const char *text = "{\"pool\": 1,\n \"pool\": 2}";
 
-    (void)state;
     assert_malformed(text, strlen(text),
                      "config.json: line 2, column 7: duplicate object key near '\"pool\"'");
 }
 
-static void malformed_utf8_is_refused(void **state)
+TEST(malformed_utf8_is_refused)
 {
     _cleanup_error_ struct error err = {0};
     json_t *value = NULL;
 
-    (void)state;
     assert_int_equal(json_load_text("[\"\xc0\x80\"]", 6, "x", &value, &err), -1);
     assert_true(text_has_prefix(err.message, "x: line 1, column "));
 }
 
-static void depth_is_limited(void **state)
+TEST(depth_is_limited)
 {
     char text[2 * (JSON_DEPTH_LIMIT + 1)];
     char *end = text + sizeof(text) - 2;
 
-    (void)state;
     memset(text, '[', JSON_DEPTH_LIMIT);
     memset(text + JSON_DEPTH_LIMIT, ']', JSON_DEPTH_LIMIT);
     *end = '\0';
@@ -209,12 +195,11 @@ static void depth_is_limited(void **state)
                      "config.json: line 1, column 65: nested more than 64 levels deep");
 }
 
-static void brackets_in_strings_are_not_depth(void **state)
+TEST(brackets_in_strings_are_not_depth)
 {
     char text[1000] = "[\"\\\"";
     size_t start = strlen(text);
 
-    (void)state;
     memset(text + start, '{', 900);
     text[start + 900] = '"';
     text[start + 901] = ']';
@@ -222,11 +207,10 @@ static void brackets_in_strings_are_not_depth(void **state)
     assert_int_equal(json_string_length(json_array_get(value, 0)), 901);
 }
 
-static void siblings_are_not_depth(void **state)
+TEST(siblings_are_not_depth)
 {
     _cleanup_text_ struct text text = TEXT_INIT(10000);
 
-    (void)state;
     text_add(&text, "[[\"\xc3\xbc\"]");
     for (int i = 0; i < 200; i++)
         text_add(&text, ",{}");
@@ -235,11 +219,10 @@ static void siblings_are_not_depth(void **state)
     assert_int_equal(json_array_size(value), 201);
 }
 
-static void place_of_depth_counts_lines_and_characters(void **state)
+TEST(place_of_depth_counts_lines_and_characters)
 {
     _cleanup_text_ struct text text = TEXT_INIT(10000);
 
-    (void)state;
     text_add(&text, "[\n\"\xc3\xbc\",");
     for (int i = 0; i < JSON_DEPTH_LIMIT; i++)
         text_add(&text, "[");
@@ -247,13 +230,12 @@ static void place_of_depth_counts_lines_and_characters(void **state)
                      "config.json: line 2, column 68: nested more than 64 levels deep");
 }
 
-static void size_is_limited(void **state)
+TEST(size_is_limited)
 {
     _cleanup_free_ char *text = xcalloc(JSON_TEXT_LIMIT + 2, 1);
     json_t *value = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     memset(text, ' ', JSON_TEXT_LIMIT + 1);
     text[0] = '[';
     text[JSON_TEXT_LIMIT - 1] = ']';
@@ -273,13 +255,12 @@ static char *make_file(const char *content)
     return path;
 }
 
-static void file_is_read_up_to_its_limit(void **state)
+TEST(file_is_read_up_to_its_limit)
 {
     _cleanup_free_ char *path = make_file("[1,2,3]");
     _cleanup_error_ struct error err = {0};
     json_t *value = NULL;
 
-    (void)state;
     assert_int_equal(json_load_path(path, 7, &value, &err), 0);
     assert_int_equal(json_array_size(value), 3);
     json_decref(value);
@@ -291,47 +272,43 @@ static void file_is_read_up_to_its_limit(void **state)
     unlink(path);
 }
 
-static void mistake_in_a_file_names_the_file(void **state)
+TEST(mistake_in_a_file_names_the_file)
 {
     _cleanup_free_ char *path = make_file("[1,\n2,]");
     _cleanup_error_ struct error err = {0};
     json_t *value = NULL;
 
-    (void)state;
     assert_int_equal(json_load_path(path, 100, &value, &err), -1);
     _cleanup_free_ char *expected = xasprintf("%s: line 2, column 3: unexpected token", path);
     assert_string_equal(err.message, expected);
     unlink(path);
 }
 
-static void missing_file_is_not_found(void **state)
+TEST(missing_file_is_not_found)
 {
     _cleanup_error_ struct error err = {0};
     json_t *value = NULL;
 
-    (void)state;
     assert_int_equal(json_load_path("/nonexistent", 100, &value, &err), -1);
     assert_int_equal(err.status, STATUS_NOT_FOUND);
     assert_int_equal(err.sys_errno, ENOENT);
     assert_string_equal(err.message, "open '/nonexistent': No such file or directory");
 }
 
-static void folder_is_no_file(void **state)
+TEST(folder_is_no_file)
 {
     _cleanup_error_ struct error err = {0};
     json_t *value = NULL;
 
-    (void)state;
     assert_int_equal(json_load_path("/tmp", 100, &value, &err), -1);
     assert_string_equal(err.message, "'/tmp': read: Is a directory");
 }
 
-static void every_kind_is_decoded(void **state)
+TEST(every_kind_is_decoded)
 {
     _cleanup_(cluster_done) struct cluster c = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(
         decode("{\"clusterID\": \"c1\", \"readOnly\": true, \"priority\": -9007199254740993,"
                " \"sizeBytes\": 9223372036854775807, \"monitors\": [\"a:6789\", \"b\"],"
@@ -358,12 +335,11 @@ static void every_kind_is_decoded(void **state)
     assert_int_equal(json_array_size(c.extra), 1);
 }
 
-static void missing_keys_leave_members_as_they_are(void **state)
+TEST(missing_keys_leave_members_as_they_are)
 {
     _cleanup_(cluster_done) struct cluster c = {.priority = 7, .id = xstrdup("default")};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(decode("{}", &c, &err), 0);
     assert_int_equal(c.priority, 7);
     assert_string_equal(c.id, "default");
@@ -372,12 +348,11 @@ static void missing_keys_leave_members_as_they_are(void **state)
     assert_string_equal(c.id, "c1");
 }
 
-static void null_is_the_zero_value(void **state)
+TEST(null_is_the_zero_value)
 {
     _cleanup_(cluster_done) struct cluster c = {.priority = 7, .id = xstrdup("default")};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(decode("{\"clusterID\": null, \"priority\": null, \"monitors\": null,"
                             " \"labels\": null, \"rbd\": null, \"subvolumes\": null,"
                             " \"extra\": null, \"readOnly\": null, \"sizeBytes\": null}",
@@ -389,12 +364,11 @@ static void null_is_the_zero_value(void **state)
     assert_null(c.extra);
 }
 
-static void null_inside_a_container_is_an_empty_element(void **state)
+TEST(null_inside_a_container_is_an_empty_element)
 {
     _cleanup_(cluster_done) struct cluster c = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(decode("{\"monitors\": [null, \"b\"], \"labels\": {\"x\": null},"
                             " \"subvolumes\": [null, {\"group\": \"g\"}]}",
                             &c, &err),
@@ -405,36 +379,33 @@ static void null_inside_a_container_is_an_empty_element(void **state)
     assert_null(c.subvolumes[0].group);
 }
 
-static void empty_array_is_told_from_a_missing_one(void **state)
+TEST(empty_array_is_told_from_a_missing_one)
 {
     _cleanup_(cluster_done) struct cluster c = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(decode("{\"monitors\": [], \"subvolumes\": []}", &c, &err), 0);
     assert_true(c.has_monitors);
     assert_int_equal(c.monitors.count, 0);
     assert_int_equal(c.subvolume_count, 0);
 }
 
-static void keys_are_matched_without_case(void **state)
+TEST(keys_are_matched_without_case)
 {
     _cleanup_(cluster_done) struct cluster c = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(
         decode("{\"clusterid\": \"c1\", \"RBD\": {\"RadosNameSpace\": \"ns\"}}", &c, &err), 0);
     assert_string_equal(c.id, "c1");
     assert_string_equal(c.rbd.rados_namespace, "ns");
 }
 
-static void exact_spelling_wins_over_others(void **state)
+TEST(exact_spelling_wins_over_others)
 {
     _cleanup_(cluster_done) struct cluster c = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(
         decode("{\"clusterid\": \"low\", \"clusterID\": \"exact\", \"CLUSTERID\": \"up\"}", &c,
                &err),
@@ -444,14 +415,13 @@ static void exact_spelling_wins_over_others(void **state)
     assert_string_equal(c.id, "up");
 }
 
-static void decoding_again_replaces_everything_named(void **state)
+TEST(decoding_again_replaces_everything_named)
 {
     _cleanup_(cluster_done) struct cluster c = {0};
     _cleanup_error_ struct error err = {0};
     const char *text = "{\"clusterID\": \"c1\", \"monitors\": [\"a\"], \"labels\": {\"x\": \"y\"},"
                        " \"subvolumes\": [{\"group\": \"g\"}], \"extra\": {}}";
 
-    (void)state;
     assert_int_equal(decode(text, &c, &err), 0);
     assert_int_equal(decode(text, &c, &err), 0);
     assert_int_equal(c.monitors.count, 1);
@@ -461,7 +431,7 @@ static void decoding_again_replaces_everything_named(void **state)
     assert_string_equal(c.id, "c1");
 }
 
-static void wrong_type_is_told_with_its_path(void **state)
+TEST(wrong_type_is_told_with_its_path)
 {
     static const struct {
         const char *text;
@@ -491,30 +461,27 @@ static void wrong_type_is_told_with_its_path(void **state)
         {"[]", "expected an object, found an array"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         assert_refused(cases[i].text, cases[i].message);
 }
 
-static void path_leads_through_nested_arrays(void **state)
+TEST(path_leads_through_nested_arrays)
 {
     json_auto_t *value = load("{\"clusters\": [{}, {}, {\"rbd\": {\"radosNamespace\": 1}}]}");
     _cleanup_error_ struct error err = {0};
     struct clusters clusters = {0};
 
-    (void)state;
     assert_int_equal(json_decode(value, &CLUSTERS_TABLE, &clusters, &err), -1);
     assert_string_equal(err.message,
                         "clusters[2].rbd.radosNamespace: expected a string, found a number");
     json_free_fields(&CLUSTERS_TABLE, &clusters);
 }
 
-static void unknown_keys_are_ignored_unless_strict(void **state)
+TEST(unknown_keys_are_ignored_unless_strict)
 {
     _cleanup_(cluster_done) struct cluster c = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(decode("{\"nonsense\": 1, \"clusterIDs\": 2}", &c, &err), 0);
     assert_refused("{\"subvolumes\": [{\"nonsense\": 1}]}", "subvolumes[0].nonsense: unknown key");
 }
@@ -530,13 +497,12 @@ static int decode_pools(const char *text, struct pool **pools, size_t *count, st
     return 0;
 }
 
-static void array_at_the_root_is_decoded(void **state)
+TEST(array_at_the_root_is_decoded)
 {
     _cleanup_error_ struct error err = {0};
     struct pool *pools = NULL;
     size_t count = 0;
 
-    (void)state;
     assert_int_equal(decode_pools("[{\"poolName\": \"a\"}, {\"poolname\": \"b\","
                                   " \"domainSegments\": {\"zone\": \"z\"}}]",
                                   &pools, &count, &err),
@@ -549,20 +515,19 @@ static void array_at_the_root_is_decoded(void **state)
     json_free_array(&POOL_TABLE, pools, count);
 }
 
-static void empty_array_at_the_root_is_no_items(void **state)
+TEST(empty_array_at_the_root_is_no_items)
 {
     _cleanup_error_ struct error err = {0};
     struct pool *pools = NULL;
     size_t count = 0;
 
-    (void)state;
     assert_int_equal(decode_pools("[]", &pools, &count, &err), 0);
     assert_null(pools);
     assert_int_equal(count, 0);
     json_free_array(&POOL_TABLE, pools, count);
 }
 
-static void mistakes_in_a_strict_array_are_refused(void **state)
+TEST(mistakes_in_a_strict_array_are_refused)
 {
     static const struct {
         const char *text;
@@ -578,7 +543,6 @@ static void mistakes_in_a_strict_array_are_refused(void **state)
         {"{}", "expected an array, found an object"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         struct pool *pools = NULL;
@@ -592,25 +556,23 @@ static void mistakes_in_a_strict_array_are_refused(void **state)
     }
 }
 
-static void overlong_key_makes_no_overlong_message(void **state)
+TEST(overlong_key_makes_no_overlong_message)
 {
     _cleanup_free_ char *text = xasprintf("[{\"%0100000d\": 1}]", 1);
     _cleanup_error_ struct error err = {0};
     struct pool *pools = NULL;
     size_t count = 0;
 
-    (void)state;
     assert_int_equal(decode_pools(text, &pools, &count, &err), -1);
     assert_true(strlen(err.message) < 2000);
     assert_true(text_has_suffix(err.message, ": unknown key"));
 }
 
-static void freeing_zeroes_and_may_be_repeated(void **state)
+TEST(freeing_zeroes_and_may_be_repeated)
 {
     struct cluster c = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(decode("{\"clusterID\": \"c1\", \"subvolumes\": [{}], \"extra\": 1,"
                             " \"priority\": 3, \"rbd\": {\"radosNamespace\": \"n\"}}",
                             &c, &err),
@@ -621,42 +583,4 @@ static void freeing_zeroes_and_may_be_repeated(void **state)
     assert_int_equal(c.subvolume_count, 0);
     assert_null(c.rbd.rados_namespace);
     json_free_fields(&CLUSTER_TABLE, &c);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_becomes_a_value),
-        cmocka_unit_test(mistake_is_told_with_its_place),
-        cmocka_unit_test(mistake_does_not_show_the_values),
-        cmocka_unit_test(key_given_twice_is_refused),
-        cmocka_unit_test(malformed_utf8_is_refused),
-        cmocka_unit_test(depth_is_limited),
-        cmocka_unit_test(brackets_in_strings_are_not_depth),
-        cmocka_unit_test(siblings_are_not_depth),
-        cmocka_unit_test(place_of_depth_counts_lines_and_characters),
-        cmocka_unit_test(size_is_limited),
-        cmocka_unit_test(file_is_read_up_to_its_limit),
-        cmocka_unit_test(mistake_in_a_file_names_the_file),
-        cmocka_unit_test(missing_file_is_not_found),
-        cmocka_unit_test(folder_is_no_file),
-        cmocka_unit_test(every_kind_is_decoded),
-        cmocka_unit_test(missing_keys_leave_members_as_they_are),
-        cmocka_unit_test(null_is_the_zero_value),
-        cmocka_unit_test(null_inside_a_container_is_an_empty_element),
-        cmocka_unit_test(empty_array_is_told_from_a_missing_one),
-        cmocka_unit_test(keys_are_matched_without_case),
-        cmocka_unit_test(exact_spelling_wins_over_others),
-        cmocka_unit_test(decoding_again_replaces_everything_named),
-        cmocka_unit_test(wrong_type_is_told_with_its_path),
-        cmocka_unit_test(path_leads_through_nested_arrays),
-        cmocka_unit_test(unknown_keys_are_ignored_unless_strict),
-        cmocka_unit_test(array_at_the_root_is_decoded),
-        cmocka_unit_test(empty_array_at_the_root_is_no_items),
-        cmocka_unit_test(mistakes_in_a_strict_array_are_refused),
-        cmocka_unit_test(overlong_key_makes_no_overlong_message),
-        cmocka_unit_test(freeing_zeroes_and_may_be_repeated),
-    };
-
-    return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

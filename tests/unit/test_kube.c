@@ -8,7 +8,7 @@
 
 /* Paths, lists, errors, streams and Secrets; and that the fake behaves as an API server. */
 
-static void paths_are_made_from_parts(void **state)
+TEST(paths_are_made_from_parts)
 {
     static const struct {
         struct kube_location location;
@@ -21,7 +21,6 @@ static void paths_are_made_from_parts(void **state)
          "/apis/storage.k8s.io/v1/csinodes/n1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         _cleanup_free_ char *path = NULL;
@@ -31,12 +30,11 @@ static void paths_are_made_from_parts(void **state)
     }
 }
 
-static void names_cannot_lead_elsewhere(void **state)
+TEST(names_cannot_lead_elsewhere)
 {
     static const char *const names[] = {"",   ".",       "..",  "a/b",       "a?watch=1",
                                         "a#", "a%2e%2e", "a b", "a\r\nX: y", "\xc3\xa4"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(names); i++) {
         const struct kube_location named = {"v1", "nodes", NULL, names[i], NULL};
         const struct kube_location spaced = {"v1", "pods", names[i], NULL, NULL};
@@ -106,7 +104,7 @@ static void check_list(struct kube_fixture *fixture, struct collected *collected
     string_list_done(&collected->names);
 }
 
-static void list_walks_over_all_pages(void **state)
+TEST(list_walks_over_all_pages, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     struct collected collected = {0};
@@ -116,14 +114,14 @@ static void list_walks_over_all_pages(void **state)
     assert_int_equal(fake_kube_calls(fixture->fake), 3);
 }
 
-static void empty_list_is_one_page(void **state)
+TEST(empty_list_is_one_page, WITH_KUBE)
 {
     struct collected collected = {0};
 
     check_list(*state, &collected, 0, 1);
 }
 
-static void list_that_expires_starts_over(void **state)
+TEST(list_that_expires_starts_over, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     struct collected collected = {.compact_at = 100}; /* each time at the end of the first page */
@@ -139,7 +137,7 @@ static int refuse_item(void *object, json_t *item, struct error *err)
     return error_set(err, STATUS_FAILED_PRECONDITION, "enough");
 }
 
-static void list_ends_when_its_receiver_fails(void **state)
+TEST(list_ends_when_its_receiver_fails, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     struct collected collected = {0};
@@ -156,7 +154,7 @@ static void list_ends_when_its_receiver_fails(void **state)
 
 /* --- errors ---------------------------------------------------------------------------------- */
 
-static void answers_become_errors(void **state)
+TEST(answers_become_errors)
 {
     static const struct {
         long http_status;
@@ -183,7 +181,6 @@ static void answers_become_errors(void **state)
         {302, "{}", STATUS_UNKNOWN, "GET /x: HTTP status 302 without reason"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_text_ struct text body = TEXT_INIT(4096);
         _cleanup_error_ struct error err = {0};
@@ -211,9 +208,8 @@ static int note_event(void *object, enum kube_event_kind kind, json_t *item, str
     "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"b\"}}}\n"                          \
     "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"cut\"}}"
 
-static void events_come_whole_whatever_the_pieces(void **state)
+TEST(events_come_whole_whatever_the_pieces)
 {
-    (void)state;
     for (size_t piece = 1; piece <= strlen(STREAM); piece += 7) {
         _cleanup_text_ struct text seen = TEXT_INIT(4096);
         struct watch_stream stream = WATCH_STREAM_INIT("watch", note_event, &seen);
@@ -230,7 +226,7 @@ static void events_come_whole_whatever_the_pieces(void **state)
     }
 }
 
-static void broken_events_end_the_stream(void **state)
+TEST(broken_events_end_the_stream)
 {
     static const struct {
         const char *line;
@@ -245,7 +241,6 @@ static void broken_events_end_the_stream(void **state)
          STATUS_OUT_OF_RANGE, "watch: 410 Expired: old"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_text_ struct text seen = TEXT_INIT(4096);
         struct watch_stream stream = WATCH_STREAM_INIT("watch", note_event, &seen);
@@ -260,7 +255,7 @@ static void broken_events_end_the_stream(void **state)
     }
 }
 
-static void line_without_end_is_refused(void **state)
+TEST(line_without_end_is_refused)
 {
     _cleanup_text_ struct text seen = TEXT_INIT(4096);
     struct watch_stream stream = WATCH_STREAM_INIT("watch", note_event, &seen);
@@ -268,7 +263,6 @@ static void line_without_end_is_refused(void **state)
     _cleanup_free_ char *much = xmalloc(1 << 20);
     int result = 0;
 
-    (void)state;
     memset(much, 'x', 1 << 20);
     for (unsigned i = 0; i < 5 && result == 0; i++)
         result = watch_stream_feed(&stream, much, 1 << 20, &err);
@@ -277,11 +271,10 @@ static void line_without_end_is_refused(void **state)
     watch_stream_done(&stream);
 }
 
-static void pauses_grow_up_to_their_limit(void **state)
+TEST(pauses_grow_up_to_their_limit)
 {
     struct backoff backoff = BACKOFF_INIT(100, 1000);
 
-    (void)state;
     for (unsigned i = 0; i < 100; i++) {
         int64_t most = i < 4 ? 100 << i : 1000;
         int64_t pause = backoff_next_ms(&backoff);
@@ -296,7 +289,7 @@ static void pauses_grow_up_to_their_limit(void **state)
 
 #define SECRET "/api/v1/namespaces/ceph/secrets/admin"
 
-static void secret_is_decoded(void **state)
+TEST(secret_is_decoded, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_kube_secret_ struct kube_secret secret = {0};
@@ -314,7 +307,7 @@ static void secret_is_decoded(void **state)
     assert_null(kube_secret_get(&secret, "binary"));
 }
 
-static void secret_that_cannot_be_read_says_why_without_its_content(void **state)
+TEST(secret_that_cannot_be_read_says_why_without_its_content, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     struct kube_secret secret = {0};
@@ -341,7 +334,7 @@ static void secret_that_cannot_be_read_says_why_without_its_content(void **state
 
 /* --- the fake -------------------------------------------------------------------------------- */
 
-static void fake_creates_once_and_updates_what_has_not_changed(void **state)
+TEST(fake_creates_once_and_updates_what_has_not_changed, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     const struct kube_ops *ops = fixture->kube->ops;
@@ -373,7 +366,7 @@ static void fake_creates_once_and_updates_what_has_not_changed(void **state)
     assert_null(fake_kube_get(fixture->fake, "/api/v1/nodes/n1"));
 }
 
-static void fake_merges_patches_and_selects(void **state)
+TEST(fake_merges_patches_and_selects, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_error_ struct error err = {0};
@@ -396,29 +389,4 @@ static void fake_merges_patches_and_selects(void **state)
                                                    &options, &page, &err),
                      0);
     assert_int_equal(json_array_size(page.items), 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(paths_are_made_from_parts),
-        cmocka_unit_test(names_cannot_lead_elsewhere),
-        cmocka_unit_test_setup_teardown(list_walks_over_all_pages, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(empty_list_is_one_page, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(list_that_expires_starts_over, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(list_ends_when_its_receiver_fails, set_up, tear_down),
-        cmocka_unit_test(answers_become_errors),
-        cmocka_unit_test(events_come_whole_whatever_the_pieces),
-        cmocka_unit_test(broken_events_end_the_stream),
-        cmocka_unit_test(line_without_end_is_refused),
-        cmocka_unit_test(pauses_grow_up_to_their_limit),
-        cmocka_unit_test_setup_teardown(secret_is_decoded, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(secret_that_cannot_be_read_says_why_without_its_content,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(fake_creates_once_and_updates_what_has_not_changed, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(fake_merges_patches_and_selects, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,8 @@ static int remove_directory(void **state)
     return rmdir(directory);
 }
 
+#define IN_DIRECTORY .setup_func = make_directory, .teardown_func = remove_directory
+
 static char *write_file(const char *name, const char *content)
 {
     char *path = xasprintf("%s/%s", directory, name);
@@ -62,13 +64,12 @@ static void load(const char *content, const char *context, struct kube_config *c
     "- name: files\n  context: {cluster: c2, user: u2}\n"                                          \
     "- name: nobody\n  context: {cluster: c2}\n"
 
-static void current_context_with_inline_certificates(void **state)
+TEST(current_context_with_inline_certificates, IN_DIRECTORY)
 {
     _cleanup_kube_config_ struct kube_config config = {0};
     _cleanup_kube_credentials_ struct kube_credentials credentials = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     load(TWO_CONTEXTS, NULL, &config);
     assert_string_equal(config.server, "https://10.0.0.1:6443");
     assert_string_equal(config.tls_server_name, "kubernetes");
@@ -81,13 +82,12 @@ static void current_context_with_inline_certificates(void **state)
     assert_false(secret_is_set(&credentials.token));
 }
 
-static void files_beside_the_kubeconfig_are_read_for_each_request(void **state)
+TEST(files_beside_the_kubeconfig_are_read_for_each_request, IN_DIRECTORY)
 {
     _cleanup_kube_config_ struct kube_config config = {0};
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *token = write_file("token", "first\n");
 
-    (void)state;
     free(write_file("ca.crt", "CA FILE"));
     load(TWO_CONTEXTS, "files", &config);
     assert_string_equal(config.server, "http://localhost:8001/k8s");
@@ -108,20 +108,18 @@ static void files_beside_the_kubeconfig_are_read_for_each_request(void **state)
     assert_non_null(strstr(err.message, "/token'"));
 }
 
-static void context_without_user_is_nobody(void **state)
+TEST(context_without_user_is_nobody, IN_DIRECTORY)
 {
     _cleanup_kube_config_ struct kube_config config = {0};
 
-    (void)state;
     load(TWO_CONTEXTS, "nobody", &config);
     assert_null(config.token_file);
 }
 
-static void json_is_taken_as_well(void **state)
+TEST(json_is_taken_as_well, IN_DIRECTORY)
 {
     _cleanup_kube_config_ struct kube_config config = {0};
 
-    (void)state;
     load("{\"current-context\":\"x\",\"contexts\":[{\"name\":\"x\",\"context\":{\"cluster\":\"c\","
          "\"user\":\"u\"}}],\"clusters\":[{\"name\":\"c\",\"cluster\":{\"server\":\"https://a\"}}],"
          "\"users\":[{\"name\":\"u\",\"user\":{\"token\":\"sessam\"}}]}",
@@ -132,7 +130,7 @@ static void json_is_taken_as_well(void **state)
 #define REST "current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\n"
 #define CLUSTER "clusters: [{name: c, cluster: {server: 'https://a'}}]\n"
 
-static void what_cannot_be_used_is_refused_with_advice(void **state)
+TEST(what_cannot_be_used_is_refused_with_advice, IN_DIRECTORY)
 {
     static const struct {
         const char *content;
@@ -167,7 +165,6 @@ static void what_cannot_be_used_is_refused_with_advice(void **state)
         {"a: [topsecret\n", STATUS_INVALID_ARGUMENT, "line 2, column 1"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *path = write_file("config", cases[i].content);
         _cleanup_error_ struct error err = {0};
@@ -181,14 +178,13 @@ static void what_cannot_be_used_is_refused_with_advice(void **state)
     }
 }
 
-static void service_account_of_the_pod(void **state)
+TEST(service_account_of_the_pod, IN_DIRECTORY)
 {
     _cleanup_free_ char *token = write_file("token", "sessam\n");
     _cleanup_kube_config_ struct kube_config config = {0};
     _cleanup_kube_credentials_ struct kube_credentials credentials = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     free(write_file("ca.crt", "CA\n"));
     free(write_file("namespace", "ceph"));
     unsetenv("KUBERNETES_SERVICE_HOST");
@@ -209,14 +205,13 @@ static void service_account_of_the_pod(void **state)
     assert_non_null(strstr(err.message, "automountServiceAccountToken"));
 }
 
-static void places_are_tried_in_order(void **state)
+TEST(places_are_tried_in_order, IN_DIRECTORY)
 {
     _cleanup_free_ char *path = write_file("config", TWO_CONTEXTS);
     _cleanup_kube_config_ struct kube_config named = {0};
     _cleanup_kube_config_ struct kube_config found = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     unsetenv("KUBECONFIG");
     unsetenv("KUBERNETES_SERVICE_HOST");
     setenv("HOME", directory, 1);
@@ -228,21 +223,4 @@ static void places_are_tried_in_order(void **state)
     setenv("KUBECONFIG", path, 1);
     assert_int_equal(kube_config_load("", NULL, &found, &err), 0);
     assert_string_equal(found.server, "https://10.0.0.1:6443");
-}
-
-#define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_DIRECTORY(current_context_with_inline_certificates),
-        IN_DIRECTORY(files_beside_the_kubeconfig_are_read_for_each_request),
-        IN_DIRECTORY(context_without_user_is_nobody),
-        IN_DIRECTORY(json_is_taken_as_well),
-        IN_DIRECTORY(what_cannot_be_used_is_refused_with_advice),
-        IN_DIRECTORY(service_account_of_the_pod),
-        IN_DIRECTORY(places_are_tried_in_order),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static int64_t count_of(const json_t *events, size_t index)
     return json_integer_value(json_object_get(json_array_get(events, index), "count"));
 }
 
-static void event_says_what_happened_to_what(void **state)
+TEST(event_says_what_happened_to_what, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_(events_freep) struct events *events = events_new(fixture->kube, "rbd.csi", "n1");
@@ -46,7 +46,7 @@ static void event_says_what_happened_to_what(void **state)
     assert_true(text_has_prefix(kube_name(event), "data."));
 }
 
-static void event_of_a_node_is_in_default(void **state)
+TEST(event_of_a_node_is_in_default, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_(events_freep) struct events *events = events_new(fixture->kube, "rbd.csi", "");
@@ -59,7 +59,7 @@ static void event_of_a_node_is_in_default(void **state)
         json_object_get(json_object_get(json_array_get(found, 0), "involvedObject"), "namespace"));
 }
 
-static void same_event_is_counted_up(void **state)
+TEST(same_event_is_counted_up, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_(events_freep) struct events *events = events_new(fixture->kube, "rbd.csi", "");
@@ -74,7 +74,7 @@ static void same_event_is_counted_up(void **state)
     assert_int_equal(count_of(found, 0) * count_of(found, 1), 3);
 }
 
-static void event_that_expired_on_the_server_is_made_again(void **state)
+TEST(event_that_expired_on_the_server_is_made_again, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_(events_freep) struct events *events = events_new(fixture->kube, "rbd.csi", "");
@@ -93,7 +93,7 @@ static void event_that_expired_on_the_server_is_made_again(void **state)
     assert_int_equal(events_dropped(events), 0);
 }
 
-static void one_object_cannot_flood_the_server(void **state)
+TEST(one_object_cannot_flood_the_server, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_(events_freep) struct events *events = events_new(fixture->kube, "rbd.csi", "");
@@ -109,7 +109,7 @@ static void one_object_cannot_flood_the_server(void **state)
     assert_int_equal(events_dropped(events), 35);
 }
 
-static void refused_events_are_dropped_and_counted(void **state)
+TEST(refused_events_are_dropped_and_counted, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_(events_freep) struct events *events = events_new(fixture->kube, "rbd.csi", "");
@@ -126,7 +126,7 @@ static void refused_events_are_dropped_and_counted(void **state)
     events_emit(NULL, &CLAIM, EVENT_NORMAL, "One", "nobody listens");
 }
 
-static void long_messages_are_cut_between_characters(void **state)
+TEST(long_messages_are_cut_between_characters, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_(events_freep) struct events *events = events_new(fixture->kube, "rbd.csi", "");
@@ -139,21 +139,4 @@ static void long_messages_are_cut_between_characters(void **state)
     assert_true(events_flush(events, FLUSH_MS));
     json_auto_t *found = events_in(fixture, "shop");
     assert_int_equal(strlen(kube_text(json_array_get(found, 0), "message", NULL)), 1023);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(event_says_what_happened_to_what, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(event_of_a_node_is_in_default, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(same_event_is_counted_up, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(event_that_expired_on_the_server_is_made_again, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(one_object_cannot_flood_the_server, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refused_events_are_dropped_and_counted, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(long_messages_are_cut_between_characters, set_up,
-                                        tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,22 +1,14 @@
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/call.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/kube/kube.h"
 #include "tests/fakes/fake_kube.h"
+#include "tests/test.h"
 
 /* What the tests of common/kube share. */
 
@@ -57,3 +49,5 @@ static inline int tear_down(void **state)
     free(fixture);
     return 0;
 }
+
+#define WITH_KUBE .setup_func = set_up, .teardown_func = tear_down

@@ -86,6 +86,8 @@ static int close_world(void **state)
     return 0;
 }
 
+#define IN_WORLD .setup_func = open_world, .teardown_func = close_world
+
 static int get(struct world *world)
 {
     json_auto_t *item = NULL;
@@ -228,7 +230,7 @@ static void answer_unauthenticated(void *object, const struct flapping_request *
 
 /* --- tests ----------------------------------------------------------------------------------- */
 
-static void connection_and_token_are_used_for_each_request(void **state)
+TEST(connection_and_token_are_used_for_each_request, IN_WORLD)
 {
     struct world *world = *state;
 
@@ -239,7 +241,7 @@ static void connection_and_token_are_used_for_each_request(void **state)
     assert_true(text_has_prefix(text_chars(&world->seen), "GET " NODE "  [topsecret]  \n"));
 }
 
-static void writes_are_sent_as_the_api_wants_them(void **state)
+TEST(writes_are_sent_as_the_api_wants_them, IN_WORLD)
 {
     struct world *world = *state;
     const struct kube_ops *ops = world->kube->ops;
@@ -260,7 +262,7 @@ static void writes_are_sent_as_the_api_wants_them(void **state)
         "\"propagationPolicy\":\"Background\",\"preconditions\":{\"uid\":\"u\"}}\n");
 }
 
-static void bad_answers_are_asked_for_again(void **state)
+TEST(bad_answers_are_asked_for_again, IN_WORLD)
 {
     static flapping_answer_fn *const bad[] = {
         reset,        reset_within_the_body, truncate_json, answer_html,
@@ -278,7 +280,7 @@ static void bad_answers_are_asked_for_again(void **state)
     }
 }
 
-static void server_that_is_always_bad_is_given_up(void **state)
+TEST(server_that_is_always_bad_is_given_up, IN_WORLD)
 {
     struct world *world = *state;
 
@@ -290,7 +292,7 @@ static void server_that_is_always_bad_is_given_up(void **state)
     assert_int_equal(flapping_server_requests(world->server), 5);
 }
 
-static void create_is_not_repeated_when_it_may_have_happened(void **state)
+TEST(create_is_not_repeated_when_it_may_have_happened, IN_WORLD)
 {
     struct world *world = *state;
     json_auto_t *item = json_pack("{s:i}", "x", 1);
@@ -303,7 +305,7 @@ static void create_is_not_repeated_when_it_may_have_happened(void **state)
     assert_int_equal(flapping_server_requests(world->server), 1);
 }
 
-static void retry_after_is_obeyed_even_for_create(void **state)
+TEST(retry_after_is_obeyed_even_for_create, IN_WORLD)
 {
     struct world *world = *state;
     json_auto_t *item = json_pack("{s:i}", "x", 1);
@@ -315,7 +317,7 @@ static void retry_after_is_obeyed_even_for_create(void **state)
     assert_int_equal(flapping_server_requests(world->server), 2);
 }
 
-static void retry_after_beyond_reason_ends_the_call(void **state)
+TEST(retry_after_beyond_reason_ends_the_call, IN_WORLD)
 {
     struct world *world = *state;
 
@@ -326,7 +328,7 @@ static void retry_after_beyond_reason_ends_the_call(void **state)
     assert_int_equal(flapping_server_requests(world->server), 1);
 }
 
-static void body_without_end_is_refused(void **state)
+TEST(body_without_end_is_refused, IN_WORLD)
 {
     struct world *world = *state;
 
@@ -338,7 +340,7 @@ static void body_without_end_is_refused(void **state)
     assert_int_equal(get(world), 0);
 }
 
-static void slow_bytes_are_waited_for(void **state)
+TEST(slow_bytes_are_waited_for, IN_WORLD)
 {
     struct world *world = *state;
 
@@ -348,7 +350,7 @@ static void slow_bytes_are_waited_for(void **state)
     assert_int_equal(flapping_server_requests(world->server), 1);
 }
 
-static void deadline_ends_the_wait(void **state)
+TEST(deadline_ends_the_wait, IN_WORLD)
 {
     struct world *world = *state;
 
@@ -368,7 +370,7 @@ static void *cancel(void *object)
     return NULL;
 }
 
-static void caller_who_goes_ends_the_wait(void **state)
+TEST(caller_who_goes_ends_the_wait, IN_WORLD)
 {
     struct world *world = *state;
     atomic_bool cancelled = false;
@@ -384,7 +386,7 @@ static void caller_who_goes_ends_the_wait(void **state)
     world->call.cancelled = NULL;
 }
 
-static void nobody_listening_is_unavailable(void **state)
+TEST(nobody_listening_is_unavailable, IN_WORLD)
 {
     struct world *world = *state;
 
@@ -402,7 +404,7 @@ static void write_token(const char *path, const char *token)
     assert_true(fputs(token, file) >= 0);
 }
 
-static void new_token_is_used_when_the_old_one_expired(void **state)
+TEST(new_token_is_used_when_the_old_one_expired, IN_WORLD)
 {
     struct world *world = *state;
     char path[] = "/tmp/test_kube_http.XXXXXX";
@@ -425,7 +427,7 @@ static void new_token_is_used_when_the_old_one_expired(void **state)
     assert_int_equal(world->err.status, STATUS_UNAUTHENTICATED);
 }
 
-static void list_that_is_none_is_refused(void **state)
+TEST(list_that_is_none_is_refused, IN_WORLD)
 {
     static const char *const bodies[] = {"{}", "{\"items\":[]}", "{\"items\":7}",
                                          "{\"items\":{},\"metadata\":{\"resourceVersion\":\"1\"}}"};
@@ -483,7 +485,7 @@ static int count_item(void *object, json_t *item, struct error *err)
     return 0;
 }
 
-static void large_and_odd_objects_do_not_hide_the_others(void **state)
+TEST(large_and_odd_objects_do_not_hide_the_others, IN_WORLD)
 {
     struct world *world = *state;
     unsigned items = 0;
@@ -566,7 +568,7 @@ static void send_endless_line(void *object, const struct flapping_request *reque
     flapping_close(connection);
 }
 
-static void watch_ends_as_the_server_ends_it(void **state)
+TEST(watch_ends_as_the_server_ends_it, IN_WORLD)
 {
     static const struct {
         flapping_answer_fn *end;
@@ -722,9 +724,8 @@ static void converge(struct fake_kube *fake, struct flapping_kube *flapping)
     kube_free(kube);
 }
 
-static void everything_converges_whatever_happens_on_the_way(void **state)
+TEST(everything_converges_whatever_happens_on_the_way)
 {
-    (void)state;
     for (unsigned seed = 0; seed < 3; seed++) {
         _cleanup_fake_kube_ struct fake_kube *fake = fake_kube_new();
         struct flapping_kube flapping = {
@@ -734,31 +735,4 @@ static void everything_converges_whatever_happens_on_the_way(void **state)
         converge(fake, &flapping);
         flapping_kube_stop(&flapping);
     }
-}
-
-#define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        IN_WORLD(connection_and_token_are_used_for_each_request),
-        IN_WORLD(writes_are_sent_as_the_api_wants_them),
-        IN_WORLD(bad_answers_are_asked_for_again),
-        IN_WORLD(server_that_is_always_bad_is_given_up),
-        IN_WORLD(create_is_not_repeated_when_it_may_have_happened),
-        IN_WORLD(retry_after_is_obeyed_even_for_create),
-        IN_WORLD(retry_after_beyond_reason_ends_the_call),
-        IN_WORLD(body_without_end_is_refused),
-        IN_WORLD(slow_bytes_are_waited_for),
-        IN_WORLD(deadline_ends_the_wait),
-        IN_WORLD(caller_who_goes_ends_the_wait),
-        IN_WORLD(nobody_listening_is_unavailable),
-        IN_WORLD(new_token_is_used_when_the_old_one_expired),
-        IN_WORLD(list_that_is_none_is_refused),
-        IN_WORLD(large_and_odd_objects_do_not_hide_the_others),
-        IN_WORLD(watch_ends_as_the_server_ends_it),
-        cmocka_unit_test(everything_converges_whatever_happens_on_the_way),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

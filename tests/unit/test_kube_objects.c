@@ -1,16 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
-
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/yaml.h"
 #include "common/topology/cluster_objects.h"
+#include "tests/test.h"
 
 static int read_text(struct cluster_objects *cluster, const char *text, struct error *err)
 {
@@ -28,12 +20,11 @@ static int read_text(struct cluster_objects *cluster, const char *text, struct e
     "\"name\":\"c\",\"uid\":\"u\"}},\"status\":{\"phase\":\"Bound\"}"
 #define PV "{\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"pv-1\"}," PV_SPEC "}"
 
-static void volume_is_read_whole(void **state)
+TEST(volume_is_read_whole)
 {
     _cleanup_cluster_ struct cluster_objects cluster = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(read_text(&cluster, PV, &err), 0);
     const struct kube_pv *pv = cluster_find_pv(&cluster, "pv-1");
     assert_non_null(pv);
@@ -47,7 +38,7 @@ static void volume_is_read_whole(void **state)
     assert_false(pv->has_required);
 }
 
-static void lists_arrays_and_single_objects_are_read(void **state)
+TEST(lists_arrays_and_single_objects_are_read)
 {
     static const char *const TEXTS[] = {
         PV,
@@ -58,7 +49,6 @@ static void lists_arrays_and_single_objects_are_read(void **state)
         "---\n---\nkind: PersistentVolume\nmetadata:\n  name: pv-1\n---\nkind: ConfigMap\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(TEXTS); i++) {
         _cleanup_cluster_ struct cluster_objects cluster = {0};
         _cleanup_error_ struct error err = {0};
@@ -69,7 +59,7 @@ static void lists_arrays_and_single_objects_are_read(void **state)
     }
 }
 
-static void every_kind_is_read(void **state)
+TEST(every_kind_is_read)
 {
     static const char TEXT[] =
         "kind: Node\nmetadata: {name: 'n', labels: {zone: a}}\n"
@@ -96,7 +86,6 @@ static void every_kind_is_read(void **state)
     _cleanup_cluster_ struct cluster_objects cluster = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     if (read_text(&cluster, TEXT, &err) < 0)
         fail_msg("%s", err.message);
     const struct kube_node *node = cluster_find(&cluster, KUBE_NODE, NULL, "n");
@@ -126,7 +115,7 @@ static void every_kind_is_read(void **state)
     assert_string_equal(attachment->pv_name, "pv");
 }
 
-static void mistakes_are_told_with_their_place(void **state)
+TEST(mistakes_are_told_with_their_place)
 {
     static const struct {
         const char *text;
@@ -168,7 +157,6 @@ static void mistakes_are_told_with_their_place(void **state)
          "preferredDuringSchedulingIgnoredDuringExecution[0]: weight"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(CASES); i++) {
         _cleanup_cluster_ struct cluster_objects cluster = {0};
         _cleanup_error_ struct error err = {0};
@@ -180,7 +168,7 @@ static void mistakes_are_told_with_their_place(void **state)
     }
 }
 
-static void sizes_beyond_all_reason_are_refused(void **state)
+TEST(sizes_beyond_all_reason_are_refused)
 {
     json_auto_t *node =
         json_pack("{s:s, s:{s:s, s:{}}}", "kind", "Node", "metadata", "name", "n", "labels");
@@ -188,7 +176,6 @@ static void sizes_beyond_all_reason_are_refused(void **state)
     _cleanup_cluster_ struct cluster_objects cluster = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     for (int i = 0; i <= KUBE_LABELS_MAX; i++) {
         _cleanup_free_ char *key = xasprintf("k%d", i);
 
@@ -198,12 +185,11 @@ static void sizes_beyond_all_reason_are_refused(void **state)
     assert_non_null(strstr(err.message, "metadata.labels: 4097 entries"));
 }
 
-static void a_later_object_replaces_an_earlier_one(void **state)
+TEST(a_later_object_replaces_an_earlier_one)
 {
     _cleanup_cluster_ struct cluster_objects cluster = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(read_text(&cluster, "[" PV "," PV ",{\"kind\":\"ConfigMap\"}]", &err), 0);
     assert_int_equal(cluster_count(&cluster, KUBE_PV), 1);
     assert_int_equal(cluster.foreign_count, 1);
@@ -212,18 +198,4 @@ static void a_later_object_replaces_an_earlier_one(void **state)
     cluster_remove(&cluster, KUBE_PV, NULL, "pv-1");
     assert_int_equal(cluster_claim_index(&cluster, "ns", "c")->pvs.count, 0);
     assert_null(cluster_find_pv(&cluster, "pv-1"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(volume_is_read_whole),
-        cmocka_unit_test(lists_arrays_and_single_objects_are_read),
-        cmocka_unit_test(every_kind_is_read),
-        cmocka_unit_test(mistakes_are_told_with_their_place),
-        cmocka_unit_test(sizes_beyond_all_reason_are_refused),
-        cmocka_unit_test(a_later_object_replaces_an_earlier_one),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

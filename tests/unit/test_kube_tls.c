@@ -204,14 +204,14 @@ static void assert_works(struct kube_config *config)
         fail_msg("%s", err.message);
 }
 
-static void certificates_of_one_ca_trust_each_other(void **state)
+TEST(certificates_of_one_ca_trust_each_other)
 {
     struct kube_config config = config_of(*state);
 
     assert_works(&config);
 }
 
-static void certificates_may_be_inline(void **state)
+TEST(certificates_may_be_inline)
 {
     struct kube_config config = config_of(*state);
     _cleanup_kube_credentials_ struct kube_credentials credentials = {0};
@@ -227,7 +227,7 @@ static void certificates_may_be_inline(void **state)
     assert_works(&inlined);
 }
 
-static void server_of_another_ca_is_refused(void **state)
+TEST(server_of_another_ca_is_refused)
 {
     struct kube_config config = config_of(*state);
     _cleanup_error_ struct error err = {0};
@@ -239,7 +239,7 @@ static void server_of_another_ca_is_refused(void **state)
     assert_non_null(strstr(err.message, "certificate"));
 }
 
-static void without_a_ca_of_its_own_those_of_the_system_count(void **state)
+TEST(without_a_ca_of_its_own_those_of_the_system_count)
 {
     struct kube_config config = config_of(*state);
     _cleanup_error_ struct error err = {0};
@@ -249,7 +249,7 @@ static void without_a_ca_of_its_own_those_of_the_system_count(void **state)
     assert_int_equal(err.status, STATUS_UNAUTHENTICATED);
 }
 
-static void verification_can_be_switched_off(void **state)
+TEST(verification_can_be_switched_off)
 {
     struct kube_config config = config_of(*state);
 
@@ -258,7 +258,7 @@ static void verification_can_be_switched_off(void **state)
     assert_works(&config);
 }
 
-static void name_in_the_certificate_can_be_given(void **state)
+TEST(name_in_the_certificate_can_be_given)
 {
     struct kube_config right = config_of(*state);
     struct kube_config wrong = config_of(*state);
@@ -271,7 +271,7 @@ static void name_in_the_certificate_can_be_given(void **state)
     assert_int_equal(err.status, STATUS_UNAUTHENTICATED);
 }
 
-static void client_without_certificate_is_refused_by_the_server(void **state)
+TEST(client_without_certificate_is_refused_by_the_server)
 {
     struct kube_config config = config_of(*state);
     _cleanup_error_ struct error err = {0};
@@ -282,7 +282,7 @@ static void client_without_certificate_is_refused_by_the_server(void **state)
     assert_non_null(err.message);
 }
 
-static void key_that_is_none_is_refused(void **state)
+TEST(key_that_is_none_is_refused)
 {
     struct kube_config config = config_of(*state);
     _cleanup_error_ struct error err = {0};
@@ -294,18 +294,4 @@ static void key_that_is_none_is_refused(void **state)
     assert_null(strstr(err.message, "BEGIN"));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(certificates_of_one_ca_trust_each_other),
-        cmocka_unit_test(certificates_may_be_inline),
-        cmocka_unit_test(server_of_another_ca_is_refused),
-        cmocka_unit_test(without_a_ca_of_its_own_those_of_the_system_count),
-        cmocka_unit_test(verification_can_be_switched_off),
-        cmocka_unit_test(name_in_the_certificate_can_be_given),
-        cmocka_unit_test(client_without_certificate_is_refused_by_the_server),
-        cmocka_unit_test(key_that_is_none_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, set_up_server, tear_down_server);
-}
+TEST_GROUP(set_up_server, tear_down_server)

@@ -58,7 +58,7 @@ static json_t *spec(struct kube_fixture *fixture)
     return json_incref(json_object_get(item, "spec"));
 }
 
-static void only_candidate_leads_and_gives_back(void **state)
+TEST(only_candidate_leads_and_gives_back, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     atomic_uint leaders = 0;
@@ -80,7 +80,7 @@ static void only_candidate_leads_and_gives_back(void **state)
     assert_string_equal(kube_text(after, "holderIdentity", NULL), "");
 }
 
-static void second_candidate_waits_and_follows(void **state)
+TEST(second_candidate_waits_and_follows, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     atomic_uint leaders = 0;
@@ -107,7 +107,7 @@ static bool hears(struct candidate *candidate, const char *words)
 }
 
 /* What the holder says is heard by the others, and outlives it until the next one speaks. */
-static void words_of_the_holder_are_heard(void **state)
+TEST(words_of_the_holder_are_heard, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     atomic_uint leaders = 0;
@@ -128,7 +128,7 @@ static void words_of_the_holder_are_heard(void **state)
 }
 
 /* The first one's process is cut off from the server; the other is somebody else's. */
-static void leader_without_connection_steps_down_before_the_next_one_leads(void **state)
+TEST(leader_without_connection_steps_down_before_the_next_one_leads, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     atomic_uint leaders = 0;
@@ -148,7 +148,7 @@ static void leader_without_connection_steps_down_before_the_next_one_leads(void 
     lease_free(one.lease);
 }
 
-static void leader_steps_down_when_the_lease_was_taken(void **state)
+TEST(leader_steps_down_when_the_lease_was_taken, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     atomic_uint leaders = 0;
@@ -163,7 +163,7 @@ static void leader_steps_down_when_the_lease_was_taken(void **state)
     lease_free(one.lease);
 }
 
-static void lease_of_a_dead_holder_is_taken_when_its_time_is_over(void **state)
+TEST(lease_of_a_dead_holder_is_taken_when_its_time_is_over, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     atomic_uint leaders = 0;
@@ -179,7 +179,7 @@ static void lease_of_a_dead_holder_is_taken_when_its_time_is_over(void **state)
     lease_free(one.lease);
 }
 
-static void whatever_call_fails_there_is_a_leader_and_only_one(void **state)
+TEST(whatever_call_fails_there_is_a_leader_and_only_one, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     static const enum fake_kube_failure failures[] = {FAKE_KUBE_FAIL_BEFORE, FAKE_KUBE_FAIL_AFTER};
@@ -202,7 +202,7 @@ static void whatever_call_fails_there_is_a_leader_and_only_one(void **state)
     }
 }
 
-static void without_the_right_nobody_leads(void **state)
+TEST(without_the_right_nobody_leads, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     atomic_uint leaders = 0;
@@ -216,7 +216,7 @@ static void without_the_right_nobody_leads(void **state)
     assert_int_equal(atomic_load(&one.losses), 0);
 }
 
-static void times_that_cannot_work_are_refused(void **state)
+TEST(times_that_cannot_work_are_refused, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     const struct lease_options cases[] = {
@@ -235,25 +235,4 @@ static void times_that_cannot_work_are_refused(void **state)
         assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
         assert_null(lease);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(only_candidate_leads_and_gives_back, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(second_candidate_waits_and_follows, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(words_of_the_holder_are_heard, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            leader_without_connection_steps_down_before_the_next_one_leads, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(leader_steps_down_when_the_lease_was_taken, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(lease_of_a_dead_holder_is_taken_when_its_time_is_over,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(whatever_call_fails_there_is_a_leader_and_only_one, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(without_the_right_nobody_leads, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(times_that_cannot_work_are_refused, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,5 @@
 /* A live cluster explains itself as its dump does, also through a server that flaps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/json.h"
 #include "common/base/memory.h"
@@ -17,6 +8,7 @@
 #include "programs/live_objects.h"
 #include "programs/objects.h"
 #include "tests/fakes/flapping_kube.h"
+#include "tests/test.h"
 
 #define DATA "tests/data/explain/"
 
@@ -104,13 +96,12 @@ static void write_kubeconfig(const char *path, const char *server)
             server);
 }
 
-static void live_cluster_is_explained_as_its_dump(void **state)
+TEST(live_cluster_is_explained_as_its_dump)
 {
     static const char *const dumps[] = {"full-zone.json", "missing-capacity.json",
                                         "takeover-active.json", "prebound-conflict.json"};
     char path[] = "/tmp/cephzone-kubeconfig-XXXXXX";
 
-    (void)state;
     close(mkstemp(path));
     for (unsigned i = 0; i < ARRAY_LENGTH(dumps); i++) {
         _cleanup_free_ char *file = xasprintf(DATA "%s", dumps[i]);
@@ -134,7 +125,7 @@ static void live_cluster_is_explained_as_its_dump(void **state)
     unlink(path);
 }
 
-static void resource_that_may_not_be_listed_is_named(void **state)
+TEST(resource_that_may_not_be_listed_is_named)
 {
     char path[] = "/tmp/cephzone-kubeconfig-XXXXXX";
     _cleanup_fake_kube_ struct fake_kube *fake = fake_kube_new();
@@ -142,7 +133,6 @@ static void resource_that_may_not_be_listed_is_named(void **state)
     struct flapping_kube flapping = {.permille = 0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     close(mkstemp(path));
     flapping_kube_start(&flapping, fake);
     fake_kube_fail_all(fake, STATUS_PERMISSION_DENIED);
@@ -152,14 +142,4 @@ static void resource_that_may_not_be_listed_is_named(void **state)
     unlink(path);
     assert_int_equal(err.status, STATUS_PERMISSION_DENIED);
     assert_non_null(strstr(err.message, "list nodes"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(live_cluster_is_explained_as_its_dump),
-        cmocka_unit_test(resource_that_may_not_be_listed_is_named),
-    };
-
-    return cmocka_run_group_tests_name("live_objects", tests, NULL, NULL);
 }

@@ -1,20 +1,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <regex.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "tests/test.h"
 
 /* What is written to stderr between capture_start() and capture_end(). */
 struct capture {
@@ -71,44 +63,40 @@ static void restore_defaults(void)
     log_start(&options);
 }
 
-static void line_has_the_format_of_klog(void **state)
+TEST(line_has_the_format_of_klog)
 {
     struct capture capture = capture_start();
 
-    (void)state;
     log_info(NULL, "mapped as '%s'", "/dev/rbd0");
     _cleanup_free_ char *line = capture_end(&capture);
     assert_matches(line, "^I" KLOG_HEADER "mapped as '/dev/rbd0'\n$");
 }
 
-static void process_number_is_padded_to_seven(void **state)
+TEST(process_number_is_padded_to_seven)
 {
     struct capture capture = capture_start();
 
-    (void)state;
     log_info(NULL, "x");
     _cleanup_free_ char *line = capture_end(&capture);
     _cleanup_free_ char *expected = xasprintf(" %7d test_log.c:", getpid());
     assert_non_null(strstr(line, expected));
 }
 
-static void severity_is_the_first_letter(void **state)
+TEST(severity_is_the_first_letter)
 {
     struct capture capture = capture_start();
 
-    (void)state;
     log_warn(NULL, "w");
     log_error(NULL, "e");
     _cleanup_free_ char *lines = capture_end(&capture);
     assert_matches(lines, "^W" KLOG_HEADER "w\nE" KLOG_HEADER "e\n$");
 }
 
-static void call_gives_id_and_request_id(void **state)
+TEST(call_gives_id_and_request_id)
 {
     struct capture capture = capture_start();
     _cleanup_(call_done) struct call call;
 
-    (void)state;
     call_init(&call, 17, "CreateVolume", deadline_never());
     log_info(&call, "decoding");
     call_set_request_id(&call, "pvc-1");
@@ -117,12 +105,11 @@ static void call_gives_id_and_request_id(void **state)
     assert_matches(lines, "\\] ID: 17 decoding\n.*\\] ID: 17 Req-ID: pvc-1 decoded\n$");
 }
 
-static void line_breaks_in_a_message_do_not_make_lines(void **state)
+TEST(line_breaks_in_a_message_do_not_make_lines)
 {
     struct capture capture = capture_start();
     _cleanup_(call_done) struct call call;
 
-    (void)state;
     call_init(&call, 1, "CreateVolume", deadline_never());
     call_set_request_id(&call, "pvc\nE1116 forged");
     log_info(&call, "a\nb\r\nc\n");
@@ -131,12 +118,11 @@ static void line_breaks_in_a_message_do_not_make_lines(void **state)
     assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
 }
 
-static void overlong_line_is_cut_and_still_ends(void **state)
+TEST(overlong_line_is_cut_and_still_ends)
 {
     struct capture capture = capture_start();
     _cleanup_free_ char *message = xasprintf("%0200000d", 1);
 
-    (void)state;
     log_info(NULL, "%s", message);
     log_info(NULL, "next");
     _cleanup_free_ char *lines = capture_end(&capture);
@@ -146,12 +132,11 @@ static void overlong_line_is_cut_and_still_ends(void **state)
     assert_matches(end + 1, "^I" KLOG_HEADER "next\n$");
 }
 
-static void verbosity_decides_what_is_written(void **state)
+TEST(verbosity_decides_what_is_written)
 {
     const struct log_options options = {.verbosity = 3, .to_stderr = true};
     struct capture capture = capture_start();
 
-    (void)state;
     log_v(1, NULL, "before");
     log_start(&options);
     log_v(3, NULL, "three");
@@ -172,19 +157,17 @@ static const char *evaluate(void)
     return "expensive";
 }
 
-static void suppressed_line_costs_nothing(void **state)
+TEST(suppressed_line_costs_nothing)
 {
-    (void)state;
     log_v(9, NULL, "%s", evaluate());
     assert_int_equal(evaluated, 0);
 }
 
-static void headers_can_be_left_out(void **state)
+TEST(headers_can_be_left_out)
 {
     const struct log_options options = {.to_stderr = true, .without_headers = true};
     struct capture capture = capture_start();
 
-    (void)state;
     log_start(&options);
     log_error(NULL, "bare");
     restore_defaults();
@@ -192,7 +175,7 @@ static void headers_can_be_left_out(void **state)
     assert_string_equal(line, "bare\n");
 }
 
-static void log_file_gets_the_lines(void **state)
+TEST(log_file_gets_the_lines)
 {
     char path[] = "/tmp/test_log.XXXXXX";
     _cleanup_close_ int fd = mkostemp(path, O_CLOEXEC);
@@ -200,7 +183,6 @@ static void log_file_gets_the_lines(void **state)
     struct capture capture = capture_start();
     char content[256] = {0};
 
-    (void)state;
     assert_true(fd >= 0);
     log_start(&options);
     log_info(NULL, "to the file");
@@ -211,12 +193,11 @@ static void log_file_gets_the_lines(void **state)
     unlink(path);
 }
 
-static void unusable_log_file_falls_back_to_stderr(void **state)
+TEST(unusable_log_file_falls_back_to_stderr)
 {
     const struct log_options options = {.file = "/nonexistent/log"};
     struct capture capture = capture_start();
 
-    (void)state;
     log_start(&options);
     log_info(NULL, "still here");
     restore_defaults();
@@ -232,37 +213,16 @@ static void *log_often(void *context)
     return NULL;
 }
 
-static void lines_of_several_threads_do_not_mix(void **state)
+TEST(lines_of_several_threads_do_not_mix)
 {
     static char messages[][16] = {"aaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbb", "ccccccccccccccc"};
     pthread_t threads[ARRAY_LENGTH(messages)];
     struct capture capture = capture_start();
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
         assert_int_equal(pthread_create(&threads[i], NULL, log_often, messages[i]), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     _cleanup_free_ char *lines = capture_end(&capture);
     assert_matches(lines, "^(I" KLOG_HEADER "(a{15}|b{15}|c{15})\n)*$");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(line_has_the_format_of_klog),
-        cmocka_unit_test(process_number_is_padded_to_seven),
-        cmocka_unit_test(severity_is_the_first_letter),
-        cmocka_unit_test(call_gives_id_and_request_id),
-        cmocka_unit_test(line_breaks_in_a_message_do_not_make_lines),
-        cmocka_unit_test(overlong_line_is_cut_and_still_ends),
-        cmocka_unit_test(verbosity_decides_what_is_written),
-        cmocka_unit_test(suppressed_line_costs_nothing),
-        cmocka_unit_test(headers_can_be_left_out),
-        cmocka_unit_test(log_file_gets_the_lines),
-        cmocka_unit_test(unusable_log_file_falls_back_to_stderr),
-        cmocka_unit_test(lines_of_several_threads_do_not_mix),
-    };
-
-    return cmocka_run_group_tests_name("log", tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/rpc/message.h"
 #include "csi.pb-c.h"
+#include "tests/test.h"
 
 /* A message that CSI has no like of: recursive, with packed numbers and fixed-width ones. */
 struct sample {
@@ -161,9 +154,8 @@ static void assert_checks(const struct wire_case *c, const struct message_limits
     }
 }
 
-static void bytes_are_checked_field_by_field(void **state)
+TEST(bytes_are_checked_field_by_field)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(wire_cases); i++)
         assert_checks(&wire_cases[i], NULL);
 }
@@ -182,12 +174,11 @@ static bool check_and_unpack(const ProtobufCMessageDescriptor *type, const uint8
     return true;
 }
 
-static void what_passes_can_be_unpacked(void **state)
+TEST(what_passes_can_be_unpacked)
 {
     unsigned seed = 1;
     size_t passed = 0;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(wire_cases); i++) {
         const struct wire_case *c = &wire_cases[i];
 
@@ -219,13 +210,12 @@ static char *repeat_field(uint8_t tag, size_t count, uint8_t length, size_t *tot
     return bytes;
 }
 
-static void number_of_elements_is_limited(void **state)
+TEST(number_of_elements_is_limited)
 {
     const struct message_limits limits = {1000, 1000, 1000, 3, 1000, 10};
     size_t length = 0;
     _cleanup_free_ char *bytes = repeat_field(0x1a, 4, 0, &length);
 
-    (void)state;
     assert_checks(&(struct wire_case){CREATE, bytes, 6, NULL}, &limits);
     assert_checks(&(struct wire_case){CREATE, bytes, 8,
                                       "volume_capabilities: has 4 elements, at most 3 are allowed"},
@@ -235,24 +225,22 @@ static void number_of_elements_is_limited(void **state)
                   &limits);
 }
 
-static void number_of_fields_is_limited(void **state)
+TEST(number_of_fields_is_limited)
 {
     const struct message_limits limits = {1000, 1000, 1000, 1000, 5, 10};
     size_t length = 0;
     _cleanup_free_ char *bytes = repeat_field(0x7a, 6, 1, &length);
 
-    (void)state;
     assert_checks(&(struct wire_case){CREATE, bytes, 15, NULL}, &limits);
     assert_checks(
         &(struct wire_case){CREATE, bytes, 18, "request has 6 fields, at most 5 are allowed"},
         &limits);
 }
 
-static void lengths_are_limited(void **state)
+TEST(lengths_are_limited)
 {
     const struct message_limits limits = {20, 4, 8, 10, 100, 10};
 
-    (void)state;
     assert_checks(&(struct wire_case){CREATE, WIRE("\x0a\x04xxxx"), NULL}, &limits);
     assert_checks(&(struct wire_case){CREATE, WIRE("\x0a\x05xxxxx"),
                                       "name: has 5 bytes, at most 4 are allowed"},
@@ -266,7 +254,7 @@ static void lengths_are_limited(void **state)
                   &limits);
 }
 
-static void default_limits_hold_what_csi_allows(void **state)
+TEST(default_limits_hold_what_csi_allows)
 {
     Csi__V1__CreateVolumeRequest request;
     Csi__V1__CreateVolumeRequest__ParametersEntry entry;
@@ -274,7 +262,6 @@ static void default_limits_hold_what_csi_allows(void **state)
     _cleanup_free_ char *pools = xcalloc(1, 250001);
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     memset(pools, 'p', 250000);
     csi__v1__create_volume_request__init(&request);
     csi__v1__create_volume_request__parameters_entry__init(&entry);
@@ -299,11 +286,10 @@ static size_t nest(uint8_t tag, size_t depth, char bytes[static 128])
     return 2 * depth;
 }
 
-static void depth_is_limited(void **state)
+TEST(depth_is_limited)
 {
     char bytes[128];
 
-    (void)state;
     size_t length = nest(0x0a, 31, bytes);
     assert_checks(&(struct wire_case){&sample_type, bytes, length, NULL}, NULL);
     length = nest(0x0a, 32, bytes);
@@ -316,7 +302,7 @@ static void depth_is_limited(void **state)
                   NULL);
 }
 
-static void subject_is_the_first_name_that_is_set(void **state)
+TEST(subject_is_the_first_name_that_is_set)
 {
     Csi__V1__CreateVolumeRequest create;
     Csi__V1__CreateSnapshotRequest snapshot;
@@ -324,7 +310,6 @@ static void subject_is_the_first_name_that_is_set(void **state)
     char name[] = "pvc-1";
     char source[] = "handle-1";
 
-    (void)state;
     csi__v1__create_volume_request__init(&create);
     csi__v1__create_snapshot_request__init(&snapshot);
     csi__v1__probe_request__init(&probe);
@@ -347,14 +332,13 @@ static void peek(const void *address, void *buffer, size_t length)
     assert_int_equal(process_vm_readv(getpid(), &to, 1, &from, 1, 0), length);
 }
 
-static void freed_memory_is_zeroed(void **state)
+TEST(freed_memory_is_zeroed)
 {
     ProtobufCAllocator *allocator = message_allocator();
     char *secret = allocator->alloc(allocator->allocator_data, 1000);
     uintptr_t address = (uintptr_t)secret;
     char seen[1000];
 
-    (void)state;
     memset(secret, 's', sizeof(seen));
     peek(secret, seen, sizeof(seen));
     assert_non_null(memmem(seen, sizeof(seen), "ssssssss", 8));
@@ -362,21 +346,4 @@ static void freed_memory_is_zeroed(void **state)
     peek((void *)address, seen, sizeof(seen));
     assert_null(memmem(seen, sizeof(seen), "ssssssss", 8));
     allocator->free(allocator->allocator_data, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_are_checked_field_by_field),
-        cmocka_unit_test(what_passes_can_be_unpacked),
-        cmocka_unit_test(number_of_elements_is_limited),
-        cmocka_unit_test(number_of_fields_is_limited),
-        cmocka_unit_test(lengths_are_limited),
-        cmocka_unit_test(default_limits_hold_what_csi_allows),
-        cmocka_unit_test(depth_is_limited),
-        cmocka_unit_test(subject_is_the_first_name_that_is_set),
-        cmocka_unit_test(freed_memory_is_zeroed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

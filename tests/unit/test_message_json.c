@@ -1,15 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/rpc/message.h"
 #include "csi.pb-c.h"
+#include "tests/test.h"
 
 #define CREATE &csi__v1__create_volume_request__descriptor
 
@@ -95,9 +87,8 @@ static char *print(const ProtobufCMessage *message)
     return text_take(&text);
 }
 
-static void json_and_messages_turn_into_each_other(void **state)
+TEST(json_and_messages_turn_into_each_other)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(round_trips); i++) {
         const struct round_trip *c = &round_trips[i];
         _cleanup_(message_freep) ProtobufCMessage *message = NULL;
@@ -111,9 +102,8 @@ static void json_and_messages_turn_into_each_other(void **state)
     }
 }
 
-static void parsed_messages_survive_the_wire(void **state)
+TEST(parsed_messages_survive_the_wire)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(round_trips); i++) {
         const struct round_trip *c = &round_trips[i];
         _cleanup_(message_freep) ProtobufCMessage *message = NULL;
@@ -133,7 +123,7 @@ static void parsed_messages_survive_the_wire(void **state)
     }
 }
 
-static void wrong_json_is_refused_with_its_place(void **state)
+TEST(wrong_json_is_refused_with_its_place)
 {
     static const struct {
         const ProtobufCMessageDescriptor *type;
@@ -180,7 +170,6 @@ static void wrong_json_is_refused_with_its_place(void **state)
         {&google__protobuf__bytes_value__descriptor, "\"x\"", "bytes cannot be given as JSON"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         ProtobufCMessage *message = NULL;
         _cleanup_error_ struct error err = {0};
@@ -193,53 +182,36 @@ static void wrong_json_is_refused_with_its_place(void **state)
     }
 }
 
-static void print_is_cut_at_the_texts_limit(void **state)
+TEST(print_is_cut_at_the_texts_limit)
 {
     _cleanup_(message_freep) ProtobufCMessage *message = NULL;
     _cleanup_text_ struct text text = TEXT_INIT(30);
     _cleanup_error_ struct error err = {0};
     json_auto_t *json = json_of("{\"name\":\"pvc-1\",\"parameters\":{\"a\":\"b\",\"c\":\"d\"}}");
 
-    (void)state;
     assert_int_equal(message_parse_json(CREATE, json, &message, &err), 0);
     message_print_json(message, &text);
     assert_true(text.truncated);
     assert_string_equal(text_chars(&text), "{\"name\":\"pvc-1\",\"parameters\":{");
 }
 
-static void print_copes_with_what_is_not_utf8(void **state)
+TEST(print_copes_with_what_is_not_utf8)
 {
     Csi__V1__CreateVolumeRequest request;
     char name[] = "a\xff\xc3";
 
-    (void)state;
     csi__v1__create_volume_request__init(&request);
     request.name = name;
     _cleanup_free_ char *out = print(&request.base);
     assert_string_equal(out, "{\"name\":\"a\\ufffd\\ufffd\"}");
 }
 
-static void bytes_print_as_their_number(void **state)
+TEST(bytes_print_as_their_number)
 {
     Google__Protobuf__BytesValue bytes = GOOGLE__PROTOBUF__BYTES_VALUE__INIT;
     uint8_t content[] = {1, 2, 3};
 
-    (void)state;
     bytes.value = (ProtobufCBinaryData){sizeof(content), content};
     _cleanup_free_ char *out = print(&bytes.base);
     assert_string_equal(out, "\"(3 bytes)\"");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_and_messages_turn_into_each_other),
-        cmocka_unit_test(parsed_messages_survive_the_wire),
-        cmocka_unit_test(wrong_json_is_refused_with_its_place),
-        cmocka_unit_test(print_is_cut_at_the_texts_limit),
-        cmocka_unit_test(print_copes_with_what_is_not_utf8),
-        cmocka_unit_test(bytes_print_as_their_number),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/metrics.h"
+#include "tests/test.h"
 
 static void assert_printed(struct metrics *metrics, const char *expected)
 {
@@ -18,21 +12,19 @@ static void assert_printed(struct metrics *metrics, const char *expected)
     assert_string_equal(text_chars(&text), expected);
 }
 
-static void empty_registry_prints_nothing(void **state)
+TEST(empty_registry_prints_nothing)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
 
-    (void)state;
     assert_printed(metrics, "");
     metrics_free(NULL);
 }
 
-static void counter_without_labels_exists_at_once(void **state)
+TEST(counter_without_labels_exists_at_once)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     struct metric_family *calls = metrics_counter(metrics, "calls_total", "Calls.", NULL);
 
-    (void)state;
     assert_printed(metrics,
                    "# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total 0\n");
     metric_add(metrics_get(calls, NULL), 1);
@@ -42,13 +34,12 @@ static void counter_without_labels_exists_at_once(void **state)
                    "# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total 3\n");
 }
 
-static void family_with_labels_is_printed_when_it_has_metrics(void **state)
+TEST(family_with_labels_is_printed_when_it_has_metrics)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     struct metric_family *calls =
         metrics_counter(metrics, "calls_total", "Calls.", "method", "status", NULL);
 
-    (void)state;
     assert_printed(metrics, "");
     metric_add(metrics_get(calls, "DeleteVolume", "OK", NULL), 1);
     metric_add(metrics_get(calls, "CreateVolume", "OK", NULL), 2);
@@ -60,23 +51,21 @@ static void family_with_labels_is_printed_when_it_has_metrics(void **state)
                             "calls_total{method=\"DeleteVolume\",status=\"OK\"} 1\n");
 }
 
-static void families_are_printed_in_the_order_of_registration(void **state)
+TEST(families_are_printed_in_the_order_of_registration)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
 
-    (void)state;
     metrics_gauge(metrics, "b", "B.", NULL);
     metrics_gauge(metrics, "a", "A.", NULL);
     assert_printed(metrics, "# HELP b B.\n# TYPE b gauge\nb 0\n# HELP a A.\n# TYPE a gauge\na 0\n");
 }
 
-static void same_labels_are_the_same_metric(void **state)
+TEST(same_labels_are_the_same_metric)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     struct metric_family *family = metrics_gauge(metrics, "g", "G.", "pool", NULL);
     struct metric *first = metrics_get(family, "m", NULL);
 
-    (void)state;
     for (int i = 0; i < 500; i++) {
         _cleanup_free_ char *name = xasprintf("pool-%d", i * 7919 % 500);
 
@@ -86,21 +75,19 @@ static void same_labels_are_the_same_metric(void **state)
     assert_ptr_not_equal(metrics_get(family, "n", NULL), first);
 }
 
-static void registering_again_yields_the_first_family(void **state)
+TEST(registering_again_yields_the_first_family)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     struct metric_family *first = metrics_counter(metrics, "calls_total", "Calls.", "method", NULL);
 
-    (void)state;
     assert_ptr_equal(metrics_counter(metrics, "calls_total", "Calls.", "method", NULL), first);
 }
 
-static void gauge_goes_up_and_down(void **state)
+TEST(gauge_goes_up_and_down)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     struct metric *gauge = metrics_get(metrics_gauge(metrics, "in_flight", "Now.", NULL), NULL);
 
-    (void)state;
     metric_add(gauge, 2.5);
     metric_add(gauge, -4);
     assert_printed(metrics, "# HELP in_flight Now.\n# TYPE in_flight gauge\nin_flight -1.5\n");
@@ -108,7 +95,7 @@ static void gauge_goes_up_and_down(void **state)
     assert_true(metric_value(gauge) == 7);
 }
 
-static void numbers_read_back_as_they_were(void **state)
+TEST(numbers_read_back_as_they_were)
 {
     static const struct {
         double value;
@@ -127,7 +114,6 @@ static void numbers_read_back_as_they_were(void **state)
         {999999999999999, "g 999999999999999\n"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
         _cleanup_free_ char *expected =
@@ -138,20 +124,19 @@ static void numbers_read_back_as_they_were(void **state)
     }
 }
 
-static void label_values_and_help_are_escaped(void **state)
+TEST(label_values_and_help_are_escaped)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     struct metric_family *family =
         metrics_gauge(metrics, "g", "Back\\slash, \"quotes\"\nand a line.", "name", NULL);
 
-    (void)state;
     metric_set(metrics_get(family, "a\"b\\c\nd\xc3\xbc{}", NULL), 1);
     assert_printed(metrics, "# HELP g Back\\\\slash, \"quotes\"\\nand a line.\n"
                             "# TYPE g gauge\n"
                             "g{name=\"a\\\"b\\\\c\\nd\xc3\xbc{}\"} 1\n");
 }
 
-static void histogram_counts_upwards(void **state)
+TEST(histogram_counts_upwards)
 {
     static const double bounds[] = {0.1, 1, 10};
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
@@ -160,7 +145,6 @@ static void histogram_counts_upwards(void **state)
                           (struct metric_buckets){bounds, ARRAY_LENGTH(bounds)}, "method", NULL);
     struct metric *metric = metrics_get(family, "Probe", NULL);
 
-    (void)state;
     metric_observe(metric, 0.05);
     metric_observe(metric, 0.1); /* a bound belongs to its bucket */
     metric_observe(metric, 5);
@@ -175,13 +159,12 @@ static void histogram_counts_upwards(void **state)
                             "seconds_count{method=\"Probe\"} 4\n");
 }
 
-static void histogram_without_labels_and_bounds_counts_all(void **state)
+TEST(histogram_without_labels_and_bounds_counts_all)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     struct metric_family *family =
         metrics_histogram(metrics, "h", "H.", (struct metric_buckets){0}, NULL);
 
-    (void)state;
     metric_observe(metrics_get(family, NULL), 2);
     assert_printed(metrics, "# HELP h H.\n# TYPE h histogram\n"
                             "h_bucket{le=\"+Inf\"} 1\nh_sum 2\nh_count 1\n");
@@ -192,12 +175,11 @@ static double read_number(void *context)
     return ++*(double *)context;
 }
 
-static void callback_is_asked_when_printed(void **state)
+TEST(callback_is_asked_when_printed)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     double number = 41;
 
-    (void)state;
     metrics_gauge_callback(metrics, "memory_bytes", "Memory.", read_number, &number);
     metrics_counter_callback(metrics, "cpu_total", "CPU.", read_number, &number);
     assert_printed(metrics, "# HELP memory_bytes Memory.\n# TYPE memory_bytes gauge\n"
@@ -205,12 +187,11 @@ static void callback_is_asked_when_printed(void **state)
                             "# HELP cpu_total CPU.\n# TYPE cpu_total counter\ncpu_total 43\n");
 }
 
-static void metrics_beyond_the_limit_share_one(void **state)
+TEST(metrics_beyond_the_limit_share_one)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     struct metric_family *family = metrics_counter(metrics, "c", "C.", "a", "b", NULL);
 
-    (void)state;
     for (int i = 0; i < METRICS_FAMILY_LIMIT; i++) {
         _cleanup_free_ char *name = xasprintf("%d", i);
 
@@ -226,12 +207,11 @@ static void metrics_beyond_the_limit_share_one(void **state)
     assert_non_null(strstr(text_chars(&text), "\nc{a=\"other\",b=\"other\"} 5\n"));
 }
 
-static void printing_stops_at_the_limit_of_the_text(void **state)
+TEST(printing_stops_at_the_limit_of_the_text)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     _cleanup_text_ struct text text = TEXT_INIT(10);
 
-    (void)state;
     metrics_gauge(metrics, "g", "G.", NULL);
     metrics_print(metrics, &text);
     assert_string_equal(text_chars(&text), "# HELP g G");
@@ -269,7 +249,7 @@ static void *increment_often(void *context)
     return NULL;
 }
 
-static void increments_of_several_threads_all_count(void **state)
+TEST(increments_of_several_threads_all_count)
 {
     static const double bounds[] = {0.5};
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
@@ -279,7 +259,6 @@ static void increments_of_several_threads_all_count(void **state)
     struct load loads[THREADS];
     pthread_t threads[THREADS];
 
-    (void)state;
     for (int i = 0; i < THREADS; i++) {
         loads[i] = (struct load){metrics, counters, histograms, i};
         assert_int_equal(pthread_create(&threads[i], NULL, increment_often, &loads[i]), 0);
@@ -293,27 +272,4 @@ static void increments_of_several_threads_all_count(void **state)
     assert_non_null(strstr(text_chars(&text), "h_bucket{le=\"0.5\"} 40000\n"
                                               "h_bucket{le=\"+Inf\"} 80000\n"
                                               "h_sum 40000\nh_count 80000\n"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_registry_prints_nothing),
-        cmocka_unit_test(counter_without_labels_exists_at_once),
-        cmocka_unit_test(family_with_labels_is_printed_when_it_has_metrics),
-        cmocka_unit_test(families_are_printed_in_the_order_of_registration),
-        cmocka_unit_test(same_labels_are_the_same_metric),
-        cmocka_unit_test(registering_again_yields_the_first_family),
-        cmocka_unit_test(gauge_goes_up_and_down),
-        cmocka_unit_test(numbers_read_back_as_they_were),
-        cmocka_unit_test(label_values_and_help_are_escaped),
-        cmocka_unit_test(histogram_counts_upwards),
-        cmocka_unit_test(histogram_without_labels_and_bounds_counts_all),
-        cmocka_unit_test(callback_is_asked_when_printed),
-        cmocka_unit_test(metrics_beyond_the_limit_share_one),
-        cmocka_unit_test(printing_stops_at_the_limit_of_the_text),
-        cmocka_unit_test(increments_of_several_threads_all_count),
-    };
-
-    return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/volume/migration.h"
+#include "tests/test.h"
 
 #define HASH "b7f67366bb43f32e07d8a261a7840da9"
 #define UUID "e0b45b52-7e09-47d3-8f1b-806995fa4412"
@@ -26,31 +18,28 @@ static void assert_refused(const char *handle)
     assert_string_equal(id.pool, "untouched");
 }
 
-static void handle_names_cluster_image_and_pool(void **state)
+TEST(handle_names_cluster_image_and_pool)
 {
     struct migrated_id id = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(migrated_id_parse(START "7265706c696361706f6f6c", &id, &err), 0);
     assert_string_equal(id.cluster_id, HASH);
     assert_string_equal(id.image_name, "kubernetes-dynamic-pvc-" UUID);
     assert_string_equal(id.pool, "replicapool");
 }
 
-static void pool_names_may_have_any_printable_character(void **state)
+TEST(pool_names_may_have_any_printable_character)
 {
     struct migrated_id id = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(migrated_id_parse(START "5f612e2d20c3a4", &id, &err), 0);
     assert_string_equal(id.pool, "_a.- \xc3\xa4");
 }
 
-static void handles_of_the_journal_are_told_apart(void **state)
+TEST(handles_of_the_journal_are_told_apart)
 {
-    (void)state;
     assert_true(migrated_id_is(START "7265"));
     assert_true(migrated_id_is("mig_mons-"));
     assert_false(migrated_id_is("0001-0009-rook-ceph-0000000000000002-" UUID));
@@ -58,7 +47,7 @@ static void handles_of_the_journal_are_told_apart(void **state)
     assert_false(migrated_id_is("mig_image-" UUID "_mons-" HASH "_7265"));
 }
 
-static void broken_handles_are_refused(void **state)
+TEST(broken_handles_are_refused)
 {
     static const char *const broken[] = {
         "",
@@ -87,7 +76,6 @@ static void broken_handles_are_refused(void **state)
         "0001-0009-rook-ceph-0000000000000002-" UUID,
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(broken); i++)
         assert_refused(broken[i]);
 }
@@ -103,7 +91,7 @@ static char *repeat(const char *start, const char *part, size_t times, const cha
     return text_take(&text);
 }
 
-static void lengths_are_bounded(void **state)
+TEST(lengths_are_bounded)
 {
     _cleanup_free_ char *pool = repeat(START, "61", MIGRATED_POOL_MAX, "");
     _cleanup_free_ char *long_pool = repeat(START, "61", MIGRATED_POOL_MAX + 1, "");
@@ -114,24 +102,10 @@ static void lengths_are_bounded(void **state)
     struct migrated_id id = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(migrated_id_parse(pool, &id, &err), 0);
     assert_int_equal(strlen(id.pool), MIGRATED_POOL_MAX);
     assert_refused(long_pool);
     assert_int_equal(migrated_id_parse(cluster, &id, &err), 0);
     assert_int_equal(strlen(id.cluster_id), VOLUME_ID_CLUSTER_MAX);
     assert_refused(long_cluster);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(handle_names_cluster_image_and_pool),
-        cmocka_unit_test(pool_names_may_have_any_printable_character),
-        cmocka_unit_test(handles_of_the_journal_are_told_apart),
-        cmocka_unit_test(broken_handles_are_refused),
-        cmocka_unit_test(lengths_are_bounded),
-    };
-
-    return cmocka_run_group_tests_name("migrated handles", tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/cleanup.h"
 #include "common/base/nearest.h"
+#include "tests/test.h"
 
 static const char *nearest_of(const char *word, const char *const *names, size_t count)
 {
@@ -18,7 +11,7 @@ static const char *nearest_of(const char *word, const char *const *names, size_t
     return nearest.name;
 }
 
-static void misspelt_words_find_their_name(void **state)
+TEST(misspelt_words_find_their_name)
 {
     static const char *const names[] = {"domainSegments", "poolName", "dataPool",
                                         "clusterID",      "type",     "v"};
@@ -48,7 +41,6 @@ static void misspelt_words_find_their_name(void **state)
         {"completely different", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const char *found = nearest_of(cases[i].word, names, ARRAY_LENGTH(names));
 
@@ -59,36 +51,32 @@ static void misspelt_words_find_their_name(void **state)
     }
 }
 
-static void nearest_of_several_wins(void **state)
+TEST(nearest_of_several_wins)
 {
     static const char *const names[] = {"levels", "level", "leveled"};
 
-    (void)state;
     assert_string_equal(nearest_of("levell", names, 3), "levels");
     assert_string_equal(nearest_of("levl", names, 3), "level");
     assert_string_equal(nearest_of("levele", names, 3), "levels");
 }
 
-static void first_of_equally_near_names_stays(void **state)
+TEST(first_of_equally_near_names_stays)
 {
     static const char *const names[] = {"zone-a", "zone-b"};
 
-    (void)state;
     assert_string_equal(nearest_of("zone-c", names, 2), "zone-a");
 }
 
-static void nothing_offered_is_nothing_found(void **state)
+TEST(nothing_offered_is_nothing_found)
 {
-    (void)state;
     assert_null(nearest_of("word", NULL, 0));
 }
 
-static void long_words_are_compared_quickly(void **state)
+TEST(long_words_are_compared_quickly)
 {
     static char word[100001];
     static char name[100001];
 
-    (void)state;
     memset(word, 'a', 100000);
     memset(name, 'a', 100000);
     name[50000] = 'b';
@@ -97,17 +85,4 @@ static void long_words_are_compared_quickly(void **state)
     assert_ptr_equal(nearest_of(word, names, 1), name);
     name[0] = 'b';
     assert_null(nearest_of(word, names, 1));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(misspelt_words_find_their_name),
-        cmocka_unit_test(nearest_of_several_wins),
-        cmocka_unit_test(first_of_equally_near_names_stays),
-        cmocka_unit_test(nothing_offered_is_nothing_found),
-        cmocka_unit_test(long_words_are_compared_quickly),
-    };
-
-    return cmocka_run_group_tests_name("nearest", tests, NULL, NULL);
 }

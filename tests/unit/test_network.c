@@ -1,13 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/base/network.h"
+#include "tests/test.h"
 
 static struct network parsed(const char *text)
 {
@@ -19,7 +12,7 @@ static struct network parsed(const char *text)
     return network;
 }
 
-static void networks_and_addresses_are_read(void **state)
+TEST(networks_and_addresses_are_read)
 {
     static const struct {
         const char *text;
@@ -36,7 +29,6 @@ static void networks_and_addresses_are_read(void **state)
         {"fd00:0:0:8000::/49", "fd00:0:0:8000::/49"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         struct network network = parsed(cases[i].text);
         char printed[NETWORK_TEXT_MAX];
@@ -46,7 +38,7 @@ static void networks_and_addresses_are_read(void **state)
     }
 }
 
-static void anything_else_is_refused(void **state)
+TEST(anything_else_is_refused)
 {
     static const char *const cases[] = {
         "",
@@ -70,7 +62,6 @@ static void anything_else_is_refused(void **state)
         "1111:1111:1111:1111:1111:1111:1111:1111:1111:1111:1111:1111:1111:1111:1111:1111/64",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         struct network network;
@@ -81,14 +72,13 @@ static void anything_else_is_refused(void **state)
     }
 }
 
-static void address_inside_of_a_network_is_told_from_the_network(void **state)
+TEST(address_inside_of_a_network_is_told_from_the_network)
 {
     _cleanup_error_ struct error err = {0};
     struct network network;
     bool has_host_bits = false;
     char printed[NETWORK_TEXT_MAX];
 
-    (void)state;
     assert_int_equal(network_parse("192.0.2.77/24", &network, NULL, &err), -1);
     assert_string_equal(err.message, "'192.0.2.77/24' is an address inside of a network: say "
                                      "'192.0.2.0/24' for all of it or '192.0.2.77/32' for this "
@@ -102,7 +92,7 @@ static void address_inside_of_a_network_is_told_from_the_network(void **state)
     assert_false(has_host_bits);
 }
 
-static void networks_contain_what_is_in_them(void **state)
+TEST(networks_contain_what_is_in_them)
 {
     static const struct {
         const char *outer;
@@ -116,7 +106,6 @@ static void networks_contain_what_is_in_them(void **state)
         {"192.0.2.4/30", "192.0.2.7", true},     {"192.0.2.4/30", "192.0.2.8", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         struct network outer = parsed(cases[i].outer);
         struct network inner = parsed(cases[i].inner);
@@ -126,14 +115,13 @@ static void networks_contain_what_is_in_them(void **state)
     }
 }
 
-static void addresses_are_counted_from_the_first(void **state)
+TEST(addresses_are_counted_from_the_first)
 {
     struct network network = parsed("192.0.2.254/31");
     struct network six = parsed("fd00::ff00/120");
     struct network address;
     char printed[NETWORK_TEXT_MAX];
 
-    (void)state;
     network_address_at(&network, 1, &address);
     assert_true(network_is_address(&address));
     network_print_address(&address, printed);
@@ -141,17 +129,4 @@ static void addresses_are_counted_from_the_first(void **state)
     network_address_at(&six, 255, &address);
     network_print(&address, printed);
     assert_string_equal(printed, "fd00::ffff/128");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(networks_and_addresses_are_read),
-        cmocka_unit_test(anything_else_is_refused),
-        cmocka_unit_test(address_inside_of_a_network_is_told_from_the_network),
-        cmocka_unit_test(networks_contain_what_is_in_them),
-        cmocka_unit_test(addresses_are_counted_from_the_first),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

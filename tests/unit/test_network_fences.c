@@ -1,22 +1,14 @@
 /* Fences by network on a Ceph in memory whose monitors keep a blocklist. */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/ceph/blocklist.h"
 #include "common/volume/network_fences.h"
 #include "tests/fakes/fake_ceph.h"
+#include "tests/test.h"
 
 struct world {
     struct fake_ceph *ceph;
@@ -185,11 +177,10 @@ static int list_into(const struct network_fences *fences, struct call *call,
 /* --- tests --------------------------------------------------------------------------------------
  */
 
-static void networks_are_fenced_listed_and_unfenced(void **state)
+TEST(networks_are_fenced_listed_and_unfenced)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     must(&world, network_fences_add, "192.0.2.0/24,fd00::/64,192.0.3.7");
     assert_true(string_list_has(&world.ranges, "192.0.2.0:0/24"));
@@ -200,11 +191,10 @@ static void networks_are_fenced_listed_and_unfenced(void **state)
     assert_int_equal(world.ranges.count, 0);
 }
 
-static void second_request_changes_nothing(void **state)
+TEST(second_request_changes_nothing)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     must(&world, network_fences_add, "192.0.2.0/24,192.0.2.0/24");
     assert_int_equal(world.changes, 1);
@@ -215,11 +205,10 @@ static void second_request_changes_nothing(void **state)
     assert_int_equal(world.changes, 2);
 }
 
-static void fence_that_ends_soon_is_prolonged(void **state)
+TEST(fence_that_ends_soon_is_prolonged)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     string_list_add(&world.ranges, "192.0.2.0:0/24");
     world.until = "2020-01-01T00:00:00.000000+0000";
@@ -227,14 +216,13 @@ static void fence_that_ends_soon_is_prolonged(void **state)
     assert_int_equal(world.changes, 1);
 }
 
-static void bad_requests_reach_no_monitor(void **state)
+TEST(bad_requests_reach_no_monitor)
 {
     _cleanup_world_ struct world world = {0};
     _cleanup_error_ struct error err = {0};
     const struct fence_request empty = {0};
     struct call call;
 
-    (void)state;
     world_init(&world);
     assert_refused(&world, network_fences_add, "", STATUS_INVALID_ARGUMENT,
                    "cidrs[0]: '' is no IP address");
@@ -255,42 +243,38 @@ static void bad_requests_reach_no_monitor(void **state)
     assert_int_equal(fake_ceph_calls(world.ceph), 0);
 }
 
-static void missing_right_is_named(void **state)
+TEST(missing_right_is_named)
 {
     _cleanup_world_ struct world world = {.lacks_rights = true};
 
-    (void)state;
     world_init(&world);
     assert_refused(&world, network_fences_add, "192.0.2.0/24", STATUS_PERMISSION_DENIED,
                    "allow command \"osd blocklist\"");
 }
 
-static void fence_that_is_not_seen_is_no_success(void **state)
+TEST(fence_that_is_not_seen_is_no_success)
 {
     _cleanup_world_ struct world world = {.forgets = true};
 
-    (void)state;
     world_init(&world);
     assert_refused(&world, network_fences_add, "192.0.2.0/24", STATUS_ABORTED,
                    "'192.0.2.0/24' was added to the blocklist and is not there");
 }
 
-static void what_ceph_csi_fenced_by_an_address_inside_is_unfenced(void **state)
+TEST(what_ceph_csi_fenced_by_an_address_inside_is_unfenced)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     string_list_add(&world.ranges, "192.0.2.77:0/24");
     must(&world, network_fences_remove, "192.0.2.77/24");
     assert_int_equal(world.ranges.count, 0);
 }
 
-static void fences_of_takeovers_and_single_clients_stay(void **state)
+TEST(fences_of_takeovers_and_single_clients_stay)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     string_list_add(&world.addresses, "192.0.2.7:0/0");
     string_list_add(&world.addresses, "192.0.2.7:0/3141");
@@ -302,11 +286,10 @@ static void fences_of_takeovers_and_single_clients_stay(void **state)
     must(&world, list_into, "192.0.2.7/32"); /* the takeover's */
 }
 
-static void without_ranges_each_address_is_fenced(void **state)
+TEST(without_ranges_each_address_is_fenced)
 {
     _cleanup_world_ struct world world = {.lacks_ranges = true};
 
-    (void)state;
     world_init(&world);
     must(&world, network_fences_add, "192.0.2.4/30,fd00::7");
     assert_int_equal(world.addresses.count, 5);
@@ -322,13 +305,12 @@ static void without_ranges_each_address_is_fenced(void **state)
 }
 
 /* Fails each command in turn, before and after it took effect, and repeats. */
-static void every_fault_is_mended_by_repeating(void **state)
+TEST(every_fault_is_mended_by_repeating)
 {
     static const enum fake_failure failures[] = {FAKE_FAIL_BEFORE, FAKE_FAIL_AFTER,
                                                  FAKE_CRASH_BEFORE, FAKE_CRASH_AFTER};
     static operation_fn *const operations[] = {network_fences_add, network_fences_remove};
 
-    (void)state;
     for (size_t f = 0; f < ARRAY_LENGTH(failures) * 2; f++) {
         bool over = false;
 
@@ -352,7 +334,7 @@ static void every_fault_is_mended_by_repeating(void **state)
     }
 }
 
-static void addresses_of_clients_are_read(void **state)
+TEST(addresses_of_clients_are_read)
 {
     static const struct {
         const char *printed;
@@ -367,7 +349,6 @@ static void addresses_of_clients_are_read(void **state)
         {"[v2:[fd00::7]:0/9,v1:10.0.0.7:0/9]", "fd00::7/128", 2},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_string_list_ struct string_list cidrs = {0};
         _cleanup_error_ struct error err = {0};
@@ -383,7 +364,7 @@ static void addresses_of_clients_are_read(void **state)
 }
 
 /* As ceph 16.2.15 prints it. */
-static void real_answer_is_read(void **state)
+TEST(real_answer_is_read)
 {
     static const char reply[] =
         "[{\"addr\":\"[fd00::7]:0/0\",\"until\":\"2026-11-16T16:34:33.129157+0000\"},"
@@ -396,7 +377,6 @@ static void real_answer_is_read(void **state)
     _cleanup_blocklist_ struct blocklist list = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(blocklist_decode(reply, &list, &err), 0);
     assert_true(list.knows_ranges);
     assert_int_equal(list.count, 5);
@@ -406,24 +386,4 @@ static void real_answer_is_read(void **state)
     assert_int_equal(list.items[4].network.bits, 64);
     _cleanup_blocklist_ struct blocklist nothing = {0};
     assert_int_equal(blocklist_decode("listed 0 entries", &nothing, &err), -1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(networks_are_fenced_listed_and_unfenced),
-        cmocka_unit_test(second_request_changes_nothing),
-        cmocka_unit_test(fence_that_ends_soon_is_prolonged),
-        cmocka_unit_test(bad_requests_reach_no_monitor),
-        cmocka_unit_test(missing_right_is_named),
-        cmocka_unit_test(fence_that_is_not_seen_is_no_success),
-        cmocka_unit_test(what_ceph_csi_fenced_by_an_address_inside_is_unfenced),
-        cmocka_unit_test(fences_of_takeovers_and_single_clients_stay),
-        cmocka_unit_test(without_ranges_each_address_is_fenced),
-        cmocka_unit_test(every_fault_is_mended_by_repeating),
-        cmocka_unit_test(addresses_of_clients_are_read),
-        cmocka_unit_test(real_answer_is_read),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,9 +29,8 @@ static bool state_has(const char *text)
 /* --- mapping ------------------------------------------------------------------------------------
  */
 
-static void krbd_is_chosen_where_the_kernel_has_it(void **state)
+TEST(krbd_is_chosen_where_the_kernel_has_it)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     must(stage(&life, &world, &err));
     assert_true(state_has("device /dev/rbd0 "));
@@ -42,9 +41,8 @@ static void krbd_is_chosen_where_the_kernel_has_it(void **state)
     end();
 }
 
-static void nbd_is_chosen_where_there_is_no_krbd(void **state)
+TEST(nbd_is_chosen_where_there_is_no_krbd)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     fake_host_lack(world.host, "rbd");
     must(stage(&life, &world, &err));
@@ -60,17 +58,15 @@ static void publish_nbd(void)
     must(publish(&life, &world, &err));
 }
 
-static void an_nbd_device_is_made_with_the_handle_as_cookie(void **state)
+TEST(an_nbd_device_is_made_with_the_handle_as_cookie)
 {
-    (void)state;
     publish_nbd();
     assert_true(fake_host_saw_argument(world.host, "--cookie=" HANDLE));
     end();
 }
 
-static void an_nbd_device_that_lost_its_process_gets_a_new_one(void **state)
+TEST(an_nbd_device_that_lost_its_process_gets_a_new_one)
 {
-    (void)state;
     publish_nbd();
     fake_host_kill_daemons(world.host);
     must_refuse(publish(&life, &world, &err), STATUS_FAILED_PRECONDITION, "is not mapped");
@@ -94,9 +90,8 @@ static uint64_t nbd_bytes(void)
 }
 
 /* Nothing but Ceph can tell: rbd-nbd serves whatever lies beyond its image. */
-static void an_nbd_device_grows_no_further_than_its_image(void **state)
+TEST(an_nbd_device_grows_no_further_than_its_image)
 {
-    (void)state;
     publish_nbd();
     must_refuse(node_expand(&life, true, &err), STATUS_OUT_OF_RANGE,
                 "has 1073741824 bytes, not the 2147483648");
@@ -106,9 +101,8 @@ static void an_nbd_device_grows_no_further_than_its_image(void **state)
     end();
 }
 
-static void a_volume_grows_with_the_user_that_it_was_staged_with(void **state)
+TEST(a_volume_grows_with_the_user_that_it_was_staged_with)
 {
-    (void)state;
     publish_nbd();
     controller_expands(&world);
     must(node_expand(&life, false, &err));
@@ -127,9 +121,8 @@ static void restart_driver(void)
 }
 
 /* As on a node whose class names no Secret for NodeExpandVolume. */
-static void an_nbd_device_whose_image_nobody_may_ask_for_does_not_grow(void **state)
+TEST(an_nbd_device_whose_image_nobody_may_ask_for_does_not_grow)
 {
-    (void)state;
     publish_nbd();
     controller_expands(&world);
     restart_driver();
@@ -142,11 +135,10 @@ static void an_nbd_device_whose_image_nobody_may_ask_for_does_not_grow(void **st
     end();
 }
 
-static void the_standing_credentials_learn_the_size_of_an_image(void **state)
+TEST(the_standing_credentials_learn_the_size_of_an_image)
 {
     _cleanup_credentials_ struct credentials keyring = {0};
 
-    (void)state;
     publish_nbd();
     controller_expands(&world);
     restart_driver();
@@ -159,9 +151,8 @@ static void the_standing_credentials_learn_the_size_of_an_image(void **state)
     end();
 }
 
-static void fuse_is_never_chosen_by_itself(void **state)
+TEST(fuse_is_never_chosen_by_itself)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     fake_host_lack(world.host, "rbd");
     fake_host_lack(world.host, "nbd");
@@ -173,19 +164,17 @@ static void fuse_is_never_chosen_by_itself(void **state)
     end();
 }
 
-static void an_unknown_mounter_is_refused_with_a_guess(void **state)
+TEST(an_unknown_mounter_is_refused_with_a_guess)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4", .mounter = "rbd-nbt"});
     must_refuse(stage(&life, &world, &err), STATUS_INVALID_ARGUMENT, "did you mean 'rbd-nbd'?");
     end();
 }
 
-static void no_key_is_among_the_arguments_of_a_program(void **state)
+TEST(no_key_is_among_the_arguments_of_a_program)
 {
     static const char *const mounters[] = {"rbd", "rbd-nbd", "fuse"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(mounters); i++) {
         begin(&(struct use){.fs_type = "ext4", .mounter = mounters[i]});
         must(stage(&life, &world, &err));
@@ -199,7 +188,7 @@ static void no_key_is_among_the_arguments_of_a_program(void **state)
     }
 }
 
-static void map_options_go_to_their_mapper(void **state)
+TEST(map_options_go_to_their_mapper)
 {
     static const struct {
         const char *text;
@@ -214,7 +203,6 @@ static void map_options_go_to_their_mapper(void **state)
         {"nbd:c;a,b", "a,b", "c"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *krbd = NULL;
         _cleanup_free_ char *nbd = NULL;
@@ -226,12 +214,11 @@ static void map_options_go_to_their_mapper(void **state)
     }
 }
 
-static void map_options_that_could_become_something_else_are_refused(void **state)
+TEST(map_options_that_could_become_something_else_are_refused)
 {
     static const char *const bad[] = {
         "crush_location=host:h1", "rbd:a", "krb:a", "a b", "a\nb", "krbd:a\tb"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
         _cleanup_free_ char *options = NULL;
 
@@ -247,9 +234,8 @@ static void map_options_that_could_become_something_else_are_refused(void **stat
 /* --- others -------------------------------------------------------------------------------------
  */
 
-static void an_image_that_another_client_has_open_is_not_mapped(void **state)
+TEST(an_image_that_another_client_has_open_is_not_mapped)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     fake_ceph_set_watcher(world.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
     must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "open by 10.0.0.9:0/42");
@@ -262,9 +248,8 @@ static void an_image_that_another_client_has_open_is_not_mapped(void **state)
     end();
 }
 
-static void an_image_that_another_client_locked_is_not_mapped(void **state)
+TEST(an_image_that_another_client_locked_is_not_mapped)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     fake_ceph_set_locker(world.ceph, "rbd", IMAGE, "client.7 at 10.0.0.9:0/42");
     must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "locked by client.7");
@@ -272,9 +257,8 @@ static void an_image_that_another_client_locked_is_not_mapped(void **state)
     end();
 }
 
-static void several_nodes_may_have_a_block_volume(void **state)
+TEST(several_nodes_may_have_a_block_volume)
 {
-    (void)state;
     begin(&(struct use){.mode = ACCESS_MULTI_NODE_MULTI_WRITER});
     fake_ceph_set_watcher(world.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
     must(stage(&life, &world, &err));
@@ -284,9 +268,8 @@ static void several_nodes_may_have_a_block_volume(void **state)
     end();
 }
 
-static void readers_on_several_nodes_map_for_reading(void **state)
+TEST(readers_on_several_nodes_map_for_reading)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4", .mode = ACCESS_MULTI_NODE_READER_ONLY});
     fake_host_fill_image(world.host, SPEC, "ext4");
     fake_ceph_set_watcher(world.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
@@ -297,9 +280,8 @@ static void readers_on_several_nodes_map_for_reading(void **state)
     end();
 }
 
-static void a_mapping_that_somebody_else_mounted_is_not_touched(void **state)
+TEST(a_mapping_that_somebody_else_mounted_is_not_touched)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     must(stage(&life, &world, &err));
     must(unstage(&life, &world, &err));
@@ -315,9 +297,8 @@ static void a_mapping_that_somebody_else_mounted_is_not_touched(void **state)
 /* --- formatting ---------------------------------------------------------------------------------
  */
 
-static void only_what_all_call_empty_is_formatted(void **state)
+TEST(only_what_all_call_empty_is_formatted)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     fake_host_fill_image(world.host, SPEC, "bytes");
     must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "holds data at its ends");
@@ -334,9 +315,8 @@ static void only_what_all_call_empty_is_formatted(void **state)
     end();
 }
 
-static void a_file_system_is_made_once(void **state)
+TEST(a_file_system_is_made_once)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     for (int i = 0; i < 3; i++) {
         must(stage(&life, &world, &err));
@@ -368,9 +348,8 @@ static void set_mark(const char *value)
     call_done(&call);
 }
 
-static void the_mark_of_another_image_does_not_format(void **state)
+TEST(the_mark_of_another_image_does_not_format)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     fake_host_fill_image(world.host, SPEC, "ext4");
     set_mark("ext4 of-the-image-this-was-cloned-from");
@@ -380,9 +359,8 @@ static void the_mark_of_another_image_does_not_format(void **state)
     end();
 }
 
-static void a_mkfs_that_was_cut_is_repeated(void **state)
+TEST(a_mkfs_that_was_cut_is_repeated)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     fake_host_fill_image(world.host, SPEC, "ext4"); /* half of one */
     fake_ceph_set_data(world.ceph, "rbd", IMAGE);
@@ -397,9 +375,8 @@ static void a_mkfs_that_was_cut_is_repeated(void **state)
 /* --- staged and published -----------------------------------------------------------------------
  */
 
-static void a_published_volume_is_the_staged_device(void **state)
+TEST(a_published_volume_is_the_staged_device)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     must_refuse(publish(&life, &world, &err), STATUS_FAILED_PRECONDITION, "nothing is mounted");
     must(stage(&life, &world, &err));
@@ -410,9 +387,8 @@ static void a_published_volume_is_the_staged_device(void **state)
     end();
 }
 
-static void mounts_of_others_are_not_taken_off(void **state)
+TEST(mounts_of_others_are_not_taken_off)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     fake_host_add_mount(world.host, TARGET, "/dev/sda1");
     must_refuse(unpublish(&life, &world, &err), STATUS_FAILED_PRECONDITION, "no RBD device");
@@ -422,9 +398,8 @@ static void mounts_of_others_are_not_taken_off(void **state)
     end();
 }
 
-static void files_in_the_way_are_not_removed(void **state)
+TEST(files_in_the_way_are_not_removed)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     fake_host_add_folder(world.host, TARGET);
     fake_host_add_file(world.host, TARGET "/data", "precious");
@@ -437,9 +412,8 @@ static void files_in_the_way_are_not_removed(void **state)
     end();
 }
 
-static void what_ceph_csi_staged_is_unstaged(void **state)
+TEST(what_ceph_csi_staged_is_unstaged)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     must(stage(&life, &world, &err));
     fake_host_add_file(world.host, STAGING "/image-meta.json",
@@ -451,11 +425,10 @@ static void what_ceph_csi_staged_is_unstaged(void **state)
     end();
 }
 
-static void without_image_meta_the_mount_tells_the_device(void **state)
+TEST(without_image_meta_the_mount_tells_the_device)
 {
     struct host *host = NULL;
 
-    (void)state;
     begin(&(struct use){.fs_type = "ext4"});
     must(stage(&life, &world, &err));
     host = fake_host_as_host(world.host);
@@ -465,9 +438,8 @@ static void without_image_meta_the_mount_tells_the_device(void **state)
     end();
 }
 
-static void a_group_gets_the_root_of_the_file_system(void **state)
+TEST(a_group_gets_the_root_of_the_file_system)
 {
-    (void)state;
     begin(&(struct use){.fs_type = "ext4", .mount_group = "2000"});
     must(stage(&life, &world, &err));
     assert_true(state_has(HANDLE " 1  2000"));
@@ -480,7 +452,7 @@ static void a_group_gets_the_root_of_the_file_system(void **state)
 /* --- image-meta.json ----------------------------------------------------------------------------
  */
 
-static void broken_image_meta_is_data_loss(void **state)
+TEST(broken_image_meta_is_data_loss)
 {
     static const char *const bad[] = {"",
                                       "{",
@@ -490,7 +462,6 @@ static void broken_image_meta_is_data_loss(void **state)
                                       "{\"pool\":\"../x\",\"image\":\"i\"}",
                                       "{\"pool\":\"p\",\"image\":\"a/b\"}"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
         struct image_meta meta = {0};
 
@@ -498,11 +469,10 @@ static void broken_image_meta_is_data_loss(void **state)
     }
 }
 
-static void image_meta_of_older_drivers_is_read(void **state)
+TEST(image_meta_of_older_drivers_is_read)
 {
     _cleanup_image_meta_ struct image_meta meta = {0};
 
-    (void)state;
     must(image_meta_parse("{\"Version\":2,\"pool\":\"p\",\"image\":\"i\",\"accessType\":true,"
                           "\"device\":\"/dev/nbd3\"}",
                           &meta, &err));
@@ -512,11 +482,10 @@ static void image_meta_of_older_drivers_is_read(void **state)
     assert_null(meta.mapper);
 }
 
-static void inline_volumes_are_refused(void **state)
+TEST(inline_volumes_are_refused)
 {
     _cleanup_strmap_ struct strmap context = {0};
 
-    (void)state;
     must(node_check_lifecycle(&context, &err));
     strmap_set(&context, "csi.storage.k8s.io/ephemeral", "false");
     must(node_check_lifecycle(&context, &err));
@@ -525,41 +494,4 @@ static void inline_volumes_are_refused(void **state)
                 "use a generic ephemeral volume");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(krbd_is_chosen_where_the_kernel_has_it),
-        cmocka_unit_test(nbd_is_chosen_where_there_is_no_krbd),
-        cmocka_unit_test(an_nbd_device_is_made_with_the_handle_as_cookie),
-        cmocka_unit_test(an_nbd_device_that_lost_its_process_gets_a_new_one),
-        cmocka_unit_test(an_nbd_device_grows_no_further_than_its_image),
-        cmocka_unit_test(a_volume_grows_with_the_user_that_it_was_staged_with),
-        cmocka_unit_test(an_nbd_device_whose_image_nobody_may_ask_for_does_not_grow),
-        cmocka_unit_test(the_standing_credentials_learn_the_size_of_an_image),
-        cmocka_unit_test(fuse_is_never_chosen_by_itself),
-        cmocka_unit_test(an_unknown_mounter_is_refused_with_a_guess),
-        cmocka_unit_test(no_key_is_among_the_arguments_of_a_program),
-        cmocka_unit_test(map_options_go_to_their_mapper),
-        cmocka_unit_test(map_options_that_could_become_something_else_are_refused),
-        cmocka_unit_test(an_image_that_another_client_has_open_is_not_mapped),
-        cmocka_unit_test(an_image_that_another_client_locked_is_not_mapped),
-        cmocka_unit_test(several_nodes_may_have_a_block_volume),
-        cmocka_unit_test(readers_on_several_nodes_map_for_reading),
-        cmocka_unit_test(a_mapping_that_somebody_else_mounted_is_not_touched),
-        cmocka_unit_test(only_what_all_call_empty_is_formatted),
-        cmocka_unit_test(a_file_system_is_made_once),
-        cmocka_unit_test(the_mark_of_another_image_does_not_format),
-        cmocka_unit_test(a_mkfs_that_was_cut_is_repeated),
-        cmocka_unit_test(a_published_volume_is_the_staged_device),
-        cmocka_unit_test(mounts_of_others_are_not_taken_off),
-        cmocka_unit_test(files_in_the_way_are_not_removed),
-        cmocka_unit_test(what_ceph_csi_staged_is_unstaged),
-        cmocka_unit_test(without_image_meta_the_mount_tells_the_device),
-        cmocka_unit_test(a_group_gets_the_root_of_the_file_system),
-        cmocka_unit_test(broken_image_meta_is_data_loss),
-        cmocka_unit_test(image_meta_of_older_drivers_is_read),
-        cmocka_unit_test(inline_volumes_are_refused),
-    };
-
-    return cmocka_run_group_tests_name("node", tests, write_config, remove_config);
-}
+TEST_GROUP(write_config, remove_config)

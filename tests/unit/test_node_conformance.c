@@ -13,15 +13,6 @@
  * CSINode" change WORDS => WORDS ok | fails: TEXT     affinity of a volume before and after
  *   change-mutable WORDS => WORDS ok | ...     with the feature gate on
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
@@ -29,6 +20,7 @@
 #include "common/topology/affinity_update.h"
 #include "tests/fakes/case_file.h"
 #include "tests/fakes/cluster_script.h"
+#include "tests/test.h"
 
 struct run {
     struct cluster_objects cluster;
@@ -244,7 +236,9 @@ static void run_case(void **state)
     cluster_done(&run.cluster);
 }
 
-int main(void)
+static void add_cases(void)
 {
-    return case_files_run("node conformance", "tests/data/node/*.cases", run_case);
+    case_files_add("tests/data/node/*.cases", run_case);
 }
+
+TEST_CASES(add_cases)

@@ -156,66 +156,44 @@ static void check(const struct use *use)
                   points);
 }
 
-static void fuse_with_ext4_survives(void **state)
+TEST(fuse_with_ext4_survives)
 {
-    (void)state;
     check(&USES[0]);
 }
 
-static void krbd_with_xfs_survives(void **state)
+TEST(krbd_with_xfs_survives)
 {
-    (void)state;
     check(&USES[1]);
 }
 
-static void krbd_with_a_block_volume_survives(void **state)
+TEST(krbd_with_a_block_volume_survives)
 {
-    (void)state;
     check(&USES[2]);
 }
 
-static void nbd_with_ext4_survives(void **state)
+TEST(nbd_with_ext4_survives)
 {
-    (void)state;
     check(&USES[3]);
 }
 
-static void fuse_with_a_block_volume_survives(void **state)
+TEST(fuse_with_a_block_volume_survives)
 {
-    (void)state;
     check(&USES[4]);
 }
 
-static void cephfs_with_ceph_fuse_survives(void **state)
+TEST(cephfs_with_ceph_fuse_survives)
 {
-    (void)state;
     check(&USES[5]);
 }
 
-static void cephfs_with_the_kernel_survives(void **state)
+TEST(cephfs_with_the_kernel_survives)
 {
-    (void)state;
     check(&USES[6]);
 }
 
-static void a_snapshot_of_cephfs_survives(void **state)
+TEST(a_snapshot_of_cephfs_survives)
 {
-    (void)state;
     check(&USES[7]);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fuse_with_ext4_survives),
-        cmocka_unit_test(krbd_with_xfs_survives),
-        cmocka_unit_test(krbd_with_a_block_volume_survives),
-        cmocka_unit_test(nbd_with_ext4_survives),
-        cmocka_unit_test(fuse_with_a_block_volume_survives),
-        cmocka_unit_test(cephfs_with_ceph_fuse_survives),
-        cmocka_unit_test(cephfs_with_the_kernel_survives),
-        cmocka_unit_test(a_snapshot_of_cephfs_survives),
-    };
-
-    return cmocka_run_group_tests_name("node faults", tests, write_config, remove_config);
-}
+TEST_GROUP(write_config, remove_config)

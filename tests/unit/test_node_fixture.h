@@ -2,16 +2,7 @@
 
 /* A node in memory: fake Ceph, fake machine, one volume, and the calls of its life. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/ceph/journal.h"
@@ -21,6 +12,7 @@
 #include "tests/fakes/fake_ceph.h"
 #include "tests/fakes/fake_ceph_subvolumes.h"
 #include "tests/fakes/fake_host.h"
+#include "tests/test.h"
 
 #define GIB (1024ULL * 1024 * 1024)
 #define SECRET "AQBzZWNyZXQgb2YgYSB0ZXN0"

@@ -110,11 +110,10 @@ static void assert_report(struct fixture *fixture, const char *subject, bool hea
 
 #define HOME_B "member.region.r1 member.zone.zone-b region=r1 zone=zone-b"
 
-static void node_tells_its_home(void **state)
+TEST(node_tells_its_home, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
 
-    (void)state;
     fixture_init(&fixture, REGION "," ZONE, false);
     replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\nother=x\n");
     assert_tells(&fixture, HOME_B);
@@ -122,12 +121,11 @@ static void node_tells_its_home(void **state)
     assert_report(&fixture, "/labels", true, "");
 }
 
-static void without_levels_the_topology_is_empty(void **state)
+TEST(without_levels_the_topology_is_empty, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
     struct wanted nothing = {"", true, "", 0};
 
-    (void)state;
     fixture_init(&fixture, "", true);
     replace_file(fixture.map_path, "{\"zone=zone-a\": [\"all\"]}");
     assert_tells(&fixture, "");
@@ -135,13 +133,12 @@ static void without_levels_the_topology_is_empty(void **state)
     assert_int_equal(nothing.found, 0);
 }
 
-static void missing_labels_are_told_as_they_come(void **state)
+TEST(missing_labels_are_told_as_they_come, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     _cleanup_text_ struct text text = TEXT_INIT(4096);
 
-    (void)state;
     fixture_init(&fixture, REGION "," ZONE, false);
     node_info_register(fixture.info, metrics);
     assert_tells(&fixture, "");
@@ -167,13 +164,12 @@ static void missing_labels_are_told_as_they_come(void **state)
     assert_non_null(strstr(text_chars(&text), "csi_node_labels_missing 0\n"));
 }
 
-static void missing_labels_are_told_on_the_node(void **state)
+TEST(missing_labels_are_told_on_the_node, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
     _cleanup_text_ struct text dump = TEXT_INIT(65536);
     struct fake_kube *fake = fake_kube_new();
 
-    (void)state;
     fixture.events = events_new(fake_kube_as_kube(fake), "rbd.csi.ceph.com", "node-1");
     fixture_init(&fixture, REGION "," ZONE, false);
     replace_file(fixture.labels_path, REGION "=r1\n");
@@ -192,11 +188,10 @@ static void missing_labels_are_told_on_the_node(void **state)
     fake_kube_free(fake);
 }
 
-static void home_stays_once_it_is_complete(void **state)
+TEST(home_stays_once_it_is_complete, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
 
-    (void)state;
     fixture_init(&fixture, REGION "," ZONE, false);
     replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\n");
     assert_tells(&fixture, HOME_B);
@@ -217,11 +212,10 @@ static void home_stays_once_it_is_complete(void **state)
     assert_report(&fixture, "/labels", true, "");
 }
 
-static void label_that_kubelet_would_refuse_is_reported(void **state)
+TEST(label_that_kubelet_would_refuse_is_reported, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
 
-    (void)state;
     fixture_init(&fixture, REGION "," ZONE, false);
     replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\n" PREFIX "zone=zone-a\n");
     assert_tells(&fixture, HOME_B);
@@ -234,11 +228,10 @@ static void label_that_kubelet_would_refuse_is_reported(void **state)
     assert_report(&fixture, "/labels", true, "");
 }
 
-static void takeover_is_told_and_given_back(void **state)
+TEST(takeover_is_told_and_given_back, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
 
-    (void)state;
     fixture_init(&fixture, REGION "," ZONE, true);
     replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\n");
     assert_tells(&fixture, HOME_B);
@@ -259,11 +252,10 @@ static void takeover_is_told_and_given_back(void **state)
     assert_report(&fixture, "takeovers of this node", true, "");
 }
 
-static void takeover_by_labels_is_not_told(void **state)
+TEST(takeover_by_labels_is_not_told, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
 
-    (void)state;
     fixture_init(&fixture, REGION "," ZONE, false);
     replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\n");
     replace_file(fixture.map_path, "{\"zone=zone-a\": [\"all\"]}");
@@ -271,11 +263,10 @@ static void takeover_by_labels_is_not_told(void **state)
 }
 
 /* By the home that was told, not by labels that changed since. */
-static void takeover_goes_by_the_home_that_is_told(void **state)
+TEST(takeover_goes_by_the_home_that_is_told, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
 
-    (void)state;
     fixture_init(&fixture, ZONE, true);
     replace_file(fixture.labels_path, ZONE "=zone-b\n");
     replace_file(fixture.map_path, "{\"zone-a\": [\"zone-b\"], \"zone-d\": [\"zone-c\"]}");
@@ -284,13 +275,12 @@ static void takeover_goes_by_the_home_that_is_told(void **state)
     assert_tells(&fixture, "member.zone.zone-a member.zone.zone-b zone=zone-b");
 }
 
-static void each_state_is_logged_once(void **state)
+TEST(each_state_is_logged_once, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
     _cleanup_free_ char *log = path_of("log");
     int saved = divert_stderr(log);
 
-    (void)state;
     fixture_init(&fixture, REGION "," ZONE, true);
     replace_file(fixture.labels_path, ZONE "=zone-b\n");
     replace_file(fixture.config_path, "{\"clusters\": [], \"topology-takeover\":"
@@ -326,13 +316,12 @@ static bool is_never_stale(void *object, char **message, time_t *since)
     return true;
 }
 
-static void calls_wait_for_the_first_labels_and_reports_do_not(void **state)
+TEST(calls_wait_for_the_first_labels_and_reports_do_not, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
     _cleanup_node_answer_ struct node_answer answer = {0};
     struct call call;
 
-    (void)state;
     fixture_init(&fixture, ZONE, false);
     node_labels_done(&fixture.labels);
     fixture.labels = (struct node_labels_source){
@@ -360,12 +349,11 @@ static void *ask(void *object)
     return NULL;
 }
 
-static void several_ask_at_once(void **state)
+TEST(several_ask_at_once, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
     pthread_t threads[4];
 
-    (void)state;
     fixture_init(&fixture, REGION "," ZONE, true);
     replace_file(fixture.labels_path, REGION "=r1\n" ZONE "=zone-b\n");
     for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
@@ -376,24 +364,4 @@ static void several_ask_at_once(void **state)
         assert_int_equal(pthread_join(threads[i], &fault), 0);
         assert_null(fault);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(node_tells_its_home),
-        WITH_FOLDER(without_levels_the_topology_is_empty),
-        WITH_FOLDER(missing_labels_are_told_as_they_come),
-        WITH_FOLDER(missing_labels_are_told_on_the_node),
-        WITH_FOLDER(home_stays_once_it_is_complete),
-        WITH_FOLDER(label_that_kubelet_would_refuse_is_reported),
-        WITH_FOLDER(takeover_is_told_and_given_back),
-        WITH_FOLDER(takeover_by_labels_is_not_told),
-        WITH_FOLDER(takeover_goes_by_the_home_that_is_told),
-        WITH_FOLDER(each_state_is_logged_once),
-        WITH_FOLDER(calls_wait_for_the_first_labels_and_reports_do_not),
-        WITH_FOLDER(several_ask_at_once),
-    };
-
-    return cmocka_run_group_tests_name("node_info", tests, NULL, NULL);
 }

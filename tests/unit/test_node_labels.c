@@ -34,13 +34,12 @@ static void assert_health(const struct node_labels_source *source, bool healthy,
         fail_msg("wanted '%s', got '%s'", part, message);
 }
 
-static void flag_gives_labels(void **state)
+TEST(flag_gives_labels)
 {
     _cleanup_source_ struct node_labels_source source = {0};
     _cleanup_strmap_ struct strmap labels = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(
         node_labels_from_text("a=1,x/b=\"2\", c = 3 ,d=," ZONE "=zone-a", &source, &err), 0);
     get(&source, &labels);
@@ -53,7 +52,7 @@ static void flag_gives_labels(void **state)
     assert_health(&source, true, "");
 }
 
-static void malformed_flags_are_refused(void **state)
+TEST(malformed_flags_are_refused)
 {
     static const struct {
         const char *text;
@@ -69,7 +68,6 @@ static void malformed_flags_are_refused(void **state)
         {"a=\"", "label 'a': "},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         struct node_labels_source source = {0};
         _cleanup_error_ struct error err = {0};
@@ -83,7 +81,7 @@ static void malformed_flags_are_refused(void **state)
     }
 }
 
-static void files_of_all_forms_are_read(void **state)
+TEST(files_of_all_forms_are_read, WITH_FOLDER)
 {
     static const char *const contents[] = {
         ZONE "=zone-a\n",
@@ -95,7 +93,6 @@ static void files_of_all_forms_are_read(void **state)
         "\n {\"x\": \"\", \"" ZONE "\": \"zone-a\"}\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(contents); i++) {
         _cleanup_free_ char *path = path_of("labels");
         _cleanup_source_ struct node_labels_source source = {0};
@@ -107,7 +104,7 @@ static void files_of_all_forms_are_read(void **state)
     }
 }
 
-static void broken_file_keeps_the_last_good_labels(void **state)
+TEST(broken_file_keeps_the_last_good_labels, WITH_FOLDER)
 {
     static const struct {
         const char *content;
@@ -122,7 +119,6 @@ static void broken_file_keeps_the_last_good_labels(void **state)
     _cleanup_free_ char *path = path_of("labels");
     _cleanup_source_ struct node_labels_source source = {0};
 
-    (void)state;
     replace_file(path, ZONE "=zone-a\n");
     node_labels_from_file(path, &source);
     assert_non_null(strstr(source.subject, "/labels"));
@@ -142,14 +138,13 @@ static void broken_file_keeps_the_last_good_labels(void **state)
     assert_health(&source, true, "");
 }
 
-static void file_may_come_later(void **state)
+TEST(file_may_come_later, WITH_FOLDER)
 {
     _cleanup_free_ char *path = path_of("labels");
     _cleanup_source_ struct node_labels_source source = {0};
     _cleanup_strmap_ struct strmap labels = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     node_labels_from_file(path, &source);
     assert_int_equal(node_labels_get(&source, NULL, &labels, &err), -1);
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
@@ -159,13 +154,12 @@ static void file_may_come_later(void **state)
     assert_health(&source, true, "");
 }
 
-static void no_source_says_what_would_help(void **state)
+TEST(no_source_says_what_would_help)
 {
     _cleanup_source_ struct node_labels_source source = {0};
     _cleanup_strmap_ struct strmap labels = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     node_labels_from_nowhere(&source);
     assert_int_equal(node_labels_get(&source, NULL, &labels, &err), -1);
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
@@ -191,12 +185,11 @@ static int64_t patience_with(struct call *call)
     return patience_ms;
 }
 
-static void patience_is_bounded(void **state)
+TEST(patience_is_bounded)
 {
     struct call call;
     atomic_bool cancelled = true;
 
-    (void)state;
     assert_int_equal(patience_with(NULL), 0);
     call_init(&call, 1, "NodeGetInfo", deadline_never());
     int64_t patience_ms = patience_with(&call);
@@ -207,19 +200,4 @@ static void patience_is_bounded(void **state)
     call.deadline = deadline_in_ms(-1);
     assert_int_equal(patience_with(&call), 0);
     call_done(&call);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flag_gives_labels),
-        cmocka_unit_test(malformed_flags_are_refused),
-        WITH_FOLDER(files_of_all_forms_are_read),
-        WITH_FOLDER(broken_file_keeps_the_last_good_labels),
-        WITH_FOLDER(file_may_come_later),
-        cmocka_unit_test(no_source_says_what_would_help),
-        cmocka_unit_test(patience_is_bounded),
-    };
-
-    return cmocka_run_group_tests_name("node_labels", tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static bool fault_has(const struct node_labels_source *source, const char *part)
     return part[0] ? strstr(message, part) != NULL : healthy;
 }
 
-static void labels_of_the_node_are_told_and_followed(void **state)
+TEST(labels_of_the_node_are_told_and_followed, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_source_ struct node_labels_source source = {0};
@@ -55,7 +55,7 @@ static void labels_of_the_node_are_told_and_followed(void **state)
     eventually(zone_is(&source, "b"));
 }
 
-static void unreachable_server_is_waited_out(void **state)
+TEST(unreachable_server_is_waited_out, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_source_ struct node_labels_source source = {0};
@@ -73,7 +73,7 @@ static void unreachable_server_is_waited_out(void **state)
     assert_true(fault_has(&source, ""));
 }
 
-static void labels_outlive_the_server(void **state)
+TEST(labels_outlive_the_server, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_source_ struct node_labels_source source = {0};
@@ -89,7 +89,7 @@ static void labels_outlive_the_server(void **state)
     eventually(fault_has(&source, ""));
 }
 
-static void name_that_no_node_can_have_is_refused(void **state)
+TEST(name_that_no_node_can_have_is_refused, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     struct node_labels_source source = {0};
@@ -98,18 +98,4 @@ static void name_that_no_node_can_have_is_refused(void **state)
     assert_int_equal(node_labels_from_kube(fixture->kube, "../secrets", 1, &source, &err), -1);
     assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
     assert_null(source.object);
-}
-
-#define WITH_KUBE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_KUBE(labels_of_the_node_are_told_and_followed),
-        WITH_KUBE(unreachable_server_is_waited_out),
-        WITH_KUBE(labels_outlive_the_server),
-        WITH_KUBE(name_that_no_node_can_have_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,10 @@
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/volume/operations.h"
+#include "tests/test.h"
 
 #define _cleanup_operations_ _cleanup_(operations_freep)
 #define _cleanup_call_ _cleanup_(call_done)
@@ -46,14 +39,13 @@ static void assert_busy(struct operations *operations, const char *key, struct c
     assert_null(operation.entry);
 }
 
-static void busy_key_is_told_with_stage_and_age(void **state)
+TEST(busy_key_is_told_with_stage_and_age)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     _cleanup_call_ struct call first;
     _cleanup_call_ struct call second;
     _cleanup_operation_ struct operation operation = {0};
 
-    (void)state;
     begin_call(&first, "CreateVolume", "pvc-1");
     begin_call(&second, "CreateVolume", "pvc-1");
     take(operations, "name:pvc-1", &first, &operation);
@@ -64,14 +56,13 @@ static void busy_key_is_told_with_stage_and_age(void **state)
                 "retry when it has ended");
 }
 
-static void answer_follows_the_owners_progress(void **state)
+TEST(answer_follows_the_owners_progress)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     _cleanup_call_ struct call first;
     _cleanup_call_ struct call second;
     _cleanup_operation_ struct operation operation = {0};
 
-    (void)state;
     begin_call(&first, "DeleteVolume", "v1");
     begin_call(&second, "ControllerExpandVolume", "v1");
     take(operations, "volume:v1", &first, &operation);
@@ -88,7 +79,7 @@ static void answer_follows_the_owners_progress(void **state)
                 "ended");
 }
 
-static void endless_stage_is_cut_before_the_advice(void **state)
+TEST(endless_stage_is_cut_before_the_advice)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     _cleanup_call_ struct call first;
@@ -98,7 +89,6 @@ static void endless_stage_is_cut_before_the_advice(void **state)
     _cleanup_error_ struct error err = {0};
     char name[5001] = "";
 
-    (void)state;
     memset(name, 'x', sizeof(name) - 1);
     begin_call(&first, "CreateVolume", "pvc-1");
     begin_call(&second, "CreateVolume", "pvc-1");
@@ -109,12 +99,11 @@ static void endless_stage_is_cut_before_the_advice(void **state)
     assert_true(text_has_suffix(err.message, "; retry when it has ended"));
 }
 
-static void released_key_is_free(void **state)
+TEST(released_key_is_free)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     _cleanup_call_ struct call call;
 
-    (void)state;
     begin_call(&call, "CreateVolume", "pvc-1");
     for (int i = 0; i < 3; i++) {
         struct operation operation = {0};
@@ -125,12 +114,11 @@ static void released_key_is_free(void **state)
     }
 }
 
-static void key_is_released_at_the_end_of_the_block(void **state)
+TEST(key_is_released_at_the_end_of_the_block)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     _cleanup_call_ struct call call;
 
-    (void)state;
     begin_call(&call, "CreateVolume", "pvc-1");
     for (int i = 0; i < 3; i++) {
         _cleanup_operation_ struct operation operation = {0};
@@ -139,14 +127,13 @@ static void key_is_released_at_the_end_of_the_block(void **state)
     }
 }
 
-static void refusal_releases_nothing(void **state)
+TEST(refusal_releases_nothing)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     _cleanup_call_ struct call first;
     _cleanup_call_ struct call second;
     _cleanup_operation_ struct operation operation = {0};
 
-    (void)state;
     begin_call(&first, "CreateVolume", "pvc-1");
     begin_call(&second, "CreateVolume", "pvc-1");
     take(operations, "name:pvc-1", &first, &operation);
@@ -154,14 +141,13 @@ static void refusal_releases_nothing(void **state)
         assert_busy(operations, "name:pvc-1", &second, NULL);
 }
 
-static void ending_twice_or_without_beginning_is_harmless(void **state)
+TEST(ending_twice_or_without_beginning_is_harmless)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     _cleanup_call_ struct call call;
     _cleanup_operation_ struct operation other = {0};
     struct operation operation = {0};
 
-    (void)state;
     begin_call(&call, "CreateVolume", "pvc-1");
     operation_end(&operation);
     take(operations, "name:pvc-1", &call, &operation);
@@ -171,19 +157,18 @@ static void ending_twice_or_without_beginning_is_harmless(void **state)
     assert_busy(operations, "name:pvc-1", &call, NULL);
 }
 
-static void own_key_is_busy_as_well(void **state)
+TEST(own_key_is_busy_as_well)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     _cleanup_call_ struct call call;
     _cleanup_operation_ struct operation operation = {0};
 
-    (void)state;
     begin_call(&call, "CreateSnapshot", "snapshot-1");
     take(operations, "volume:v1", &call, &operation);
     assert_busy(operations, "volume:v1", &call, NULL);
 }
 
-static void different_keys_are_independent(void **state)
+TEST(different_keys_are_independent)
 {
     static const char *const keys[] = {"name:pvc-1", "name:pvc-2",  "volume:pvc-1", "name:pvc-",
                                        "",           "name:pvc-11", "Name:pvc-1"};
@@ -191,7 +176,6 @@ static void different_keys_are_independent(void **state)
     struct operation taken[ARRAY_LENGTH(keys)] = {0};
     _cleanup_call_ struct call call;
 
-    (void)state;
     begin_call(&call, "CreateVolume", "pvc-1");
     for (size_t i = 0; i < ARRAY_LENGTH(keys); i++)
         take(operations, keys[i], &call, &taken[i]);
@@ -223,14 +207,13 @@ static void assert_busy_for_sharers(struct operations *operations, const char *k
     assert_null(operation.entry);
 }
 
-static void sharers_keep_out_an_owner_until_the_last_has_ended(void **state)
+TEST(sharers_keep_out_an_owner_until_the_last_has_ended)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     struct operation shared[3] = {0};
     struct operation owned = {0};
     _cleanup_call_ struct call call;
 
-    (void)state;
     begin_call(&call, "CreateSnapshot", "snapshot-1");
     call_stage(&call, "copying");
     for (size_t i = 0; i < ARRAY_LENGTH(shared); i++)
@@ -244,14 +227,13 @@ static void sharers_keep_out_an_owner_until_the_last_has_ended(void **state)
     operation_end(&owned);
 }
 
-static void owner_keeps_out_sharers(void **state)
+TEST(owner_keeps_out_sharers)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     struct operation owned = {0};
     struct operation shared = {0};
     _cleanup_call_ struct call call;
 
-    (void)state;
     begin_call(&call, "DeleteVolume", "v1");
     call_stage(&call, "removing the image");
     take(operations, "volume:v1", &call, &owned);
@@ -265,7 +247,7 @@ static void owner_keeps_out_sharers(void **state)
     operation_end(&shared);
 }
 
-static void key_is_copied(void **state)
+TEST(key_is_copied)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     _cleanup_call_ struct call call;
@@ -273,7 +255,6 @@ static void key_is_copied(void **state)
     _cleanup_operation_ struct operation other = {0};
     char key[] = "name:pvc-1";
 
-    (void)state;
     begin_call(&call, "CreateVolume", "pvc-1");
     take(operations, key, &call, &operation);
     key[strlen(key) - 1] = '2';
@@ -281,7 +262,7 @@ static void key_is_copied(void **state)
     take(operations, key, &call, &other);
 }
 
-static void registries_are_independent(void **state)
+TEST(registries_are_independent)
 {
     _cleanup_operations_ struct operations *one = operations_new();
     _cleanup_operations_ struct operations *two = operations_new();
@@ -289,15 +270,13 @@ static void registries_are_independent(void **state)
     _cleanup_operation_ struct operation in_one = {0};
     _cleanup_operation_ struct operation in_two = {0};
 
-    (void)state;
     begin_call(&call, "CreateVolume", "pvc-1");
     take(one, "name:pvc-1", &call, &in_one);
     take(two, "name:pvc-1", &call, &in_two);
 }
 
-static void no_registry_is_freed_without_harm(void **state)
+TEST(no_registry_is_freed_without_harm)
 {
-    (void)state;
     operations_free(NULL);
 }
 
@@ -310,13 +289,12 @@ static size_t nth_to_end(size_t n)
     return n * 1237 % MANY; /* a permutation: the two have no common divisor */
 }
 
-static void many_keys_are_held_and_released_in_any_order(void **state)
+TEST(many_keys_are_held_and_released_in_any_order)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     _cleanup_free_ struct operation *taken = xcalloc(MANY, sizeof(*taken));
     _cleanup_call_ struct call call;
 
-    (void)state;
     begin_call(&call, "CreateVolume", "many");
     for (size_t i = 0; i < MANY; i++) {
         _cleanup_free_ char *key = xasprintf("name:pvc-%zu", i);
@@ -402,14 +380,13 @@ static void run_race(struct race *race, void *(*run)(void *))
     pthread_barrier_destroy(&race->start);
 }
 
-static void racing_calls_own_a_key_one_at_a_time(void **state)
+TEST(racing_calls_own_a_key_one_at_a_time)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     struct race race = {.operations = operations};
     _cleanup_call_ struct call call;
     _cleanup_operation_ struct operation operation = {0};
 
-    (void)state;
     run_race(&race, own_often);
     assert_int_equal(atomic_load(&race.faults), 0);
     assert_int_equal(atomic_load(&race.owners), 0);
@@ -447,12 +424,11 @@ static void *share_or_own_often(void *context)
     return NULL;
 }
 
-static void owner_is_alone_among_racing_sharers(void **state)
+TEST(owner_is_alone_among_racing_sharers)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     struct race race = {.operations = operations};
 
-    (void)state;
     run_race(&race, share_or_own_often);
     assert_int_equal(atomic_load(&race.faults), 0);
     assert_true(race.turns == (uint64_t)THREADS * TURNS / 3);
@@ -476,11 +452,10 @@ static void *try_once(void *context)
     return NULL;
 }
 
-static void of_calls_at_once_exactly_one_gets_the_key(void **state)
+TEST(of_calls_at_once_exactly_one_gets_the_key)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
 
-    (void)state;
     for (int round = 0; round < 50; round++) {
         struct race race = {.operations = operations};
 
@@ -514,39 +489,11 @@ static void *own_private_keys(void *context)
     return NULL;
 }
 
-static void calls_with_different_keys_do_not_meet(void **state)
+TEST(calls_with_different_keys_do_not_meet)
 {
     _cleanup_operations_ struct operations *operations = operations_new();
     struct race race = {.operations = operations};
 
-    (void)state;
     run_race(&race, own_private_keys);
     assert_int_equal(atomic_load(&race.faults), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(busy_key_is_told_with_stage_and_age),
-        cmocka_unit_test(answer_follows_the_owners_progress),
-        cmocka_unit_test(endless_stage_is_cut_before_the_advice),
-        cmocka_unit_test(released_key_is_free),
-        cmocka_unit_test(key_is_released_at_the_end_of_the_block),
-        cmocka_unit_test(refusal_releases_nothing),
-        cmocka_unit_test(ending_twice_or_without_beginning_is_harmless),
-        cmocka_unit_test(own_key_is_busy_as_well),
-        cmocka_unit_test(different_keys_are_independent),
-        cmocka_unit_test(sharers_keep_out_an_owner_until_the_last_has_ended),
-        cmocka_unit_test(owner_keeps_out_sharers),
-        cmocka_unit_test(key_is_copied),
-        cmocka_unit_test(registries_are_independent),
-        cmocka_unit_test(no_registry_is_freed_without_harm),
-        cmocka_unit_test(many_keys_are_held_and_released_in_any_order),
-        cmocka_unit_test(racing_calls_own_a_key_one_at_a_time),
-        cmocka_unit_test(owner_is_alone_among_racing_sharers),
-        cmocka_unit_test(of_calls_at_once_exactly_one_gets_the_key),
-        cmocka_unit_test(calls_with_different_keys_do_not_meet),
-    };
-
-    return cmocka_run_group_tests_name("operations", tests, NULL, NULL);
 }

@@ -2,19 +2,11 @@
  * The driver's command line. Each row of LINES is what one deployment of Ceph-CSI passes to one of
  * its containers, with the longest set of options that it can be made to pass: each must be taken.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "programs/options.h"
+#include "tests/test.h"
 
 #define ARGUMENTS 64
 
@@ -222,9 +214,8 @@ static void line_is_taken(void **state)
 }
 
 /* Also with each flag in Go's other spelling, and with the order turned round. */
-static void order_and_dashes_do_not_matter(void **state)
+TEST(order_and_dashes_do_not_matter)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(LINES) - 1; i++) {
         _cleanup_free_ char *copy = NULL;
         char *argv[ARGUMENTS];
@@ -244,21 +235,20 @@ static void order_and_dashes_do_not_matter(void **state)
     }
 }
 
-static void version_is_found_where_rook_looks_for_it(void **state)
+TEST(version_is_found_where_rook_looks_for_it)
 {
     _cleanup_free_ char *copy = NULL;
     _cleanup_free_ char *text = NULL;
     struct options options;
     unsigned major = 0, minor = 0, patch = 0;
 
-    (void)state;
     assert_int_equal(read_line("--version", &options, &copy, &stdout, &text), 0);
     assert_int_equal(sscanf(text, "Cephcsi Version: v%u.%u.%u", &major, &minor, &patch), 3);
     assert_non_null(strstr(text, "\nGit Commit: "));
     assert_non_null(strstr(text, "\nPlatform: linux/"));
 }
 
-static void types_that_are_not_served_say_what_to_do(void **state)
+TEST(types_that_are_not_served_say_what_to_do)
 {
     static const struct {
         const char *arguments;
@@ -276,7 +266,6 @@ static void types_that_are_not_served_say_what_to_do(void **state)
         {"--typ=rbd", 2, "flag provided but not defined: -typ"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *copy = NULL;
         _cleanup_free_ char *text = NULL;
@@ -288,18 +277,14 @@ static void types_that_are_not_served_say_what_to_do(void **state)
     }
 }
 
-int main(void)
+static void add_lines(void)
 {
-    struct line lines[ARRAY_LENGTH(LINES)];
-    struct CMUnitTest tests[ARRAY_LENGTH(LINES) + 3] = {
-        cmocka_unit_test(order_and_dashes_do_not_matter),
-        cmocka_unit_test(version_is_found_where_rook_looks_for_it),
-        cmocka_unit_test(types_that_are_not_served_say_what_to_do),
-    };
+    static struct line lines[ARRAY_LENGTH(LINES)];
 
     memcpy(lines, LINES, sizeof(LINES)); /* cmocka's states are not const */
     for (size_t i = 0; i < ARRAY_LENGTH(LINES); i++)
-        tests[i + 3] = (struct CMUnitTest){
-            .name = LINES[i].deployment, .test_func = line_is_taken, .initial_state = &lines[i]};
-    return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+        test_add((struct CMUnitTest){
+            .name = LINES[i].deployment, .test_func = line_is_taken, .initial_state = &lines[i]});
 }
+
+TEST_CASES(add_lines)

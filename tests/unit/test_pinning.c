@@ -104,15 +104,14 @@ static void check_rule(size_t i)
         assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
 }
 
-static void every_rule_holds(void **state)
+TEST(every_rule_holds)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(RULES); i++)
         check_rule(i);
     printf("note: %zu rules of pinning\n", ARRAY_LENGTH(RULES));
 }
 
-static void modes_are_known_by_name(void **state)
+TEST(modes_are_known_by_name)
 {
     static const struct {
         const char *text;
@@ -129,7 +128,6 @@ static void modes_are_known_by_name(void **state)
         {"both", -1},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         enum pinning pinning = PINNING_AUTO;
@@ -142,14 +140,4 @@ static void modes_are_known_by_name(void **state)
             assert_non_null(
                 strstr(err.message, "is none of auto, membership, plain, standard and none"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rule_holds),
-        cmocka_unit_test(modes_are_known_by_name),
-    };
-
-    return cmocka_run_group_tests_name("pinning", tests, NULL, NULL);
 }

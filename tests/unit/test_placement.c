@@ -184,39 +184,36 @@ static void check_rule(const struct rule *rule)
                      rule->verdicts[i], LETTERS[decision.verdicts[i]]);
 }
 
-static void every_rule_holds(void **state)
+TEST(every_rule_holds)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(RULES); i++)
         check_rule(&RULES[i]);
     printf("note: %zu rules of pool selection\n", ARRAY_LENGTH(RULES));
 }
 
-static void the_term_that_won_is_told(void **state)
+TEST(the_term_that_won_is_told)
 {
     _cleanup_question_ struct question question;
     _cleanup_decision_ struct decision decision = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     question_init(&question, "a/0:zone=a;b:zone=b", "zone=x|zone=a", "zone=c|zone=b");
     assert_int_equal(placement_decide(&question.request, &decision, &err), 0);
     assert_ptr_equal(decision.term, &question.requirement.requisite.items[1]);
 }
 
-static void without_requirement_no_term_is_told(void **state)
+TEST(without_requirement_no_term_is_told)
 {
     _cleanup_question_ struct question question;
     _cleanup_decision_ struct decision decision = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     question_init(&question, "a:zone=a", NULL, NULL);
     assert_int_equal(placement_decide(&question.request, &decision, &err), 0);
     assert_null(decision.term);
 }
 
-static void policies_are_known_by_name(void **state)
+TEST(policies_are_known_by_name)
 {
     static const struct {
         const char *text;
@@ -233,7 +230,6 @@ static void policies_are_known_by_name(void **state)
         {"random", "poolSelection: 'random' is none of"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         enum placement_policy policy = PLACEMENT_FIRST;
@@ -266,9 +262,8 @@ static void assert_line(const char *pools, const char *preferred, const char *re
     assert_string_equal(text_chars(&line), wanted);
 }
 
-static void line_tells_what_became_of_each_pool(void **state)
+TEST(line_tells_what_became_of_each_pool)
 {
-    (void)state;
     assert_line("a/0:zone=a;b!:zone=a;c:zone=a;r:;d:zone=d", NULL, "zone=a",
                 "pool 'c' (zone=a): chosen (first) for 100 B in zone=a: pool 'a' (zone=a): full; "
                 "pool 'b' (zone=a): taken over by zone-b; pool 'r' (anywhere): for a wider place "
@@ -287,11 +282,10 @@ static void line_tells_what_became_of_each_pool(void **state)
     assert_line("a:", "", NULL, "pool 'a' (anywhere): chosen (first) for 100 B in an empty term");
 }
 
-static void line_stays_short_with_many_pools_and_terms(void **state)
+TEST(line_stays_short_with_many_pools_and_terms)
 {
     _cleanup_text_ struct text pools = TEXT_INIT(8192);
 
-    (void)state;
     for (int i = 0; i < 20; i++)
         text_addf(&pools, "%spool-%d:zone=%d", i ? ";" : "", i, i);
     assert_line(text_chars(&pools), "zone=x|zone=y|zone=z|zone=u|zone=v|zone=w", NULL,
@@ -303,14 +297,13 @@ static void line_stays_short_with_many_pools_and_terms(void **state)
                 "more");
 }
 
-static void table_has_a_line_for_each_pool(void **state)
+TEST(table_has_a_line_for_each_pool)
 {
     _cleanup_question_ struct question question;
     _cleanup_decision_ struct decision decision = {0};
     _cleanup_error_ struct error err = {0};
     _cleanup_text_ struct text table = TEXT_INIT(8192);
 
-    (void)state;
     question_init(&question, "a/2048/3:region=r,zone=a;long-name/?:;c/0:zone=a", NULL,
                   "region=r,zone=a");
     assert_int_equal(placement_decide(&question.request, &decision, &err), 0);
@@ -323,13 +316,12 @@ static void table_has_a_line_for_each_pool(void **state)
                         "  c          zone=a           0 B      0        full\n");
 }
 
-static void json_has_all_of_it(void **state)
+TEST(json_has_all_of_it)
 {
     _cleanup_question_ struct question question;
     _cleanup_decision_ struct decision decision = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     question_init(&question, "a/0:zone=a;b/?/4:zone=b", "zone=b", "zone=a|zone=b");
     assert_int_equal(placement_decide(&question.request, &decision, &err), 0);
     json_auto_t *json = decision_to_json(&decision);
@@ -500,11 +492,10 @@ static void check_world(const struct placement_request *request, const struct de
     assert_true(oracle_accepts(request, finalists, count, decision->chosen));
 }
 
-static void random_worlds_agree_with_the_oracle(void **state)
+TEST(random_worlds_agree_with_the_oracle)
 {
     size_t placed = 0;
 
-    (void)state;
     for (size_t i = 0; i < WORLDS; i++) {
         _cleanup_text_ struct text pools = TEXT_INIT(8192);
         _cleanup_text_ struct text preferred = TEXT_INIT(8192);
@@ -535,14 +526,13 @@ static void random_worlds_agree_with_the_oracle(void **state)
 /* --- shares of free space -----------------------------------------------------------------------
  */
 
-static void free_space_gives_each_pool_its_share(void **state)
+TEST(free_space_gives_each_pool_its_share)
 {
     _cleanup_question_ struct question question;
     size_t taken[POOLS_MAX] = {0};
     double worst = 0;
     double total = 0;
 
-    (void)state;
     question_init(&question, "a/1000:zone=a;b/2000:zone=a;c/3000:zone=a;d/4000:zone=a", NULL,
                   "zone=a");
     question.request.policy = PLACEMENT_FREE_SPACE;
@@ -568,9 +558,8 @@ static void free_space_gives_each_pool_its_share(void **state)
     assert_true(worst < 0.1);
 }
 
-static void free_space_decides_the_same_for_the_same_name(void **state)
+TEST(free_space_decides_the_same_for_the_same_name)
 {
-    (void)state;
     for (int i = 0; i < 100; i++) {
         _cleanup_free_ char *name = xasprintf("pvc-%d", i);
         ssize_t first = -1;
@@ -588,23 +577,4 @@ static void free_space_decides_the_same_for_the_same_name(void **state)
             first = decision.chosen;
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rule_holds),
-        cmocka_unit_test(the_term_that_won_is_told),
-        cmocka_unit_test(without_requirement_no_term_is_told),
-        cmocka_unit_test(policies_are_known_by_name),
-        cmocka_unit_test(line_tells_what_became_of_each_pool),
-        cmocka_unit_test(line_stays_short_with_many_pools_and_terms),
-        cmocka_unit_test(table_has_a_line_for_each_pool),
-        cmocka_unit_test(json_has_all_of_it),
-        cmocka_unit_test(random_worlds_agree_with_the_oracle),
-        cmocka_unit_test(free_space_gives_each_pool_its_share),
-        cmocka_unit_test(free_space_decides_the_same_for_the_same_name),
-    };
-
-    return cmocka_run_group_tests_name("placement", tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/topology/domain.h"
 #include "common/topology/placement.h"
+#include "tests/test.h"
 
 /*
  * For tests of pool selection and pinning: a question in short form. For one translation unit per

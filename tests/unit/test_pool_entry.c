@@ -1,17 +1,9 @@
 /* topologyConstrainedPools: what is taken, what is refused, and in which words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/topology/pool_entry.h"
+#include "tests/test.h"
 
 #define TEXT_LIMIT ((size_t)8 << 20)
 #define ZONE_A "\"domainSegments\":[{\"domainLabel\":\"zone\",\"value\":\"a\"}]"
@@ -116,9 +108,8 @@ static const struct {
      "[1] is the same pool 'p'"},
 };
 
-static void every_mistake_is_refused_with_its_place(void **state)
+TEST(every_mistake_is_refused_with_its_place)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(MISTAKES); i++) {
         _cleanup_error_ struct error err = {0};
         struct pool_entries entries = {0};
@@ -180,9 +171,8 @@ static const struct {
      2, "p", "zone=a"},
 };
 
-static void every_good_form_is_taken(void **state)
+TEST(every_good_form_is_taken)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(GOOD); i++) {
         _cleanup_error_ struct error err = {0};
         _cleanup_pool_entries_ struct pool_entries entries = {0};
@@ -198,12 +188,11 @@ static void every_good_form_is_taken(void **state)
     }
 }
 
-static void optional_fields_are_kept_and_empty_ones_dropped(void **state)
+TEST(optional_fields_are_kept_and_empty_ones_dropped)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_pool_entries_ struct pool_entries entries = {0};
 
-    (void)state;
     assert_int_equal(pool_entries_parse("[{\"poolName\":\"p\",\"dataPool\":\"d\",\"clusterID\":"
                                         "\"c\",\"fsName\":\"f\",\"domainSegments\":[]},"
                                         "{\"poolName\":\"q\",\"dataPool\":\"\",\"clusterID\":\"\","
@@ -238,7 +227,7 @@ static int parse_many(size_t count, size_t segments, struct error *err)
     return pool_entries_parse(text_chars(&text), &entries, err);
 }
 
-static void limits_are_told(void **state)
+TEST(limits_are_told)
 {
     static const struct {
         size_t count, segments;
@@ -250,7 +239,6 @@ static void limits_are_told(void **state)
         {1, 17, "[0]: domainSegments: 17 segments are more than 16"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         int result = parse_many(cases[i].count, cases[i].segments, &err);
@@ -261,31 +249,17 @@ static void limits_are_told(void **state)
     }
 }
 
-static void long_names_that_differ_at_their_end_are_no_twins(void **state)
+TEST(long_names_that_differ_at_their_end_are_no_twins)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_pool_entries_ struct pool_entries entries = {0};
     _cleanup_text_ struct text text = TEXT_INIT(TEXT_LIMIT);
     char name[10000];
 
-    (void)state;
     memset(name, 'p', sizeof(name));
     name[sizeof(name) - 1] = '\0';
     text_addf(&text, "[{\"poolName\":\"%s1\"," ZONE_A "},{\"poolName\":\"%s2\"," ZONE_A "}]", name,
               name);
     if (pool_entries_parse(text_chars(&text), &entries, &err) < 0)
         fail_msg("%.200s", err.message);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_mistake_is_refused_with_its_place),
-        cmocka_unit_test(every_good_form_is_taken),
-        cmocka_unit_test(optional_fields_are_kept_and_empty_ones_dropped),
-        cmocka_unit_test(limits_are_told),
-        cmocka_unit_test(long_names_that_differ_at_their_end_are_no_twins),
-    };
-
-    return cmocka_run_group_tests_name("pool_entry", tests, NULL, NULL);
 }

@@ -6,21 +6,13 @@
  * cluster. protobuf-c keeps neither options nor streaming at run time; therefore csi.proto is read
  * from the descriptor set that protoc wrote, CSI_DESC_PATH.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "csiaddons_fence.pb-c.h"
 #include "csiaddons_identity.pb-c.h"
 #include "google/protobuf/descriptor.pb-c.h"
 #include "pluginregistration.pb-c.h"
+#include "tests/test.h"
 
 #ifndef CSI_DESC_PATH
 #define CSI_DESC_PATH "build/proto/csi.desc"
@@ -248,7 +240,7 @@ static int free_descriptor_set(void **state)
     return 0;
 }
 
-static void csi_has_as_many_elements_as_the_specification(void **state)
+TEST(csi_has_as_many_elements_as_the_specification)
 {
     const file_descriptor *csi = csi_file(*state);
     const struct totals totals = count_file(csi);
@@ -266,7 +258,7 @@ static void csi_has_as_many_elements_as_the_specification(void **state)
     assert_string_equal(csi->syntax, "proto3");
 }
 
-static void csi_options_have_their_numbers(void **state)
+TEST(csi_options_have_their_numbers)
 {
     static const struct {
         const char *name, *extendee;
@@ -313,7 +305,7 @@ static void check_secret_marks(const message_descriptor *message)
         check_secret_marks(message->nested_type[i]);
 }
 
-static void secrets_fields_and_no_others_are_marked_secret(void **state)
+TEST(secrets_fields_and_no_others_are_marked_secret)
 {
     const file_descriptor *csi = csi_file(*state);
 
@@ -322,7 +314,7 @@ static void secrets_fields_and_no_others_are_marked_secret(void **state)
     assert_int_equal(count_file(csi).secrets, 19);
 }
 
-static void alpha_elements_are_those_of_the_specification(void **state)
+TEST(alpha_elements_are_those_of_the_specification)
 {
     static const char *const messages[] = {
         "ControllerGetVolumeRequest",
@@ -360,7 +352,7 @@ static void alpha_elements_are_those_of_the_specification(void **state)
     assert_int_equal(totals.alpha_enum_values, 9);
 }
 
-static void services_have_their_rpcs(void **state)
+TEST(services_have_their_rpcs)
 {
     static const struct {
         const char *name;
@@ -398,7 +390,7 @@ static void check_rpc_type(const char *type, const char *rpc, const char *suffix
     assert_string_equal(type, expected);
 }
 
-static void every_rpc_has_request_and_response_of_its_name(void **state)
+TEST(every_rpc_has_request_and_response_of_its_name)
 {
     const file_descriptor *csi = csi_file(*state);
 
@@ -414,7 +406,7 @@ static void every_rpc_has_request_and_response_of_its_name(void **state)
     }
 }
 
-static void only_snapshot_metadata_streams_and_only_answers(void **state)
+TEST(only_snapshot_metadata_streams_and_only_answers)
 {
     const file_descriptor *csi = csi_file(*state);
 
@@ -432,7 +424,7 @@ static void only_snapshot_metadata_streams_and_only_answers(void **state)
 #define TYPE(name) GOOGLE__PROTOBUF__FIELD_DESCRIPTOR_PROTO__TYPE__TYPE_##name
 
 /* Fields that are easy to get wrong: late numbers, gaps in the order of use, near namesakes. */
-static void fields_have_their_numbers_and_types(void **state)
+TEST(fields_have_their_numbers_and_types)
 {
     static const struct {
         const char *message, *field;
@@ -489,7 +481,7 @@ static void fields_have_their_numbers_and_types(void **state)
     }
 }
 
-static void enum_values_have_their_numbers(void **state)
+TEST(enum_values_have_their_numbers)
 {
     static const struct {
         const char *enumeration, *name;
@@ -526,7 +518,7 @@ static void enum_values_have_their_numbers(void **state)
     }
 }
 
-static void registration_messages_have_their_numbers(void **state)
+TEST(registration_messages_have_their_numbers)
 {
     static const struct {
         const ProtobufCMessageDescriptor *message;
@@ -549,7 +541,6 @@ static void registration_messages_have_their_numbers(void **state)
          PROTOBUF_C_LABEL_NONE},
     };
 
-    (void)state;
     for (size_t i = 0; i < LENGTH(fields); i++) {
         const ProtobufCFieldDescriptor *field =
             protobuf_c_message_descriptor_get_field_by_name(fields[i].message, fields[i].field);
@@ -564,11 +555,10 @@ static void registration_messages_have_their_numbers(void **state)
     assert_int_equal(pluginregistration__registration_status__descriptor.n_fields, 2);
 }
 
-static void registration_service_has_the_unversioned_name(void **state)
+TEST(registration_service_has_the_unversioned_name)
 {
     const ProtobufCServiceDescriptor *service = &pluginregistration__registration__descriptor;
 
-    (void)state;
     assert_string_equal(service->name, "pluginregistration.Registration");
     assert_int_equal(service->n_methods, 2);
     assert_string_equal(service->methods[0].name, "GetInfo");
@@ -576,7 +566,7 @@ static void registration_service_has_the_unversioned_name(void **state)
 }
 
 /* What csi-addons' sidecar sends and expects, as far as it is served. */
-static void addons_messages_have_their_numbers(void **state)
+TEST(addons_messages_have_their_numbers)
 {
     static const struct {
         const ProtobufCMessageDescriptor *message;
@@ -608,7 +598,6 @@ static void addons_messages_have_their_numbers(void **state)
         {&fence__cidr__descriptor, "cidr", 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < LENGTH(fields); i++) {
         const ProtobufCFieldDescriptor *field =
             protobuf_c_message_descriptor_get_field_by_name(fields[i].message, fields[i].field);
@@ -624,22 +613,4 @@ static void addons_messages_have_their_numbers(void **state)
     assert_int_equal(IDENTITY__CAPABILITY__NETWORK_FENCE__TYPE__GET_CLIENTS_TO_FENCE, 2);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(csi_has_as_many_elements_as_the_specification),
-        cmocka_unit_test(csi_options_have_their_numbers),
-        cmocka_unit_test(secrets_fields_and_no_others_are_marked_secret),
-        cmocka_unit_test(alpha_elements_are_those_of_the_specification),
-        cmocka_unit_test(services_have_their_rpcs),
-        cmocka_unit_test(every_rpc_has_request_and_response_of_its_name),
-        cmocka_unit_test(only_snapshot_metadata_streams_and_only_answers),
-        cmocka_unit_test(fields_have_their_numbers_and_types),
-        cmocka_unit_test(enum_values_have_their_numbers),
-        cmocka_unit_test(registration_messages_have_their_numbers),
-        cmocka_unit_test(registration_service_has_the_unversioned_name),
-        cmocka_unit_test(addons_messages_have_their_numbers),
-    };
-
-    return cmocka_run_group_tests(tests, open_descriptor_set, free_descriptor_set);
-}
+TEST_GROUP(open_descriptor_set, free_descriptor_set)

@@ -115,7 +115,7 @@ static size_t count_objects(struct world *world, const char *part)
     return count;
 }
 
-static void one_object_for_each_class_and_place(void **state)
+TEST(one_object_for_each_class_and_place, WITH_KUBE)
 {
     struct world world;
 
@@ -134,7 +134,7 @@ static void one_object_for_each_class_and_place(void **state)
     assert_int_equal(count_objects(&world, ""), 1);
 }
 
-static void figure_that_fails_leaves_its_object(void **state)
+TEST(figure_that_fails_leaves_its_object, WITH_KUBE)
 {
     struct world world;
     struct publish_outcome outcome = {0};
@@ -151,7 +151,7 @@ static void figure_that_fails_leaves_its_object(void **state)
     assert_int_equal(writes(&world), 2);
 }
 
-static void never_beside_another_publisher(void **state)
+TEST(never_beside_another_publisher, WITH_KUBE)
 {
     struct world world;
     struct publish_outcome outcome = {0};
@@ -171,7 +171,7 @@ static void never_beside_another_publisher(void **state)
     assert_int_equal(writes(&world), 4);
 }
 
-static void every_failed_call_is_made_good(void **state)
+TEST(every_failed_call_is_made_good, WITH_KUBE)
 {
     for (int failure = 0; failure < 4; failure++) {
         bool over = false;
@@ -196,7 +196,7 @@ static void every_failed_call_is_made_good(void **state)
     }
 }
 
-static void publisher_keeps_them(void **state)
+TEST(publisher_keeps_them, WITH_KUBE)
 {
     struct world world;
     struct capacity_publisher *publisher = NULL;
@@ -215,19 +215,4 @@ static void publisher_keeps_them(void **state)
     eventually(count_objects(&world, "zone-c") == 2);
     assert_true(capacity_publisher_is_healthy(publisher, &message, &since));
     capacity_publisher_free(publisher);
-}
-
-#define WITH_KUBE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_KUBE(one_object_for_each_class_and_place),
-        WITH_KUBE(figure_that_fails_leaves_its_object),
-        WITH_KUBE(never_beside_another_publisher),
-        WITH_KUBE(every_failed_call_is_made_good),
-        WITH_KUBE(publisher_keeps_them),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

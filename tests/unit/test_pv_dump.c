@@ -1,15 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/volume/pv_dump.h"
+#include "tests/test.h"
 
 #define PV(name, driver, handle)                                                                   \
     "{\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"" name                                \
@@ -29,7 +22,7 @@ static int load(const char *json, struct pv_dump *dump, struct error *err)
     return result;
 }
 
-static void volumes_of_the_driver_are_taken(void **state)
+TEST(volumes_of_the_driver_are_taken)
 {
     static const char json[] = LIST(PV("pv-1", "rbd.csi.ceph.com", "h-1") "," PV(
         "pv-2", "other",
@@ -38,7 +31,6 @@ static void volumes_of_the_driver_are_taken(void **state)
     _cleanup_error_ struct error err = {0};
     _cleanup_pv_dump_ struct pv_dump dump = {0};
 
-    (void)state;
     assert_int_equal(load(json, &dump, &err), 0);
     assert_int_equal(dump.count, 1);
     assert_string_equal(dump.items[0].name, "pv-1");
@@ -47,20 +39,19 @@ static void volumes_of_the_driver_are_taken(void **state)
     assert_string_equal(dump.items[0].phase, "Released");
 }
 
-static void single_volume_and_empty_list_are_dumps_too(void **state)
+TEST(single_volume_and_empty_list_are_dumps_too)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_pv_dump_ struct pv_dump one = {0};
     _cleanup_pv_dump_ struct pv_dump none = {0};
 
-    (void)state;
     assert_int_equal(load(PV("pv-1", "rbd.csi.ceph.com", "h-1"), &one, &err), 0);
     assert_int_equal(one.count, 1);
     assert_int_equal(load(LIST(""), &none, &err), 0);
     assert_int_equal(none.count, 0);
 }
 
-static void anything_else_is_refused_with_its_place(void **state)
+TEST(anything_else_is_refused_with_its_place)
 {
     static const struct {
         const char *json;
@@ -80,7 +71,6 @@ static void anything_else_is_refused_with_its_place(void **state)
          "items[0].spec.csi.driver: expected a string"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         _cleanup_pv_dump_ struct pv_dump dump = {0};
@@ -93,24 +83,11 @@ static void anything_else_is_refused_with_its_place(void **state)
     }
 }
 
-static void missing_file_is_not_found(void **state)
+TEST(missing_file_is_not_found)
 {
     _cleanup_error_ struct error err = {0};
     struct pv_dump dump = {0};
 
-    (void)state;
     assert_int_equal(pv_dump_load("/nope/pvs.json", "d", &dump, &err), -1);
     assert_int_equal(err.status, STATUS_NOT_FOUND);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(volumes_of_the_driver_are_taken),
-        cmocka_unit_test(single_volume_and_empty_list_are_dumps_too),
-        cmocka_unit_test(anything_else_is_refused_with_its_place),
-        cmocka_unit_test(missing_file_is_not_found),
-    };
-
-    return cmocka_run_group_tests_name("pv_dump", tests, NULL, NULL);
 }

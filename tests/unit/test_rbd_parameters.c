@@ -1,14 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/text.h"
 #include "common/volume/class_parameters.h"
 #include "common/volume/rbd_parameters.h"
+#include "tests/test.h"
 
 #define LETTERS_64 "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
 
@@ -54,12 +47,11 @@ static void assert_refused(const struct strmap *parameters, const char *message)
     assert_null(parsed.cluster_id);
 }
 
-static void least_class_leaves_the_rest_to_defaults(void **state)
+TEST(least_class_leaves_the_rest_to_defaults)
 {
     _cleanup_strmap_ struct strmap parameters = make_class();
     struct rbd_parameters parsed;
 
-    (void)state;
     assert_parsed(&parameters, &parsed);
     assert_string_equal(parsed.cluster_id, "rook-ceph");
     assert_string_equal(parsed.pool, "replicapool");
@@ -72,7 +64,7 @@ static void least_class_leaves_the_rest_to_defaults(void **state)
     assert_null(parsed.image.data_pool);
 }
 
-static void full_class_is_understood(void **state)
+TEST(full_class_is_understood)
 {
     static const char *const pairs[][2] = {
         {"clusterID", "01616094-9d93-4178-bf45-c7eac19e8b15"},
@@ -100,7 +92,6 @@ static void full_class_is_understood(void **state)
     _cleanup_strmap_ struct strmap parameters = {0};
     struct rbd_parameters parsed;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(pairs); i++)
         strmap_set(&parameters, pairs[i][0], pairs[i][1]);
     assert_parsed(&parameters, &parsed);
@@ -116,19 +107,18 @@ static void full_class_is_understood(void **state)
     assert_true(parsed.image.object_order == 23);
 }
 
-static void strings_are_borrowed_from_the_parameters(void **state)
+TEST(strings_are_borrowed_from_the_parameters)
 {
     _cleanup_strmap_ struct strmap parameters = make_class();
     struct rbd_parameters parsed;
 
-    (void)state;
     assert_parsed(&parameters, &parsed);
     assert_ptr_equal(parsed.cluster_id, strmap_get(&parameters, "clusterID"));
     assert_ptr_equal(parsed.pool, strmap_get(&parameters, "pool"));
 }
 
 /* One parameter more than, or other than, the least class. */
-static void malformed_parameter_is_named(void **state)
+TEST(malformed_parameter_is_named)
 {
     static const struct {
         const char *key;
@@ -183,7 +173,6 @@ static void malformed_parameter_is_named(void **state)
          "classes with Ceph-CSI"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_strmap_ struct strmap parameters = make_class();
 
@@ -192,7 +181,7 @@ static void malformed_parameter_is_named(void **state)
     }
 }
 
-static void parameters_that_others_read_are_not_checked(void **state)
+TEST(parameters_that_others_read_are_not_checked)
 {
     static const char *const pairs[][2] = {
         {"imageFormat", "2"},
@@ -211,7 +200,6 @@ static void parameters_that_others_read_are_not_checked(void **state)
         {"", ""},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(pairs); i++) {
         _cleanup_strmap_ struct strmap parameters = make_class();
         struct rbd_parameters parsed;
@@ -222,12 +210,11 @@ static void parameters_that_others_read_are_not_checked(void **state)
     }
 }
 
-static void cluster_id_is_needed(void **state)
+TEST(cluster_id_is_needed)
 {
     _cleanup_strmap_ struct strmap none = {0};
     _cleanup_strmap_ struct strmap parameters = make_class();
 
-    (void)state;
     assert_refused(&none, "parameter clusterID is missing");
     strmap_remove(&parameters, "clusterID");
     assert_refused(&parameters, "parameter clusterID is missing");
@@ -235,18 +222,17 @@ static void cluster_id_is_needed(void **state)
     assert_refused(&parameters, "parameter clusterID is missing");
 }
 
-static void longest_cluster_id_fits(void **state)
+TEST(longest_cluster_id_fits)
 {
     _cleanup_strmap_ struct strmap parameters = make_class();
     struct rbd_parameters parsed;
 
-    (void)state;
     strmap_set(&parameters, "clusterID", LETTERS_64);
     assert_parsed(&parameters, &parsed);
     assert_string_equal(parsed.cluster_id, LETTERS_64);
 }
 
-static void pool_is_needed_unless_topology_names_pools(void **state)
+TEST(pool_is_needed_unless_topology_names_pools)
 {
     static const char pools[] = "[{\"poolName\": \"zone-a\"}]";
     static const struct {
@@ -265,7 +251,6 @@ static void pool_is_needed_unless_topology_names_pools(void **state)
         {"", pools, "parameter pool is empty"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_strmap_ struct strmap parameters = {0};
         struct rbd_parameters parsed;
@@ -287,7 +272,7 @@ static void pool_is_needed_unless_topology_names_pools(void **state)
     }
 }
 
-static void object_size_becomes_an_order(void **state)
+TEST(object_size_becomes_an_order)
 {
     static const struct {
         const char *size;
@@ -297,7 +282,6 @@ static void object_size_becomes_an_order(void **state)
         {"4194304", 22}, {"33554432", 25}, {"0", 0}, /* librbd's choice */
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_strmap_ struct strmap parameters = make_class();
         struct rbd_parameters parsed;
@@ -308,7 +292,7 @@ static void object_size_becomes_an_order(void **state)
     }
 }
 
-static void stripes_are_given_together_or_not_at_all(void **state)
+TEST(stripes_are_given_together_or_not_at_all)
 {
     static const struct {
         const char *unit;
@@ -319,7 +303,6 @@ static void stripes_are_given_together_or_not_at_all(void **state)
         {"4096", "0", false}, {"0", "8", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_strmap_ struct strmap parameters = make_class();
         struct rbd_parameters parsed;
@@ -333,12 +316,11 @@ static void stripes_are_given_together_or_not_at_all(void **state)
     }
 }
 
-static void owner_is_the_namespace_of_the_claim(void **state)
+TEST(owner_is_the_namespace_of_the_claim)
 {
     _cleanup_strmap_ struct strmap parameters = make_class();
     struct rbd_parameters parsed;
 
-    (void)state;
     strmap_set(&parameters, "csi.storage.k8s.io/pvc/namespace", "shop");
     assert_parsed(&parameters, &parsed);
     assert_string_equal(parsed.owner, "shop");
@@ -347,14 +329,13 @@ static void owner_is_the_namespace_of_the_claim(void **state)
     assert_null(parsed.owner);
 }
 
-static void journaling_asks_for_the_mounter_of_the_class(void **state)
+TEST(journaling_asks_for_the_mounter_of_the_class)
 {
     _cleanup_strmap_ struct strmap parameters = make_class();
     struct rbd_parameters parsed;
     static const char refusal[] = "imageFeatures: 'journaling' needs 'mounter: rbd-nbd', because "
                                   "the kernel's client does not have it";
 
-    (void)state;
     strmap_set(&parameters, "imageFeatures", "exclusive-lock,journaling");
     assert_refused(&parameters, refusal);
     strmap_set(&parameters, "mounter", "rbd");
@@ -364,7 +345,7 @@ static void journaling_asks_for_the_mounter_of_the_class(void **state)
     assert_true(parsed.image.features == (EXCLUSIVE_LOCK | JOURNALING));
 }
 
-static void features_are_bits(void **state)
+TEST(features_are_bits)
 {
     static const struct {
         const char *text;
@@ -386,7 +367,6 @@ static void features_are_bits(void **state)
         {"layering", "", LAYERING},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         uint64_t bits = 0;
@@ -398,7 +378,7 @@ static void features_are_bits(void **state)
     }
 }
 
-static void impossible_features_are_refused(void **state)
+TEST(impossible_features_are_refused)
 {
     static const struct {
         const char *text;
@@ -442,7 +422,6 @@ static void impossible_features_are_refused(void **state)
          "imageFeatures: unknown feature 'layering;exclusive-lock'"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         uint64_t bits = 42;
@@ -455,7 +434,7 @@ static void impossible_features_are_refused(void **state)
     }
 }
 
-static void context_is_the_class_without_what_nodes_do_not_need(void **state)
+TEST(context_is_the_class_without_what_nodes_do_not_need)
 {
     static const struct {
         const char *key;
@@ -486,7 +465,6 @@ static void context_is_the_class_without_what_nodes_do_not_need(void **state)
     _cleanup_strmap_ struct strmap context = {0};
     size_t kept = 0;
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         strmap_set(&parameters, cases[i].key, cases[i].value);
     class_parameters_to_context(&parameters, &context);
@@ -501,40 +479,15 @@ static void context_is_the_class_without_what_nodes_do_not_need(void **state)
     assert_int_equal(parameters.count, ARRAY_LENGTH(cases));
 }
 
-static void context_keeps_what_was_there(void **state)
+TEST(context_keeps_what_was_there)
 {
     _cleanup_strmap_ struct strmap parameters = make_class();
     _cleanup_strmap_ struct strmap context = {0};
 
-    (void)state;
     strmap_set(&context, "imageName", "csi-vol-1");
     strmap_set(&context, "pool", "old");
     class_parameters_to_context(&parameters, &context);
     assert_string_equal(strmap_get(&context, "imageName"), "csi-vol-1");
     assert_string_equal(strmap_get(&context, "pool"), "replicapool");
     assert_int_equal(context.count, 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(least_class_leaves_the_rest_to_defaults),
-        cmocka_unit_test(full_class_is_understood),
-        cmocka_unit_test(strings_are_borrowed_from_the_parameters),
-        cmocka_unit_test(malformed_parameter_is_named),
-        cmocka_unit_test(parameters_that_others_read_are_not_checked),
-        cmocka_unit_test(cluster_id_is_needed),
-        cmocka_unit_test(longest_cluster_id_fits),
-        cmocka_unit_test(pool_is_needed_unless_topology_names_pools),
-        cmocka_unit_test(object_size_becomes_an_order),
-        cmocka_unit_test(stripes_are_given_together_or_not_at_all),
-        cmocka_unit_test(owner_is_the_namespace_of_the_claim),
-        cmocka_unit_test(journaling_asks_for_the_mounter_of_the_class),
-        cmocka_unit_test(features_are_bits),
-        cmocka_unit_test(impossible_features_are_refused),
-        cmocka_unit_test(context_is_the_class_without_what_nodes_do_not_need),
-        cmocka_unit_test(context_keeps_what_was_there),
-    };
-
-    return cmocka_run_group_tests_name("rbd_parameters", tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "node/read_affinity.h"
+#include "tests/test.h"
 
 #define HOSTNAME "kubernetes.io/hostname"
 #define ZONE "topology.kubernetes.io/zone"
@@ -35,7 +27,7 @@ static void add_words(struct string_list *list, const char *words)
         string_list_add(list, word);
 }
 
-static void labels_become_a_crush_location(void **state)
+TEST(labels_become_a_crush_location)
 {
     static const struct {
         const char *wanted; /* with semicolons between */
@@ -56,7 +48,6 @@ static void labels_become_a_crush_location(void **state)
     _cleanup_strmap_ struct strmap labels = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(node_labels_get(&source, NULL, &labels, &err), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_string_list_ struct string_list wanted = {0};
@@ -70,11 +61,10 @@ static void labels_become_a_crush_location(void **state)
 }
 
 /* Labels come checked; should one not be, it must not turn into another option. */
-static void values_cannot_add_options(void **state)
+TEST(values_cannot_add_options)
 {
     static const char *const values[] = {"a,ro", "a|b:c", "a:b"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(values); i++) {
         _cleanup_strmap_ struct strmap labels = {0};
         _cleanup_string_list_ struct string_list wanted = {0};
@@ -85,7 +75,7 @@ static void values_cannot_add_options(void **state)
     }
 }
 
-static void cluster_decides_and_flags_fill_in(void **state)
+TEST(cluster_decides_and_flags_fill_in)
 {
     static const struct {
         const char *flag_labels;
@@ -106,7 +96,6 @@ static void cluster_decides_and_flags_fill_in(void **state)
     };
     struct node_labels_source source = node();
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const struct read_affinity affinity = {cases[i].flag, cases[i].flag_labels, &source};
         struct read_affinity_config cluster = {.enabled = cases[i].cluster};
@@ -120,25 +109,12 @@ static void cluster_decides_and_flags_fill_in(void **state)
     node_labels_done(&source);
 }
 
-static void unknown_labels_are_no_reason_to_fail(void **state)
+TEST(unknown_labels_are_no_reason_to_fail)
 {
     struct node_labels_source source = {0};
     const struct read_affinity affinity = {true, ZONE, &source};
     const struct read_affinity_config cluster = {.enabled = true};
 
-    (void)state;
     node_labels_from_nowhere(&source);
     assert_null(read_affinity_options(&affinity, &cluster, NULL));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_become_a_crush_location),
-        cmocka_unit_test(values_cannot_add_options),
-        cmocka_unit_test(cluster_decides_and_flags_fill_in),
-        cmocka_unit_test(unknown_labels_are_no_reason_to_fail),
-    };
-
-    return cmocka_run_group_tests_name("read_affinity", tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/ceph/references.h"
 #include "tests/fakes/fake_ceph.h"
+#include "tests/test.h"
 
 #define SNAPSHOT "0001-0002-c1-0000000000000001-e0b45b52-7e09-47d3-8f1b-806995fa4412"
 #define OBJECT "rt-backingsnapshot-" SNAPSHOT
@@ -53,6 +45,8 @@ static int tear_down(void **state)
     free(place);
     return 0;
 }
+
+#define PLACED .setup_func = set_up, .teardown_func = tear_down
 
 static void add(struct place_of_test *place, const char *volume)
 {
@@ -98,7 +92,7 @@ static int count(struct place_of_test *place, struct object_state *state)
     return state->data[3];
 }
 
-static void bytes_are_those_of_ceph_csi(void **state)
+TEST(bytes_are_those_of_ceph_csi, PLACED)
 {
     struct place_of_test *place = *state;
     _cleanup_(object_state_done) struct object_state object = {0};
@@ -115,7 +109,7 @@ static void bytes_are_those_of_ceph_csi(void **state)
     assert_int_equal(count(place, &object), 3);
 }
 
-static void masked_snapshot_goes_with_the_last_volume(void **state)
+TEST(masked_snapshot_goes_with_the_last_volume, PLACED)
 {
     struct place_of_test *place = *state;
     _cleanup_(object_state_done) struct object_state object = {0};
@@ -138,7 +132,7 @@ static void masked_snapshot_goes_with_the_last_volume(void **state)
     assert_true(mask(place));
 }
 
-static void snapshot_that_was_not_deleted_keeps_its_tracker(void **state)
+TEST(snapshot_that_was_not_deleted_keeps_its_tracker, PLACED)
 {
     struct place_of_test *place = *state;
     _cleanup_(object_state_done) struct object_state object = {0};
@@ -155,7 +149,7 @@ static void snapshot_that_was_not_deleted_keeps_its_tracker(void **state)
     assert_int_equal(count(place, &object), -1);
 }
 
-static void unknown_version_is_left_alone(void **state)
+TEST(unknown_version_is_left_alone, PLACED)
 {
     struct place_of_test *place = *state;
     _cleanup_error_ struct error err = {0};
@@ -194,7 +188,7 @@ static void *add_in_thread(void *object)
     return NULL;
 }
 
-static void volumes_added_at_once_are_all_counted(void **state)
+TEST(volumes_added_at_once_are_all_counted, PLACED)
 {
     struct place_of_test *place = *state;
     _cleanup_(object_state_done) struct object_state object = {0};
@@ -208,19 +202,4 @@ static void volumes_added_at_once_are_all_counted(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(adders); i++)
         pthread_join(adders[i].thread, NULL);
     assert_int_equal(count(place, &object), 1 + (int)ARRAY_LENGTH(adders));
-}
-
-#define PLACED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PLACED(bytes_are_those_of_ceph_csi),
-        PLACED(masked_snapshot_goes_with_the_last_volume),
-        PLACED(snapshot_that_was_not_deleted_keeps_its_tracker),
-        PLACED(unknown_version_is_left_alone),
-        PLACED(volumes_added_at_once_are_all_counted),
-    };
-
-    return cmocka_run_group_tests_name("references", tests, NULL, NULL);
 }

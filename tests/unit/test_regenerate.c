@@ -227,11 +227,10 @@ static void assert_key(struct world *world, const char *pool, const char *object
 /* --- one volume ---------------------------------------------------------------------------------
  */
 
-static void lost_entry_is_written_anew(void **state)
+TEST(lost_entry_is_written_anew)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world, "", MAPPING);
     must(&world, REGENERATE_WRITTEN);
     assert_key(&world, "rbd", "csi.volumes.default", "csi.volume.pvc-1", UUID);
@@ -246,11 +245,10 @@ static void lost_entry_is_written_anew(void **state)
     assert_string_equal(before, after);
 }
 
-static void cost_is_as_the_header_says(void **state)
+TEST(cost_is_as_the_header_says)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world, "", MAPPING);
     world.site.set_metadata = false;
     fake_ceph_reset_calls(world.ceph);
@@ -261,11 +259,10 @@ static void cost_is_as_the_header_says(void **state)
     assert_int_equal(fake_ceph_calls(world.ceph), 3);
 }
 
-static void rados_namespace_of_the_cluster_is_looked_into(void **state)
+TEST(rados_namespace_of_the_cluster_is_looked_into)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world, "tenant", MAPPING);
     must(&world, REGENERATE_WRITTEN);
     _cleanup_free_ char *name =
@@ -273,11 +270,10 @@ static void rados_namespace_of_the_cluster_is_looked_into(void **state)
     assert_string_equal(name, UUID);
 }
 
-static void name_goes_to_the_journal_pool(void **state)
+TEST(name_goes_to_the_journal_pool)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world, "", MAPPING);
     strmap_set(&world.volume.attributes, "journalPool", "names");
     must(&world, REGENERATE_WRITTEN);
@@ -287,11 +283,10 @@ static void name_goes_to_the_journal_pool(void **state)
     must(&world, REGENERATE_NOTHING);
 }
 
-static void prefix_and_encryption_are_those_of_the_class(void **state)
+TEST(prefix_and_encryption_are_those_of_the_class)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world, "", MAPPING);
     make_image(&world, "rbd", "", "team-" UUID);
     strmap_set(&world.volume.attributes, "volumeNamePrefix", "team-");
@@ -305,7 +300,7 @@ static void prefix_and_encryption_are_those_of_the_class(void **state)
     assert_refused(&world, STATUS_FAILED_PRECONDITION, "is in KMS 'vault'");
 }
 
-static void parts_that_are_wrong_are_mended(void **state)
+TEST(parts_that_are_wrong_are_mended)
 {
     static const struct {
         const char *object;
@@ -316,7 +311,6 @@ static void parts_that_are_wrong_are_mended(void **state)
     };
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world, "", MAPPING);
     must(&world, REGENERATE_WRITTEN);
     _cleanup_free_ char *whole = dump(&world);
@@ -334,11 +328,10 @@ static void parts_that_are_wrong_are_mended(void **state)
     assert_string_equal(mended, whole);
 }
 
-static void names_of_others_are_not_taken(void **state)
+TEST(names_of_others_are_not_taken)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world, "", MAPPING);
     must(&world, REGENERATE_WRITTEN);
     set_key(&world, "rbd", "csi.volumes.default", "csi.volume.pvc-1", OTHER_UUID);
@@ -353,11 +346,10 @@ static void names_of_others_are_not_taken(void **state)
     assert_string_equal(before, after);
 }
 
-static void nothing_is_written_for_an_image_that_is_nowhere(void **state)
+TEST(nothing_is_written_for_an_image_that_is_nowhere)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world, "", MAPPING);
     free(world.volume.handle);
     world.volume.handle = xstrdup("0001-0003-old-0000000000000002-" OTHER_UUID);
@@ -370,11 +362,10 @@ static void nothing_is_written_for_an_image_that_is_nowhere(void **state)
     assert_refused(&world, STATUS_INVALID_ARGUMENT, "");
 }
 
-static void missing_way_in_the_mapping_is_told_each_time(void **state)
+TEST(missing_way_in_the_mapping_is_told_each_time)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world, "", "[{\"clusterIDMapping\": {\"old\": \"new\"}}]");
     for (int i = 0; i < 2; i++)
         assert_refused(
@@ -385,13 +376,12 @@ static void missing_way_in_the_mapping_is_told_each_time(void **state)
 /* --- faults -------------------------------------------------------------------------------------
  */
 
-static void every_fault_is_mended_by_repeating(void **state)
+TEST(every_fault_is_mended_by_repeating)
 {
     static const enum fake_failure failures[] = {FAKE_FAIL_BEFORE, FAKE_FAIL_AFTER,
                                                  FAKE_CRASH_BEFORE, FAKE_CRASH_AFTER};
     _cleanup_free_ char *undisturbed = NULL;
 
-    (void)state;
     {
         _cleanup_world_ struct world world = {0};
 
@@ -426,12 +416,11 @@ static void every_fault_is_mended_by_repeating(void **state)
 }
 
 /* The image goes at any moment: whatever was written is taken back. */
-static void deletion_meanwhile_leaves_nothing(void **state)
+TEST(deletion_meanwhile_leaves_nothing)
 {
     bool was_taken_back = false;
     bool over = false;
 
-    (void)state;
     for (unsigned n = 1; !over; n++) {
         _cleanup_world_ struct world world = {0};
         _cleanup_error_ struct error err = {0};
@@ -530,11 +519,10 @@ static void wait_for_event(struct world *world, const char *part)
     }
 }
 
-static void leader_follows_the_volumes(void **state)
+TEST(leader_follows_the_volumes)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world, "", MAPPING);
     put_volume(&world, WITH_SECRET, "\"pool\": \"rbd\"");
     struct regenerator *regenerator = start(&world);
@@ -546,13 +534,12 @@ static void leader_follows_the_volumes(void **state)
     regenerator_free(regenerator);
 }
 
-static void failure_is_an_event_and_is_tried_again(void **state)
+TEST(failure_is_an_event_and_is_tried_again)
 {
     _cleanup_world_ struct world world = {0};
     _cleanup_free_ char *message = NULL;
     time_t since = 0;
 
-    (void)state;
     world_init(&world, "", MAPPING);
     put_volume(&world, "", "\"pool\": \"rbd\"");
     struct regenerator *regenerator = start(&world);
@@ -568,7 +555,7 @@ static void failure_is_an_event_and_is_tried_again(void **state)
     regenerator_free(regenerator);
 }
 
-static void volumes_without_entries_are_left_alone(void **state)
+TEST(volumes_without_entries_are_left_alone)
 {
     static const struct {
         const char *json;
@@ -592,7 +579,6 @@ static void volumes_without_entries_are_left_alone(void **state)
          UNCLAIMED_NOT},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_claimed_volume_ struct claimed_volume volume = {0};
         json_auto_t *pv = json_loads(cases[i].json, 0, NULL);
@@ -603,7 +589,7 @@ static void volumes_without_entries_are_left_alone(void **state)
     }
 }
 
-static void expansion_secret_comes_first(void **state)
+TEST(expansion_secret_comes_first)
 {
     _cleanup_claimed_volume_ struct claimed_volume volume = {0};
     json_auto_t *pv = json_loads(
@@ -612,18 +598,16 @@ static void expansion_secret_comes_first(void **state)
         "\"volumeHandle\": \"h\"}}}",
         0, NULL);
 
-    (void)state;
     assert_int_equal(claimed_volume_decode(pv, DRIVER, &volume), UNCLAIMED_NOT);
     assert_string_equal(volume.secret.name, "a");
     assert_string_equal(volume.secret.namespace_name, "n");
 }
 
 /* Two processes: one acts; when it goes, the other does. */
-static void second_process_takes_over(void **state)
+TEST(second_process_takes_over)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world, "", MAPPING);
     struct regenerator *first = start(&world);
     struct regenerator *second = start(&world);
@@ -635,28 +619,4 @@ static void second_process_takes_over(void **state)
     put_volume(&world, WITH_SECRET, "\"pool\": \"rbd\", \"changed\": \"yes\"");
     wait_for_entry(&world);
     regenerator_free(second);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lost_entry_is_written_anew),
-        cmocka_unit_test(cost_is_as_the_header_says),
-        cmocka_unit_test(rados_namespace_of_the_cluster_is_looked_into),
-        cmocka_unit_test(name_goes_to_the_journal_pool),
-        cmocka_unit_test(prefix_and_encryption_are_those_of_the_class),
-        cmocka_unit_test(parts_that_are_wrong_are_mended),
-        cmocka_unit_test(names_of_others_are_not_taken),
-        cmocka_unit_test(nothing_is_written_for_an_image_that_is_nowhere),
-        cmocka_unit_test(missing_way_in_the_mapping_is_told_each_time),
-        cmocka_unit_test(every_fault_is_mended_by_repeating),
-        cmocka_unit_test(deletion_meanwhile_leaves_nothing),
-        cmocka_unit_test(leader_follows_the_volumes),
-        cmocka_unit_test(failure_is_an_event_and_is_tried_again),
-        cmocka_unit_test(volumes_without_entries_are_left_alone),
-        cmocka_unit_test(expansion_secret_comes_first),
-        cmocka_unit_test(second_process_takes_over),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

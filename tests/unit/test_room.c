@@ -1,15 +1,8 @@
 /* The arithmetic of room: pools one by one, and together. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/topology/room.h"
+#include "tests/test.h"
 
 /* --- one pool -----------------------------------------------------------------------------------
  */
@@ -60,9 +53,8 @@ static const struct {
      "all promised to volumes"},
 };
 
-static void every_room_is_as_the_rule_says(void **state)
+TEST(every_room_is_as_the_rule_says)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(ROOMS); i++) {
         const struct pool_usage usage = {.stored_bytes = ROOMS[i].stored,
                                          .max_avail_bytes = ROOMS[i].left,
@@ -83,14 +75,13 @@ static void every_room_is_as_the_rule_says(void **state)
     printf("note: %zu rules of room\n", ARRAY_LENGTH(ROOMS));
 }
 
-static void what_is_not_known_is_said(void **state)
+TEST(what_is_not_known_is_said)
 {
     const struct pool_usage fresh = {.name = NULL};
     const struct pool_usage usage = {.max_avail_bytes = 100, .has_figures = true};
     const struct pool_usage full = {.has_figures = true};
     const struct pool_provision uncounted = {.bytes = 5};
 
-    (void)state;
     assert_false(room_of_pool(&fresh, NULL, 0).is_known);
     assert_string_equal(room_of_pool(&fresh, NULL, 0).remark, "no figures yet");
     assert_false(room_of_pool(&usage, &uncounted, 1000).is_known);
@@ -103,7 +94,7 @@ static void what_is_not_known_is_said(void **state)
 /* --- overcommit ---------------------------------------------------------------------------------
  */
 
-static void overcommit_is_a_number_with_three_decimals(void **state)
+TEST(overcommit_is_a_number_with_three_decimals)
 {
     static const struct {
         const char *text;
@@ -120,7 +111,6 @@ static void overcommit_is_a_number_with_three_decimals(void **state)
         {"inf", 0},    {"150%", 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         uint64_t value = 0;
@@ -166,9 +156,8 @@ static const struct {
     {"a sum beyond CSI's numbers", {ITEM(INT64_MAX, "a"), ITEM(1, "b")}, 2, INT64_MAX, INT64_MAX},
 };
 
-static void sums_count_shared_roots_once(void **state)
+TEST(sums_count_shared_roots_once)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(SUMS); i++) {
         uint64_t total = 0;
         uint64_t largest = 0;
@@ -178,16 +167,4 @@ static void sums_count_shared_roots_once(void **state)
             fail_msg("%s: got %llu, %llu", SUMS[i].name, (unsigned long long)total,
                      (unsigned long long)largest);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_room_is_as_the_rule_says),
-        cmocka_unit_test(what_is_not_known_is_said),
-        cmocka_unit_test(overcommit_is_a_number_with_three_decimals),
-        cmocka_unit_test(sums_count_shared_roots_once),
-    };
-
-    return cmocka_run_group_tests_name("room", tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <cmocka.h>
-
 #include "test_rpc_fixture.h"
+#include "tests/test.h"
 
 extern char **environ;
 
@@ -39,14 +34,13 @@ static int exit_code_of(pid_t child)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-static void idle_server_drains_at_once(void **state)
+TEST(idle_server_drains_at_once)
 {
     const struct rpc_server_options options = {.drain_ms = 10000};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     _cleanup_error_ struct error err = {0};
     int64_t start = clock_monotonic_ms();
 
-    (void)state;
     assert_int_equal(access(fixture->socket, F_OK), 0);
     assert_true(rpc_server_drain(fixture->server));
     assert_true(clock_monotonic_ms() - start < 5000);
@@ -55,13 +49,12 @@ static void idle_server_drains_at_once(void **state)
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
 }
 
-static void running_call_may_end_while_draining(void **state)
+TEST(running_call_may_end_while_draining)
 {
     const struct rpc_server_options options = {.drain_ms = 10000};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     struct background_call calls[3];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
         background_start(&calls[i], fixture, "sleep", deadline_never());
     fixture_wait_for_running(fixture, ARRAY_LENGTH(calls));
@@ -73,13 +66,12 @@ static void running_call_may_end_while_draining(void **state)
     }
 }
 
-static void long_call_is_cancelled_after_the_drain_time(void **state)
+TEST(long_call_is_cancelled_after_the_drain_time)
 {
     const struct rpc_server_options options = {.drain_ms = 100, .cancel_ms = 10000};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     struct background_call call;
 
-    (void)state;
     background_start(&call, fixture, "wait", deadline_never());
     fixture_wait_for_running(fixture, 1);
     assert_true(rpc_server_drain(fixture->server));
@@ -97,7 +89,7 @@ static void *drain(void *argument)
     return rpc_server_drain(fixture->server) ? fixture : NULL;
 }
 
-static void new_call_is_refused_while_draining(void **state)
+TEST(new_call_is_refused_while_draining)
 {
     const struct rpc_server_options options = {.drain_ms = 10000};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
@@ -106,7 +98,6 @@ static void new_call_is_refused_while_draining(void **state)
     void *drained = NULL;
     pthread_t drainer;
 
-    (void)state;
     background_start(&held, fixture, "hold", deadline_never());
     fixture_wait_for_running(fixture, 1);
     pthread_create(&drainer, NULL, drain, fixture);
@@ -121,13 +112,12 @@ static void new_call_is_refused_while_draining(void **state)
     assert_ptr_equal(drained, fixture);
 }
 
-static void waiting_calls_are_answered_while_draining(void **state)
+TEST(waiting_calls_are_answered_while_draining)
 {
     const struct rpc_server_options options = {.workers = 1, .drain_ms = 10000};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     struct background_call calls[4];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
         background_start(&calls[i], fixture, i == 0 ? "hold" : "x", deadline_never());
     fixture_wait_for_running(fixture, 1);
@@ -157,9 +147,8 @@ static int stuck_main(void)
     _exit(has_ended ? 0 : EXIT_STUCK);
 }
 
-static void stuck_handler_is_told_to_the_caller(void **state)
+TEST(stuck_handler_is_told_to_the_caller)
 {
-    (void)state;
     assert_int_equal(exit_code_of(start_again("stuck", NULL)), EXIT_STUCK);
 }
 
@@ -175,27 +164,25 @@ static int client_main(const char *socket)
     return 1;
 }
 
-static void handler_sees_that_its_client_has_died(void **state)
+TEST(handler_sees_that_its_client_has_died)
 {
     const struct rpc_server_options options = {0};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     pid_t client = start_again("client", fixture->socket);
 
-    (void)state;
     fixture_wait_for_running(fixture, 1);
     kill(client, SIGKILL);
     assert_int_equal(exit_code_of(client), -SIGKILL);
     fixture_wait_for_cancelled(fixture, 1);
 }
 
-static void successor_keeps_the_socket(void **state)
+TEST(successor_keeps_the_socket)
 {
     const struct rpc_server_options options = {.drain_ms = 1000};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
     struct rpc_server *successor = fixture_serve(fixture, &options);
     assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
@@ -208,13 +195,12 @@ static void successor_keeps_the_socket(void **state)
     assert_int_equal(access(fixture->socket, F_OK), -1);
 }
 
-static void client_can_wait_for_the_server(void **state)
+TEST(client_can_wait_for_the_server)
 {
     const struct rpc_server_options options = {0};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     rpc_server_free(TAKE(fixture->server));
     assert_int_equal(fixture_send_probe(fixture->client, false, &err), -1);
     error_clear(&err);
@@ -222,20 +208,19 @@ static void client_can_wait_for_the_server(void **state)
     assert_int_equal(fixture_send_probe(fixture->client, true, &err), 0);
 }
 
-static void start_fails_without_a_folder(void **state)
+TEST(start_fails_without_a_folder)
 {
     const struct rpc_server_options options = {.endpoint = "unix:///tmp/no/such/folder/csi.sock",
                                                .workers = 2};
     _cleanup_(rpc_server_freep) struct rpc_server *server = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(rpc_server_new(&options, &server, &err), 0);
     assert_int_equal(rpc_server_start(server, &err), -1);
     assert_int_equal(err.status, STATUS_NOT_FOUND);
 }
 
-static void start_fails_where_a_file_is_in_the_way(void **state)
+TEST(start_fails_where_a_file_is_in_the_way)
 {
     char path[] = "/tmp/test-rpc-file-XXXXXX";
     int fd = mkstemp(path);
@@ -243,7 +228,6 @@ static void start_fails_where_a_file_is_in_the_way(void **state)
     _cleanup_(rpc_server_freep) struct rpc_server *server = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(rpc_server_new(&options, &server, &err), 0);
     assert_int_equal(rpc_server_start(server, &err), -1);
     assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
@@ -251,54 +235,48 @@ static void start_fails_where_a_file_is_in_the_way(void **state)
     close(fd);
 }
 
-static void server_that_was_not_started_can_be_freed(void **state)
+TEST(server_that_was_not_started_can_be_freed)
 {
     const struct rpc_server_options options = {.endpoint = "/tmp/x.sock"};
     struct rpc_server *server = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(rpc_server_new(&options, &server, &err), 0);
     rpc_server_free(server);
     rpc_server_free(NULL);
 }
 
-static void socket_has_the_mode_asked_for(void **state)
+TEST(socket_has_the_mode_asked_for)
 {
     const struct rpc_server_options options = {.socket_mode = 0660};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     struct stat status;
 
-    (void)state;
     assert_int_equal(stat(fixture->socket, &status), 0);
     assert_true(S_ISSOCK(status.st_mode));
     assert_int_equal(status.st_mode & 0777, 0660);
 }
 
-int main(int argc, char **argv)
+int test_child(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(idle_server_drains_at_once),
-        cmocka_unit_test(running_call_may_end_while_draining),
-        cmocka_unit_test(long_call_is_cancelled_after_the_drain_time),
-        cmocka_unit_test(new_call_is_refused_while_draining),
-        cmocka_unit_test(waiting_calls_are_answered_while_draining),
-        cmocka_unit_test(stuck_handler_is_told_to_the_caller),
-        cmocka_unit_test(handler_sees_that_its_client_has_died),
-        cmocka_unit_test(successor_keeps_the_socket),
-        cmocka_unit_test(client_can_wait_for_the_server),
-        cmocka_unit_test(start_fails_without_a_folder),
-        cmocka_unit_test(start_fails_where_a_file_is_in_the_way),
-        cmocka_unit_test(server_that_was_not_started_can_be_freed),
-        cmocka_unit_test(socket_has_the_mode_asked_for),
-    };
-
     rpc_init();
-    if (argc > 1 && strcmp(argv[1], "stuck") == 0)
+    if (strcmp(argv[1], "stuck") == 0)
         return stuck_main();
-    if (argc > 2 && strcmp(argv[1], "client") == 0)
-        return client_main(argv[2]);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    rpc_shutdown();
-    return failed;
+    return argc > 2 && strcmp(argv[1], "client") == 0 ? client_main(argv[2]) : 2;
 }
+
+static int start_rpc(void **state)
+{
+    (void)state;
+    rpc_init();
+    return 0;
+}
+
+static int stop_rpc(void **state)
+{
+    (void)state;
+    rpc_shutdown();
+    return 0;
+}
+
+TEST_GROUP(start_rpc, stop_rpc)

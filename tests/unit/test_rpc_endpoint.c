@@ -1,22 +1,14 @@
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/rpc/endpoint.h"
+#include "tests/test.h"
 
-static void endpoints_are_read_in_all_their_forms(void **state)
+TEST(endpoints_are_read_in_all_their_forms)
 {
     static const struct {
         const char *endpoint;
@@ -39,7 +31,6 @@ static void endpoints_are_read_in_all_their_forms(void **state)
         {"dns:///localhost", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         _cleanup_free_ char *path = NULL;
@@ -53,18 +44,17 @@ static void endpoints_are_read_in_all_their_forms(void **state)
     }
 }
 
-static void tcp_is_refused_with_a_reason(void **state)
+TEST(tcp_is_refused_with_a_reason)
 {
     _cleanup_error_ struct error err = {0};
     char *path = NULL;
 
-    (void)state;
     assert_int_equal(endpoint_parse("tcp://0.0.0.0:1", &path, &err), -1);
     assert_non_null(strstr(err.message, "unix sockets only"));
 }
 
 /* The longest name that can be bound has 107 bytes, the temporary one included. */
-static void path_must_fit_into_an_address(void **state)
+TEST(path_must_fit_into_an_address)
 {
     static const struct {
         int folder;
@@ -72,7 +62,6 @@ static void path_must_fit_into_an_address(void **state)
         bool fits;
     } cases[] = {{10, 96, true}, {10, 97, false}, {93, 5, true}, {94, 5, false}, {93, 13, true}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *endpoint =
             xasprintf("/%0*d/%0*d", cases[i].folder - 1, 1, cases[i].name, 1);
@@ -83,12 +72,11 @@ static void path_must_fit_into_an_address(void **state)
     }
 }
 
-static void target_is_a_uri(void **state)
+TEST(target_is_a_uri)
 {
     _cleanup_free_ char *plain = endpoint_target("/csi/csi-1_x.sock");
     _cleanup_free_ char *odd = endpoint_target("/a b/50%#?.sock");
 
-    (void)state;
     assert_string_equal(plain, "unix:/csi/csi-1_x.sock");
     assert_string_equal(odd, "unix:/a%20b/50%25%23%3F.sock");
 }
@@ -107,13 +95,12 @@ static int listen_at(const char *path)
     return fd;
 }
 
-static void stale_socket_is_replaced(void **state)
+TEST(stale_socket_is_replaced)
 {
     _cleanup_free_ char *path = xasprintf("%s/csi.sock", folder);
     _cleanup_(endpoint_done) struct endpoint_socket socket = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     close(listen_at(path));
     assert_int_equal(endpoint_prepare(&socket, path, &err), 0);
     int fd = listen_at(socket.temporary);
@@ -125,14 +112,13 @@ static void stale_socket_is_replaced(void **state)
     close(fd);
 }
 
-static void socket_of_another_is_left_alone(void **state)
+TEST(socket_of_another_is_left_alone)
 {
     _cleanup_free_ char *path = xasprintf("%s/csi.sock", folder);
     _cleanup_(endpoint_done) struct endpoint_socket first = {0};
     _cleanup_(endpoint_done) struct endpoint_socket second = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(endpoint_prepare(&first, path, &err), 0);
     int first_fd = listen_at(first.temporary);
     assert_int_equal(endpoint_publish(&first, 0, &err), 0);
@@ -149,35 +135,32 @@ static void socket_of_another_is_left_alone(void **state)
     close(second_fd);
 }
 
-static void folder_in_the_way_is_refused(void **state)
+TEST(folder_in_the_way_is_refused)
 {
     struct endpoint_socket socket = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(endpoint_prepare(&socket, folder, &err), -1);
     assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
 }
 
-static void missing_folder_is_told(void **state)
+TEST(missing_folder_is_told)
 {
     struct endpoint_socket socket = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(endpoint_prepare(&socket, "/tmp/no/such/folder/csi.sock", &err), -1);
     assert_int_equal(err.status, STATUS_NOT_FOUND);
     assert_string_equal(err.message,
                         "make a socket in folder '/tmp/no/such/folder': No such file or directory");
 }
 
-static void publishing_what_is_not_there_fails(void **state)
+TEST(publishing_what_is_not_there_fails)
 {
     _cleanup_free_ char *path = xasprintf("%s/csi.sock", folder);
     _cleanup_(endpoint_done) struct endpoint_socket socket = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(endpoint_prepare(&socket, path, &err), 0);
     assert_int_equal(endpoint_publish(&socket, 0, &err), -1);
     endpoint_withdraw(&socket);
@@ -195,19 +178,4 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(endpoints_are_read_in_all_their_forms),
-        cmocka_unit_test(tcp_is_refused_with_a_reason),
-        cmocka_unit_test(path_must_fit_into_an_address),
-        cmocka_unit_test(target_is_a_uri),
-        cmocka_unit_test(stale_socket_is_replaced),
-        cmocka_unit_test(socket_of_another_is_left_alone),
-        cmocka_unit_test(folder_in_the_way_is_refused),
-        cmocka_unit_test(missing_folder_is_told),
-        cmocka_unit_test(publishing_what_is_not_there_fails),
-    };
-
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
-}
+TEST_GROUP(make_folder, remove_folder)

@@ -1,19 +1,11 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/rpc/http_server.h"
+#include "tests/test.h"
 
 static void answer_text(void *object, struct http_reply *reply)
 {
@@ -80,7 +72,7 @@ static char *exchange(const struct http_server *server, const char *request)
 
 #define TAIL " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
-static void requests_are_answered_by_route(void **state)
+TEST(requests_are_answered_by_route)
 {
     static const struct {
         const char *request;
@@ -102,7 +94,6 @@ static void requests_are_answered_by_route(void **state)
     };
     _cleanup_(http_server_freep) struct http_server *server = start("127.0.0.1");
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *answer = exchange(server, cases[i].request);
         char *body = strstr(answer, "\r\n\r\n");
@@ -114,39 +105,36 @@ static void requests_are_answered_by_route(void **state)
     }
 }
 
-static void no_address_means_all(void **state)
+TEST(no_address_means_all)
 {
     _cleanup_(http_server_freep) struct http_server *server = start("");
     _cleanup_free_ char *answer = exchange(server, "GET /healthz" TAIL);
 
-    (void)state;
     assert_true(text_has_prefix(answer, "HTTP/1.1 200 "));
 }
 
-static void taken_port_is_unavailable(void **state)
+TEST(taken_port_is_unavailable)
 {
     _cleanup_(http_server_freep) struct http_server *first = start("127.0.0.1");
     struct http_server *second = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(
         http_server_new("127.0.0.1", http_server_port(first), routes, 1, &second, &err), -1);
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
     assert_non_null(strstr(err.message, "Address already in use"));
 }
 
-static void name_is_not_an_address(void **state)
+TEST(name_is_not_an_address)
 {
     struct http_server *server = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(http_server_new("localhost", 0, routes, 1, &server, &err), -1);
     assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
 }
 
-static void server_ends_with_an_open_connection(void **state)
+TEST(server_ends_with_an_open_connection)
 {
     struct http_server *server = start("127.0.0.1");
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -154,20 +142,6 @@ static void server_ends_with_an_open_connection(void **state)
                                   .sin_port = htons(http_server_port(server))};
     _cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    (void)state;
     assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     http_server_free(server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_are_answered_by_route),
-        cmocka_unit_test(no_address_means_all),
-        cmocka_unit_test(taken_port_is_unavailable),
-        cmocka_unit_test(name_is_not_an_address),
-        cmocka_unit_test(server_ends_with_an_open_connection),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

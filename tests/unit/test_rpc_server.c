@@ -1,13 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "common/base/metrics.h"
 #include "google/protobuf/wrappers.pb-c.h"
 #include "test_rpc_fixture.h"
+#include "tests/test.h"
 
 static char log_path[] = "/tmp/test-rpc-log-XXXXXX";
 
@@ -44,7 +38,7 @@ static void assert_fails(int result, const struct error *err, enum status status
         assert_string_equal(err->message, message);
 }
 
-static void call_is_answered(void **state)
+TEST(call_is_answered)
 {
     struct fixture *fixture = *state;
     _cleanup_error_ struct error err = {0};
@@ -56,7 +50,7 @@ static void call_is_answered(void **state)
     assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
 }
 
-static void status_and_message_come_as_they_were_set(void **state)
+TEST(status_and_message_come_as_they_were_set)
 {
     static const char text[] = "pool 'zone-ä' is 100% full:\n\ttry \"other\" pools";
     struct fixture *fixture = *state;
@@ -66,7 +60,7 @@ static void status_and_message_come_as_they_were_set(void **state)
                  STATUS_ALREADY_EXISTS, text);
 }
 
-static void long_message_is_cut_between_characters(void **state)
+TEST(long_message_is_cut_between_characters)
 {
     struct fixture *fixture = *state;
     _cleanup_free_ char *text = xcalloc(1, 20001);
@@ -99,7 +93,7 @@ static int call_path(struct fixture *fixture, const char *path, const ProtobufCM
     return rpc_client_call(fixture->client, &request, &reply, err);
 }
 
-static void unknown_method_is_unimplemented(void **state)
+TEST(unknown_method_is_unimplemented)
 {
     struct fixture *fixture = *state;
     _cleanup_error_ struct error err = {0};
@@ -111,7 +105,7 @@ static void unknown_method_is_unimplemented(void **state)
 }
 
 /* BytesValue has its bytes in field 1, where CreateVolumeRequest has its name. */
-static void bad_string_is_invalid(void **state)
+TEST(bad_string_is_invalid)
 {
     static const struct {
         const char *bytes;
@@ -135,7 +129,7 @@ static void bad_string_is_invalid(void **state)
     }
 }
 
-static void malformed_message_is_invalid(void **state)
+TEST(malformed_message_is_invalid)
 {
     struct fixture *fixture = *state;
     Google__Protobuf__UInt64Value message;
@@ -149,7 +143,7 @@ static void malformed_message_is_invalid(void **state)
                  "type");
 }
 
-static void oversize_message_is_refused(void **state)
+TEST(oversize_message_is_refused)
 {
     struct fixture *fixture = *state;
     _cleanup_free_ char *name = xcalloc(1, 5000001);
@@ -163,7 +157,7 @@ static void oversize_message_is_refused(void **state)
     assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
 }
 
-static void handler_sees_the_deadline(void **state)
+TEST(handler_sees_the_deadline)
 {
     struct fixture *fixture = *state;
     _cleanup_error_ struct error err = {0};
@@ -175,14 +169,13 @@ static void handler_sees_the_deadline(void **state)
     assert_in_range(clock_monotonic_ms() - start, 140, 5000);
 }
 
-static void call_that_nobody_waits_for_is_not_run(void **state)
+TEST(call_that_nobody_waits_for_is_not_run)
 {
     const struct rpc_server_options options = {.workers = 1};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     struct background_call held;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     background_start(&held, fixture, "hold", deadline_never());
     fixture_wait_for_running(fixture, 1);
     assert_fails(fixture_create(fixture->client, "late", NULL, deadline_in_ms(50), NULL, &err),
@@ -195,14 +188,13 @@ static void call_that_nobody_waits_for_is_not_run(void **state)
     assert_int_equal(fixture->served, 1);
 }
 
-static void quick_method_answers_while_workers_hang(void **state)
+TEST(quick_method_answers_while_workers_hang)
 {
     const struct rpc_server_options options = {.workers = 1};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     struct background_call held;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     background_start(&held, fixture, "hold", deadline_never());
     fixture_wait_for_running(fixture, 1);
     assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
@@ -212,14 +204,13 @@ static void quick_method_answers_while_workers_hang(void **state)
 }
 
 /* One runs and one waits; which of the others that is does not matter. */
-static void full_queue_is_unavailable(void **state)
+TEST(full_queue_is_unavailable)
 {
     const struct rpc_server_options options = {.workers = 1, .queue_limit = 1};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     _cleanup_error_ struct error err = {0};
     struct background_call held;
 
-    (void)state;
     background_start(&held, fixture, "hold", deadline_never());
     fixture_wait_for_running(fixture, 1);
     for (int i = 0; i < 2; i++) {
@@ -235,7 +226,7 @@ static void full_queue_is_unavailable(void **state)
                  "all 1 workers are busy and 1 calls wait for one already");
 }
 
-static void failed_call_is_logged_once(void **state)
+TEST(failed_call_is_logged_once)
 {
     struct fixture *fixture = *state;
     _cleanup_error_ struct error err = {0};
@@ -251,7 +242,7 @@ static void failed_call_is_logged_once(void **state)
     assert_int_equal(occurrences(lines, "GRPC request: {\"name\":\"fail\""), 1);
 }
 
-static void slow_call_is_logged_until_it_ends(void **state)
+TEST(slow_call_is_logged_until_it_ends)
 {
     const struct rpc_server_options options = {.slow_call_interval_ms = 500};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
@@ -259,7 +250,6 @@ static void slow_call_is_logged_until_it_ends(void **state)
     struct background_call held;
     long from = 0;
 
-    (void)state;
     free(log_since(&from));
     background_start(&held, fixture, "hold", deadline_in_ms(1000));
     background_join(&held);
@@ -276,7 +266,7 @@ static void slow_call_is_logged_until_it_ends(void **state)
     assert_non_null(strstr(lines, "nobody waits for it any more"));
 }
 
-static void calls_are_counted(void **state)
+TEST(calls_are_counted)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     const struct rpc_server_options options = {.metrics = metrics, .metrics_prefix = "test"};
@@ -284,7 +274,6 @@ static void calls_are_counted(void **state)
     _cleanup_text_ struct text text = TEXT_INIT(1 << 20);
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
     assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
     assert_int_equal(fixture_create(fixture->client, "fail", NULL, deadline_never(), NULL, &err),
@@ -325,14 +314,13 @@ static void *load(void *argument)
     return (void *)answered;
 }
 
-static void many_threads_call_at_once(void **state)
+TEST(many_threads_call_at_once)
 {
     const struct rpc_server_options options = {0};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     pthread_t threads[LOAD_THREADS];
     int64_t start = clock_monotonic_ms();
 
-    (void)state;
     for (size_t i = 0; i < LOAD_THREADS; i++)
         pthread_create(&threads[i], NULL, load, fixture);
     for (size_t i = 0; i < LOAD_THREADS; i++) {
@@ -346,58 +334,33 @@ static void many_threads_call_at_once(void **state)
                   1000LL * LOAD_THREADS * LOAD_CALLS / (long long)(ms + 1));
 }
 
-static void client_without_server_is_unavailable(void **state)
+TEST(client_without_server_is_unavailable)
 {
     _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(rpc_client_new("unix:///tmp/no such socket", &client, &err), 0);
     assert_fails(fixture_send_probe(client, false, &err), &err, STATUS_UNAVAILABLE, NULL);
 }
 
-static int start_fixture(void **state)
+static int start_group(void **state)
 {
     const struct rpc_server_options options = {.slow_call_interval_ms = 30000};
+    _cleanup_close_ int fd = mkstemp(log_path);
 
+    assert_true(fd >= 0);
+    log_start(&(struct log_options){.verbosity = 5, .file = log_path});
+    rpc_init();
     *state = fixture_new(&options);
     return 0;
 }
 
-static int stop_fixture(void **state)
+static int stop_group(void **state)
 {
     fixture_free(*state);
+    rpc_shutdown();
+    unlink(log_path);
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(call_is_answered),
-        cmocka_unit_test(status_and_message_come_as_they_were_set),
-        cmocka_unit_test(long_message_is_cut_between_characters),
-        cmocka_unit_test(unknown_method_is_unimplemented),
-        cmocka_unit_test(bad_string_is_invalid),
-        cmocka_unit_test(malformed_message_is_invalid),
-        cmocka_unit_test(oversize_message_is_refused),
-        cmocka_unit_test(handler_sees_the_deadline),
-        cmocka_unit_test(call_that_nobody_waits_for_is_not_run),
-        cmocka_unit_test(quick_method_answers_while_workers_hang),
-        cmocka_unit_test(full_queue_is_unavailable),
-        cmocka_unit_test(failed_call_is_logged_once),
-        cmocka_unit_test(slow_call_is_logged_until_it_ends),
-        cmocka_unit_test(calls_are_counted),
-        cmocka_unit_test(many_threads_call_at_once),
-        cmocka_unit_test(client_without_server_is_unavailable),
-    };
-    int fd = mkstemp(log_path);
-    const struct log_options log = {.verbosity = 5, .file = log_path};
-
-    log_start(&log);
-    rpc_init();
-    int failed = cmocka_run_group_tests(tests, start_fixture, stop_fixture);
-    rpc_shutdown();
-    close(fd);
-    unlink(log_path);
-    return failed;
-}
+TEST_GROUP(start_group, stop_group)

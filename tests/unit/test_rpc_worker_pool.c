@@ -1,16 +1,9 @@
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/rpc/worker_pool.h"
+#include "tests/test.h"
 
 static sem_t gate;
 static sem_t arrived;
@@ -49,7 +42,7 @@ static struct worker_pool *start(unsigned threads, unsigned queue_limit)
     return pool;
 }
 
-static void jobs_run_in_order(void **state)
+TEST(jobs_run_in_order)
 {
     struct worker_pool *pool = start(1, 10);
     struct worker_job first = {.run = wait_at_gate};
@@ -58,7 +51,6 @@ static void jobs_run_in_order(void **state)
     int order[10] = {0};
     int count = 0;
 
-    (void)state;
     assert_int_equal(worker_pool_submit(pool, &first, &err), 0);
     sem_wait(&arrived);
     for (int i = 0; i < 10; i++) {
@@ -72,13 +64,12 @@ static void jobs_run_in_order(void **state)
         assert_int_equal(order[i], i);
 }
 
-static void full_queue_refuses(void **state)
+TEST(full_queue_refuses)
 {
     struct worker_pool *pool = start(2, 1);
     struct worker_job jobs[4];
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     for (int i = 0; i < 4; i++)
         jobs[i] = (struct worker_job){.run = wait_at_gate};
     for (int i = 0; i < 2; i++) {
@@ -93,13 +84,12 @@ static void full_queue_refuses(void **state)
     worker_pool_free(pool);
 }
 
-static void all_threads_work_at_once(void **state)
+TEST(all_threads_work_at_once)
 {
     struct worker_pool *pool = start(8, 8);
     struct worker_job jobs[8];
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         jobs[i] = (struct worker_job){.run = wait_at_gate};
         assert_int_equal(worker_pool_submit(pool, &jobs[i], &err), 0);
@@ -136,13 +126,12 @@ static unsigned count_threads(const struct tracing_job *jobs, unsigned count)
     return different;
 }
 
-static void jobs_one_after_the_other_use_few_threads(void **state)
+TEST(jobs_one_after_the_other_use_few_threads)
 {
     struct worker_pool *pool = start(32, 1);
     struct tracing_job jobs[200];
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     for (int i = 0; i < 200; i++) {
         jobs[i].job = (struct worker_job){.run = note_thread};
         assert_int_equal(worker_pool_submit(pool, &jobs[i].job, &err), 0);
@@ -153,22 +142,8 @@ static void jobs_one_after_the_other_use_few_threads(void **state)
     assert_true(count_threads(jobs, 200) < 32);
 }
 
-static void idle_pool_can_be_freed(void **state)
+TEST(idle_pool_can_be_freed)
 {
-    (void)state;
     worker_pool_free(start(3, 1));
     worker_pool_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_run_in_order),
-        cmocka_unit_test(full_queue_refuses),
-        cmocka_unit_test(all_threads_work_at_once),
-        cmocka_unit_test(jobs_one_after_the_other_use_few_threads),
-        cmocka_unit_test(idle_pool_can_be_freed),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/topology/simulate.h"
 #include "tests/fakes/cluster_script.h"
 #include "tests/fakes/random_cluster.h"
+#include "tests/test.h"
 
 #define D "topology.csi.test/"
 /* Two nodes in each of two zones, volumes pinned by membership. */
@@ -71,11 +63,10 @@ static const struct simulated_pod *row_of(const struct fixture *fixture, const c
     return NULL;
 }
 
-static void pending_pods_are_placed_and_their_volumes_made(void **state)
+TEST(pending_pods_are_placed_and_their_volumes_made)
 {
     struct fixture fixture;
 
-    (void)state;
     start(&fixture,
           TWO_ZONES "pvc c1 class=zoned size=2Gi\npvc c2 class=zoned size=2Gi\n"
                     "pod p1 claims=c1\npod p2 claims=c2\npod running on=a1 phase=Running");
@@ -89,11 +80,10 @@ static void pending_pods_are_placed_and_their_volumes_made(void **state)
     end(&fixture);
 }
 
-static void room_is_used_up_and_then_nothing_fits(void **state)
+TEST(room_is_used_up_and_then_nothing_fits)
 {
     struct fixture fixture;
 
-    (void)state;
     start(&fixture, TWO_ZONES);
     fixture.request.add_pods = 20;
     assert_int_equal(run(&fixture), 0);
@@ -107,11 +97,10 @@ static void room_is_used_up_and_then_nothing_fits(void **state)
     end(&fixture);
 }
 
-static void two_claims_that_fit_alone_but_not_together_are_rescheduled(void **state)
+TEST(two_claims_that_fit_alone_but_not_together_are_rescheduled)
 {
     struct fixture fixture;
 
-    (void)state;
     /* the scheduler compares each claim alone with the room; the provisioner then has none left */
     start(&fixture, TWO_ZONES "pvc c1 class=zoned size=5Gi\npvc c2 class=zoned size=6Gi\n"
                               "pod p claims=c1,c2");
@@ -123,11 +112,10 @@ static void two_claims_that_fit_alone_but_not_together_are_rescheduled(void **st
     end(&fixture);
 }
 
-static void a_failed_zone_leaves_its_pods_stuck(void **state)
+TEST(a_failed_zone_leaves_its_pods_stuck)
 {
     struct fixture fixture;
 
-    (void)state;
     start(&fixture, TWO_ZONES "pv v1 class=zoned claim=default/c1/pvc-c1 phase=Bound " IN_ZONE_A
                               "\npvc c1 class=zoned volume=v1 bound\npod p1 claims=c1 on=a1\n"
                               "pod p2 on=a2\npod p3 on=b1");
@@ -145,11 +133,10 @@ static void a_failed_zone_leaves_its_pods_stuck(void **state)
     end(&fixture);
 }
 
-static void a_takeover_lets_them_recover(void **state)
+TEST(a_takeover_lets_them_recover)
 {
     static const char *const TARGETS[] = {"zone-b", "zone=zone-b", "all"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(TARGETS); i++) {
         struct fixture fixture;
 
@@ -164,11 +151,10 @@ static void a_takeover_lets_them_recover(void **state)
     }
 }
 
-static void a_takeover_by_node_info_needs_the_driver_there(void **state)
+TEST(a_takeover_by_node_info_needs_the_driver_there)
 {
     struct fixture fixture;
 
-    (void)state;
     start(&fixture, TWO_ZONES "csinode b2\n"
                               "pv v1 class=zoned claim=default/c1/pvc-c1 phase=Bound " IN_ZONE_A
                               "\npvc c1 class=zoned volume=v1 bound\npod p1 claims=c1 on=a1");
@@ -188,11 +174,10 @@ static void a_takeover_by_node_info_needs_the_driver_there(void **state)
     end(&fixture);
 }
 
-static void a_takeover_does_not_help_volumes_with_plain_labels(void **state)
+TEST(a_takeover_does_not_help_volumes_with_plain_labels)
 {
     struct fixture fixture;
 
-    (void)state;
     start(&fixture, "node a1 zone=zone-a\nnode b1 zone=zone-b\nclass zoned\n"
                     "pv v1 class=zoned claim=default/c1/pvc-c1 phase=Bound affinity=zone:zone-a\n"
                     "pvc c1 class=zoned volume=v1 bound\npod p1 claims=c1 on=a1");
@@ -204,11 +189,10 @@ static void a_takeover_does_not_help_volumes_with_plain_labels(void **state)
     end(&fixture);
 }
 
-static void volume_limits_of_the_survivors_count(void **state)
+TEST(volume_limits_of_the_survivors_count)
 {
     struct fixture fixture;
 
-    (void)state;
     start(&fixture,
           "node a1 zone=zone-a\nnode b1 zone=zone-b\ncsinode b1 csi.test:1\nclass zoned\n"
           "pv v1 driver=csi.test claim=default/c1/pvc-c1 phase=Bound\npvc c1 volume=v1 bound\n"
@@ -221,11 +205,10 @@ static void volume_limits_of_the_survivors_count(void **state)
     end(&fixture);
 }
 
-static void a_volume_serves_one_pod(void **state)
+TEST(a_volume_serves_one_pod)
 {
     struct fixture fixture;
 
-    (void)state;
     start(&fixture, "node n1 zone=a\nclass fast provisioner=kubernetes.io/no-provisioner\n"
                     "pv v1 class=fast size=2Gi\npvc c1 class=fast\npvc c2 class=fast\n"
                     "pod p1 claims=c1\npod p2 claims=c2");
@@ -235,11 +218,10 @@ static void a_volume_serves_one_pod(void **state)
     end(&fixture);
 }
 
-static void immediate_claims_are_settled_before_pods(void **state)
+TEST(immediate_claims_are_settled_before_pods)
 {
     struct fixture fixture;
 
-    (void)state;
     start(&fixture, "node n1 zone=a\nclass now mode=immediate provisioner=csi.test\n"
                     "class zoned\npvc c1 class=now\npod p1 claims=c1");
     assert_int_equal(run(&fixture), 0);
@@ -248,7 +230,7 @@ static void immediate_claims_are_settled_before_pods(void **state)
     end(&fixture);
 }
 
-static void what_makes_no_sense_is_refused(void **state)
+TEST(what_makes_no_sense_is_refused)
 {
     static const struct {
         const char *fail;
@@ -265,7 +247,6 @@ static void what_makes_no_sense_is_refused(void **state)
         {"", "", "gone", "there is no class 'gone'"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(CASES); i++) {
         struct fixture fixture;
 
@@ -305,9 +286,8 @@ static char *outcome(unsigned seed)
     return text_take(&text);
 }
 
-static void the_same_snapshot_gives_the_same_result(void **state)
+TEST(the_same_snapshot_gives_the_same_result)
 {
-    (void)state;
     for (unsigned seed = 0; seed < 200; seed++) {
         _cleanup_free_ char *first = outcome(seed);
         _cleanup_free_ char *second = outcome(seed);
@@ -325,11 +305,10 @@ static void count_progress(void *object, size_t done, size_t total, size_t stuck
     progress_calls++;
 }
 
-static void progress_is_told(void **state)
+TEST(progress_is_told)
 {
     struct fixture fixture;
 
-    (void)state;
     start(&fixture, TWO_ZONES);
     fixture.request.add_pods = 100;
     fixture.request.progress = count_progress;
@@ -337,25 +316,4 @@ static void progress_is_told(void **state)
     assert_int_equal(run(&fixture), 0);
     assert_true(progress_calls >= 100 / 16);
     end(&fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pending_pods_are_placed_and_their_volumes_made),
-        cmocka_unit_test(room_is_used_up_and_then_nothing_fits),
-        cmocka_unit_test(two_claims_that_fit_alone_but_not_together_are_rescheduled),
-        cmocka_unit_test(a_failed_zone_leaves_its_pods_stuck),
-        cmocka_unit_test(a_takeover_lets_them_recover),
-        cmocka_unit_test(a_takeover_by_node_info_needs_the_driver_there),
-        cmocka_unit_test(a_takeover_does_not_help_volumes_with_plain_labels),
-        cmocka_unit_test(volume_limits_of_the_survivors_count),
-        cmocka_unit_test(a_volume_serves_one_pod),
-        cmocka_unit_test(immediate_claims_are_settled_before_pods),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-        cmocka_unit_test(the_same_snapshot_gives_the_same_result),
-        cmocka_unit_test(progress_is_told),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

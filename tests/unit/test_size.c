@@ -1,18 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/volume/size.h"
+#include "tests/test.h"
 
 #define MIB (1024LL * 1024)
 #define GIB (1024 * MIB)
 #define TIB (1024 * GIB)
 
-static void size_is_the_smallest_that_fits(void **state)
+TEST(size_is_the_smallest_that_fits)
 {
     static const struct {
         int64_t required;
@@ -48,7 +41,6 @@ static void size_is_the_smallest_that_fits(void **state)
         {INT64_MAX - 511, INT64_MAX, INT64_MAX - 511},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const struct capacity_range range = {cases[i].required, cases[i].limit};
         _cleanup_error_ struct error err = {0};
@@ -75,9 +67,8 @@ static void assert_refused(int64_t required, int64_t limit, enum status status, 
     assert_true(size == 42);
 }
 
-static void negative_size_is_an_invalid_argument(void **state)
+TEST(negative_size_is_an_invalid_argument)
 {
-    (void)state;
     assert_refused(-1, 0, STATUS_INVALID_ARGUMENT,
                    "capacity_range: required_bytes -1 and limit_bytes 0 must not be negative");
     assert_refused(0, -1, STATUS_INVALID_ARGUMENT,
@@ -87,7 +78,7 @@ static void negative_size_is_an_invalid_argument(void **state)
     assert_refused(1 * GIB, INT64_MIN, STATUS_INVALID_ARGUMENT, NULL);
 }
 
-static void range_without_a_possible_size_is_out_of_range(void **state)
+TEST(range_without_a_possible_size_is_out_of_range)
 {
     static const struct {
         int64_t required;
@@ -107,7 +98,6 @@ static void range_without_a_possible_size_is_out_of_range(void **state)
         {4611686018427387904, 2 * GIB}, /* 2^62 */
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         assert_refused(cases[i].required, cases[i].limit, STATUS_OUT_OF_RANGE, NULL);
     assert_refused(2048, 1024, STATUS_OUT_OF_RANGE,
@@ -115,7 +105,7 @@ static void range_without_a_possible_size_is_out_of_range(void **state)
                    "limit_bytes 1024");
 }
 
-static void existing_size_is_compared_with_the_range(void **state)
+TEST(existing_size_is_compared_with_the_range)
 {
     static const struct {
         int64_t required;
@@ -143,7 +133,6 @@ static void existing_size_is_compared_with_the_range(void **state)
         {INT64_MAX, INT64_MAX, (uint64_t)INT64_MAX + 1, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const struct capacity_range range = {cases[i].required, cases[i].limit};
 
@@ -152,7 +141,7 @@ static void existing_size_is_compared_with_the_range(void **state)
     }
 }
 
-static void cephfs_counts_in_four_mebibytes(void **state)
+TEST(cephfs_counts_in_four_mebibytes)
 {
     static const struct {
         int64_t required;
@@ -163,7 +152,6 @@ static void cephfs_counts_in_four_mebibytes(void **state)
         {1, 1 << 20, 0}, {0, 10 << 20, 8 << 20}, {INT64_MAX, 0, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const struct capacity_range range = {cases[i].required, cases[i].limit};
         _cleanup_error_ struct error err = {0};
@@ -177,7 +165,7 @@ static void cephfs_counts_in_four_mebibytes(void **state)
     }
 }
 
-static void volume_is_never_smaller_than_its_source(void **state)
+TEST(volume_is_never_smaller_than_its_source)
 {
     static const struct {
         int64_t required;
@@ -191,7 +179,6 @@ static void volume_is_never_smaller_than_its_source(void **state)
         {0, 1 * GIB, 1 * GIB, 2 * GIB, 0},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const struct capacity_range range = {cases[i].required, cases[i].limit};
         _cleanup_error_ struct error err = {0};
@@ -204,18 +191,4 @@ static void volume_is_never_smaller_than_its_source(void **state)
         else
             assert_int_equal(err.status, STATUS_OUT_OF_RANGE);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(size_is_the_smallest_that_fits),
-        cmocka_unit_test(negative_size_is_an_invalid_argument),
-        cmocka_unit_test(range_without_a_possible_size_is_out_of_range),
-        cmocka_unit_test(existing_size_is_compared_with_the_range),
-        cmocka_unit_test(cephfs_counts_in_four_mebibytes),
-        cmocka_unit_test(volume_is_never_smaller_than_its_source),
-    };
-
-    return cmocka_run_group_tests_name("size", tests, NULL, NULL);
 }

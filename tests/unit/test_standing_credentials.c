@@ -104,7 +104,7 @@ static void assert_none(struct world *world, enum status status, const char *par
     assert_int_equal(err.status, status);
 }
 
-static void secret_of_the_class_comes_before_config_before_keyring(void **state)
+TEST(secret_of_the_class_comes_before_config_before_keyring, WITH_KUBE)
 {
     _cleanup_world_ struct world world = {0};
     struct fake_kube *fake = ((struct kube_fixture *)*state)->fake;
@@ -124,7 +124,7 @@ static void secret_of_the_class_comes_before_config_before_keyring(void **state)
     assert_user(&world, "c1", "alice");
 }
 
-static void secret_is_read_once_and_kept(void **state)
+TEST(secret_is_read_once_and_kept, WITH_KUBE)
 {
     _cleanup_world_ struct world world = {0};
     struct fake_kube *fake = ((struct kube_fixture *)*state)->fake;
@@ -137,7 +137,7 @@ static void secret_is_read_once_and_kept(void **state)
     assert_int_equal(fake_kube_calls(fake), 1);
 }
 
-static void missing_right_is_asked_for_once(void **state)
+TEST(missing_right_is_asked_for_once, WITH_KUBE)
 {
     _cleanup_world_ struct world world = {0};
     struct fake_kube *fake = ((struct kube_fixture *)*state)->fake;
@@ -150,7 +150,7 @@ static void missing_right_is_asked_for_once(void **state)
     assert_int_equal(fake_kube_calls(fake), 1);
 }
 
-static void secret_outlives_the_api_server(void **state)
+TEST(secret_outlives_the_api_server, WITH_KUBE)
 {
     _cleanup_world_ struct world world = {0};
     struct fake_kube *fake = ((struct kube_fixture *)*state)->fake;
@@ -167,7 +167,7 @@ static void secret_outlives_the_api_server(void **state)
     assert_user(&world, "c1", "bob");
 }
 
-static void secret_without_a_user_is_no_help(void **state)
+TEST(secret_without_a_user_is_no_help, WITH_KUBE)
 {
     _cleanup_world_ struct world world = {0};
     struct fake_kube *fake = ((struct kube_fixture *)*state)->fake;
@@ -180,7 +180,7 @@ static void secret_without_a_user_is_no_help(void **state)
     assert_none(&world, STATUS_FAILED_PRECONDITION, "is not base64");
 }
 
-static void templates_and_paths_name_no_secret(void **state)
+TEST(templates_and_paths_name_no_secret, WITH_KUBE)
 {
     _cleanup_world_ struct world world = {0};
 
@@ -191,7 +191,7 @@ static void templates_and_paths_name_no_secret(void **state)
     assert_int_equal(fake_kube_calls(world.kube->fake), 0);
 }
 
-static void existence_is_told_without_asking(void **state)
+TEST(existence_is_told_without_asking, WITH_KUBE)
 {
     _cleanup_world_ struct world world = {0};
     _cleanup_(standing_credentials_freep) struct standing_credentials *without_kube =
@@ -213,7 +213,7 @@ static void *get_many(void *object)
     return NULL;
 }
 
-static void many_threads_get_one_answer(void **state)
+TEST(many_threads_get_one_answer, WITH_KUBE)
 {
     _cleanup_world_ struct world world = {0};
     pthread_t threads[4];
@@ -225,22 +225,4 @@ static void many_threads_get_one_answer(void **state)
         assert_int_equal(pthread_create(&threads[i], NULL, get_many, &world), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
         pthread_join(threads[i], NULL);
-}
-
-#define WITH_KUBE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_KUBE(secret_of_the_class_comes_before_config_before_keyring),
-        WITH_KUBE(secret_is_read_once_and_kept),
-        WITH_KUBE(missing_right_is_asked_for_once),
-        WITH_KUBE(secret_outlives_the_api_server),
-        WITH_KUBE(secret_without_a_user_is_no_help),
-        WITH_KUBE(templates_and_paths_name_no_secret),
-        WITH_KUBE(existence_is_told_without_asking),
-        WITH_KUBE(many_threads_get_one_answer),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/volume/cluster_usage.h"
 #include "common/volume/storage_class.h"
+#include "tests/test.h"
 
 #define DATA "tests/data/capacity/"
 #define DRIVER "rbd.csi.ceph.com"
@@ -81,12 +73,11 @@ static void assert_entry(const struct pool_entry *entry, const char *place, cons
 /* --- classes ------------------------------------------------------------------------------------
  */
 
-static void classes_of_the_driver_are_taken_with_their_places(void **state)
+TEST(classes_of_the_driver_are_taken_with_their_places)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_storage_class_dump_ struct storage_class_dump dump = {0};
 
-    (void)state;
     assert_int_equal(storage_class_dump_load(DATA "classes.json", DRIVER, &dump, &err), 0);
     assert_int_equal(dump.count, 3);
     assert_string_equal(dump.items[0].name, "plain");
@@ -105,13 +96,12 @@ static void classes_of_the_driver_are_taken_with_their_places(void **state)
                                              "key (did you mean 'domainSegments'?)");
 }
 
-static void single_class_and_empty_list_are_dumps_too(void **state)
+TEST(single_class_and_empty_list_are_dumps_too)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_storage_class_dump_ struct storage_class_dump one = {0};
     _cleanup_storage_class_dump_ struct storage_class_dump none = {0};
 
-    (void)state;
     assert_int_equal(load(CLASS("{\"clusterID\":\"c\",\"pool\":\"p\"}"), &one, &err), 0);
     assert_int_equal(one.count, 1);
     assert_string_equal(one.items[0].pools.pool, "p");
@@ -119,7 +109,7 @@ static void single_class_and_empty_list_are_dumps_too(void **state)
     assert_int_equal(none.count, 0);
 }
 
-static void classes_may_be_written_in_yaml(void **state)
+TEST(classes_may_be_written_in_yaml)
 {
     static const char text[] = "# two classes and something else\n"
                                "apiVersion: storage.k8s.io/v1\n"
@@ -143,7 +133,6 @@ static void classes_may_be_written_in_yaml(void **state)
     _cleanup_error_ struct error err = {0};
     _cleanup_storage_class_dump_ struct storage_class_dump dump = {0};
 
-    (void)state;
     if (load(text, &dump, &err) < 0)
         fail_msg("%s", err.message);
     assert_int_equal(dump.count, 2);
@@ -152,7 +141,7 @@ static void classes_may_be_written_in_yaml(void **state)
     assert_string_equal(dump.items[1].pools.pool, "q");
 }
 
-static void yaml_that_is_no_class_is_refused_with_its_place(void **state)
+TEST(yaml_that_is_no_class_is_refused_with_its_place)
 {
     static const struct {
         const char *text;
@@ -167,7 +156,6 @@ static void yaml_that_is_no_class_is_refused_with_its_place(void **state)
          "metadata.name is missing"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         struct storage_class_dump dump = {0};
@@ -178,7 +166,7 @@ static void yaml_that_is_no_class_is_refused_with_its_place(void **state)
     }
 }
 
-static void plain_pool_and_its_data_pool_stand_beside_constrained_ones(void **state)
+TEST(plain_pool_and_its_data_pool_stand_beside_constrained_ones)
 {
     static const char json[] =
         CLASS("{\"clusterID\":\"c\",\"pool\":\"p\",\"dataPool\":\"d\",\"topologyConstrainedPools\":"
@@ -187,7 +175,6 @@ static void plain_pool_and_its_data_pool_stand_beside_constrained_ones(void **st
     _cleanup_error_ struct error err = {0};
     _cleanup_storage_class_dump_ struct storage_class_dump dump = {0};
 
-    (void)state;
     assert_int_equal(load(json, &dump, &err), 0);
     struct pool_entry plain = class_pools_plain(&dump.items[0].pools, NULL);
     assert_entry(&plain, "anywhere", "p", "d");
@@ -196,7 +183,7 @@ static void plain_pool_and_its_data_pool_stand_beside_constrained_ones(void **st
     assert_entry(&dump.items[0].pools.entries.items[0], "zone=a", "q", NULL);
 }
 
-static void bad_parameters_are_the_fault_of_their_class(void **state)
+TEST(bad_parameters_are_the_fault_of_their_class)
 {
     static const struct {
         const char *json;
@@ -227,7 +214,6 @@ static void bad_parameters_are_the_fault_of_their_class(void **state)
          "[0].domainSegments[0].valeu: unknown key (did you mean 'value'?)"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         _cleanup_storage_class_dump_ struct storage_class_dump dump = {0};
@@ -238,7 +224,7 @@ static void bad_parameters_are_the_fault_of_their_class(void **state)
     }
 }
 
-static void what_is_no_dump_is_refused_with_its_place(void **state)
+TEST(what_is_no_dump_is_refused_with_its_place)
 {
     static const struct {
         const char *json;
@@ -253,7 +239,6 @@ static void what_is_no_dump_is_refused_with_its_place(void **state)
         {"{\"items\":[{\"provisioner\":7}]}", "items[0].provisioner: expected a string"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         struct storage_class_dump dump = {0};
@@ -268,11 +253,10 @@ static void what_is_no_dump_is_refused_with_its_place(void **state)
 /* --- the monitors' answers ----------------------------------------------------------------------
  */
 
-static void answers_of_a_real_cluster_are_understood(void **state)
+TEST(answers_of_a_real_cluster_are_understood)
 {
     _cleanup_cluster_usage_ struct cluster_usage usage = {0};
 
-    (void)state;
     load_usage(&usage);
     assert_int_equal(usage.count, 4);
     assert_non_null(cluster_usage_find(&usage, "common"));
@@ -285,7 +269,7 @@ static void answers_of_a_real_cluster_are_understood(void **state)
     assert_null(cluster_usage_find(&usage, "zone"));
 }
 
-static void other_answers_are_refused_with_their_place(void **state)
+TEST(other_answers_are_refused_with_their_place)
 {
     static const char good_df[] = "{\"pools\":[]}";
     static const struct {
@@ -310,7 +294,6 @@ static void other_answers_are_refused_with_their_place(void **state)
          "osd dump: pools[0].quota_max_bytes is missing"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         struct cluster_usage usage = {0};
@@ -325,7 +308,7 @@ static void other_answers_are_refused_with_their_place(void **state)
 /* --- arithmetic ---------------------------------------------------------------------------------
  */
 
-static void quota_bounds_the_room(void **state)
+TEST(quota_bounds_the_room)
 {
     static const struct {
         uint64_t stored, max_avail, quota, room;
@@ -335,7 +318,6 @@ static void quota_bounds_the_room(void **state)
         {51, 100, 50, 0},    {10, 0, 50, 0},      {0, INT64_MAX, UINT64_MAX, INT64_MAX},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const struct pool_usage pool = {.stored_bytes = cases[i].stored,
                                         .max_avail_bytes = cases[i].max_avail,
@@ -346,12 +328,11 @@ static void quota_bounds_the_room(void **state)
     }
 }
 
-static void full_and_brand_new_pools_are_remarked(void **state)
+TEST(full_and_brand_new_pools_are_remarked)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_cluster_usage_ struct cluster_usage usage = {0};
 
-    (void)state;
     assert_int_equal(
         cluster_usage_parse("{\"pools\":[{\"name\":\"full\",\"stats\":{\"stored\":5,\"max_avail\":0"
                             "}},{\"name\":\"gone\",\"stats\":{\"stored\":5,\"max_avail\":0}}]}",
@@ -366,7 +347,7 @@ static void full_and_brand_new_pools_are_remarked(void **state)
     assert_null(cluster_usage_find(&usage, "gone"));
 }
 
-static void sizes_are_readable_and_never_too_large(void **state)
+TEST(sizes_are_readable_and_never_too_large)
 {
     static const struct {
         uint64_t bytes;
@@ -385,30 +366,9 @@ static void sizes_are_readable_and_never_too_large(void **state)
         {UINT64_MAX, "15.9 EiB"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *text = text_size(cases[i].bytes);
 
         assert_string_equal(text, cases[i].text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(classes_of_the_driver_are_taken_with_their_places),
-        cmocka_unit_test(single_class_and_empty_list_are_dumps_too),
-        cmocka_unit_test(classes_may_be_written_in_yaml),
-        cmocka_unit_test(yaml_that_is_no_class_is_refused_with_its_place),
-        cmocka_unit_test(plain_pool_and_its_data_pool_stand_beside_constrained_ones),
-        cmocka_unit_test(bad_parameters_are_the_fault_of_their_class),
-        cmocka_unit_test(what_is_no_dump_is_refused_with_its_place),
-        cmocka_unit_test(answers_of_a_real_cluster_are_understood),
-        cmocka_unit_test(other_answers_are_refused_with_their_place),
-        cmocka_unit_test(quota_bounds_the_room),
-        cmocka_unit_test(full_and_brand_new_pools_are_remarked),
-        cmocka_unit_test(sizes_are_readable_and_never_too_large),
-    };
-
-    return cmocka_run_group_tests_name("class_capacity", tests, NULL, NULL);
 }

@@ -1,19 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/base/strmap.h"
+#include "tests/test.h"
 
-static void value_is_found_by_key(void **state)
+TEST(value_is_found_by_key)
 {
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     strmap_set(&map, "pool", "rbd");
     strmap_set(&map, "clusterID", "c1");
     assert_string_equal(strmap_get(&map, "pool"), "rbd");
@@ -22,33 +14,30 @@ static void value_is_found_by_key(void **state)
     assert_null(strmap_get(&map, ""));
 }
 
-static void empty_map_has_nothing(void **state)
+TEST(empty_map_has_nothing)
 {
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     assert_null(strmap_get(&map, "pool"));
     assert_false(strmap_has(&map, "pool"));
     strmap_remove(&map, "pool");
     assert_int_equal(map.count, 0);
 }
 
-static void second_value_replaces_the_first(void **state)
+TEST(second_value_replaces_the_first)
 {
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     strmap_set(&map, "pool", "a");
     strmap_set(&map, "pool", "b");
     assert_int_equal(map.count, 1);
     assert_string_equal(strmap_get(&map, "pool"), "b");
 }
 
-static void value_may_come_from_the_map_itself(void **state)
+TEST(value_may_come_from_the_map_itself)
 {
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     strmap_set(&map, "a", "value");
     strmap_set(&map, "a", strmap_get(&map, "a"));
     strmap_set(&map, "b", strmap_get(&map, "a"));
@@ -56,25 +45,23 @@ static void value_may_come_from_the_map_itself(void **state)
     assert_string_equal(strmap_get(&map, "b"), "value");
 }
 
-static void copies_do_not_follow_their_source(void **state)
+TEST(copies_do_not_follow_their_source)
 {
     _cleanup_strmap_ struct strmap map = {0};
     char key[] = "key";
     char value[] = "value";
 
-    (void)state;
     strmap_set(&map, key, value);
     key[0] = 'x';
     value[0] = 'x';
     assert_string_equal(strmap_get(&map, "key"), "value");
 }
 
-static void entries_are_sorted_by_key(void **state)
+TEST(entries_are_sorted_by_key)
 {
     static const char *const keys[] = {"m", "z", "a", "aa", "b", "", "Z", "y"};
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(keys); i++)
         strmap_set(&map, keys[i], "x");
     assert_int_equal(map.count, ARRAY_LENGTH(keys));
@@ -82,11 +69,10 @@ static void entries_are_sorted_by_key(void **state)
         assert_true(strcmp(map.entries[i - 1].key, map.entries[i].key) < 0);
 }
 
-static void thousand_keys_are_all_found(void **state)
+TEST(thousand_keys_are_all_found)
 {
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         _cleanup_free_ char *key = xasprintf("key-%d", i * 7919 % 1000);
 
@@ -100,11 +86,10 @@ static void thousand_keys_are_all_found(void **state)
     }
 }
 
-static void fallback_stands_in_for_missing_and_empty(void **state)
+TEST(fallback_stands_in_for_missing_and_empty)
 {
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     strmap_set(&map, "empty", "");
     strmap_set(&map, "full", "x");
     assert_string_equal(strmap_get_or(&map, "missing", "d"), "d");
@@ -114,11 +99,10 @@ static void fallback_stands_in_for_missing_and_empty(void **state)
     assert_true(strmap_has(&map, "empty"));
 }
 
-static void removing_leaves_the_others(void **state)
+TEST(removing_leaves_the_others)
 {
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     strmap_set(&map, "a", "1");
     strmap_set(&map, "b", "2");
     strmap_set(&map, "c", "3");
@@ -130,12 +114,11 @@ static void removing_leaves_the_others(void **state)
     assert_string_equal(strmap_get(&map, "c"), "3");
 }
 
-static void merged_entries_win(void **state)
+TEST(merged_entries_win)
 {
     _cleanup_strmap_ struct strmap map = {0};
     _cleanup_strmap_ struct strmap more = {0};
 
-    (void)state;
     strmap_set(&map, "a", "old");
     strmap_set(&map, "b", "kept");
     strmap_set(&more, "a", "new");
@@ -148,12 +131,11 @@ static void merged_entries_win(void **state)
     assert_int_equal(more.count, 2);
 }
 
-static void equality_does_not_depend_on_the_order_of_adding(void **state)
+TEST(equality_does_not_depend_on_the_order_of_adding)
 {
     _cleanup_strmap_ struct strmap a = {0};
     _cleanup_strmap_ struct strmap b = {0};
 
-    (void)state;
     assert_true(strmap_is_equal(&a, &b));
     strmap_set(&a, "x", "1");
     assert_false(strmap_is_equal(&a, &b));
@@ -166,35 +148,14 @@ static void equality_does_not_depend_on_the_order_of_adding(void **state)
     assert_false(strmap_is_equal(&a, &b));
 }
 
-static void map_is_usable_after_being_emptied(void **state)
+TEST(map_is_usable_after_being_emptied)
 {
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     strmap_set(&map, "a", "1");
     strmap_done(&map);
     assert_int_equal(map.count, 0);
     strmap_done(&map);
     strmap_set(&map, "b", "2");
     assert_string_equal(strmap_get(&map, "b"), "2");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(value_is_found_by_key),
-        cmocka_unit_test(empty_map_has_nothing),
-        cmocka_unit_test(second_value_replaces_the_first),
-        cmocka_unit_test(value_may_come_from_the_map_itself),
-        cmocka_unit_test(copies_do_not_follow_their_source),
-        cmocka_unit_test(entries_are_sorted_by_key),
-        cmocka_unit_test(thousand_keys_are_all_found),
-        cmocka_unit_test(fallback_stands_in_for_missing_and_empty),
-        cmocka_unit_test(removing_leaves_the_others),
-        cmocka_unit_test(merged_entries_win),
-        cmocka_unit_test(equality_does_not_depend_on_the_order_of_adding),
-        cmocka_unit_test(map_is_usable_after_being_emptied),
-    };
-
-    return cmocka_run_group_tests_name("strmap", tests, NULL, NULL);
 }

@@ -2,23 +2,15 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
+#include "tests/test.h"
 
 #define ARGV(...)                                                                                  \
     (const char *const[])                                                                          \
@@ -74,12 +66,11 @@ static bool fifo_is_released(const struct fifo *fifo)
     return poll(&event, 1, 5000) == 1 && (event.revents & POLLHUP);
 }
 
-static void output_and_exit_code_are_returned(void **state)
+TEST(output_and_exit_code_are_returned)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     const struct subprocess spec = program(SHELL("echo out; echo err >&2; exit 7"));
 
-    (void)state;
     run(&spec, &result);
     assert_string_equal(text_chars(&result.output), "out\n");
     assert_string_equal(text_chars(&result.errors), "err\n");
@@ -89,34 +80,31 @@ static void output_and_exit_code_are_returned(void **state)
     assert_in_range(result.duration_ms, 0, 29000);
 }
 
-static void arguments_are_passed_as_they_are(void **state)
+TEST(arguments_are_passed_as_they_are)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     const struct subprocess spec = program(ARGV("printf", "%s|", "a b", "$HOME", "*", "'", ""));
 
-    (void)state;
     run(&spec, &result);
     assert_string_equal(text_chars(&result.output), "a b|$HOME|*|'||");
 }
 
-static void deadly_signal_is_returned(void **state)
+TEST(deadly_signal_is_returned)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     const struct subprocess spec = program(SHELL("kill -USR1 $$"));
 
-    (void)state;
     run(&spec, &result);
     assert_int_equal(result.signal, SIGUSR1);
     assert_int_equal(result.exit_code, -1);
 }
 
-static void missing_program_is_told_with_the_path(void **state)
+TEST(missing_program_is_told_with_the_path)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     _cleanup_error_ struct error err = {0};
     const struct subprocess spec = program(ARGV("mkfs.nonexistent"));
 
-    (void)state;
     assert_int_equal(subprocess_run(&spec, &result, &err), -1);
     assert_int_equal(err.status, STATUS_INTERNAL);
     assert_int_equal(err.sys_errno, ENOENT);
@@ -125,81 +113,74 @@ static void missing_program_is_told_with_the_path(void **state)
     assert_string_equal(err.message, expected);
 }
 
-static void missing_file_is_told_without_the_path(void **state)
+TEST(missing_file_is_told_without_the_path)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     _cleanup_error_ struct error err = {0};
     const struct subprocess spec = program(ARGV("/nonexistent/program"));
 
-    (void)state;
     assert_int_equal(subprocess_run(&spec, &result, &err), -1);
     assert_string_equal(err.message, "program '/nonexistent/program' does not exist");
 }
 
-static void file_that_is_no_program_is_refused(void **state)
+TEST(file_that_is_no_program_is_refused)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     _cleanup_error_ struct error err = {0};
     const struct subprocess spec = program(ARGV("/etc/passwd"));
 
-    (void)state;
     assert_int_equal(subprocess_run(&spec, &result, &err), -1);
     assert_int_equal(err.status, STATUS_INTERNAL);
     assert_int_equal(err.sys_errno, EACCES);
     assert_string_equal(err.message, "start program '/etc/passwd': Permission denied");
 }
 
-static void nothing_is_started_after_the_deadline(void **state)
+TEST(nothing_is_started_after_the_deadline)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     _cleanup_error_ struct error err = {0};
     const struct subprocess spec = {.argv = ARGV("true"), .deadline = deadline_in_ms(0)};
 
-    (void)state;
     assert_int_equal(subprocess_run(&spec, &result, &err), -1);
     assert_int_equal(err.status, STATUS_DEADLINE_EXCEEDED);
     assert_string_equal(err.message, "program 'true' was not started: the deadline has passed");
 }
 
-static void program_without_deadline_may_run(void **state)
+TEST(program_without_deadline_may_run)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     const struct subprocess spec = {.argv = ARGV("true"), .deadline = deadline_never()};
 
-    (void)state;
     run(&spec, &result);
     assert_int_equal(result.exit_code, 0);
 }
 
-static void stdin_is_empty_unless_given(void **state)
+TEST(stdin_is_empty_unless_given)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     const struct subprocess spec = program(ARGV("cat"));
 
-    (void)state;
     run(&spec, &result);
     assert_int_equal(result.exit_code, 0);
     assert_int_equal(result.output.length, 0);
 }
 
-static void input_of_no_bytes_ends_at_once(void **state)
+TEST(input_of_no_bytes_ends_at_once)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     struct subprocess spec = program(ARGV("cat"));
 
-    (void)state;
     spec.input = "";
     run(&spec, &result);
     assert_int_equal(result.exit_code, 0);
     assert_int_equal(result.output.length, 0);
 }
 
-static void input_reaches_the_program(void **state)
+TEST(input_reaches_the_program)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     struct subprocess spec = program(ARGV("cat"));
 
-    (void)state;
     spec.input = "pass\0phrase";
     spec.input_length = 11;
     run(&spec, &result);
@@ -207,14 +188,13 @@ static void input_reaches_the_program(void **state)
     assert_memory_equal(result.output.chars, "pass\0phrase", 11);
 }
 
-static void large_input_and_output_flow_together(void **state)
+TEST(large_input_and_output_flow_together)
 {
     const size_t length = 3 << 20;
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     _cleanup_free_ char *input = xmalloc(length);
     struct subprocess spec = program(ARGV("cat"));
 
-    (void)state;
     for (size_t i = 0; i < length; i++)
         input[i] = (char)('a' + i % 26);
     spec.input = input;
@@ -226,13 +206,12 @@ static void large_input_and_output_flow_together(void **state)
     assert_memory_equal(result.output.chars, input, length);
 }
 
-static void program_that_does_not_read_its_input_does_no_harm(void **state)
+TEST(program_that_does_not_read_its_input_does_no_harm)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     _cleanup_free_ char *input = xcalloc(1, 1 << 20);
     struct subprocess spec = program(SHELL("exec <&-; echo done"));
 
-    (void)state;
     spec.input = input;
     spec.input_length = 1 << 20;
     run(&spec, &result);
@@ -240,13 +219,12 @@ static void program_that_does_not_read_its_input_does_no_harm(void **state)
     assert_string_equal(text_chars(&result.output), "done\n");
 }
 
-static void output_beyond_the_limit_is_dropped(void **state)
+TEST(output_beyond_the_limit_is_dropped)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     struct subprocess spec =
         program(SHELL("head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; exit 3"));
 
-    (void)state;
     spec.output_limit = 1000;
     run(&spec, &result);
     assert_int_equal(result.exit_code, 3);
@@ -256,35 +234,32 @@ static void output_beyond_the_limit_is_dropped(void **state)
     assert_true(result.errors.truncated);
 }
 
-static void environment_is_minimal(void **state)
+TEST(environment_is_minimal)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     const struct subprocess spec = program(ARGV("env"));
 
-    (void)state;
     run(&spec, &result);
     _cleanup_free_ char *expected = xasprintf("PATH=%s\nLANG=C\n", getenv("PATH"));
     assert_string_equal(text_chars(&result.output), expected);
 }
 
-static void environment_can_be_given(void **state)
+TEST(environment_can_be_given)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     struct subprocess spec = program(ARGV("env"));
 
-    (void)state;
     spec.environment = ARGV("A=1", "B=2");
     run(&spec, &result);
     assert_string_equal(text_chars(&result.output), "A=1\nB=2\n");
 }
 
-static void program_has_no_descriptors_but_three(void **state)
+TEST(program_has_no_descriptors_but_three)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     struct subprocess spec = program(ARGV("ls", "/proc/self/fd")); /* itself opens the folder, 3 */
     _cleanup_close_ int leaked = dup(STDERR_FILENO);
 
-    (void)state;
     assert_true(leaked > STDERR_FILENO);
     spec.input = "x";
     spec.input_length = 1;
@@ -292,7 +267,7 @@ static void program_has_no_descriptors_but_three(void **state)
     assert_string_equal(text_chars(&result.output), "0\n1\n2\n3\n");
 }
 
-static void program_starts_with_default_signals(void **state)
+TEST(program_starts_with_default_signals)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     const struct subprocess spec =
@@ -300,7 +275,6 @@ static void program_starts_with_default_signals(void **state)
     sigset_t blocked;
     sigset_t before;
 
-    (void)state;
     sigfillset(&blocked);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     signal(SIGPIPE, SIG_IGN);
@@ -314,22 +288,20 @@ static void program_starts_with_default_signals(void **state)
     assert_true((ignored & ~(UINT64_C(3) << 31)) == 0);
 }
 
-static void program_leads_its_own_group(void **state)
+TEST(program_leads_its_own_group)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     const struct subprocess spec = program(SHELL("test $(cut -d' ' -f5 /proc/$$/stat) = $$"));
 
-    (void)state;
     run(&spec, &result);
     assert_int_equal(result.exit_code, 0);
 }
 
-static void deadline_kills_the_whole_group(void **state)
+TEST(deadline_kills_the_whole_group)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     _cleanup_(fifo_done) struct fifo fifo;
 
-    (void)state;
     fifo_make(&fifo);
     const struct subprocess spec = {
         .argv = ARGV("sh", "-c", "exec 9>\"$0\"; echo started; sleep 60 & sleep 60", fifo.path),
@@ -344,7 +316,7 @@ static void deadline_kills_the_whole_group(void **state)
     assert_true(fifo_is_released(&fifo));
 }
 
-static void program_may_clean_up_at_the_deadline(void **state)
+TEST(program_may_clean_up_at_the_deadline)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     const struct subprocess spec = {
@@ -352,19 +324,17 @@ static void program_may_clean_up_at_the_deadline(void **state)
         .deadline = deadline_in_ms(500),
     };
 
-    (void)state;
     run(&spec, &result);
     assert_true(result.timed_out);
     assert_int_equal(result.exit_code, 5);
     assert_string_equal(text_chars(&result.output), "cleaned\n");
 }
 
-static void group_that_ignores_the_first_signal_is_killed_by_the_second(void **state)
+TEST(group_that_ignores_the_first_signal_is_killed_by_the_second)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     _cleanup_(fifo_done) struct fifo fifo;
 
-    (void)state;
     fifo_make(&fifo);
     const struct subprocess spec = {
         .argv = ARGV("sh", "-c", "trap '' TERM; exec 9>\"$0\"; sleep 60 & sleep 60", fifo.path),
@@ -377,13 +347,12 @@ static void group_that_ignores_the_first_signal_is_killed_by_the_second(void **s
     assert_true(fifo_is_released(&fifo));
 }
 
-static void daemon_left_behind_lives_and_is_not_waited_for(void **state)
+TEST(daemon_left_behind_lives_and_is_not_waited_for)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     _cleanup_(fifo_done) struct fifo fifo;
     struct pollfd event;
 
-    (void)state;
     fifo_make(&fifo);
     const struct subprocess spec =
         program(ARGV("sh", "-c", "(exec 9>\"$0\"; exec sleep 60) & echo $!", fifo.path));
@@ -421,7 +390,7 @@ static bool is_reaped_soon(pid_t pid)
     return kill(pid, 0) < 0 && errno == ESRCH;
 }
 
-static void program_that_cannot_be_reaped_is_left_to_the_background(void **state)
+TEST(program_that_cannot_be_reaped_is_left_to_the_background)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     _cleanup_(fifo_done) struct fifo fifo;
@@ -429,7 +398,6 @@ static void program_that_cannot_be_reaped_is_left_to_the_background(void **state
                          "[ $key$value = TracerPid:0 ] || [ $key != TracerPid: ] || exit 0; "
                          "done </proc/$$/status; done";
 
-    (void)state;
     fifo_make(&fifo);
     pid_t debugger = start_debugger(fifo.path);
     /* ends as soon as it is traced, or at the deadline where tracing is not allowed */
@@ -447,13 +415,12 @@ static void program_that_cannot_be_reaped_is_left_to_the_background(void **state
     assert_true(is_reaped_soon((pid_t)strtol(text_chars(&result.output), NULL, 10)));
 }
 
-static void check_is_content_with_exit_code_zero(void **state)
+TEST(check_is_content_with_exit_code_zero)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     _cleanup_error_ struct error err = {0};
     const struct subprocess spec = program(SHELL("echo fine; echo warning >&2"));
 
-    (void)state;
     assert_int_equal(subprocess_check(&spec, &result, &err), 0);
     assert_string_equal(text_chars(&result.output), "fine\n");
     assert_int_equal(subprocess_check(&spec, NULL, &err), 0);
@@ -472,7 +439,7 @@ static void assert_check_fails(const struct subprocess *spec, enum status status
     assert_null(strchr(err.message, '\n'));
 }
 
-static void check_tells_exit_code_and_last_lines(void **state)
+TEST(check_tells_exit_code_and_last_lines)
 {
     const struct subprocess three =
         program(SHELL("for i in 1 2 3 4 5; do echo line $i >&2; done; exit 2"));
@@ -480,7 +447,6 @@ static void check_tells_exit_code_and_last_lines(void **state)
     const struct subprocess control = program(SHELL("printf 'a\\tb\\033[0m\\r\\n\\n' >&2; exit 1"));
     const struct subprocess signalled = program(SHELL("echo last words >&2; kill -KILL $$"));
 
-    (void)state;
     assert_check_fails(&three, STATUS_INTERNAL, "program 'sh' ended with status 2 after ",
                        " s: line 3; line 4; line 5");
     assert_check_fails(&none, STATUS_INTERNAL, "program 'false' ended with status 1 after ", " s");
@@ -490,35 +456,32 @@ static void check_tells_exit_code_and_last_lines(void **state)
                        " s: last words");
 }
 
-static void check_tells_a_missed_deadline(void **state)
+TEST(check_tells_a_missed_deadline)
 {
     const struct subprocess spec = {.argv = SHELL("echo busy >&2; exec sleep 60"),
                                     .deadline = deadline_in_ms(500)};
 
-    (void)state;
     assert_check_fails(&spec, STATUS_DEADLINE_EXCEEDED,
                        "program 'sh' was killed at its deadline after ", " s: busy");
 }
 
-static void check_keeps_long_last_words_short(void **state)
+TEST(check_keeps_long_last_words_short)
 {
     const struct subprocess spec =
         program(SHELL("head -c 5000 /dev/zero | tr '\\0' x >&2; echo end >&2; exit 1"));
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(subprocess_check(&spec, NULL, &err), -1);
     assert_true(text_has_suffix(err.message, "xxxend"));
     assert_in_range(strlen(err.message), 500, 600);
 }
 
-static void check_leaves_the_result_to_the_caller(void **state)
+TEST(check_leaves_the_result_to_the_caller)
 {
     _cleanup_subprocess_result_ struct subprocess_result result = {0};
     _cleanup_error_ struct error err = {0};
     const struct subprocess spec = program(SHELL("echo out; exit 4"));
 
-    (void)state;
     assert_int_equal(subprocess_check(&spec, &result, &err), -1);
     assert_int_equal(result.exit_code, 4);
     assert_string_equal(text_chars(&result.output), "out\n");
@@ -544,12 +507,11 @@ static void *run_often(void *context)
     return NULL;
 }
 
-static void eight_threads_run_programs_at_once(void **state)
+TEST(eight_threads_run_programs_at_once)
 {
     pthread_t threads[8];
     int numbers[8];
 
-    (void)state;
     for (int i = 0; i < 8; i++) {
         numbers[i] = i + 1;
         assert_int_equal(pthread_create(&threads[i], NULL, run_often, &numbers[i]), 0);
@@ -560,42 +522,4 @@ static void eight_threads_run_programs_at_once(void **state)
         assert_int_equal(pthread_join(threads[i], &failed), 0);
         assert_null(failed);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(output_and_exit_code_are_returned),
-        cmocka_unit_test(arguments_are_passed_as_they_are),
-        cmocka_unit_test(deadly_signal_is_returned),
-        cmocka_unit_test(missing_program_is_told_with_the_path),
-        cmocka_unit_test(missing_file_is_told_without_the_path),
-        cmocka_unit_test(file_that_is_no_program_is_refused),
-        cmocka_unit_test(nothing_is_started_after_the_deadline),
-        cmocka_unit_test(program_without_deadline_may_run),
-        cmocka_unit_test(stdin_is_empty_unless_given),
-        cmocka_unit_test(input_of_no_bytes_ends_at_once),
-        cmocka_unit_test(input_reaches_the_program),
-        cmocka_unit_test(large_input_and_output_flow_together),
-        cmocka_unit_test(program_that_does_not_read_its_input_does_no_harm),
-        cmocka_unit_test(output_beyond_the_limit_is_dropped),
-        cmocka_unit_test(environment_is_minimal),
-        cmocka_unit_test(environment_can_be_given),
-        cmocka_unit_test(program_has_no_descriptors_but_three),
-        cmocka_unit_test(program_starts_with_default_signals),
-        cmocka_unit_test(program_leads_its_own_group),
-        cmocka_unit_test(deadline_kills_the_whole_group),
-        cmocka_unit_test(program_may_clean_up_at_the_deadline),
-        cmocka_unit_test(group_that_ignores_the_first_signal_is_killed_by_the_second),
-        cmocka_unit_test(daemon_left_behind_lives_and_is_not_waited_for),
-        cmocka_unit_test(program_that_cannot_be_reaped_is_left_to_the_background),
-        cmocka_unit_test(check_is_content_with_exit_code_zero),
-        cmocka_unit_test(check_tells_exit_code_and_last_lines),
-        cmocka_unit_test(check_tells_a_missed_deadline),
-        cmocka_unit_test(check_keeps_long_last_words_short),
-        cmocka_unit_test(check_leaves_the_result_to_the_caller),
-        cmocka_unit_test(eight_threads_run_programs_at_once),
-    };
-
-    return cmocka_run_group_tests_name("subprocess", tests, NULL, NULL);
 }

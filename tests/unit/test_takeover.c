@@ -1,16 +1,8 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/topology/takeover.h"
+#include "tests/test.h"
 
 #define DRIVER "rbd.csi.ceph.com"
 #define MEMBER "topology.rbd.csi.ceph.com/member."
@@ -34,11 +26,10 @@ static void decode(const char *text, struct takeover_map *map)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static void both_forms_are_read(void **state)
+TEST(both_forms_are_read)
 {
     _cleanup_takeover_map_ struct takeover_map map = {0};
 
-    (void)state;
     decode("{\"zone-a\": [\"zone-b\", \"zone-c\", \"zone-b\"], \"rack=r7\": [\"all\"],"
            " \"zone=zone-d\": {\"to\": [\"zone-b\"], \"fence\": \"none\"},"
            " \"zone-e\": {\"to\": [\"zone=zone-b\"], \"fence\": \"required\"}}",
@@ -60,17 +51,16 @@ static void both_forms_are_read(void **state)
     assert_int_equal(map.entries[3].fence, TAKEOVER_FENCE_REQUIRED);
 }
 
-static void empty_map_is_no_takeover(void **state)
+TEST(empty_map_is_no_takeover)
 {
     _cleanup_takeover_map_ struct takeover_map map = {0};
 
-    (void)state;
     decode("{}", &map);
     assert_int_equal(map.count, 0);
     assert_null(takeover_find(&map, "zone", "zone-a"));
 }
 
-static void what_cannot_be_meant_is_refused_with_its_place(void **state)
+TEST(what_cannot_be_meant_is_refused_with_its_place)
 {
     static const struct {
         const char *text;
@@ -108,7 +98,6 @@ static void what_cannot_be_meant_is_refused_with_its_place(void **state)
         {"{\"a\": {\"to\": [\"b\"], \"fnce\": \"none\"}}", "did you mean 'fence'?"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         struct takeover_map map = {0};
         _cleanup_error_ struct error err = {0};
@@ -122,13 +111,12 @@ static void what_cannot_be_meant_is_refused_with_its_place(void **state)
     }
 }
 
-static void map_is_bounded(void **state)
+TEST(map_is_bounded)
 {
     _cleanup_text_ struct text text = TEXT_INIT(JSON_TEXT_LIMIT);
     struct takeover_map map = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     for (int i = 0; i <= TAKEOVER_ENTRIES_MAX; i++)
         text_addf(&text, "%s\"d%d\": [\"x\"]", i ? "," : "{", i);
     text_add(&text, "}");
@@ -144,11 +132,10 @@ static void map_is_bounded(void **state)
     assert_non_null(strstr(err.message, "more than 1024 domains"));
 }
 
-static void domain_under_takeover_is_found(void **state)
+TEST(domain_under_takeover_is_found)
 {
     _cleanup_takeover_map_ struct takeover_map map = {0};
 
-    (void)state;
     decode("{\"zone-a\": [\"zone-b\"], \"rack=r7\": [\"all\"], \"zone=r7\": [\"all\"]}", &map);
     assert_ptr_equal(takeover_find(&map, "zone", "zone-a"), &map.entries[0]);
     assert_ptr_equal(takeover_find(&map, "region", "zone-a"), &map.entries[0]);
@@ -216,7 +203,7 @@ static void check_node(const struct node_case *test, const char *level_labels)
         fail_msg("%s: %s", test->map, skipped.items[0]);
 }
 
-static void nodes_of_the_targets_serve_the_domain(void **state)
+TEST(nodes_of_the_targets_serve_the_domain)
 {
     static const struct node_case cases[] = {
         {"{\"zone-a\": [\"zone-b\"]}", "r1", "zone-b", "k1", "zone.zone-a", NULL},
@@ -254,12 +241,11 @@ static void nodes_of_the_targets_serve_the_domain(void **state)
          "zone.zone-a", "differ in case only"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         check_node(&cases[i], "x/region,x/zone,x/rack");
 }
 
-static void only_level_is_what_a_bare_name_means(void **state)
+TEST(only_level_is_what_a_bare_name_means)
 {
     static const struct node_case cases[] = {
         {"{\"a\": [\"all\"]}", "r1", "b", "k1", "zone.a", NULL},
@@ -268,35 +254,17 @@ static void only_level_is_what_a_bare_name_means(void **state)
         {"{\"a\": [\"b\"]}", "b", NULL, "b", "", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         check_node(&cases[i], "x/zone");
 }
 
-static void without_levels_nothing_is_taken_over(void **state)
+TEST(without_levels_nothing_is_taken_over)
 {
     static const struct node_case cases[] = {
         {"{\"a\": [\"b\"], \"c\": [\"all\"]}", "b", "b", "b", "", NULL},
         {"{\"zone=a\": [\"b\"]}", "b", "b", "b", "", "no level is called 'zone'"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         check_node(&cases[i], "");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_forms_are_read),
-        cmocka_unit_test(empty_map_is_no_takeover),
-        cmocka_unit_test(what_cannot_be_meant_is_refused_with_its_place),
-        cmocka_unit_test(map_is_bounded),
-        cmocka_unit_test(domain_under_takeover_is_found),
-        cmocka_unit_test(nodes_of_the_targets_serve_the_domain),
-        cmocka_unit_test(only_level_is_what_a_bare_name_means),
-        cmocka_unit_test(without_levels_nothing_is_taken_over),
-    };
-
-    return cmocka_run_group_tests_name("takeover", tests, NULL, NULL);
 }

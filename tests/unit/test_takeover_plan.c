@@ -1,17 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/topology/domain.h"
 #include "common/topology/takeover_plan.h"
+#include "tests/test.h"
 
 /* What is to be done next, for clusters in every state. */
 
@@ -200,7 +192,7 @@ static void check_all(const struct plan_case *cases, size_t count)
 #define A_TO_B "{\"zone-a\": [\"zone-b\"]}"
 #define A_TO_B_UNFENCED "{\"zone-a\": {\"to\": [\"zone-b\"], \"fence\": \"none\"}}"
 
-static void takeover_goes_step_by_step(void **state)
+TEST(takeover_goes_step_by_step)
 {
     static const struct plan_case cases[] = {
         {A_TO_B, "a1:zone-a:down a2:zone-a:down b1:zone-b c1:zone-c", "record a1; record a2",
@@ -224,11 +216,10 @@ static void takeover_goes_step_by_step(void **state)
          "record a2", "1 of its nodes"},
     };
 
-    (void)state;
     check_all(cases, ARRAY_LENGTH(cases));
 }
 
-static void map_that_changes_is_followed(void **state)
+TEST(map_that_changes_is_followed)
 {
     static const struct plan_case cases[] = {
         {"{\"zone-a\": [\"zone-c\"]}",
@@ -245,11 +236,10 @@ static void map_that_changes_is_followed(void **state)
          "a1:zone-a b1:zone-b c1:zone-c", "label b1 zone-a; label c1 zone-b", ""},
     };
 
-    (void)state;
     check_all(cases, ARRAY_LENGTH(cases));
 }
 
-static void what_cannot_be_covered_is_not_begun(void **state)
+TEST(what_cannot_be_covered_is_not_begun)
 {
     static const struct plan_case cases[] = {
         {A_TO_B, "a1:zone-a:down:noaddress a2:zone-a b1:zone-b", "", "no internal address"},
@@ -262,11 +252,10 @@ static void what_cannot_be_covered_is_not_begun(void **state)
         {A_TO_B, "a1:zone-a:nodriver b1:zone-b", "record a1", "not fenced"},
     };
 
-    (void)state;
     check_all(cases, ARRAY_LENGTH(cases));
 }
 
-static void giveback_goes_step_by_step(void **state)
+TEST(giveback_goes_step_by_step)
 {
     static const struct plan_case cases[] = {
         {"{}", "a1:zone-a b1:zone-b", "", NULL},
@@ -279,11 +268,10 @@ static void giveback_goes_step_by_step(void **state)
         {"{}", "a1:zone-a:rebooted:taint b1:zone-b:+zone-a", "forget a1", "being let in again"},
     };
 
-    (void)state;
     check_all(cases, ARRAY_LENGTH(cases));
 }
 
-static void client_with_dirty_pages_stays_fenced(void **state)
+TEST(client_with_dirty_pages_stays_fenced)
 {
     static const struct plan_case cases[] = {
         {"{}", "a1:zone-a:recorded:busy b1:zone-b:+zone-a f:ip-a1", "",
@@ -298,19 +286,17 @@ static void client_with_dirty_pages_stays_fenced(void **state)
         {"{}", "a1:zone-a a2:zone-a:recorded:busy b1:zone-b f:ip-a2", "", "still fenced"},
     };
 
-    (void)state;
     check_all(cases, ARRAY_LENGTH(cases));
 }
 
 /* Where kubelet does not tell what it uses, silence is no proof. */
-static void silence_of_kubelet_is_not_always_proof(void **state)
+TEST(silence_of_kubelet_is_not_always_proof)
 {
     static const struct plan_case cases[] = {
         {"{}", "a1:zone-a:recorded b1:zone-b:+zone-a f:ip-a1", "", "reboot 'a1'"},
         {"{}", "a1:zone-a:rebooted b1:zone-b:+zone-a f:ip-a1", "unfence a1 ip-a1", "let in again"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_state_ struct state own = {0};
 
@@ -321,7 +307,7 @@ static void silence_of_kubelet_is_not_always_proof(void **state)
     }
 }
 
-static void pods_leave_a_few_at_a_time(void **state)
+TEST(pods_leave_a_few_at_a_time)
 {
     static const struct plan_case cases[] = {
         /* not before the labels are gone, or they would be back */
@@ -351,11 +337,10 @@ static void pods_leave_a_few_at_a_time(void **state)
          "evict b1 x", "1 pods"},
     };
 
-    (void)state;
     check_all(cases, ARRAY_LENGTH(cases));
 }
 
-static void nothing_is_placed_in_a_domain_before_it_is_back(void **state)
+TEST(nothing_is_placed_in_a_domain_before_it_is_back)
 {
     static const struct {
         const char *map;
@@ -370,7 +355,6 @@ static void nothing_is_placed_in_a_domain_before_it_is_back(void **state)
         {"{}", "a1:zone-a a2:zone-a:recorded:busy b1:zone-b f:ip-a2", false}, /* a1 serves it */
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_state_ struct state own = {0};
         _cleanup_takeover_plan_ struct takeover_plan plan = {0};
@@ -383,14 +367,13 @@ static void nothing_is_placed_in_a_domain_before_it_is_back(void **state)
     }
 }
 
-static void pods_that_cannot_be_seen_are_left_to_people(void **state)
+TEST(pods_that_cannot_be_seen_are_left_to_people)
 {
     static const struct plan_case c = {"{}", "a1:zone-a b1:zone-b:-zone-a", "",
                                        "have to leave 1 nodes, by hand: dark"};
     _cleanup_state_ struct state own = {0};
     _cleanup_takeover_plan_ struct takeover_plan plan = {0};
 
-    (void)state;
     state_init(&own, c.map, c.nodes);
     struct takeover_world world = world_of(&own);
     world.pods_unknown = "dark";
@@ -400,7 +383,7 @@ static void pods_that_cannot_be_seen_are_left_to_people(void **state)
     assert_false(plan.domains[0].is_closed);
 }
 
-static void home_labels_are_never_touched(void **state)
+TEST(home_labels_are_never_touched)
 {
     static const struct plan_case cases[] = {
         /* +zone-b on a node of zone-b is its home label */
@@ -410,11 +393,10 @@ static void home_labels_are_never_touched(void **state)
         {"{}", "b1:zone-b:+zone-x", "unlabel b1 zone-x", NULL},
     };
 
-    (void)state;
     check_all(cases, ARRAY_LENGTH(cases));
 }
 
-static void without_sight_of_the_fences_nothing_moves(void **state)
+TEST(without_sight_of_the_fences_nothing_moves)
 {
     static const struct plan_case cases[] = {
         {A_TO_B, "a1:zone-a:down:recorded:ours b1:zone-b f:ip-a1", "",
@@ -423,7 +405,6 @@ static void without_sight_of_the_fences_nothing_moves(void **state)
         {A_TO_B_UNFENCED, "a1:zone-a b1:zone-b", "label b1 zone-a", "nothing is fenced"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_state_ struct state own = {0};
 
@@ -435,7 +416,7 @@ static void without_sight_of_the_fences_nothing_moves(void **state)
 }
 
 /* Until the volumes have told who may write to them only what is written down is fenced. */
-static void unknown_clients_are_waited_for(void **state)
+TEST(unknown_clients_are_waited_for)
 {
     static const struct {
         struct plan_case c;
@@ -455,7 +436,6 @@ static void unknown_clients_are_waited_for(void **state)
         {{"{}", "a1:zone-a b1:zone-b:+zone-a", "unlabel b1 zone-a", "stop serving"}, false},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_state_ struct state own = {0};
         _cleanup_takeover_plan_ struct takeover_plan plan = {0};
@@ -470,14 +450,13 @@ static void unknown_clients_are_waited_for(void **state)
     }
 }
 
-static void nodes_that_tell_it_themselves_are_only_cleaned(void **state)
+TEST(nodes_that_tell_it_themselves_are_only_cleaned)
 {
     static const struct plan_case cases[] = {
         {A_TO_B, "a1:zone-a:down b1:zone-b", "", "taken over by 1 nodes"},
         {"{}", "a1:zone-a b1:zone-b:+zone-a", "unlabel b1 zone-a", "stop serving"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_state_ struct state own = {0};
 
@@ -489,13 +468,12 @@ static void nodes_that_tell_it_themselves_are_only_cleaned(void **state)
 }
 
 /* A node of two levels, one of which is taken over, is not let in for the sake of the other. */
-static void fence_of_one_level_outlives_the_other(void **state)
+TEST(fence_of_one_level_outlives_the_other)
 {
     _cleanup_state_ struct state own = {0};
     static const struct plan_case c = {A_TO_B, "a1:zone-a:recorded b1:zone-b f:ip-a1",
                                        "label b1 zone-a", "taken over by 1 nodes"};
 
-    (void)state;
     state_init(&own, c.map, c.nodes);
     for (size_t i = 0; i < own.nodes.count; i++)
         strmap_set(&own.nodes.items[i].labels, PREFIX "/region", "r1");
@@ -503,7 +481,7 @@ static void fence_of_one_level_outlives_the_other(void **state)
 }
 
 /* Whatever the state, the steps lead to an end, and never label before all is fenced. */
-static void steps_lead_to_an_end(void **state)
+TEST(steps_lead_to_an_end)
 {
     static const char *const clusters[] = {
         "a1:zone-a:down a2:zone-a:busy b1:zone-b b2:zone-b c1:zone-c",
@@ -514,7 +492,6 @@ static void steps_lead_to_an_end(void **state)
     };
     static const char *const maps[] = {A_TO_B, A_TO_B_UNFENCED, "{}", "{\"zone-b\": [\"all\"]}"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(clusters) * ARRAY_LENGTH(maps); i++) {
         _cleanup_state_ struct state own = {0};
         bool ended = false;
@@ -533,27 +510,4 @@ static void steps_lead_to_an_end(void **state)
             fail_msg("%s with %s never ends", maps[i % ARRAY_LENGTH(maps)],
                      clusters[i / ARRAY_LENGTH(maps)]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takeover_goes_step_by_step),
-        cmocka_unit_test(map_that_changes_is_followed),
-        cmocka_unit_test(what_cannot_be_covered_is_not_begun),
-        cmocka_unit_test(giveback_goes_step_by_step),
-        cmocka_unit_test(client_with_dirty_pages_stays_fenced),
-        cmocka_unit_test(silence_of_kubelet_is_not_always_proof),
-        cmocka_unit_test(pods_leave_a_few_at_a_time),
-        cmocka_unit_test(nothing_is_placed_in_a_domain_before_it_is_back),
-        cmocka_unit_test(pods_that_cannot_be_seen_are_left_to_people),
-        cmocka_unit_test(home_labels_are_never_touched),
-        cmocka_unit_test(without_sight_of_the_fences_nothing_moves),
-        cmocka_unit_test(unknown_clients_are_waited_for),
-        cmocka_unit_test(nodes_that_tell_it_themselves_are_only_cleaned),
-        cmocka_unit_test(steps_lead_to_an_end),
-        cmocka_unit_test(fence_of_one_level_outlives_the_other),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,11 +67,10 @@ static void assert_unhealthy(struct sources *sources, const char *part)
         fail_msg("wanted '%s', got '%s'", part, message);
 }
 
-static void nothing_anywhere_is_no_takeover(void **state)
+TEST(nothing_anywhere_is_no_takeover, WITH_FOLDER)
 {
     _cleanup_sources_ struct sources sources = {0};
 
-    (void)state;
     sources_init(&sources, NULL);
     assert_taken_over(&sources, "");
     assert_healthy(&sources); /* config.json reports for itself */
@@ -82,11 +81,10 @@ static void nothing_anywhere_is_no_takeover(void **state)
     assert_healthy(&sources);
 }
 
-static void file_of_its_own_wins_over_config(void **state)
+TEST(file_of_its_own_wins_over_config, WITH_FOLDER)
 {
     _cleanup_sources_ struct sources sources = {0};
 
-    (void)state;
     sources_init(&sources, CONFIG("{\"from-config\": [\"x\"]}"));
     assert_taken_over(&sources, "from-config");
     replace_file(sources.map_path, "{\"from-file\": [\"x\"]}");
@@ -96,11 +94,10 @@ static void file_of_its_own_wins_over_config(void **state)
     assert_healthy(&sources);
 }
 
-static void changes_take_effect_at_the_next_look(void **state)
+TEST(changes_take_effect_at_the_next_look, WITH_FOLDER)
 {
     _cleanup_sources_ struct sources sources = {0};
 
-    (void)state;
     sources_init(&sources, CONFIG("{\"a\": [\"b\"]}"));
     assert_taken_over(&sources, "a");
     replace_file(sources.config_path, CONFIG("{\"a\": [\"b\"], \"c\": [\"b\"]}"));
@@ -113,11 +110,10 @@ static void changes_take_effect_at_the_next_look(void **state)
     assert_taken_over(&sources, "");
 }
 
-static void broken_map_leaves_the_last_good_one_in_force(void **state)
+TEST(broken_map_leaves_the_last_good_one_in_force, WITH_FOLDER)
 {
     _cleanup_sources_ struct sources sources = {0};
 
-    (void)state;
     sources_init(&sources, CONFIG("{\"a\": [\"b\"]}"));
     assert_taken_over(&sources, "a");
     replace_file(sources.config_path, CONFIG("{\"a\": [\"a\"]}"));
@@ -139,11 +135,10 @@ static void broken_map_leaves_the_last_good_one_in_force(void **state)
 }
 
 /* Who wrote a map there meant it to count: another's must not come into force by a slip. */
-static void file_that_was_never_good_still_wins(void **state)
+TEST(file_that_was_never_good_still_wins, WITH_FOLDER)
 {
     _cleanup_sources_ struct sources sources = {0};
 
-    (void)state;
     sources_init(&sources, CONFIG("{\"from-config\": [\"x\"]}"));
     replace_file(sources.map_path, "{\"a\": []}");
     assert_taken_over(&sources, "");
@@ -153,11 +148,10 @@ static void file_that_was_never_good_still_wins(void **state)
     assert_healthy(&sources);
 }
 
-static void vanished_file_keeps_its_map(void **state)
+TEST(vanished_file_keeps_its_map, WITH_FOLDER)
 {
     _cleanup_sources_ struct sources sources = {0};
 
-    (void)state;
     sources_init(&sources, CONFIG("{\"from-config\": [\"x\"]}"));
     replace_file(sources.map_path, "{\"a\": [\"b\"]}");
     assert_taken_over(&sources, "a");
@@ -166,14 +160,13 @@ static void vanished_file_keeps_its_map(void **state)
     assert_unhealthy(&sources, "takeover.json': No such file");
 }
 
-static void broken_map_leaves_the_clusters_alone(void **state)
+TEST(broken_map_leaves_the_clusters_alone, WITH_FOLDER)
 {
     _cleanup_sources_ struct sources sources = {0};
     _cleanup_config_ struct config *config = NULL;
     const struct cluster_config *cluster = NULL;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     sources_init(&sources, "{\"clusters\": [{\"clusterID\": \"c\", \"monitors\": [\"m\"]}],"
                            " \"topology-takeover\": []}");
     assert_int_equal(config_file_get(sources.config, &config, &err), 0);
@@ -182,12 +175,11 @@ static void broken_map_leaves_the_clusters_alone(void **state)
     assert_unhealthy(&sources, "expected an object");
 }
 
-static void map_in_use_outlives_its_successor(void **state)
+TEST(map_in_use_outlives_its_successor, WITH_FOLDER)
 {
     _cleanup_sources_ struct sources sources = {0};
     _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
 
-    (void)state;
     sources_init(&sources, CONFIG("{\"a\": [\"b\"]}"));
     takeover_source_get(sources.source, &snapshot);
     replace_file(sources.config_path, CONFIG("{}"));
@@ -195,11 +187,10 @@ static void map_in_use_outlives_its_successor(void **state)
     assert_string_equal(snapshot.map->entries[0].value, "a");
 }
 
-static void swapped_configmap_takes_effect(void **state)
+TEST(swapped_configmap_takes_effect, WITH_FOLDER)
 {
     _cleanup_sources_ struct sources sources = {0};
 
-    (void)state;
     sources_init(&sources, NULL);
     write_configmap("..1", CONFIG("{\"a\": [\"b\"]}"));
     assert_int_equal(symlink("..data/config.json", sources.config_path), 0);
@@ -212,7 +203,7 @@ static void swapped_configmap_takes_effect(void **state)
     assert_unhealthy(&sources, "'c': expected a list");
 }
 
-static void each_fault_is_logged_and_counted_once(void **state)
+TEST(each_fault_is_logged_and_counted_once, WITH_FOLDER)
 {
     _cleanup_sources_ struct sources sources = {0};
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
@@ -220,7 +211,6 @@ static void each_fault_is_logged_and_counted_once(void **state)
     _cleanup_free_ char *log = path_of("log");
     int saved = divert_stderr(log);
 
-    (void)state;
     sources_init(&sources, CONFIG("{\"a\": [\"b\"]}"));
     takeover_source_register(sources.source, metrics);
     assert_taken_over(&sources, "a");
@@ -265,13 +255,12 @@ static void *read_maps(void *object)
     return NULL;
 }
 
-static void readers_see_whole_maps_while_they_change(void **state)
+TEST(readers_see_whole_maps_while_they_change, WITH_FOLDER)
 {
     _cleanup_sources_ struct sources sources = {0};
     struct readers readers = {.sources = &sources};
     pthread_t threads[4];
 
-    (void)state;
     sources_init(&sources, CONFIG("{\"a\": [\"b\"]}"));
     assert_taken_over(&sources, "a");
     for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
@@ -283,23 +272,4 @@ static void readers_see_whole_maps_while_they_change(void **state)
     for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     assert_int_equal(atomic_load(&readers.faults), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WITH_FOLDER(nothing_anywhere_is_no_takeover),
-        WITH_FOLDER(file_of_its_own_wins_over_config),
-        WITH_FOLDER(changes_take_effect_at_the_next_look),
-        WITH_FOLDER(broken_map_leaves_the_last_good_one_in_force),
-        WITH_FOLDER(file_that_was_never_good_still_wins),
-        WITH_FOLDER(vanished_file_keeps_its_map),
-        WITH_FOLDER(broken_map_leaves_the_clusters_alone),
-        WITH_FOLDER(map_in_use_outlives_its_successor),
-        WITH_FOLDER(swapped_configmap_takes_effect),
-        WITH_FOLDER(each_fault_is_logged_and_counted_once),
-        WITH_FOLDER(readers_see_whole_maps_while_they_change),
-    };
-
-    return cmocka_run_group_tests_name("takeover_source", tests, NULL, NULL);
 }

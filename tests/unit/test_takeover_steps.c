@@ -421,11 +421,10 @@ static void reboot(struct world *world)
     }
 }
 
-static void takeover_fences_taints_and_labels(void **state)
+TEST(takeover_fences_taints_and_labels)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     take_over(&world);
     assert_true(has_label(&world, "b1", MEMBER "zone-a"));
@@ -438,11 +437,10 @@ static void takeover_fences_taints_and_labels(void **state)
     assert_int_equal(json_array_size(taints), 1);
 }
 
-static void giveback_waits_for_a_reboot(void **state)
+TEST(giveback_waits_for_a_reboot)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     _cleanup_free_ char *before = dump(&world);
     take_over(&world);
@@ -460,11 +458,10 @@ static void giveback_waits_for_a_reboot(void **state)
     assert_string_equal(after, before); /* but for the reboot */
 }
 
-static void nobody_is_let_in_before_the_osds_keep_to_the_fences(void **state)
+TEST(nobody_is_let_in_before_the_osds_keep_to_the_fences)
 {
     _cleanup_world_ struct world world = {.osds_are_silent = true};
 
-    (void)state;
     world_init(&world);
     set_map(&world, A_TO_B);
     for (int i = 0; i < 5; i++)
@@ -478,11 +475,10 @@ static void nobody_is_let_in_before_the_osds_keep_to_the_fences(void **state)
     assert_true(has_label(&world, "b1", MEMBER "zone-a"));
 }
 
-static void volume_that_cannot_be_asked_stops_it(void **state)
+TEST(volume_that_cannot_be_asked_stops_it)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     put_image(&world, "by-hand", RECORD("a1"), "-");
     set_map(&world, A_TO_B);
@@ -510,11 +506,10 @@ static void free_of_use(struct world *world)
     put_node(world, "a2", "zone-a", "fd00::2", true, "boot-1", false);
 }
 
-static void pods_move_back_when_all_else_is_done(void **state)
+TEST(pods_move_back_when_all_else_is_done)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     take_over(&world);
     put_pods(&world);
@@ -528,11 +523,10 @@ static void pods_move_back_when_all_else_is_done(void **state)
         json_object_size(json_object_get(json_object_get(node, "metadata"), "annotations")), 0);
 }
 
-static void budget_is_respected(void **state)
+TEST(budget_is_respected)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     take_over(&world);
     put_pods(&world);
@@ -548,11 +542,10 @@ static void budget_is_respected(void **state)
     assert_false(has_pod(&world, POD("x4")));
 }
 
-static void without_the_right_pods_stay(void **state)
+TEST(without_the_right_pods_stay)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     take_over(&world);
     put_pods(&world);
@@ -568,11 +561,10 @@ static void without_the_right_pods_stay(void **state)
 }
 
 /* A new takeover before the pods have left: they stay. */
-static void takeover_in_the_middle_of_giveback_keeps_pods(void **state)
+TEST(takeover_in_the_middle_of_giveback_keeps_pods)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     take_over(&world);
     put_pods(&world);
@@ -588,11 +580,10 @@ static void takeover_in_the_middle_of_giveback_keeps_pods(void **state)
 }
 
 /* Kubelet's word counts only where kubelet knows: for drivers that are attached. */
-static void node_without_volumes_is_let_in(void **state)
+TEST(node_without_volumes_is_let_in)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     free_of_use(&world);
     take_over(&world);
@@ -625,12 +616,11 @@ static const char *explanation_of(struct world *world, struct takeover_look *loo
 }
 
 /* A Node that was deleted cannot be noted on: somebody else has to fence it. */
-static void client_without_a_node_is_not_forgotten(void **state)
+TEST(client_without_a_node_is_not_forgotten)
 {
     _cleanup_world_ struct world world = {0};
     _cleanup_takeover_look_ struct takeover_look look = {0};
 
-    (void)state;
     world_init(&world);
     put_image(&world, "by-hand", RECORD("gone"), "192.168.0.9:0/77");
     put_image(&world, "by-hand", RECORD("long-gone"), "192.168.0.8:0/77"); /* nothing attached */
@@ -647,12 +637,11 @@ static void client_without_a_node_is_not_forgotten(void **state)
     assert_int_equal(world.blocklist.count, ADDRESSES + 1);
 }
 
-static void address_of_others_is_not_fenced(void **state)
+TEST(address_of_others_is_not_fenced)
 {
     _cleanup_world_ struct world world = {0};
     _cleanup_takeover_look_ struct takeover_look look = {0};
 
-    (void)state;
     world_init(&world);
     put_image(&world, "by-hand", RECORD("a1"), "192.168.0.1:0/77");
     put_image(&world, "by-hand", RECORD("b1"), "192.168.0.1:0/78");
@@ -663,11 +652,10 @@ static void address_of_others_is_not_fenced(void **state)
 }
 
 /* A node that maps something after it was written down is found before anybody is labelled. */
-static void late_client_is_fenced_too(void **state)
+TEST(late_client_is_fenced_too)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     set_map(&world, A_TO_B);
     assert_true(round_once(&world, false) > 0); /* written down */
@@ -677,11 +665,10 @@ static void late_client_is_fenced_too(void **state)
     assert_true(has_label(&world, "b1", MEMBER "zone-a"));
 }
 
-static void fence_that_soon_ends_is_none(void **state)
+TEST(fence_that_soon_ends_is_none)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     string_list_add(&world.blocklist, "10.0.0.1:0/0");
     string_list_add(&world.blocklist, "[fd00::2]:0/0");
@@ -693,11 +680,10 @@ static void fence_that_soon_ends_is_none(void **state)
     assert_false(has_label(&world, "b1", MEMBER "zone-a"));
 }
 
-static void without_ceph_or_rights_nothing_is_labelled(void **state)
+TEST(without_ceph_or_rights_nothing_is_labelled)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     set_map(&world, A_TO_B);
     fake_ceph_refuse_connect(world.fake_ceph, STATUS_DEADLINE_EXCEEDED);
@@ -740,9 +726,8 @@ static bool run_cut(bool is_giveback, int kind, unsigned n, const char *wanted)
     return over;
 }
 
-static void every_cut_is_continued(void **state)
+TEST(every_cut_is_continued)
 {
-    (void)state;
     for (int is_giveback = 0; is_giveback < 2; is_giveback++) {
         _cleanup_world_ struct world undisturbed = {0};
 
@@ -795,11 +780,10 @@ static bool is_closed(struct takeover_source *source)
     return takeover_find(snapshot.map, "zone", "zone-a");
 }
 
-static void two_reconcilers_follow_the_map(void **state)
+TEST(two_reconcilers_follow_the_map)
 {
     _cleanup_world_ struct world world = {0};
 
-    (void)state;
     world_init(&world);
     _cleanup_free_ char *path = xasprintf("%s.map", world.config_path);
     struct takeover_source *source = takeover_source_new(path, world.config);
@@ -831,28 +815,4 @@ static void two_reconcilers_follow_the_map(void **state)
     takeover_reconciler_free(two);
     takeover_source_free(source);
     unlink(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(takeover_fences_taints_and_labels),
-        cmocka_unit_test(giveback_waits_for_a_reboot),
-        cmocka_unit_test(pods_move_back_when_all_else_is_done),
-        cmocka_unit_test(budget_is_respected),
-        cmocka_unit_test(without_the_right_pods_stay),
-        cmocka_unit_test(takeover_in_the_middle_of_giveback_keeps_pods),
-        cmocka_unit_test(node_without_volumes_is_let_in),
-        cmocka_unit_test(nobody_is_let_in_before_the_osds_keep_to_the_fences),
-        cmocka_unit_test(volume_that_cannot_be_asked_stops_it),
-        cmocka_unit_test(client_without_a_node_is_not_forgotten),
-        cmocka_unit_test(address_of_others_is_not_fenced),
-        cmocka_unit_test(late_client_is_fenced_too),
-        cmocka_unit_test(fence_that_soon_ends_is_none),
-        cmocka_unit_test(without_ceph_or_rights_nothing_is_labelled),
-        cmocka_unit_test(every_cut_is_continued),
-        cmocka_unit_test(two_reconcilers_follow_the_map),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,32 +1,23 @@
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "tests/test.h"
 
-static void empty_text_is_an_empty_string(void **state)
+TEST(empty_text_is_an_empty_string)
 {
     _cleanup_text_ struct text text = TEXT_INIT(10);
 
-    (void)state;
     assert_string_equal(text_chars(&text), "");
     assert_null(text.chars);
     _cleanup_free_ char *taken = text_take(&text);
     assert_string_equal(taken, "");
 }
 
-static void pieces_are_put_together(void **state)
+TEST(pieces_are_put_together)
 {
     _cleanup_text_ struct text text = TEXT_INIT(1000);
 
-    (void)state;
     text_add(&text, "pool ");
     text_addf(&text, "'%s' has %d", "rbd", 7);
     text_add_bytes(&text, " GiB and more", 4);
@@ -35,11 +26,10 @@ static void pieces_are_put_together(void **state)
     assert_false(text.truncated);
 }
 
-static void text_stops_growing_at_its_limit(void **state)
+TEST(text_stops_growing_at_its_limit)
 {
     _cleanup_text_ struct text text = TEXT_INIT(5);
 
-    (void)state;
     text_add(&text, "abc");
     text_add(&text, "defgh");
     assert_string_equal(text_chars(&text), "abcde");
@@ -48,11 +38,10 @@ static void text_stops_growing_at_its_limit(void **state)
     assert_int_equal(text.length, 5);
 }
 
-static void text_that_just_fits_is_not_truncated(void **state)
+TEST(text_that_just_fits_is_not_truncated)
 {
     _cleanup_text_ struct text text = TEXT_INIT(5);
 
-    (void)state;
     text_add(&text, "abcde");
     assert_false(text.truncated);
     text_add(&text, "");
@@ -61,32 +50,29 @@ static void text_that_just_fits_is_not_truncated(void **state)
     assert_true(text.truncated);
 }
 
-static void long_text_grows_by_itself(void **state)
+TEST(long_text_grows_by_itself)
 {
     _cleanup_text_ struct text text = TEXT_INIT(1 << 20);
 
-    (void)state;
     for (int i = 0; i < 10000; i++)
         text_add(&text, "0123456789");
     assert_int_equal(text.length, 100000);
     assert_int_equal(strlen(text.chars), 100000);
 }
 
-static void zero_bytes_are_kept(void **state)
+TEST(zero_bytes_are_kept)
 {
     _cleanup_text_ struct text text = TEXT_INIT(10);
 
-    (void)state;
     text_add_bytes(&text, "a\0b", 3);
     assert_int_equal(text.length, 3);
     assert_memory_equal(text.chars, "a\0b", 4);
 }
 
-static void taken_text_is_empty_and_keeps_its_limit(void **state)
+TEST(taken_text_is_empty_and_keeps_its_limit)
 {
     _cleanup_text_ struct text text = TEXT_INIT(4);
 
-    (void)state;
     text_add(&text, "abcdef");
     _cleanup_free_ char *taken = text_take(&text);
     assert_string_equal(taken, "abcd");
@@ -96,9 +82,8 @@ static void taken_text_is_empty_and_keeps_its_limit(void **state)
     assert_int_equal(text.limit, 4);
 }
 
-static void prefix_and_suffix_are_found(void **state)
+TEST(prefix_and_suffix_are_found)
 {
-    (void)state;
     assert_true(text_has_prefix("csi-vol-1", "csi-vol-"));
     assert_true(text_has_prefix("abc", ""));
     assert_false(text_has_prefix("ab", "abc"));
@@ -108,9 +93,8 @@ static void prefix_and_suffix_are_found(void **state)
     assert_false(text_has_suffix("trashes", "trash"));
 }
 
-static void null_counts_as_empty(void **state)
+TEST(null_counts_as_empty)
 {
-    (void)state;
     assert_true(text_is_empty(NULL));
     assert_true(text_is_empty(""));
     assert_false(text_is_empty(" "));
@@ -127,7 +111,7 @@ struct utf8_case {
         .bytes = (literal), .length = sizeof(literal) - 1, .valid = (is_valid)                     \
     }
 
-static void utf8_is_told_from_other_bytes(void **state)
+TEST(utf8_is_told_from_other_bytes)
 {
     static const struct utf8_case cases[] = {
         UTF8("", true),
@@ -177,27 +161,24 @@ static void utf8_is_told_from_other_bytes(void **state)
              false),
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         if (text_is_utf8(cases[i].bytes, cases[i].length) != cases[i].valid)
             fail_msg("case %zu: expected %s", i, cases[i].valid ? "valid" : "invalid");
 }
 
-static void utf8_cut_by_the_length_is_invalid(void **state)
+TEST(utf8_cut_by_the_length_is_invalid)
 {
-    (void)state;
     assert_true(text_is_utf8("\xe2\x82\xac", 3));
     assert_false(text_is_utf8("\xe2\x82\xac", 2));
     assert_false(text_is_utf8("\xe2\x82\xac", 1));
 }
 
-static void booleans_are_those_of_go(void **state)
+TEST(booleans_are_those_of_go)
 {
     static const char *const yes[] = {"1", "t", "T", "TRUE", "true", "True"};
     static const char *const no[] = {"0", "f", "F", "FALSE", "false", "False"};
     static const char *const neither[] = {"", "yes", "no", "on", "tRUE", " true", "true ", "2"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(yes); i++) {
         _cleanup_error_ struct error err = {0};
         bool value = false;
@@ -217,12 +198,11 @@ static void booleans_are_those_of_go(void **state)
     }
 }
 
-static void unsigned_numbers_are_exact(void **state)
+TEST(unsigned_numbers_are_exact)
 {
     _cleanup_error_ struct error err = {0};
     uint64_t value = 1;
 
-    (void)state;
     assert_int_equal(text_parse_u64("0", &value, &err), 0);
     assert_true(value == 0);
     assert_int_equal(text_parse_u64("9007199254740993", &value, &err), 0);
@@ -233,12 +213,11 @@ static void unsigned_numbers_are_exact(void **state)
     assert_true(value == 7);
 }
 
-static void malformed_unsigned_numbers_are_refused(void **state)
+TEST(malformed_unsigned_numbers_are_refused)
 {
     static const char *const cases[] = {"",     " 1",  "1 ",  "-1",  "+1",
                                         "0x10", "1.0", "1e3", "abc", "18446744073709551616"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         uint64_t value = 42;
@@ -249,12 +228,11 @@ static void malformed_unsigned_numbers_are_refused(void **state)
     }
 }
 
-static void signed_numbers_are_exact(void **state)
+TEST(signed_numbers_are_exact)
 {
     _cleanup_error_ struct error err = {0};
     int64_t value = 0;
 
-    (void)state;
     assert_int_equal(text_parse_i64("-9223372036854775808", &value, &err), 0);
     assert_true(value == INT64_MIN);
     assert_int_equal(text_parse_i64("9223372036854775807", &value, &err), 0);
@@ -263,12 +241,11 @@ static void signed_numbers_are_exact(void **state)
     assert_true(value == 5);
 }
 
-static void malformed_signed_numbers_are_refused(void **state)
+TEST(malformed_signed_numbers_are_refused)
 {
     static const char *const cases[] = {
         "", " 1", "1 ", "-", "+", "--1", "+-1", "1x", "9223372036854775808"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         int64_t value = 42;
@@ -279,7 +256,7 @@ static void malformed_signed_numbers_are_refused(void **state)
     }
 }
 
-static void durations_are_those_of_go(void **state)
+TEST(durations_are_those_of_go)
 {
     static const struct {
         const char *chars;
@@ -304,7 +281,6 @@ static void durations_are_those_of_go(void **state)
         {"1000\u00b5s", 1},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         int64_t ms = -1;
@@ -314,12 +290,11 @@ static void durations_are_those_of_go(void **state)
     }
 }
 
-static void malformed_durations_are_refused(void **state)
+TEST(malformed_durations_are_refused)
 {
     static const char *const cases[] = {"",    "60", "s",   "1s2",   "1 s",  " 1s",
                                         "1s ", "5d", "abc", "1h-2m", "infs", "999999999999999999h"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         int64_t ms = 42;
@@ -330,14 +305,13 @@ static void malformed_durations_are_refused(void **state)
     }
 }
 
-static void white_space_around_is_cut_off(void **state)
+TEST(white_space_around_is_cut_off)
 {
     static const struct {
         const char *chars;
         const char *trimmed;
     } cases[] = {{"", ""}, {" \t\r\n", ""}, {"a", "a"}, {"  a b\t", "a b"}, {"a ", "a"}};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *chars = xstrdup(cases[i].chars);
 
@@ -345,14 +319,13 @@ static void white_space_around_is_cut_off(void **state)
     }
 }
 
-static void file_is_read_up_to_the_limit(void **state)
+TEST(file_is_read_up_to_the_limit)
 {
     _cleanup_text_ struct text whole = TEXT_INIT(1024 * 1024);
     _cleanup_text_ struct text cut = TEXT_INIT(4);
     _cleanup_text_ struct text none = TEXT_INIT(4);
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     text_add(&whole, "> ");
     assert_int_equal(text_read_path(&whole, "/proc/self/status", &err), 0);
     assert_true(text_has_prefix(text_chars(&whole), "> Name:"));
@@ -362,32 +335,4 @@ static void file_is_read_up_to_the_limit(void **state)
     error_clear(&err);
     assert_int_equal(text_read_path(&none, "/nowhere", &err), -1);
     assert_int_equal(err.sys_errno, ENOENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_text_is_an_empty_string),
-        cmocka_unit_test(pieces_are_put_together),
-        cmocka_unit_test(text_stops_growing_at_its_limit),
-        cmocka_unit_test(text_that_just_fits_is_not_truncated),
-        cmocka_unit_test(long_text_grows_by_itself),
-        cmocka_unit_test(zero_bytes_are_kept),
-        cmocka_unit_test(taken_text_is_empty_and_keeps_its_limit),
-        cmocka_unit_test(prefix_and_suffix_are_found),
-        cmocka_unit_test(white_space_around_is_cut_off),
-        cmocka_unit_test(file_is_read_up_to_the_limit),
-        cmocka_unit_test(null_counts_as_empty),
-        cmocka_unit_test(utf8_is_told_from_other_bytes),
-        cmocka_unit_test(utf8_cut_by_the_length_is_invalid),
-        cmocka_unit_test(booleans_are_those_of_go),
-        cmocka_unit_test(unsigned_numbers_are_exact),
-        cmocka_unit_test(malformed_unsigned_numbers_are_refused),
-        cmocka_unit_test(signed_numbers_are_exact),
-        cmocka_unit_test(malformed_signed_numbers_are_refused),
-        cmocka_unit_test(durations_are_those_of_go),
-        cmocka_unit_test(malformed_durations_are_refused),
-    };
-
-    return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

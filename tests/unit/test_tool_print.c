@@ -1,18 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "programs/explain_print.h"
 #include "programs/simulate_print.h"
 #include "tests/fakes/cluster_script.h"
+#include "tests/test.h"
 
 /* What explain and simulate print, where it is more than one row for each thing. */
 
@@ -58,21 +49,19 @@ static void print_explanation(unsigned nodes, bool is_wide, struct printed *prin
     assert_int_equal(fclose(printed->file), 0);
 }
 
-static void few_nodes_have_a_row_each(void **state)
+TEST(few_nodes_have_a_row_each)
 {
     struct printed printed;
 
-    (void)state;
     print_explanation(50, false, &printed);
     assert_int_equal(count_lines(printed.text, "\nn0"), 50);
     free(printed.text);
 }
 
-static void many_nodes_are_grouped_by_what_is_said_of_them(void **state)
+TEST(many_nodes_are_grouped_by_what_is_said_of_them)
 {
     struct printed printed;
 
-    (void)state;
     print_explanation(51, false, &printed);
     assert_int_equal(count_lines(printed.text, "\nn0"), 2);
     assert_non_null(strstr(printed.text, "\nn000 +16  a      yes"));
@@ -103,11 +92,10 @@ static void print_picture(size_t rooms, struct printed *printed)
     simulation_done(&simulation);
 }
 
-static void picture_marks_what_failed_and_cuts_long_names(void **state)
+TEST(picture_marks_what_failed_and_cuts_long_names)
 {
     struct printed printed;
 
-    (void)state;
     print_picture(3, &printed);
     assert_int_equal(count_lines(printed.text, "&lt;zone &amp; more&gt; · a-class"), 6);
     assert_null(strstr(printed.text, "<zone"));
@@ -117,25 +105,12 @@ static void picture_marks_what_failed_and_cuts_long_names(void **state)
     free(printed.text);
 }
 
-static void large_picture_has_what_changes(void **state)
+TEST(large_picture_has_what_changes)
 {
     struct printed printed;
 
-    (void)state;
     print_picture(100, &printed);
     assert_int_equal(count_lines(printed.text, "<title>"), 2);
     assert_non_null(strstr(printed.text, "and 98 places without change"));
     free(printed.text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_nodes_have_a_row_each),
-        cmocka_unit_test(many_nodes_are_grouped_by_what_is_said_of_them),
-        cmocka_unit_test(picture_marks_what_failed_and_cuts_long_names),
-        cmocka_unit_test(large_picture_has_what_changes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,9 +69,8 @@ static const struct {
      "topology.kubernetes.io/zone=a", false},
 };
 
-static void allowed_topologies_match_as_in_kubernetes(void **state)
+TEST(allowed_topologies_match_as_in_kubernetes)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(RULES); i++) {
         json_auto_t *json = make_json(RULES[i].allowed);
         _cleanup_allowed_topologies_ struct allowed_topologies allowed = {0};
@@ -86,24 +85,22 @@ static void allowed_topologies_match_as_in_kubernetes(void **state)
     report_cases("allowedTopologies", ARRAY_LENGTH(RULES));
 }
 
-static void absent_allowed_topologies_restrict_nothing(void **state)
+TEST(absent_allowed_topologies_restrict_nothing)
 {
     _cleanup_allowed_topologies_ struct allowed_topologies allowed = {0};
     const struct strmap labels = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(allowed_topologies_decode(NULL, &allowed, &err), 0);
     assert_true(allowed_topologies_match(&allowed, &labels));
 }
 
-static void fault_of_a_term_says_what_is_wrong(void **state)
+TEST(fault_of_a_term_says_what_is_wrong)
 {
     json_auto_t *json = make_json("[" ZONE("'a'") ", " ZONE("") "]");
     _cleanup_allowed_topologies_ struct allowed_topologies allowed = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(allowed_topologies_decode(json, &allowed, &err), 0);
     assert_null(allowed.terms[0].fault);
     assert_string_equal(allowed.terms[1].fault,
@@ -124,9 +121,8 @@ static const struct {
     {"number instead of a value", "[" ZONE("1") "]", "values[0]: expected a string"},
 };
 
-static void wrong_shapes_are_refused_with_their_place(void **state)
+TEST(wrong_shapes_are_refused_with_their_place)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(WRONG_SHAPES); i++) {
         json_auto_t *json = make_json(WRONG_SHAPES[i].allowed);
         _cleanup_allowed_topologies_ struct allowed_topologies allowed = {0};
@@ -139,16 +135,4 @@ static void wrong_shapes_are_refused_with_their_place(void **state)
         assert_int_equal(allowed.count, 0);
     }
     report_cases("allowedTopologies shapes", ARRAY_LENGTH(WRONG_SHAPES));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(allowed_topologies_match_as_in_kubernetes),
-        cmocka_unit_test(absent_allowed_topologies_restrict_nothing),
-        cmocka_unit_test(fault_of_a_term_says_what_is_wrong),
-        cmocka_unit_test(wrong_shapes_are_refused_with_their_place),
-    };
-
-    return cmocka_run_group_tests_name("topology allowed", tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/topology/domain.h"
+#include "tests/test.h"
 
 #define DRIVER "rbd.csi.ceph.com"
 #define PREFIX "topology.rbd.csi.ceph.com"
@@ -27,11 +19,10 @@ static void parse(const char *labels, struct topology_levels *levels)
 
 /* --- levels ----------------------------------------------------------------------------------- */
 
-static void levels_are_called_by_what_is_behind_the_first_slash(void **state)
+TEST(levels_are_called_by_what_is_behind_the_first_slash)
 {
     _cleanup_topology_levels_ struct topology_levels levels = {0};
 
-    (void)state;
     parse("failure-domain/region," ZONE ",rack", &levels);
     assert_string_equal(levels.prefix, PREFIX);
     assert_int_equal(levels.count, 3);
@@ -44,33 +35,30 @@ static void levels_are_called_by_what_is_behind_the_first_slash(void **state)
     assert_int_equal(topology_level_find(&levels, ZONE), -1);
 }
 
-static void no_labels_are_no_levels(void **state)
+TEST(no_labels_are_no_levels)
 {
     _cleanup_topology_levels_ struct topology_levels levels = {0};
 
-    (void)state;
     parse("", &levels);
     assert_int_equal(levels.count, 0);
     assert_string_equal(levels.prefix, PREFIX);
 }
 
-static void prefix_is_lower_case(void **state)
+TEST(prefix_is_lower_case)
 {
     _cleanup_topology_levels_ struct topology_levels levels = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(topology_levels_parse("Rook-Ceph.RBD.csi.ceph.com", ZONE, &levels, &err), 0);
     assert_string_equal(levels.prefix, "topology.rook-ceph.rbd.csi.ceph.com");
 }
 
-static void prefix_has_at_most_63_bytes(void **state)
+TEST(prefix_has_at_most_63_bytes)
 {
     _cleanup_topology_levels_ struct topology_levels fits = {0};
     struct topology_levels levels = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(topology_levels_parse(FIFTY "0123", ZONE, &fits, &err), 0);
     assert_int_equal(strlen(fits.prefix), 63);
     assert_int_equal(topology_levels_parse(FIFTY "01234", ZONE, &levels, &err), -1);
@@ -83,7 +71,7 @@ static void prefix_has_at_most_63_bytes(void **state)
     topology_levels_done(&levels);
 }
 
-static void labels_that_cannot_be_levels_are_refused(void **state)
+TEST(labels_that_cannot_be_levels_are_refused)
 {
     static const struct {
         const char *labels;
@@ -105,7 +93,6 @@ static void labels_that_cannot_be_levels_are_refused(void **state)
         {"a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q", "more than 16"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         struct topology_levels levels = {0};
         _cleanup_error_ struct error err = {0};
@@ -119,11 +106,10 @@ static void labels_that_cannot_be_levels_are_refused(void **state)
     }
 }
 
-static void names_that_only_look_alike_may_be_levels_together(void **state)
+TEST(names_that_only_look_alike_may_be_levels_together)
 {
     _cleanup_topology_levels_ struct topology_levels levels = {0};
 
-    (void)state;
     parse("zone,zone2,zone-x,x.zone,member,members", &levels);
     assert_int_equal(levels.count, 6);
 }
@@ -134,7 +120,7 @@ static void names_that_only_look_alike_may_be_levels_together(void **state)
  * These are written into PersistentVolumes: they may never change. The hashes were computed apart
  * from the code (64-bit FNV-1a over "member.LEVEL.VALUE").
  */
-static void membership_keys_are_for_ever(void **state)
+TEST(membership_keys_are_for_ever)
 {
     static const struct {
         const char *level;
@@ -155,7 +141,6 @@ static void membership_keys_are_for_ever(void **state)
         {FIFTY TEN "abc", "x", "member.012345678901234567890123456789012345678-bd4368ff8c0010df"},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *key = membership_key(PREFIX, cases[i].level, cases[i].value);
         _cleanup_free_ char *wanted = xasprintf(PREFIX "/%s", cases[i].name);
@@ -165,20 +150,18 @@ static void membership_keys_are_for_ever(void **state)
     }
 }
 
-static void segment_key_is_that_of_ceph_csi(void **state)
+TEST(segment_key_is_that_of_ceph_csi)
 {
     _cleanup_free_ char *key = segment_key(PREFIX, "zone");
 
-    (void)state;
     assert_string_equal(key, "topology.rbd.csi.ceph.com/zone");
 }
 
-static void keys_that_differ_in_case_only_are_refused(void **state)
+TEST(keys_that_differ_in_case_only_are_refused)
 {
     _cleanup_strmap_ struct strmap seen = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(membership_key_claim(&seen, PREFIX "/member.zone.zone-a", &err), 0);
     assert_int_equal(membership_key_claim(&seen, PREFIX "/member.zone.zone-a", &err), 0);
     assert_int_equal(membership_key_claim(&seen, PREFIX "/member.zone.zone-b", &err), 0);
@@ -192,14 +175,13 @@ static void keys_that_differ_in_case_only_are_refused(void **state)
 
 /* --- home ------------------------------------------------------------------------------------- */
 
-static void home_has_segment_and_membership_of_each_level(void **state)
+TEST(home_has_segment_and_membership_of_each_level)
 {
     _cleanup_topology_levels_ struct topology_levels levels = {0};
     _cleanup_strmap_ struct strmap labels = {0};
     _cleanup_strmap_ struct strmap segments = {0};
     _cleanup_string_list_ struct string_list missing = {0};
 
-    (void)state;
     parse(REGION "," ZONE, &levels);
     strmap_set(&labels, REGION, "r1");
     strmap_set(&labels, ZONE, "zone-b");
@@ -213,11 +195,10 @@ static void home_has_segment_and_membership_of_each_level(void **state)
     assert_string_equal(strmap_get(&segments, PREFIX "/member.zone.zone-b"), "true");
 }
 
-static void labels_without_a_usable_value_are_missing(void **state)
+TEST(labels_without_a_usable_value_are_missing)
 {
     static const char *const values[] = {NULL, "", "a b", "-a", "z/a", FIFTY TEN "0123"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(values); i++) {
         _cleanup_topology_levels_ struct topology_levels levels = {0};
         _cleanup_strmap_ struct strmap labels = {0};
@@ -248,7 +229,7 @@ struct term_case {
     bool serves;
 };
 
-static void term_serves_by_segment_else_by_membership(void **state)
+TEST(term_serves_by_segment_else_by_membership)
 {
     static const struct term_case cases[] = {
         {PREFIX "/zone", "a", NULL, NULL, "a", true},
@@ -271,7 +252,6 @@ static void term_serves_by_segment_else_by_membership(void **state)
         {"x/y/zone", "a", NULL, NULL, "a", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_strmap_ struct strmap term = {0};
 
@@ -283,34 +263,12 @@ static void term_serves_by_segment_else_by_membership(void **state)
     }
 }
 
-static void long_domain_is_served_by_its_short_key(void **state)
+TEST(long_domain_is_served_by_its_short_key)
 {
     _cleanup_strmap_ struct strmap term = {0};
     _cleanup_free_ char *key = membership_key(PREFIX, "zone", FIFTY "12");
 
-    (void)state;
     strmap_set(&term, key, "true");
     assert_true(topology_term_serves(&term, "zone", FIFTY "12"));
     assert_false(topology_term_serves(&term, "zone", FIFTY "13"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(levels_are_called_by_what_is_behind_the_first_slash),
-        cmocka_unit_test(no_labels_are_no_levels),
-        cmocka_unit_test(prefix_is_lower_case),
-        cmocka_unit_test(prefix_has_at_most_63_bytes),
-        cmocka_unit_test(labels_that_cannot_be_levels_are_refused),
-        cmocka_unit_test(names_that_only_look_alike_may_be_levels_together),
-        cmocka_unit_test(membership_keys_are_for_ever),
-        cmocka_unit_test(segment_key_is_that_of_ceph_csi),
-        cmocka_unit_test(keys_that_differ_in_case_only_are_refused),
-        cmocka_unit_test(home_has_segment_and_membership_of_each_level),
-        cmocka_unit_test(labels_without_a_usable_value_are_missing),
-        cmocka_unit_test(term_serves_by_segment_else_by_membership),
-        cmocka_unit_test(long_domain_is_served_by_its_short_key),
-    };
-
-    return cmocka_run_group_tests_name("topology_domain", tests, NULL, NULL);
 }

@@ -1,19 +1,10 @@
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/strmap.h"
 #include "common/base/text.h"
+#include "tests/test.h"
 
 /*
  * For the tables of the topology tests. Labels are written "zone=a,rack=r1" (an empty value is

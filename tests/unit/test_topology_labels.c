@@ -111,50 +111,34 @@ static void check_case(const struct label_case *label,
     assert_mentions(label->rule, err.message, label->fault);
 }
 
-static void keys_follow_the_syntax_of_kubernetes(void **state)
+TEST(keys_follow_the_syntax_of_kubernetes)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(KEYS); i++)
         check_case(&KEYS[i], label_key_check);
     report_cases("label keys", ARRAY_LENGTH(KEYS));
 }
 
-static void values_follow_the_syntax_of_kubernetes(void **state)
+TEST(values_follow_the_syntax_of_kubernetes)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(VALUES); i++)
         check_case(&VALUES[i], label_value_check);
     report_cases("label values", ARRAY_LENGTH(VALUES));
 }
 
-static void tail_is_what_ceph_csi_calls_the_domain_label(void **state)
+TEST(tail_is_what_ceph_csi_calls_the_domain_label)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(TAILS); i++)
         if (strcmp(label_tail(TAILS[i].key), TAILS[i].tail) != 0)
             fail_msg("%s: '%s'", TAILS[i].rule, label_tail(TAILS[i].key));
     report_cases("label tails", ARRAY_LENGTH(TAILS));
 }
 
-static void long_key_is_not_quoted_whole(void **state)
+TEST(long_key_is_not_quoted_whole)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *key = xcalloc(1, 100001);
 
-    (void)state;
     memset(key, 'a', 100000);
     assert_int_equal(label_key_check(key, &err), -1);
     assert_true(strlen(err.message) < 256);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keys_follow_the_syntax_of_kubernetes),
-        cmocka_unit_test(values_follow_the_syntax_of_kubernetes),
-        cmocka_unit_test(tail_is_what_ceph_csi_calls_the_domain_label),
-        cmocka_unit_test(long_key_is_not_quoted_whole),
-    };
-
-    return cmocka_run_group_tests_name("topology labels", tests, NULL, NULL);
 }

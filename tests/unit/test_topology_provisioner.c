@@ -62,9 +62,8 @@ static void check_spread(const char *rule, const char *claim, uint32_t hash, uin
         fail_msg("%s: '%s' is %u, %u", rule, claim, found_hash, found_index);
 }
 
-static void claims_are_spread_by_the_name_of_their_set(void **state)
+TEST(claims_are_spread_by_the_name_of_their_set)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(SPREADS); i++)
         check_spread(SPREADS[i].rule, SPREADS[i].claim, SPREADS[i].hash, SPREADS[i].index);
     for (size_t i = 0; i < ARRAY_LENGTH(UNNUMBERED); i++)
@@ -353,9 +352,8 @@ static void check_requirement(const struct requirement_case *rule)
         fail_msg("%s: preferred '%s'", rule->rule, preferred);
 }
 
-static void requirements_are_built_as_the_provisioner_does(void **state)
+TEST(requirements_are_built_as_the_provisioner_does)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(REQUIREMENTS); i++)
         check_requirement(&REQUIREMENTS[i]);
     report_cases("requirements", ARRAY_LENGTH(REQUIREMENTS));
@@ -416,9 +414,8 @@ static const struct {
      STATUS_FAILED_PRECONDITION, "error parsing topology keys selector|my:zone"},
 };
 
-static void refusals_have_the_text_of_the_provisioner(void **state)
+TEST(refusals_have_the_text_of_the_provisioner)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(REFUSALS); i++) {
         const char *rule = REFUSALS[i].rule;
         _cleanup_(cluster_done) struct cluster cluster = {0};
@@ -450,14 +447,13 @@ static void refusals_have_the_text_of_the_provisioner(void **state)
 }
 
 /* The selected node may go between the scheduler's choice and the provisioner's look. */
-static void selected_node_that_left_the_list_is_not_in_requisite(void **state)
+TEST(selected_node_that_left_the_list_is_not_in_requisite)
 {
     _cleanup_(cluster_done) struct cluster cluster = {0};
     _cleanup_topology_requirement_ struct topology_requirement requirement = {0};
     _cleanup_error_ struct error err = {0};
     enum provisioner_state after = PROVISIONER_RESCHEDULE;
 
-    (void)state;
     make_cluster("n1 zone=a zone; n2 zone=b zone", &cluster);
     const struct provisioner_request request = {
         .claim = "c", .selected = &cluster.nodes[0], .nodes = &cluster.nodes[1], .count = 1};
@@ -469,7 +465,7 @@ static void selected_node_that_left_the_list_is_not_in_requisite(void **state)
 }
 
 /* Upstream would try, and take the machine's memory. */
-static void product_that_explodes_is_refused(void **state)
+TEST(product_that_explodes_is_refused)
 {
     static const char values[] = "'1', '2', '3', '4', '5', '6', '7', '8', '9', '10'";
     _cleanup_text_ struct text list = TEXT_INIT(8192);
@@ -478,7 +474,6 @@ static void product_that_explodes_is_refused(void **state)
     _cleanup_error_ struct error err = {0};
     enum provisioner_state after = PROVISIONER_NO_CHANGE;
 
-    (void)state;
     for (int i = 0; i < 20; i++)
         text_addf(&list, "%s" EXPRESSION("key%d", "%s"), i > 0 ? ", " : "", i, values);
     _cleanup_free_ char *text = xasprintf("[" TERM("%s") "]", text_chars(&list));
@@ -491,12 +486,11 @@ static void product_that_explodes_is_refused(void **state)
     assert_mentions("explosion", err.message, "too many combinations");
 }
 
-static void terms_are_copied(void **state)
+TEST(terms_are_copied)
 {
     struct topology_terms terms = {0};
     struct strmap term = make_labels("zone=a");
 
-    (void)state;
     topology_terms_add(&terms, &term);
     strmap_set(&term, "zone", "b");
     topology_terms_add(&terms, &term);
@@ -507,12 +501,11 @@ static void terms_are_copied(void **state)
     assert_int_equal(terms.count, 0);
 }
 
-static void requirement_with_either_list_is_not_empty(void **state)
+TEST(requirement_with_either_list_is_not_empty)
 {
     _cleanup_topology_requirement_ struct topology_requirement requirement = {0};
     _cleanup_strmap_ struct strmap term = make_labels("zone=a");
 
-    (void)state;
     assert_true(topology_requirement_is_empty(&requirement));
     topology_terms_add(&requirement.preferred, &term);
     assert_false(topology_requirement_is_empty(&requirement));
@@ -520,19 +513,4 @@ static void requirement_with_either_list_is_not_empty(void **state)
     assert_true(topology_requirement_is_empty(&requirement));
     topology_terms_add(&requirement.requisite, &term);
     assert_false(topology_requirement_is_empty(&requirement));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(claims_are_spread_by_the_name_of_their_set),
-        cmocka_unit_test(requirements_are_built_as_the_provisioner_does),
-        cmocka_unit_test(refusals_have_the_text_of_the_provisioner),
-        cmocka_unit_test(selected_node_that_left_the_list_is_not_in_requisite),
-        cmocka_unit_test(product_that_explodes_is_refused),
-        cmocka_unit_test(terms_are_copied),
-        cmocka_unit_test(requirement_with_either_list_is_not_empty),
-    };
-
-    return cmocka_run_group_tests_name("topology provisioner", tests, NULL, NULL);
 }

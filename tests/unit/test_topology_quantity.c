@@ -141,9 +141,8 @@ static struct quantity parse(const char *rule, const char *text)
     return quantity;
 }
 
-static void amounts_are_exact(void **state)
+TEST(amounts_are_exact)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(AMOUNTS); i++) {
         struct quantity quantity = parse(AMOUNTS[i].rule, AMOUNTS[i].text);
         int64_t nano = (int64_t)(quantity.nano % 1000000000);
@@ -155,9 +154,8 @@ static void amounts_are_exact(void **state)
     report_cases("quantities", ARRAY_LENGTH(AMOUNTS));
 }
 
-static void malformed_quantities_are_refused(void **state)
+TEST(malformed_quantities_are_refused)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(MALFORMED); i++) {
         _cleanup_error_ struct error err = {0};
         struct quantity quantity = {.nano = 7};
@@ -171,9 +169,8 @@ static void malformed_quantities_are_refused(void **state)
     report_cases("malformed quantities", ARRAY_LENGTH(MALFORMED));
 }
 
-static void comparisons_are_exact(void **state)
+TEST(comparisons_are_exact)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(ORDERS); i++) {
         struct quantity a = parse(ORDERS[i].rule, ORDERS[i].a);
         struct quantity b = parse(ORDERS[i].rule, ORDERS[i].b);
@@ -183,15 +180,4 @@ static void comparisons_are_exact(void **state)
             fail_msg("%s: %d", ORDERS[i].rule, quantity_compare(&a, &b));
     }
     report_cases("quantity comparisons", ARRAY_LENGTH(ORDERS));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(amounts_are_exact),
-        cmocka_unit_test(malformed_quantities_are_refused),
-        cmocka_unit_test(comparisons_are_exact),
-    };
-
-    return cmocka_run_group_tests_name("topology quantity", tests, NULL, NULL);
 }

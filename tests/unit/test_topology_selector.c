@@ -230,32 +230,28 @@ static void check_node_cases(const char *table, const struct node_case *rules, s
     report_cases(table, count);
 }
 
-static void operators_match_as_in_kubernetes(void **state)
+TEST(operators_match_as_in_kubernetes)
 {
-    (void)state;
     check_node_cases("selector operators", OPERATORS, ARRAY_LENGTH(OPERATORS));
 }
 
-static void faults_are_told_at_matching(void **state)
+TEST(faults_are_told_at_matching)
 {
-    (void)state;
     check_node_cases("selector faults", FAULTS, ARRAY_LENGTH(FAULTS));
 }
 
-static void terms_of_a_node_selector_combine_as_in_kubernetes(void **state)
+TEST(terms_of_a_node_selector_combine_as_in_kubernetes)
 {
-    (void)state;
     check_node_cases("node selector terms", TERM_RULES, ARRAY_LENGTH(TERM_RULES));
 }
 
 /* What the strict way refuses at once, the lazy one tells only when nothing matches. */
-static void strict_check_names_the_first_faulty_term(void **state)
+TEST(strict_check_names_the_first_faulty_term)
 {
     json_auto_t *json = make_json(TERMS(TERM(IN("zone", "'a'")) ", " BAD ", " BAD));
     _cleanup_node_selector_ struct node_selector selector = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(node_selector_decode(json, &selector, &err), 0);
     assert_int_equal(node_selector_check(&selector, &err), -1);
     assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
@@ -263,13 +259,12 @@ static void strict_check_names_the_first_faulty_term(void **state)
                                      "operator 'Is' is not known here");
 }
 
-static void strict_check_lets_good_and_empty_terms_pass(void **state)
+TEST(strict_check_lets_good_and_empty_terms_pass)
 {
     json_auto_t *json = make_json(TERMS(TERM(IN("zone", "'a'")) ", {}"));
     _cleanup_node_selector_ struct node_selector selector = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(node_selector_decode(json, &selector, &err), 0);
     assert_int_equal(node_selector_check(&selector, &err), 0);
 }
@@ -296,9 +291,8 @@ static const struct {
      "matchFields[0]: expected an object"},
 };
 
-static void wrong_shapes_are_refused_with_their_place(void **state)
+TEST(wrong_shapes_are_refused_with_their_place)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(WRONG_SHAPES); i++) {
         json_auto_t *json = make_json(WRONG_SHAPES[i].selector);
         _cleanup_node_selector_ struct node_selector selector = {0};
@@ -313,12 +307,11 @@ static void wrong_shapes_are_refused_with_their_place(void **state)
     report_cases("selector shapes", ARRAY_LENGTH(WRONG_SHAPES));
 }
 
-static void absent_node_selector_is_refused(void **state)
+TEST(absent_node_selector_is_refused)
 {
     _cleanup_node_selector_ struct node_selector selector = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     assert_int_equal(node_selector_decode(NULL, &selector, &err), -1);
     assert_string_equal(err.message, "expected an object, found nothing");
 }
@@ -383,9 +376,8 @@ static const struct {
      "need a value"},
 };
 
-static void label_selectors_match_as_in_kubernetes(void **state)
+TEST(label_selectors_match_as_in_kubernetes)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(LABEL_RULES); i++) {
         const char *rule = LABEL_RULES[i].rule;
         json_auto_t *json = make_json(LABEL_RULES[i].selector);
@@ -407,26 +399,24 @@ static void label_selectors_match_as_in_kubernetes(void **state)
     report_cases("label selectors", ARRAY_LENGTH(LABEL_RULES));
 }
 
-static void absent_label_selector_selects_nothing(void **state)
+TEST(absent_label_selector_selects_nothing)
 {
     _cleanup_label_selector_ struct label_selector selector = {0};
     _cleanup_strmap_ struct strmap labels = make_labels("zone=a");
     _cleanup_error_ struct error err = {0};
     bool matches = true;
 
-    (void)state;
     assert_int_equal(label_selector_decode(NULL, &selector, &err), 0);
     assert_int_equal(label_selector_match(&selector, &labels, &matches, &err), 0);
     assert_false(matches);
 }
 
-static void label_selector_of_a_wrong_shape_is_refused(void **state)
+TEST(label_selector_of_a_wrong_shape_is_refused)
 {
     static const char *const shapes[] = {"[]", "'zone=a'", "{'matchLabels': ['zone']}",
                                          "{'matchLabels': {'zone': 1}}",
                                          "{'matchExpressions': {}}"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(shapes); i++) {
         json_auto_t *json = make_json(shapes[i]);
         _cleanup_label_selector_ struct label_selector selector = {0};
@@ -436,22 +426,4 @@ static void label_selector_of_a_wrong_shape_is_refused(void **state)
         assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
         assert_false(selector.is_set);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operators_match_as_in_kubernetes),
-        cmocka_unit_test(faults_are_told_at_matching),
-        cmocka_unit_test(terms_of_a_node_selector_combine_as_in_kubernetes),
-        cmocka_unit_test(strict_check_names_the_first_faulty_term),
-        cmocka_unit_test(strict_check_lets_good_and_empty_terms_pass),
-        cmocka_unit_test(wrong_shapes_are_refused_with_their_place),
-        cmocka_unit_test(absent_node_selector_is_refused),
-        cmocka_unit_test(label_selectors_match_as_in_kubernetes),
-        cmocka_unit_test(absent_label_selector_selects_nothing),
-        cmocka_unit_test(label_selector_of_a_wrong_shape_is_refused),
-    };
-
-    return cmocka_run_group_tests_name("topology selector", tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* The room of clusters kept in memory, on a cluster in memory that counts what it is asked. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,6 +9,7 @@
 #include "common/base/memory.h"
 #include "common/volume/usage_cache.h"
 #include "tests/fakes/fake_ceph.h"
+#include "tests/test.h"
 
 #define CALLERS 32
 #define LONG_MS 600000
@@ -144,12 +137,11 @@ static void *ask_thread(void *object)
     return NULL;
 }
 
-static void many_callers_ask_once(void **state)
+TEST(many_callers_ask_once)
 {
     _cleanup_world_ struct world world;
     struct caller callers[CALLERS];
 
-    (void)state;
     world_init(&world, LONG_MS, LONG_MS);
     atomic_store(&world.stored, 5);
     atomic_store(&world.is_held, true);
@@ -169,22 +161,20 @@ static void many_callers_ask_once(void **state)
     assert_int_equal(atomic_load(&world.questions), 1);
 }
 
-static void fresh_figures_are_not_asked_for_again(void **state)
+TEST(fresh_figures_are_not_asked_for_again)
 {
     _cleanup_world_ struct world world;
 
-    (void)state;
     world_init(&world, LONG_MS, LONG_MS);
     for (int i = 0; i < 100; i++)
         assert_int_equal(must_ask(&world), 0);
     assert_int_equal(atomic_load(&world.questions), 1);
 }
 
-static void figures_past_their_age_are_waited_for(void **state)
+TEST(figures_past_their_age_are_waited_for)
 {
     _cleanup_world_ struct world world;
 
-    (void)state;
     world_init(&world, PAST_MS, LONG_MS);
     assert_int_equal(must_ask(&world), 0);
     atomic_store(&world.stored, 9);
@@ -192,12 +182,11 @@ static void figures_past_their_age_are_waited_for(void **state)
     assert_int_equal(atomic_load(&world.questions), 2);
 }
 
-static void stale_figures_serve_while_the_monitors_are_silent(void **state)
+TEST(stale_figures_serve_while_the_monitors_are_silent)
 {
     _cleanup_world_ struct world world;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     world_init(&world, PAST_MS, LONG_MS);
     assert_int_equal(must_ask(&world), 0);
     atomic_store(&world.stored, 9);
@@ -207,11 +196,10 @@ static void stale_figures_serve_while_the_monitors_are_silent(void **state)
     assert_int_equal(must_ask(&world), 9);
 }
 
-static void stale_figures_serve_while_the_monitors_fail(void **state)
+TEST(stale_figures_serve_while_the_monitors_fail)
 {
     _cleanup_world_ struct world world;
 
-    (void)state;
     world_init(&world, PAST_MS, LONG_MS);
     assert_int_equal(must_ask(&world), 0);
     atomic_store(&world.stored, 9);
@@ -221,12 +209,11 @@ static void stale_figures_serve_while_the_monitors_fail(void **state)
     assert_int_equal(must_ask(&world), 9);
 }
 
-static void failure_is_told_and_the_next_call_asks_again(void **state)
+TEST(failure_is_told_and_the_next_call_asks_again)
 {
     _cleanup_world_ struct world world;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     world_init(&world, LONG_MS, LONG_MS);
     atomic_store(&world.failure, -EACCES);
     assert_int_equal(ask(&world, 30000, &err), -1);
@@ -235,9 +222,8 @@ static void failure_is_told_and_the_next_call_asks_again(void **state)
     assert_int_equal(must_ask(&world), 0);
 }
 
-static void every_question_may_fail_and_is_asked_again(void **state)
+TEST(every_question_may_fail_and_is_asked_again)
 {
-    (void)state;
     for (unsigned n = 1; n <= 3; n++) { /* df, osd dump, crush dump */
         _cleanup_world_ struct world world;
         _cleanup_error_ struct error err = {0};
@@ -251,14 +237,13 @@ static void every_question_may_fail_and_is_asked_again(void **state)
     }
 }
 
-static void unknown_cluster_is_named(void **state)
+TEST(unknown_cluster_is_named)
 {
     _cleanup_world_ struct world world;
     _cleanup_error_ struct error err = {0};
     struct usage_snapshot *snapshot = NULL;
     struct call call;
 
-    (void)state;
     world_init(&world, LONG_MS, LONG_MS);
     call_init(&call, 1, "Test", deadline_in_ms(30000));
     assert_int_equal(
@@ -269,12 +254,11 @@ static void unknown_cluster_is_named(void **state)
     assert_null(snapshot);
 }
 
-static void silence_from_the_beginning_is_unavailable(void **state)
+TEST(silence_from_the_beginning_is_unavailable)
 {
     _cleanup_world_ struct world world;
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     world_init(&world, LONG_MS, LONG_MS);
     atomic_store(&world.is_held, true);
     assert_int_equal(ask(&world, 200, &err), -1);
@@ -330,11 +314,10 @@ static void assert_provision(struct pool_provision found, uint64_t volumes, uint
     assert_int_equal(found.in_flight, in_flight);
 }
 
-static void volumes_are_listed_with_sizes_only_where_needed(void **state)
+TEST(volumes_are_listed_with_sizes_only_where_needed)
 {
     _cleanup_world_ struct world world;
 
-    (void)state;
     world_init(&world, LONG_MS, LONG_MS);
     add_image(&world, "one", 3 * MIB);
     add_image(&world, "two", 4 * MIB);
@@ -343,22 +326,20 @@ static void volumes_are_listed_with_sizes_only_where_needed(void **state)
     assert_provision(count_volumes(&world, false), 2, 7 * MIB, 0);
 }
 
-static void listing_is_kept_until_its_age(void **state)
+TEST(listing_is_kept_until_its_age)
 {
     _cleanup_world_ struct world world;
 
-    (void)state;
     world_init(&world, LONG_MS, LONG_MS);
     assert_provision(count_volumes(&world, true), 0, 0, 0);
     add_image(&world, "one", MIB);
     assert_provision(count_volumes(&world, true), 0, 0, 0);
 }
 
-static void own_calls_correct_the_listing(void **state)
+TEST(own_calls_correct_the_listing)
 {
     _cleanup_world_ struct world world;
 
-    (void)state;
     world_init(&world, LONG_MS, LONG_MS);
     add_image(&world, "one", 3 * MIB);
     assert_provision(count_volumes(&world, true), 1, 3 * MIB, 0);
@@ -373,22 +354,20 @@ static void own_calls_correct_the_listing(void **state)
     assert_provision(count_volumes(&world, true), 1, MIB, 0);
 }
 
-static void more_deletions_than_volumes_are_none(void **state)
+TEST(more_deletions_than_volumes_are_none)
 {
     _cleanup_world_ struct world world;
 
-    (void)state;
     world_init(&world, LONG_MS, LONG_MS);
     assert_provision(count_volumes(&world, true), 0, 0, 0);
     usage_cache_deletion(world.cache, &POOL, MIB);
     assert_provision(count_volumes(&world, true), 0, 0, 0);
 }
 
-static void without_a_call_nobody_waits(void **state)
+TEST(without_a_call_nobody_waits)
 {
     _cleanup_world_ struct world world;
 
-    (void)state;
     world_init(&world, LONG_MS, LONG_MS);
     add_image(&world, "one", MIB);
     struct pool_provision provision =
@@ -397,9 +376,8 @@ static void without_a_call_nobody_waits(void **state)
     assert_provision(count_volumes(&world, true), 1, MIB, 0);
 }
 
-static void failed_listing_is_unknown_and_repeated(void **state)
+TEST(failed_listing_is_unknown_and_repeated)
 {
-    (void)state;
     for (unsigned n = 1; n <= 2; n++) { /* the list, the size */
         _cleanup_world_ struct world world;
 
@@ -427,12 +405,11 @@ static void *count_thread(void *object)
     return NULL;
 }
 
-static void sizes_asked_for_during_a_count_are_waited_for(void **state)
+TEST(sizes_asked_for_during_a_count_are_waited_for)
 {
     struct counter counters[CALLERS];
     _cleanup_world_ struct world world;
 
-    (void)state;
     world_init(&world, LONG_MS, LONG_MS);
     for (int i = 0; i < 20; i++) {
         _cleanup_free_ char *name = xasprintf("image-%d", i);
@@ -451,27 +428,11 @@ static void sizes_asked_for_during_a_count_are_waited_for(void **state)
     }
 }
 
-int main(void)
+static int silence_log(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_callers_ask_once),
-        cmocka_unit_test(fresh_figures_are_not_asked_for_again),
-        cmocka_unit_test(figures_past_their_age_are_waited_for),
-        cmocka_unit_test(stale_figures_serve_while_the_monitors_are_silent),
-        cmocka_unit_test(stale_figures_serve_while_the_monitors_fail),
-        cmocka_unit_test(failure_is_told_and_the_next_call_asks_again),
-        cmocka_unit_test(every_question_may_fail_and_is_asked_again),
-        cmocka_unit_test(unknown_cluster_is_named),
-        cmocka_unit_test(silence_from_the_beginning_is_unavailable),
-        cmocka_unit_test(volumes_are_listed_with_sizes_only_where_needed),
-        cmocka_unit_test(listing_is_kept_until_its_age),
-        cmocka_unit_test(own_calls_correct_the_listing),
-        cmocka_unit_test(more_deletions_than_volumes_are_none),
-        cmocka_unit_test(without_a_call_nobody_waits),
-        cmocka_unit_test(failed_listing_is_unknown_and_repeated),
-        cmocka_unit_test(sizes_asked_for_during_a_count_are_waited_for),
-    };
-
+    (void)state;
     log_start(&(struct log_options){.file = "/dev/null"});
-    return cmocka_run_group_tests_name("usage_cache", tests, NULL, NULL);
+    return 0;
 }
+
+TEST_GROUP(silence_log, NULL)

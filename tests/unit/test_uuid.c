@@ -1,20 +1,12 @@
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/memory.h"
 #include "common/base/uuid.h"
+#include "tests/test.h"
 
-static void new_uuid_is_a_random_one_in_lower_case(void **state)
+TEST(new_uuid_is_a_random_one_in_lower_case)
 {
-    (void)state;
     for (int i = 0; i < 100; i++) {
         struct uuid_text uuid = uuid_text_generate();
 
@@ -38,11 +30,10 @@ static void assert_all_differ(struct uuid_text *uuids, size_t count)
         assert_string_not_equal(uuids[i - 1].chars, uuids[i].chars);
 }
 
-static void new_uuids_differ(void **state)
+TEST(new_uuids_differ)
 {
     static struct uuid_text uuids[10000];
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(uuids); i++)
         uuids[i] = uuid_text_generate();
     assert_all_differ(uuids, ARRAY_LENGTH(uuids));
@@ -59,12 +50,11 @@ static void *generate_some(void *context)
     return NULL;
 }
 
-static void threads_get_different_uuids(void **state)
+TEST(threads_get_different_uuids)
 {
     static struct uuid_text uuids[THREADS * UUIDS_PER_THREAD];
     pthread_t threads[THREADS];
 
-    (void)state;
     for (size_t i = 0; i < THREADS; i++)
         assert_int_equal(
             pthread_create(&threads[i], NULL, generate_some, &uuids[i * UUIDS_PER_THREAD]), 0);
@@ -73,7 +63,7 @@ static void threads_get_different_uuids(void **state)
     assert_all_differ(uuids, ARRAY_LENGTH(uuids));
 }
 
-static void uuid_of_any_version_and_case_is_one(void **state)
+TEST(uuid_of_any_version_and_case_is_one)
 {
     static const char *const cases[] = {
         "8d74fb16-d233-49ea-8826-ea13fe37b778", /* version 4: Ceph-CSI since 3.8 */
@@ -84,13 +74,12 @@ static void uuid_of_any_version_and_case_is_one(void **state)
         "0123abcd-4567-ef89-ABCD-EF0123456789",
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         if (!uuid_text_is_valid(cases[i]))
             fail_msg("'%s' was refused", cases[i]);
 }
 
-static void other_text_is_no_uuid(void **state)
+TEST(other_text_is_no_uuid)
 {
     static const char *const cases[] = {
         "",
@@ -123,18 +112,16 @@ static void other_text_is_no_uuid(void **state)
         "8d74fb16-d233-49ea-8826-ea13fe37b778-ea13fe37b7", /* more behind */
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         if (uuid_text_is_valid(cases[i]))
             fail_msg("'%s' was accepted", cases[i]);
 }
 
 /* Each in memory of its own, so that a sanitizer sees a byte read behind the end. */
-static void text_is_not_read_behind_its_end(void **state)
+TEST(text_is_not_read_behind_its_end)
 {
     static const char uuid[] = "8d74fb16-d233-49ea-8826-ea13fe37b778";
 
-    (void)state;
     for (size_t length = 0; length < UUID_LENGTH; length++) {
         _cleanup_free_ char *cut = xstrndup(uuid, length);
 
@@ -142,18 +129,4 @@ static void text_is_not_read_behind_its_end(void **state)
     }
     _cleanup_free_ char *whole = xstrdup(uuid);
     assert_true(uuid_text_is_valid(whole));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(new_uuid_is_a_random_one_in_lower_case),
-        cmocka_unit_test(new_uuids_differ),
-        cmocka_unit_test(threads_get_different_uuids),
-        cmocka_unit_test(uuid_of_any_version_and_case_is_one),
-        cmocka_unit_test(other_text_is_no_uuid),
-        cmocka_unit_test(text_is_not_read_behind_its_end),
-    };
-
-    return cmocka_run_group_tests_name("uuid", tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/volume/volume_id.h"
+#include "tests/test.h"
 
 #define UUID "b0285c97-a0ce-11eb-8c66-0242ac110002"
 #define HANDLE "0001-0009-rook-ceph-0000000000000002-" UUID
@@ -82,9 +74,8 @@ static const struct {
      100},
 };
 
-static void handles_are_written_as_ceph_csi_writes_them(void **state)
+TEST(handles_are_written_as_ceph_csi_writes_them)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(WORKED); i++) {
         struct volume_id id = make_id(WORKED[i].cluster_id, WORKED[i].location_id, WORKED[i].uuid);
         char handle[VOLUME_ID_LENGTH_MAX + 1];
@@ -95,15 +86,14 @@ static void handles_are_written_as_ceph_csi_writes_them(void **state)
     }
 }
 
-static void handles_of_ceph_csi_are_understood(void **state)
+TEST(handles_of_ceph_csi_are_understood)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(WORKED); i++)
         assert_parsed(WORKED[i].handle, WORKED[i].cluster_id, WORKED[i].location_id,
                       WORKED[i].uuid);
 }
 
-static void what_is_written_is_read_back(void **state)
+TEST(what_is_written_is_read_back)
 {
     static const struct {
         const char *cluster_id;
@@ -125,7 +115,6 @@ static void what_is_written_is_read_back(void **state)
         {"c", UINT64_MAX},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         struct uuid_text uuid = uuid_text_generate();
         struct volume_id id = make_id(cases[i].cluster_id, cases[i].location_id, uuid.chars);
@@ -137,12 +126,11 @@ static void what_is_written_is_read_back(void **state)
     }
 }
 
-static void longest_handle_has_128_bytes(void **state)
+TEST(longest_handle_has_128_bytes)
 {
     struct volume_id id = make_id(LETTERS_64, 2, UUID);
     char handle[VOLUME_ID_LENGTH_MAX + 1];
 
-    (void)state;
     volume_id_format(&id, handle);
     assert_string_equal(handle, "0001-0040-" LETTERS_64 "-0000000000000002-" UUID);
     assert_int_equal(strlen(handle), 128);
@@ -150,19 +138,17 @@ static void longest_handle_has_128_bytes(void **state)
     assert_refused("0001-0041-" LETTERS_64 "x-0000000000000002-" UUID, "its length is wrong");
 }
 
-static void digits_are_written_in_lower_case(void **state)
+TEST(digits_are_written_in_lower_case)
 {
     struct volume_id id = make_id("ABCDEFGHIJKLMNOPQRSTUVWXYZ", 0xABCDEF, UUID);
     char handle[VOLUME_ID_LENGTH_MAX + 1];
 
-    (void)state;
     volume_id_format(&id, handle);
     assert_string_equal(handle, "0001-001a-ABCDEFGHIJKLMNOPQRSTUVWXYZ-0000000000abcdef-" UUID);
 }
 
-static void upper_case_digits_are_read(void **state)
+TEST(upper_case_digits_are_read)
 {
-    (void)state;
     assert_parsed("0001-000A-abcdefghij-00000000ABCDEF01-" UUID, "abcdefghij", 0xabcdef01, UUID);
     assert_parsed("0001-000a-abcdefghij-FFFFFFFFFFFFFFFF-" UUID, "abcdefghij", UINT64_MAX, UUID);
     /* Names of objects are made from the uuid, so its case stays. */
@@ -170,11 +156,10 @@ static void upper_case_digits_are_read(void **state)
                   "B0285C97-A0CE-11EB-8C66-0242AC110002");
 }
 
-static void any_encoding_version_is_read(void **state)
+TEST(any_encoding_version_is_read)
 {
     static const char *const versions[] = {"0000", "0001", "0002", "00ff", "FFFF", "abcd"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(versions); i++) {
         _cleanup_free_ char *handle =
             xasprintf("%s-0009-rook-ceph-0000000000000002-" UUID, versions[i]);
@@ -183,13 +168,12 @@ static void any_encoding_version_is_read(void **state)
     }
 }
 
-static void uuid_of_any_version_is_read(void **state)
+TEST(uuid_of_any_version_is_read)
 {
     static const char *const uuids[] = {
         "8d74fb16-d233-49ea-8826-ea13fe37b778", "b0285c97-a0ce-11eb-8c66-0242ac110002",
         "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"};
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(uuids); i++) {
         _cleanup_free_ char *handle =
             xasprintf("0001-0009-rook-ceph-0000000000000002-%s", uuids[i]);
@@ -205,7 +189,7 @@ static void uuid_of_any_version_is_read(void **state)
 #define LOCATION "it has no 16-digit location"
 #define END "it does not end in a uuid"
 
-static void malformed_handles_name_nothing_of_ours(void **state)
+TEST(malformed_handles_name_nothing_of_ours)
 {
     static const struct {
         const char *handle;
@@ -283,15 +267,13 @@ static void malformed_handles_name_nothing_of_ours(void **state)
         {"0001-0009-rook-ceph-0000000000000002-{0285c97-a0ce-11eb-8c66-0242ac11000}", END},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         assert_refused(cases[i].handle, cases[i].fault);
 }
 
 /* Each in memory of its own, so that a sanitizer sees a byte read behind the end. */
-static void handle_that_is_cut_off_is_refused(void **state)
+TEST(handle_that_is_cut_off_is_refused)
 {
-    (void)state;
     for (size_t length = 0; length < strlen(HANDLE); length++) {
         _cleanup_free_ char *cut = xstrndup(HANDLE, length);
 
@@ -300,11 +282,10 @@ static void handle_that_is_cut_off_is_refused(void **state)
 }
 
 /* Outside of the cluster id every byte is a digit or a dash; inside neither of these may be. */
-static void dangerous_byte_is_refused_anywhere(void **state)
+TEST(dangerous_byte_is_refused_anywhere)
 {
     static const char bytes[] = {'/', '\n', '\r', '\t', '\x01', '\x1b', '\x7f'};
 
-    (void)state;
     for (size_t at = 0; at < strlen(HANDLE); at++) {
         for (size_t i = 0; i < sizeof(bytes); i++) {
             char handle[] = HANDLE;
@@ -315,12 +296,11 @@ static void dangerous_byte_is_refused_anywhere(void **state)
     }
 }
 
-static void letter_for_a_digit_or_dash_is_refused(void **state)
+TEST(letter_for_a_digit_or_dash_is_refused)
 {
     const size_t cluster_start = strlen("0001-0009-");
     const size_t cluster_end = strlen("0001-0009-rook-ceph");
 
-    (void)state;
     for (size_t at = 0; at < strlen(HANDLE); at++) {
         char handle[] = HANDLE;
 
@@ -331,9 +311,8 @@ static void letter_for_a_digit_or_dash_is_refused(void **state)
     }
 }
 
-static void digit_for_a_dash_is_refused(void **state)
+TEST(digit_for_a_dash_is_refused)
 {
-    (void)state;
     for (size_t at = 0; at < strlen(HANDLE); at++) {
         char handle[] = HANDLE;
 
@@ -344,13 +323,12 @@ static void digit_for_a_dash_is_refused(void **state)
     }
 }
 
-static void long_text_is_not_quoted_whole(void **state)
+TEST(long_text_is_not_quoted_whole)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *handle = xcalloc(1, 100001);
     struct volume_id id = {0};
 
-    (void)state;
     memset(handle, 'a', 100000);
     assert_int_equal(volume_id_parse(handle, &id, &err), -1);
     assert_int_equal(err.status, STATUS_NOT_FOUND);
@@ -358,7 +336,7 @@ static void long_text_is_not_quoted_whole(void **state)
     assert_true(text_has_suffix(err.message, LENGTH));
 }
 
-static void cluster_id_must_fit_into_a_handle(void **state)
+TEST(cluster_id_must_fit_into_a_handle)
 {
     static const struct {
         const char *cluster_id;
@@ -379,31 +357,7 @@ static void cluster_id_must_fit_into_a_handle(void **state)
         {"\x01", false},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         if (volume_id_cluster_is_valid(cases[i].cluster_id) != cases[i].fits)
             fail_msg("'%s' should %s", cases[i].cluster_id, cases[i].fits ? "fit" : "not fit");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(handles_are_written_as_ceph_csi_writes_them),
-        cmocka_unit_test(handles_of_ceph_csi_are_understood),
-        cmocka_unit_test(what_is_written_is_read_back),
-        cmocka_unit_test(longest_handle_has_128_bytes),
-        cmocka_unit_test(digits_are_written_in_lower_case),
-        cmocka_unit_test(upper_case_digits_are_read),
-        cmocka_unit_test(any_encoding_version_is_read),
-        cmocka_unit_test(uuid_of_any_version_is_read),
-        cmocka_unit_test(malformed_handles_name_nothing_of_ours),
-        cmocka_unit_test(handle_that_is_cut_off_is_refused),
-        cmocka_unit_test(dangerous_byte_is_refused_anywhere),
-        cmocka_unit_test(letter_for_a_digit_or_dash_is_refused),
-        cmocka_unit_test(digit_for_a_dash_is_refused),
-        cmocka_unit_test(long_text_is_not_quoted_whole),
-        cmocka_unit_test(cluster_id_must_fit_into_a_handle),
-    };
-
-    return cmocka_run_group_tests_name("volume_id", tests, NULL, NULL);
 }

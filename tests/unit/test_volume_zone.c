@@ -1,21 +1,13 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-/* cmocka wants the headers above first */
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/topology/binding_options.h"
 #include "common/topology/volume_zone.h"
 #include "tests/fakes/cluster_script.h"
+#include "tests/test.h"
 
 #define BETA "failure-domain.beta.kubernetes.io/"
 #define NEW "topology.kubernetes.io/"
 
-static void sets_of_zones_are_parsed(void **state)
+TEST(sets_of_zones_are_parsed)
 {
     static const struct {
         const char *text;
@@ -27,7 +19,6 @@ static void sets_of_zones_are_parsed(void **state)
         {"___a", NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(CASES); i++) {
         _cleanup_string_list_ struct string_list zones = {0};
         _cleanup_error_ struct error err = {0};
@@ -78,9 +69,8 @@ static const struct {
     {"pv v affinity=" NEW "zone:z1", true, NULL},
 };
 
-static void zone_labels_become_node_affinity(void **state)
+TEST(zone_labels_become_node_affinity)
 {
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(CONVERSIONS); i++) {
         enum kube_kind kind = KUBE_KINDS;
         void *pv = cluster_script_object(CONVERSIONS[i].pv, &kind);
@@ -107,7 +97,7 @@ static void zone_labels_become_node_affinity(void **state)
     }
 }
 
-static void versions_set_the_gates(void **state)
+TEST(versions_set_the_gates)
 {
     static const struct {
         const char *text;
@@ -130,7 +120,6 @@ static void versions_set_the_gates(void **state)
         {"1.33333", -1},
     };
 
-    (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(CASES); i++) {
         struct binding_options options = {0};
         _cleanup_error_ struct error err = {0};
@@ -146,15 +135,4 @@ static void versions_set_the_gates(void **state)
         assert_int_equal(options.rules == ASSUME_SAME_VERSION, CASES[i].minor >= 35);
         assert_int_equal(options.original_design, strcmp(CASES[i].text, "original") == 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_of_zones_are_parsed),
-        cmocka_unit_test(zone_labels_become_node_affinity),
-        cmocka_unit_test(versions_set_the_gates),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "common/base/memory.h"
 #include "common/rpc/message.h"
 #include "common/volume/wire.h"
+#include "tests/test.h"
 
 /* The enums are cast from one to the other. */
 #define SAME_MODE(name)                                                                            \
@@ -60,13 +52,12 @@ static Csi__V1__CreateVolumeRequest *create_request(const char *json)
 
 /* --- maps ------------------------------------------------------------------------------------- */
 
-static void map_is_read_from_its_entries(void **state)
+TEST(map_is_read_from_its_entries)
 {
     _cleanup_message_ Csi__V1__CreateVolumeRequest *request = create_request(
         "{\"parameters\": {\"pool\": \"rbd\", \"clusterID\": \"c1\", \"empty\": \"\"}}");
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     wire_get_map(request->n_parameters, request->parameters, &map);
     assert_int_equal(map.count, 3);
     assert_string_equal(strmap_get(&map, "pool"), "rbd");
@@ -74,11 +65,10 @@ static void map_is_read_from_its_entries(void **state)
     assert_string_equal(strmap_get(&map, "empty"), "");
 }
 
-static void map_without_entries_is_empty(void **state)
+TEST(map_without_entries_is_empty)
 {
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     wire_get_map(0, NULL, &map);
     assert_int_equal(map.count, 0);
 }
@@ -93,7 +83,7 @@ static Csi__V1__CreateVolumeRequest *unpacked_request(const char *bytes, size_t 
     return (Csi__V1__CreateVolumeRequest *)(void *)message;
 }
 
-static void of_equal_keys_the_last_entry_wins(void **state)
+TEST(of_equal_keys_the_last_entry_wins)
 {
     static const char bytes[] = "\x22\x0d\x0a\x04pool\x12\x05"
                                 "first"
@@ -103,7 +93,6 @@ static void of_equal_keys_the_last_entry_wins(void **state)
         unpacked_request(bytes, sizeof(bytes) - 1);
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     assert_int_equal(request->n_parameters, 3);
     wire_get_map(request->n_parameters, request->parameters, &map);
     assert_int_equal(map.count, 2);
@@ -111,7 +100,7 @@ static void of_equal_keys_the_last_entry_wins(void **state)
 }
 
 /* A field at its default is not sent, so an entry may come without key, value or both. */
-static void entry_without_key_or_value_has_empty_ones(void **state)
+TEST(entry_without_key_or_value_has_empty_ones)
 {
     static const char bytes[] = "\x22\x00"                /* parameters: nothing at all */
                                 "\x22\x03\x0a\x01k"       /* no value */
@@ -122,7 +111,6 @@ static void entry_without_key_or_value_has_empty_ones(void **state)
     _cleanup_credentials_ struct credentials credentials = {0};
     _cleanup_strmap_ struct strmap map = {0};
 
-    (void)state;
     assert_int_equal(request->n_parameters, 2);
     assert_int_equal(request->n_secrets, 2);
     wire_get_map(request->n_parameters, request->parameters, &map);
@@ -134,13 +122,12 @@ static void entry_without_key_or_value_has_empty_ones(void **state)
     assert_false(secret_is_set(&credentials.key));
 }
 
-static void written_map_is_read_back_by_the_peer(void **state)
+TEST(written_map_is_read_back_by_the_peer)
 {
     _cleanup_message_ Csi__V1__Volume *volume = message_new(&csi__v1__volume__descriptor);
     _cleanup_strmap_ struct strmap context = {0};
     _cleanup_strmap_ struct strmap received = {0};
 
-    (void)state;
     strmap_set(&context, "pool", "rbd");
     strmap_set(&context, "imageName", "csi-vol-1");
     strmap_set(&context, "empty", "");
@@ -154,12 +141,11 @@ static void written_map_is_read_back_by_the_peer(void **state)
     assert_true(strmap_is_equal(&context, &received));
 }
 
-static void empty_map_is_written_as_none(void **state)
+TEST(empty_map_is_written_as_none)
 {
     _cleanup_message_ Csi__V1__Volume *volume = message_new(&csi__v1__volume__descriptor);
     const struct strmap context = {0};
 
-    (void)state;
     volume->n_volume_context = 42;
     volume->volume_context = wire_put_map(&csi__v1__volume__volume_context_entry__descriptor,
                                           &context, &volume->n_volume_context);
@@ -167,13 +153,12 @@ static void empty_map_is_written_as_none(void **state)
     assert_int_equal(protobuf_c_message_get_packed_size(&volume->base), 0);
 }
 
-static void map_of_any_entry_type_is_copied(void **state)
+TEST(map_of_any_entry_type_is_copied)
 {
     _cleanup_strmap_ struct strmap segments = {0};
     _cleanup_strmap_ struct strmap received = {0};
     _cleanup_message_ Csi__V1__Topology *topology = message_new(&csi__v1__topology__descriptor);
 
-    (void)state;
     strmap_set(&segments, "topology.kubernetes.io/zone", "zone-a");
     topology->segments = wire_put_map(&csi__v1__topology__segments_entry__descriptor, &segments,
                                       &topology->n_segments);
@@ -185,36 +170,33 @@ static void map_of_any_entry_type_is_copied(void **state)
 
 /* --- credentials ------------------------------------------------------------------------------ */
 
-static void credentials_are_picked_from_the_secrets(void **state)
+TEST(credentials_are_picked_from_the_secrets)
 {
     _cleanup_message_ Csi__V1__CreateVolumeRequest *request = create_request(
         "{\"secrets\": {\"userID\": \"rbd\", \"userKey\": \"AQD==\", \"other\": \"x\"}}");
     _cleanup_credentials_ struct credentials credentials = {0};
 
-    (void)state;
     wire_get_credentials(request->n_secrets, request->secrets, &credentials);
     assert_string_equal(credentials.user, "rbd");
     assert_string_equal(secret_reveal(&credentials.key), "AQD==");
 }
 
-static void credentials_outlive_the_request(void **state)
+TEST(credentials_outlive_the_request)
 {
     Csi__V1__CreateVolumeRequest *request =
         create_request("{\"secrets\": {\"key\": \"AQD==\", \"adminId\": \"kube\"}}");
     _cleanup_credentials_ struct credentials credentials = {0};
 
-    (void)state;
     wire_get_credentials(request->n_secrets, request->secrets, &credentials);
     message_free(&request->base);
     assert_string_equal(credentials.user, "kube");
     assert_string_equal(secret_reveal(&credentials.key), "AQD==");
 }
 
-static void request_without_secrets_gives_no_credentials(void **state)
+TEST(request_without_secrets_gives_no_credentials)
 {
     _cleanup_credentials_ struct credentials credentials = {0};
 
-    (void)state;
     wire_get_credentials(0, NULL, &credentials);
     assert_null(credentials.user);
     assert_false(secret_is_set(&credentials.key));
@@ -231,11 +213,10 @@ static void get_capabilities(const char *json, struct capability_list *list)
     wire_get_capabilities(request->n_volume_capabilities, request->volume_capabilities, list);
 }
 
-static void mount_capability_is_read_whole(void **state)
+TEST(mount_capability_is_read_whole)
 {
     _cleanup_(capability_list_done) struct capability_list list = {0};
 
-    (void)state;
     get_capabilities("[{\"access_mode\": {\"mode\": \"MULTI_NODE_READER_ONLY\"},"
                      "  \"mount\": {\"fs_type\": \"xfs\", \"volume_mount_group\": \"1000\","
                      "              \"mount_flags\": [\"noatime\", \"\", \"discard\"]}}]",
@@ -252,11 +233,10 @@ static void mount_capability_is_read_whole(void **state)
     assert_string_equal(item->mount_flags.items[2], "discard");
 }
 
-static void mount_capability_without_details_has_empty_ones(void **state)
+TEST(mount_capability_without_details_has_empty_ones)
 {
     _cleanup_(capability_list_done) struct capability_list list = {0};
 
-    (void)state;
     get_capabilities("[{\"access_mode\": {\"mode\": \"SINGLE_NODE_WRITER\"}, \"mount\": {}}]",
                      &list);
     assert_int_equal(list.items[0].type, ACCESS_TYPE_MOUNT);
@@ -265,11 +245,10 @@ static void mount_capability_without_details_has_empty_ones(void **state)
     assert_int_equal(list.items[0].mount_flags.count, 0);
 }
 
-static void block_capability_is_read(void **state)
+TEST(block_capability_is_read)
 {
     _cleanup_(capability_list_done) struct capability_list list = {0};
 
-    (void)state;
     get_capabilities("[{\"access_mode\": {\"mode\": \"MULTI_NODE_MULTI_WRITER\"}, \"block\": {}}]",
                      &list);
     assert_int_equal(list.items[0].type, ACCESS_TYPE_BLOCK);
@@ -278,11 +257,10 @@ static void block_capability_is_read(void **state)
     assert_int_equal(list.items[0].mount_flags.count, 0);
 }
 
-static void what_a_capability_leaves_out_stays_unknown(void **state)
+TEST(what_a_capability_leaves_out_stays_unknown)
 {
     _cleanup_(capability_list_done) struct capability_list list = {0};
 
-    (void)state;
     get_capabilities("[{}, {\"access_mode\": {}}, {\"block\": {}},"
                      " {\"access_mode\": {\"mode\": 99}, \"mount\": {}}]",
                      &list);
@@ -296,12 +274,11 @@ static void what_a_capability_leaves_out_stays_unknown(void **state)
     assert_int_equal(list.items[3].mode, 99);
 }
 
-static void no_capabilities_are_an_empty_list(void **state)
+TEST(no_capabilities_are_an_empty_list)
 {
     _cleanup_(capability_list_done) struct capability_list list = {0};
     _cleanup_error_ struct error err = {0};
 
-    (void)state;
     wire_get_capabilities(0, NULL, &list);
     assert_int_equal(list.count, 0);
     assert_int_equal(capability_list_check(&list, &err), -1);
@@ -321,7 +298,7 @@ static void assert_equal(const struct volume_capability *a, const struct volume_
         assert_string_equal(a->mount_flags.items[i], b->mount_flags.items[i]);
 }
 
-static void written_capability_is_read_back_by_the_peer(void **state)
+TEST(written_capability_is_read_back_by_the_peer)
 {
     static const char *const forms[] = {
         "\"block\": {}",
@@ -331,7 +308,6 @@ static void written_capability_is_read_back_by_the_peer(void **state)
         "\"mount\": {\"fs_type\": \"xfs\", \"mount_flags\": [\"noatime\", \"nouuid\"]}",
     };
 
-    (void)state;
     for (int mode = ACCESS_SINGLE_NODE_WRITER; mode <= ACCESS_SINGLE_NODE_MULTI_WRITER; mode++) {
         for (size_t i = 0; i < ARRAY_LENGTH(forms); i++) {
             _cleanup_free_ char *json =
@@ -352,25 +328,23 @@ static void written_capability_is_read_back_by_the_peer(void **state)
 
 /* --- sizes ------------------------------------------------------------------------------------ */
 
-static void range_is_read(void **state)
+TEST(range_is_read)
 {
     _cleanup_message_ Csi__V1__CreateVolumeRequest *request =
         create_request("{\"capacity_range\": {\"required_bytes\": 1073741824,"
                        " \"limit_bytes\": 9223372036854775807}}");
     struct capacity_range range = {7, 7};
 
-    (void)state;
     wire_get_range(request->capacity_range, &range);
     assert_true(range.required_bytes == 1073741824);
     assert_true(range.limit_bytes == INT64_MAX);
 }
 
-static void negative_range_is_read_as_it_is(void **state)
+TEST(negative_range_is_read_as_it_is)
 {
     Csi__V1__CapacityRange message = CSI__V1__CAPACITY_RANGE__INIT;
     struct capacity_range range = {7, 7};
 
-    (void)state;
     message.required_bytes = -1;
     message.limit_bytes = INT64_MIN;
     wire_get_range(&message, &range);
@@ -378,39 +352,11 @@ static void negative_range_is_read_as_it_is(void **state)
     assert_true(range.limit_bytes == INT64_MIN);
 }
 
-static void no_range_is_one_without_limits(void **state)
+TEST(no_range_is_one_without_limits)
 {
     struct capacity_range range = {7, 7};
 
-    (void)state;
     wire_get_range(NULL, &range);
     assert_true(range.required_bytes == 0);
     assert_true(range.limit_bytes == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(map_is_read_from_its_entries),
-        cmocka_unit_test(map_without_entries_is_empty),
-        cmocka_unit_test(of_equal_keys_the_last_entry_wins),
-        cmocka_unit_test(entry_without_key_or_value_has_empty_ones),
-        cmocka_unit_test(written_map_is_read_back_by_the_peer),
-        cmocka_unit_test(empty_map_is_written_as_none),
-        cmocka_unit_test(map_of_any_entry_type_is_copied),
-        cmocka_unit_test(credentials_are_picked_from_the_secrets),
-        cmocka_unit_test(credentials_outlive_the_request),
-        cmocka_unit_test(request_without_secrets_gives_no_credentials),
-        cmocka_unit_test(mount_capability_is_read_whole),
-        cmocka_unit_test(mount_capability_without_details_has_empty_ones),
-        cmocka_unit_test(block_capability_is_read),
-        cmocka_unit_test(what_a_capability_leaves_out_stays_unknown),
-        cmocka_unit_test(no_capabilities_are_an_empty_list),
-        cmocka_unit_test(written_capability_is_read_back_by_the_peer),
-        cmocka_unit_test(range_is_read),
-        cmocka_unit_test(negative_range_is_read_as_it_is),
-        cmocka_unit_test(no_range_is_one_without_limits),
-    };
-
-    return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }

@@ -1,17 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/base/yaml.h"
+#include "tests/test.h"
 
 /* The documents of @text as compact JSON; the error's message if it is refused. Caller frees. */
 static char *loaded(const char *text, size_t length)
@@ -43,7 +35,7 @@ static void check(const struct yaml_case *cases, size_t count)
     }
 }
 
-static void plain_scalars_have_the_types_of_kubernetes(void **state)
+TEST(plain_scalars_have_the_types_of_kubernetes)
 {
     static const struct yaml_case cases[] = {
         {"[true, True, yes, on, y]", "[[true,true,true,true,true]]"},
@@ -58,11 +50,10 @@ static void plain_scalars_have_the_types_of_kubernetes(void **state)
         {"[1e999]", "[[\"1e999\"]]"},
     };
 
-    (void)state;
     check(cases, ARRAY_LENGTH(cases));
 }
 
-static void quoted_scalars_and_blocks_stay_strings(void **state)
+TEST(quoted_scalars_and_blocks_stay_strings)
 {
     static const struct yaml_case cases[] = {
         {"['true', \"12\", '~', '']", "[[\"true\",\"12\",\"~\",\"\"]]"},
@@ -72,11 +63,10 @@ static void quoted_scalars_and_blocks_stay_strings(void **state)
         {"a: \"\\u00e4\"\n", "[{\"a\":\"\xc3\xa4\"}]"},
     };
 
-    (void)state;
     check(cases, ARRAY_LENGTH(cases));
 }
 
-static void documents_become_a_list_without_the_empty_ones(void **state)
+TEST(documents_become_a_list_without_the_empty_ones)
 {
     static const struct yaml_case cases[] = {
         {"", "[]"},
@@ -86,11 +76,10 @@ static void documents_become_a_list_without_the_empty_ones(void **state)
         {"word", "[\"word\"]"},
     };
 
-    (void)state;
     check(cases, ARRAY_LENGTH(cases));
 }
 
-static void keys_become_strings(void **state)
+TEST(keys_become_strings)
 {
     static const struct yaml_case cases[] = {
         {"1: a\nyes: b\n'2': c\n", "[{\"1\":\"a\",\"2\":\"c\",\"true\":\"b\"}]"},
@@ -100,11 +89,10 @@ static void keys_become_strings(void **state)
         {"1: a\n'1': b\n", "t: line 2, column 1: this key is there already"},
     };
 
-    (void)state;
     check(cases, ARRAY_LENGTH(cases));
 }
 
-static void json_is_read_as_it_is(void **state)
+TEST(json_is_read_as_it_is)
 {
     static const struct yaml_case cases[] = {
         {"{\"a\": [1, true, null, \"\\ud83d\\ude00\"]}",
@@ -113,11 +101,10 @@ static void json_is_read_as_it_is(void **state)
         {"{a: b}", "[{\"a\":\"b\"}]"},
     };
 
-    (void)state;
     check(cases, ARRAY_LENGTH(cases));
 }
 
-static void what_could_multiply_or_mean_two_things_is_refused(void **state)
+TEST(what_could_multiply_or_mean_two_things_is_refused)
 {
     static const struct yaml_case cases[] = {
         {"a: &x [1]\nb: *x\n",
@@ -136,15 +123,13 @@ static void what_could_multiply_or_mean_two_things_is_refused(void **state)
         {"a: \xff\n", "t: byte 3: invalid leading UTF-8 octet"},
     };
 
-    (void)state;
     check(cases, ARRAY_LENGTH(cases));
 }
 
-static void unused_anchor_does_no_harm(void **state)
+TEST(unused_anchor_does_no_harm)
 {
     static const struct yaml_case cases[] = {{"a: &x 1\n", "[{\"a\":1}]"}};
 
-    (void)state;
     check(cases, ARRAY_LENGTH(cases));
 }
 
@@ -158,14 +143,13 @@ static char *repeated(const char *piece, size_t count)
     return text_take(&text);
 }
 
-static void depth_size_and_number_of_values_are_bounded(void **state)
+TEST(depth_size_and_number_of_values_are_bounded)
 {
     _cleanup_free_ char *deep = repeated("[", YAML_DEPTH_LIMIT + 1);
     _cleanup_free_ char *deeper = repeated("- ", 100000);
     _cleanup_free_ char *many = repeated("- 1\n", YAML_NODE_LIMIT + 1);
     _cleanup_free_ char *large = repeated("# comment", YAML_TEXT_LIMIT / 9 + 1);
 
-    (void)state;
     _cleanup_free_ char *deep_reason = loaded(deep, strlen(deep));
     assert_string_equal(deep_reason, "t: line 1, column 65: nested too deeply");
     _cleanup_free_ char *deeper_reason = loaded(deeper, strlen(deeper));
@@ -176,14 +160,13 @@ static void depth_size_and_number_of_values_are_bounded(void **state)
     assert_string_equal(large_reason, "t: larger than 4194304 bytes");
 }
 
-static void file_is_read_up_to_its_limit(void **state)
+TEST(file_is_read_up_to_its_limit)
 {
     char path[] = "/tmp/test_yaml.XXXXXX";
     _cleanup_close_ int fd = mkstemp(path);
     _cleanup_error_ struct error err = {0};
     json_auto_t *documents = NULL;
 
-    (void)state;
     assert_int_equal(write(fd, "a: 1\n", 5), 5);
     assert_int_equal(yaml_load_path(path, 5, &documents, &err), 0);
     assert_int_equal(json_array_size(documents), 1);
@@ -194,21 +177,4 @@ static void file_is_read_up_to_its_limit(void **state)
     unlink(path);
     assert_int_equal(yaml_load_path(path, 5, &none, &err), -1);
     assert_int_equal(err.status, STATUS_NOT_FOUND);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_scalars_have_the_types_of_kubernetes),
-        cmocka_unit_test(quoted_scalars_and_blocks_stay_strings),
-        cmocka_unit_test(documents_become_a_list_without_the_empty_ones),
-        cmocka_unit_test(keys_become_strings),
-        cmocka_unit_test(json_is_read_as_it_is),
-        cmocka_unit_test(what_could_multiply_or_mean_two_things_is_refused),
-        cmocka_unit_test(unused_anchor_does_no_harm),
-        cmocka_unit_test(depth_size_and_number_of_values_are_bounded),
-        cmocka_unit_test(file_is_read_up_to_its_limit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
