@@ -85,71 +85,61 @@ CUT_OBJECTS := $(BUILD)/tests/cut/cephcsi_cut.o $(filter-out %/cephcsi.o,$(CEPHC
 $(CUT_DRIVER): $(CUT_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
 
+# Most of the time tests wait, for Ceph or for a clock, so that several run side by side.
+RUN_UNIT = @BUILD=$(BUILD) JOBS=4 tests/run $@
+RUN_INTEGRATION = @BUILD=$(BUILD) JOBS=3 tests/run $@
+
 .PHONY: check
 check: $(UNIT_TESTS) $(REPLAY_TESTS) ## run the unit tests
-	@BUILD=$(BUILD) tests/run unit $(UNIT_TESTS) $(REPLAY_TESTS)
+	$(RUN_UNIT) $(UNIT_TESTS) $(REPLAY_TESTS)
 
-# CephFS mostly waits for the manager, so 'make -j2' runs both kinds of volumes side by side; on a
-# cluster each, because some tests stop daemons.
-RBD_TESTS := $(filter-out $(CEPHFS_TESTS),$(INTEGRATION_TESTS))
 INTEGRATION_NEEDS := $(PROGRAMS) $(CUT_DRIVER) $(INTEGRATION_TESTS)
-RUN_ON_CLUSTER = @BUILD=$(BUILD) tests/run $@
-RUN_ON_OWN_CLUSTER = @env -u MONITORS BUILD=$(BUILD) tests/run $@
+# The longest come first, so that the others fill what is left of the time.
+LONG_TESTS := $(filter %_cuts,$(INTEGRATION_TESTS)) $(filter %_failures %_many,$(INTEGRATION_TESTS))
+INTEGRATION_ORDER := $(LONG_TESTS) $(filter-out $(LONG_TESTS),$(INTEGRATION_TESTS))
 
-.PHONY: integration integration-rbd integration-cephfs
-integration: integration-rbd integration-cephfs ## run the real driver against a throwaway Ceph
-
-integration-rbd: $(INTEGRATION_NEEDS)
-	$(RUN_ON_CLUSTER) $(RBD_TESTS)
-
-integration-cephfs: $(INTEGRATION_NEEDS)
-	$(RUN_ON_OWN_CLUSTER) $(CEPHFS_TESTS)
+.PHONY: integration
+integration: $(INTEGRATION_NEEDS) ## run the real driver against a throwaway Ceph
+	$(RUN_INTEGRATION) $(INTEGRATION_ORDER)
 
 # What the sanitizers leave out. A driver that is killed has no end at which leaks could be counted;
 # what it runs, the others run. Nor do many volumes, or waiting for a dead OSD, run other code than few.
 UNSANITIZED := %_cuts %_many %/test_failures
 
-.PHONY: integration-rest integration-rest-rbd integration-rest-cephfs
-integration-rest: integration-rest-rbd integration-rest-cephfs ## those that 'make asan' leaves out
-
-integration-rest-rbd: $(INTEGRATION_NEEDS)
-	$(RUN_ON_CLUSTER) $(filter $(UNSANITIZED),$(RBD_TESTS))
-
-integration-rest-cephfs: $(INTEGRATION_NEEDS)
-	$(RUN_ON_OWN_CLUSTER) $(filter $(UNSANITIZED),$(CEPHFS_TESTS))
+.PHONY: integration-rest
+integration-rest: $(INTEGRATION_NEEDS) ## those that 'make asan' leaves out
+	$(RUN_INTEGRATION) $(filter $(UNSANITIZED),$(INTEGRATION_ORDER))
 
 .PHONY: sanity
 sanity: $(PROGRAMS) ## run csi-sanity against the driver on a throwaway Ceph
-	@BUILD=$(BUILD) tests/run sanity tests/sanity/run tests/sanity/cephfs
+	@BUILD=$(BUILD) JOBS=2 tests/run sanity tests/sanity/run tests/sanity/cephfs
 
 ASAN := BUILD=build/asan OPTIMIZE='-O1 -fno-omit-frame-pointer' \
 	SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined'
 TSAN := BUILD=build/tsan OPTIMIZE=-O1 SANITIZE=-fsanitize=thread
 
+# all that the parts of 'make test' run, so that these need not build it beside each other
+.PHONY: tests-build
+tests-build: $(INTEGRATION_NEEDS) $(UNIT_TESTS) $(REPLAY_TESTS)
+
 .PHONY: asan
 asan: ## unit and integration tests under ASan, UBSan and LSan
-	@$(MAKE) --no-print-directory $(ASAN) asan-build
+	@$(MAKE) --no-print-directory $(ASAN) tests-build
 	@$(MAKE) --no-print-directory $(ASAN) asan-run
 
-.PHONY: asan-build
-asan-build: $(INTEGRATION_NEEDS) $(UNIT_TESTS) $(REPLAY_TESTS)
+.PHONY: asan-run asan-integration asan-unit
+asan-run: asan-integration asan-unit
 
-.PHONY: asan-run asan-rbd asan-cephfs asan-unit
-asan-run: asan-rbd asan-cephfs asan-unit
-
-asan-rbd:
-	$(RUN_ON_CLUSTER) $(filter-out $(UNSANITIZED),$(RBD_TESTS))
-
-asan-cephfs:
-	$(RUN_ON_OWN_CLUSTER) $(filter-out $(UNSANITIZED),$(CEPHFS_TESTS))
+asan-integration:
+	$(RUN_INTEGRATION) $(filter-out $(UNSANITIZED),$(INTEGRATION_ORDER))
 
 asan-unit:
-	@BUILD=$(BUILD) tests/run $@ $(UNIT_TESTS) $(REPLAY_TESTS)
+	$(RUN_UNIT) $(UNIT_TESTS) $(REPLAY_TESTS)
 
 .PHONY: tsan
 tsan: ## unit tests under ThreadSanitizer
 	@$(MAKE) --no-print-directory $(TSAN) tsan-build
-	@BUILD=build/tsan tests/run tsan $(UNIT_NAMES:%=build/tsan/tests/unit/%)
+	@BUILD=build/tsan JOBS=4 tests/run tsan $(UNIT_NAMES:%=build/tsan/tests/unit/%)
 
 .PHONY: tsan-build
 tsan-build: $(UNIT_TESTS)
@@ -217,10 +207,7 @@ $(BUILD)/tidy/%.ok: %.c .clang-tidy | $(PROTO_HEADERS)
 
 .PHONY: lint-clang
 lint-clang: ## everything compiles with clang without a warning
-	@$(MAKE) --no-print-directory BUILD=build/clang CC=clang clang-build
-
-.PHONY: clang-build
-clang-build: $(PROGRAMS) $(CUT_DRIVER) $(UNIT_TESTS) $(REPLAY_TESTS) $(INTEGRATION_TESTS)
+	@$(MAKE) --no-print-directory BUILD=build/clang CC=clang tests-build bench-build
 
 # --- a Kubernetes control plane -------------------------------------------------------------------
 
@@ -252,6 +239,9 @@ VM_SUITES ?= tests/vm/suite_krbd.sh tests/vm/suite_csi.sh tests/vm/suite_cephfs.
 .PHONY: test-vm
 test-vm: $(PROGRAMS) $(BENCH_PROGRAMS) ## the node service on a real kernel, in a VM
 	@BUILD=$(BUILD) VM_SUITES='$(VM_SUITES)' tests/run vm tests/vm/run
+
+.PHONY: bench-build
+bench-build: $(BENCH_PROGRAMS)
 
 .PHONY: bench
 bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd and manager commands on a throwaway Ceph

@@ -1,6 +1,8 @@
 #include "tests/test.h"
 
 #include <errno.h>
+#include <fnmatch.h>
+#include <time.h>
 
 #include "common/base/memory.h"
 
@@ -30,24 +32,77 @@ void test_set_group(CMFixtureFunction setup, CMFixtureFunction teardown)
     program.teardown = teardown;
 }
 
+/* --- how long each test takes --------------------------------------------------------------------
+ */
+
+static struct {
+    const struct CMUnitTest *next; /* as they were registered */
+    const struct CMUnitTest *test; /* the one that runs */
+    struct timespec start;
+} run;
+
+static int begin_test(void **state)
+{
+    run.test = run.next++;
+    clock_gettime(CLOCK_MONOTONIC, &run.start);
+    return run.test->setup_func ? run.test->setup_func(state) : 0;
+}
+
+static int end_test(void **state)
+{
+    int result = run.test->teardown_func ? run.test->teardown_func(state) : 0;
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double seconds =
+        (double)(now.tv_sec - run.start.tv_sec) + (double)(now.tv_nsec - run.start.tv_nsec) / 1e9;
+    printf("time: %.3f %s\n", seconds, run.test->name);
+    return result;
+}
+
+/* cmocka's own filter would make begin_test() lose count. */
+static void drop_tests_but(const char *pattern)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < program.count; i++)
+        if (fnmatch(pattern, program.tests[i].name, 0) == 0)
+            program.tests[kept++] = program.tests[i];
+    program.count = kept;
+}
+
+static int run_program(void)
+{
+    struct CMUnitTest *timed = xcalloc(program.count, sizeof(*timed));
+
+    for (size_t i = 0; i < program.count; i++) {
+        timed[i] = program.tests[i];
+        timed[i].setup_func = begin_test;
+        timed[i].teardown_func = end_test;
+    }
+    run.next = program.tests;
+    int failed = _cmocka_run_group_tests(program_invocation_short_name, timed, program.count,
+                                         program.setup, program.teardown);
+    free(timed);
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     const char *only = getenv("TEST_ONLY");
 
     if (argc > 1 && test_child)
         return test_child(argc, argv);
-    /* tests/run takes the time of each test from the moment at which its lines come */
-    setvbuf(stdout, NULL, _IOLBF, 0);
     if (program.add_cases)
         program.add_cases();
+    if (only)
+        drop_tests_but(only);
     if (program.count == 0) {
-        fprintf(stderr, "%s: there are no tests in it\n", program_invocation_short_name);
+        fprintf(stderr, "%s: there is no test%s%s\n", program_invocation_short_name,
+                only ? " like " : "", only ? only : "");
         return 1;
     }
-    if (only)
-        cmocka_set_test_filter(only);
-    int failed = _cmocka_run_group_tests(program_invocation_short_name, program.tests,
-                                         program.count, program.setup, program.teardown);
+    int failed = run_program();
     free(program.tests);
     return failed;
 }

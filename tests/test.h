@@ -2,7 +2,8 @@
 
 /*
  * What every test program includes: cmocka, the headers it wants, and tests that register
- * themselves. tests/test.c has main(). TEST_ONLY='*pattern*' in the environment runs some of them.
+ * themselves. tests/test.c has main(), which prints how long each took. With TEST_ONLY='*pattern*'
+ * in the environment only some of them run.
  *
  *     TEST(full_domain_is_resource_exhausted)
  *     {
