@@ -144,6 +144,17 @@ tsan: ## unit tests under ThreadSanitizer
 .PHONY: tsan-build
 tsan-build: $(UNIT_TESTS)
 
+# counted atomically, because the driver has many threads
+COVERAGE := BUILD=build/coverage OPTIMIZE=-O0 SANITIZE='--coverage -fprofile-update=atomic'
+
+.PHONY: coverage
+coverage: ## lines and branches of each folder that unit and integration tests go through
+	@tests/deps
+	@$(MAKE) --no-print-directory $(COVERAGE) tests-build
+	@find build/coverage -name '*.gcda' -delete
+	@$(MAKE) --no-print-directory $(COVERAGE) check integration
+	@tests/coverage/report build/coverage
+
 .PHONY: bench-idle
 bench-idle: $(PROGRAMS) ## memory, threads and size of an idle driver
 	@CEPHCSI=$(BUILD)/cephcsi CEPHZONE=$(BUILD)/cephzone tests/bench/idle
