@@ -37,14 +37,8 @@ char *cephfs_create(struct driver_process *driver, const struct cephfs_wish *wis
     _cleanup_free_ char *request = cephfs_request(wish);
     const struct harness_call call = {.method = "CreateVolume", .request = request};
     json_auto_t *reply = NULL;
-    int result = harness_call(driver, &call, &reply, err);
 
-    for (int tries = 0; result < 0 && err->status == STATUS_ABORTED && tries < 10; tries++) {
-        error_clear(err);
-        usleep(500000);
-        result = harness_call(driver, &call, &reply, err);
-    }
-    if (result < 0)
+    if (harness_call(driver, &call, &reply, err) < 0)
         return NULL;
     return xstrdup(
         json_string_value(json_object_get(json_object_get(reply, "volume"), "volume_id")));

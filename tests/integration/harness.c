@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
+#include "common/kube/backoff.h"
 #include "common/rpc/message.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/place.h"
@@ -22,6 +24,11 @@
 #include "tests/test.h"
 
 #define OUTPUT_LIMIT (8 * 1024 * 1024)
+/* csi-provisioner and kubelet go on for ever; a test ends */
+#define RETRY_FIRST_MS 50
+#define RETRY_LIMIT_MS 2000
+#define RETRY_TOTAL_MS 180000
+#define RETRIES_MAX 200
 
 extern char **environ;
 
@@ -263,22 +270,53 @@ static json_t *to_json(const ProtobufCMessage *message)
     return json_loads(text_chars(&text), 0, NULL);
 }
 
+/* Calls that were made again, by the status they had got. */
+static atomic_uint retries[STATUS_UNAUTHENTICATED + 1];
+
+__attribute__((destructor)) static void print_retries(void)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(retries); i++)
+        if (retries[i] > 0)
+            printf("figure: %u calls that were told %s were made again\n", retries[i],
+                   status_name((enum status)i));
+}
+
+static bool is_worth_a_retry(enum status status)
+{
+    return status == STATUS_ABORTED || status == STATUS_UNAVAILABLE ||
+           status == STATUS_DEADLINE_EXCEEDED;
+}
+
+/* Waits before the next try of a call that failed with @err; false if there is to be none. */
+static bool wait_for_retry(struct backoff *backoff, struct deadline end, const struct error *err)
+{
+    if (!is_worth_a_retry(err->status) || backoff->failures >= RETRIES_MAX ||
+        deadline_has_passed(end))
+        return false;
+    usleep((useconds_t)(backoff_next_ms(backoff) * 1000));
+    retries[err->status]++;
+    return true;
+}
+
 int harness_call(struct driver_process *driver, const struct harness_call *call, json_t **reply,
                  struct error *err)
 {
+    struct backoff backoff = BACKOFF_INIT(RETRY_FIRST_MS, RETRY_LIMIT_MS);
+    struct deadline end = deadline_in_ms(RETRY_TOTAL_MS);
     _cleanup_free_ char *path = NULL;
     const ProtobufCMethodDescriptor *method = find_method(call->method, &path);
     _cleanup_(message_freep) ProtobufCMessage *message = build_request(call, method->input);
     _cleanup_(message_freep) ProtobufCMessage *answer = NULL;
-    const struct rpc_request request = {
-        .path = path,
-        .message = message,
-        .response = method->output,
-        .deadline = deadline_in_ms(call->timeout_ms ? call->timeout_ms : 60000),
-    };
+    struct rpc_request request = {.path = path, .message = message, .response = method->output};
 
-    if (rpc_client_call(driver->client, &request, &answer, err) < 0)
-        return -1;
+    for (;;) {
+        request.deadline = deadline_in_ms(call->timeout_ms ? call->timeout_ms : 60000);
+        if (rpc_client_call(driver->client, &request, &answer, err) == 0)
+            break;
+        if (call->once || driver->once || !wait_for_retry(&backoff, end, err))
+            return -1;
+        error_clear(err);
+    }
     if (reply)
         *reply = to_json(answer);
     return 0;

@@ -30,6 +30,7 @@ struct driver_process {
     char *endpoint;
     char *log_path;
     struct rpc_client *client;
+    bool once; /* set while every call to it is made '.once', also those that helpers make */
 };
 
 /* For TEST_GROUP: starts and stops gRPC. */
@@ -58,11 +59,17 @@ struct harness_call {
     bool without_secrets;
     const char *user;   /* NULL: the cluster's */
     const char *key;    /* NULL: the cluster's */
-    int64_t timeout_ms; /* 0: 60 s */
+    int64_t timeout_ms; /* of each try; 0: 60 s */
+    bool once;          /* what the first try says is the answer */
 };
 
-/* Makes one call. Returns 0 with *@reply (may be NULL if nobody wants it; json_decref) or -1. Any
- * thread. */
+/*
+ * Makes a call as CSI's callers do: one that is told ABORTED, UNAVAILABLE or DEADLINE_EXCEEDED is
+ * made again, with pauses that grow, for three minutes at most. A test that expects such a status,
+ * or that ends the driver meanwhile, asks for one try with '.once'. How many were made again is
+ * printed when the program ends. Returns 0 with *@reply (may be NULL if nobody wants it;
+ * json_decref) or -1. Any thread.
+ */
 int harness_call(struct driver_process *driver, const struct harness_call *call, json_t **reply,
                  struct error *err);
 

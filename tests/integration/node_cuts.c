@@ -72,7 +72,9 @@ static bool cut(struct test_node *node, const struct node_cuts_scenario *scenari
 
     set_up(node, scenario, &volume);
     cuts_order(order);
+    node->driver.once = true;
     int result = scenario->tested(node, &volume, &first);
+    node->driver.once = false;
     bool died = cuts_driver_dies(&node->driver, result < 0 ? 5000 : 0);
     cuts_order("off");
     if (died)

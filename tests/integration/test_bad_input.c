@@ -162,7 +162,7 @@ TEST(unreachable_monitors_are_named_before_the_deadline)
     const char *request =
         "{\"name\":\"x\"," CAPABILITY ",\"parameters\":{\"clusterID\":\"dark\",\"pool\":\"p\"}}";
     const struct harness_call call = {
-        .method = "CreateVolume", .request = request, .timeout_ms = 3000};
+        .method = "CreateVolume", .request = request, .timeout_ms = 3000, .once = true};
     const struct harness_cluster *cluster = harness_cluster();
     _cleanup_free_ char *config =
         xasprintf("[{\"clusterID\":\"dark\",\"monitors\":[\"127.0.0.1:1\"]},{\"clusterID\":\"%s\","
@@ -204,6 +204,7 @@ TEST(config_that_never_was_good_asks_for_a_retry)
     harness_init(&lost);
     harness_write_config(&lost, "{\"clusters\": 7}");
     harness_start(&lost, NULL);
+    lost.once = true;
     assert_null(harness_create_volume(&lost, "x", "common", 1 << 20, &err));
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
     assert_non_null(strstr(err.message, "config.json"));

@@ -70,10 +70,11 @@ static void *create_in_dead_pool(void *object)
     _cleanup_free_ char *request = harness_create_request(caller->name, DEAD_POOL, 4 * MIB);
     int64_t began = clock_monotonic_ms();
 
-    harness_call(&driver,
-                 &(struct harness_call){
-                     .method = "CreateVolume", .request = request, .timeout_ms = DEADLINE_MS},
-                 NULL, &caller->err);
+    harness_call(
+        &driver,
+        &(struct harness_call){
+            .method = "CreateVolume", .request = request, .timeout_ms = DEADLINE_MS, .once = true},
+        NULL, &caller->err);
     caller->took_ms = clock_monotonic_ms() - began;
     return NULL;
 }

@@ -67,7 +67,8 @@ TEST(unreachable_cluster_shows_in_readyz)
     assert_int_equal(harness_call(&driver,
                                   &(struct harness_call){.method = "CreateVolume",
                                                          .request = request,
-                                                         .timeout_ms = 2000},
+                                                         .timeout_ms = 2000,
+                                                         .once = true},
                                   NULL, &err),
                      -1);
     assert_answers("/readyz", "503", "trouble cluster ");
