@@ -1,7 +1,6 @@
 #include <stdatomic.h>
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include "common/ceph/admission.h"
 #include "tests/test.h"
@@ -12,6 +11,7 @@ struct visitor {
     struct place place;
     struct error err;
     int result;
+    atomic_bool is_back; /* from admission_enter() */
     pthread_t thread;
 };
 
@@ -37,30 +37,67 @@ static void *enter_thread(void *object)
     struct visitor *v = object;
 
     v->result = enter(v, 1, &v->place);
+    atomic_store(&v->is_back, true);
     return NULL;
+}
+
+static bool stage_is_waiting(struct visitor *v)
+{
+    _cleanup_text_ struct text stage = TEXT_INIT(1000);
+
+    call_describe(&v->call, &stage);
+    return strstr(text_chars(&stage), "for a place among the calls in pool 'zone-a'") != NULL;
+}
+
+/* Enters in a thread and returns when it has lined up: it says so and lines up in one go, so that
+ * whoever gets the lock after that finds it in the line. */
+static void line_up_in_thread(struct visitor *v)
+{
+    struct deadline limit = deadline_in_ms(30000);
+
+    assert_int_equal(pthread_create(&v->thread, NULL, enter_thread, v), 0);
+    while (!stage_is_waiting(v) && !atomic_load(&v->is_back) && !deadline_has_passed(limit))
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    assert_true(stage_is_waiting(v));
+}
+
+/* A place is given with the lock held: one that is not there now was not there when the caller last
+ * had the lock. */
+static bool has_place(const struct visitor *v)
+{
+    return v->place.call != NULL;
 }
 
 TEST(full_pool_lets_wait_until_one_leaves)
 {
     struct admission *admission =
-        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
+        admission_new(&(struct admission_options){.running = 1, .waiting = 1, .stall_ms = 60000});
     struct visitor first;
     struct visitor second;
+    struct visitor third;
 
-    visitor_init(&first, admission, 10000);
-    visitor_init(&second, admission, 10000);
+    visitor_init(&first, admission, 60000);
+    visitor_init(&second, admission, 60000);
+    visitor_init(&third, admission, 60000);
     assert_int_equal(enter(&first, 1, &first.place), 0);
-    assert_int_equal(pthread_create(&second.thread, NULL, enter_thread, &second), 0);
-    usleep(200000);
+    line_up_in_thread(&second);
+    assert_int_equal(enter(&third, 1, &third.place), -1); /* had the lock after the second */
+    assert_int_equal(third.err.status, STATUS_UNAVAILABLE);
+    assert_string_equal(third.err.message,
+                        "pool 'zone-a' has 1 calls under way and 2 waiting; retry later");
+    assert_false(has_place(&second));
     admission_leave(admission, &first.place);
     pthread_join(second.thread, NULL);
     assert_int_equal(second.result, 0);
+    assert_true(has_place(&second));
     admission_leave(admission, &second.place);
     visitor_done(&first);
     visitor_done(&second);
+    visitor_done(&third);
     admission_free(admission);
 }
 
+/* If it gave up at the deadline, the call's own message would be the one. */
 TEST(waiter_gives_up_before_its_deadline)
 {
     struct admission *admission =
@@ -69,11 +106,12 @@ TEST(waiter_gives_up_before_its_deadline)
     struct visitor second;
 
     visitor_init(&first, admission, 10000);
-    visitor_init(&second, admission, 500);
+    visitor_init(&second, admission, 2500);
     assert_int_equal(enter(&first, 1, &first.place), 0);
     assert_int_equal(enter(&second, 1, &second.place), -1);
     assert_int_equal(second.err.status, STATUS_DEADLINE_EXCEEDED);
-    assert_false(deadline_has_passed(second.call.deadline));
+    assert_string_equal(second.err.message,
+                        "1 other calls were under way in pool 'zone-a' all the time; retry");
     admission_leave(admission, &first.place);
     visitor_done(&first);
     visitor_done(&second);
@@ -103,20 +141,21 @@ TEST(cancelled_waiter_leaves)
 TEST(waiter_whose_caller_goes_meanwhile_leaves)
 {
     struct admission *admission =
-        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4, .stall_ms = 60000});
     atomic_bool cancelled = false;
     struct visitor first;
     struct visitor second;
 
-    visitor_init(&first, admission, 10000);
-    visitor_init(&second, admission, 10000);
+    visitor_init(&first, admission, 60000);
+    visitor_init(&second, admission, 60000);
     second.call.cancelled = &cancelled;
     assert_int_equal(enter(&first, 1, &first.place), 0);
-    assert_int_equal(pthread_create(&second.thread, NULL, enter_thread, &second), 0);
-    usleep(100000);
+    line_up_in_thread(&second);
     atomic_store(&cancelled, true);
     pthread_join(second.thread, NULL);
+    assert_int_equal(second.result, -1);
     assert_int_equal(second.err.status, STATUS_CANCELLED);
+    assert_false(has_place(&second));
     admission_leave(admission, &first.place);
     visitor_done(&first);
     visitor_done(&second);
@@ -127,24 +166,26 @@ TEST(waiter_whose_caller_goes_meanwhile_leaves)
 TEST(places_go_in_the_order_of_arrival)
 {
     struct admission *admission =
-        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4, .stall_ms = 60000});
     struct visitor visitors[4];
 
     for (size_t impatient = 2; impatient <= 3; impatient++) {
         size_t patient = impatient == 2 ? 3 : 2;
+        atomic_bool cancelled = false;
 
         for (size_t i = 0; i < 4; i++)
-            visitor_init(&visitors[i], admission, i == impatient ? 400 : 20000);
+            visitor_init(&visitors[i], admission, 60000);
+        visitors[impatient].call.cancelled = &cancelled;
         assert_int_equal(enter(&visitors[0], 1, &visitors[0].place), 0);
-        for (size_t i = 1; i < 4; i++) {
-            pthread_create(&visitors[i].thread, NULL, enter_thread, &visitors[i]);
-            usleep(50000);
-        }
+        for (size_t i = 1; i < 4; i++)
+            line_up_in_thread(&visitors[i]);
+        atomic_store(&cancelled, true);
         pthread_join(visitors[impatient].thread, NULL);
-        assert_int_equal(visitors[impatient].err.status, STATUS_DEADLINE_EXCEEDED);
+        assert_int_equal(visitors[impatient].err.status, STATUS_CANCELLED);
         admission_leave(admission, &visitors[0].place);
         pthread_join(visitors[1].thread, NULL);
         assert_int_equal(visitors[1].result, 0);
+        assert_false(has_place(&visitors[patient]));
         admission_leave(admission, &visitors[1].place);
         pthread_join(visitors[patient].thread, NULL);
         assert_int_equal(visitors[patient].result, 0);
@@ -155,10 +196,22 @@ TEST(places_go_in_the_order_of_arrival)
     admission_free(admission);
 }
 
+/* How long nothing ended, as the refusal tells it. */
+static long told_seconds(const struct visitor *v)
+{
+    static const char before[] = "pool 'zone-a' has 1 calls under way, none of which ended in the "
+                                 "last ";
+
+    assert_int_equal(v->err.status, STATUS_UNAVAILABLE);
+    assert_true(text_has_prefix(v->err.message, before));
+    return strtol(v->err.message + strlen(before), NULL, 10);
+}
+
 TEST(full_pool_without_progress_refuses)
 {
     struct admission *admission =
         admission_new(&(struct admission_options){.running = 1, .waiting = 4});
+    const atomic_bool cancelled = true;
     struct visitor first;
     struct visitor waiting;
     struct visitor late;
@@ -167,14 +220,11 @@ TEST(full_pool_without_progress_refuses)
     visitor_init(&waiting, admission, 60000);
     visitor_init(&late, admission, 60000);
     assert_int_equal(enter(&first, 1, &first.place), 0);
-    int64_t start_ms = clock_monotonic_ms();
     assert_int_equal(enter(&waiting, 1, &waiting.place), -1);
-    assert_in_range(clock_monotonic_ms() - start_ms, 2900, 4000);
-    assert_int_equal(waiting.err.status, STATUS_UNAVAILABLE);
-    assert_non_null(strstr(waiting.err.message, "zone-a"));
-    start_ms = clock_monotonic_ms();
+    assert_true(told_seconds(&waiting) >= 3);
+    late.call.cancelled = &cancelled; /* which it would notice if it began to wait */
     assert_int_equal(enter(&late, 1, &late.place), -1);
-    assert_true(clock_monotonic_ms() - start_ms < 100);
+    assert_true(told_seconds(&late) >= 3);
     error_clear(&late.err);
     assert_int_equal(enter(&late, 2, &late.place), 0); /* another pool goes on */
     admission_leave(admission, &late.place);
