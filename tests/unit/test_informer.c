@@ -219,35 +219,68 @@ TEST(collection_above_its_limit_is_refused, WITH_KUBE)
     informer_health_done(&health);
 }
 
+/* Ends the watch, if there is one, so that there is a call that the fault can strike. */
+static bool fault_has_struck(struct fake_kube *fake)
+{
+    bool has_struck = !fake_kube_fault_is_pending(fake);
+
+    if (!has_struck)
+        fake_kube_cut_watches(fake);
+    return has_struck;
+}
+
+/* Returns the calls that it took until the copy agreed again, behind the fault if one was set. */
+static unsigned change_and_agree(struct kube_fixture *fixture)
+{
+    unsigned before = fake_kube_calls(fixture->fake);
+    struct seen seen = {0};
+
+    fake_kube_put(fixture->fake, NODES "/a", "{}");
+    struct informer *informer = start(fixture, &seen);
+    eventually(fake_kube_watches(fixture->fake) == 1);
+    for (unsigned change = 0; change < 8; change++) {
+        _cleanup_free_ char *path = xasprintf(NODES "/n%u", change);
+
+        fake_kube_put(fixture->fake, path, "{}");
+        if (change % 2 == 0)
+            fake_kube_drop(fixture->fake, path);
+        unsigned calls = fake_kube_calls(fixture->fake);
+        if (change % 3 == 0)
+            fake_kube_cut_watches(fixture->fake);
+        if (change % 5 == 0)
+            fake_kube_compact(fixture->fake);
+        if (change % 3 == 0) /* another watch, not the one that is about to end */
+            eventually(fake_kube_calls(fixture->fake) > calls &&
+                       fake_kube_watches(fixture->fake) == 1);
+    }
+    eventually(fault_has_struck(fixture->fake));
+    fake_kube_put(fixture->fake, NODES "/last", "{}");
+    eventually(agree(informer, fixture->fake));
+    informer_free(informer);
+    fake_kube_drop(fixture->fake, NODES "/last");
+    return fake_kube_calls(fixture->fake) - before;
+}
+
+/* The list and its watch, and a watch after each of three cuts. */
+#define CALLS_OF_CHANGES 5
+
 TEST(whatever_call_fails_the_copy_converges, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     static const enum status statuses[] = {STATUS_UNAVAILABLE, STATUS_OUT_OF_RANGE,
                                            STATUS_UNAUTHENTICATED, STATUS_INTERNAL};
+    unsigned calls = change_and_agree(fixture);
 
-    for (unsigned n = 1; n <= 6; n++) {
+    assert_true(calls >= CALLS_OF_CHANGES);
+    for (unsigned n = 1; n <= calls; n++) {
         for (size_t i = 0; i < ARRAY_LENGTH(statuses); i++) {
-            struct seen seen = {0};
-
-            fake_kube_put(fixture->fake, NODES "/a", "{}");
             fake_kube_fail_call_with(fixture->fake, n, statuses[i]);
-            struct informer *informer = start(fixture, &seen);
-            for (unsigned change = 0; change < 8; change++) {
-                _cleanup_free_ char *path = xasprintf(NODES "/n%u", change);
-
-                fake_kube_put(fixture->fake, path, "{}");
-                if (change % 2 == 0)
-                    fake_kube_drop(fixture->fake, path);
-                if (change % 3 == 0)
-                    fake_kube_cut_watches(fixture->fake);
-                if (change % 5 == 0)
-                    fake_kube_compact(fixture->fake);
-            }
-            eventually(agree(informer, fixture->fake));
-            informer_free(informer);
-            fake_kube_recover(fixture->fake);
+            assert_true(fake_kube_fault_is_pending(fixture->fake));
+            assert_true(change_and_agree(fixture) >= n);
+            assert_false(fake_kube_fault_is_pending(fixture->fake));
         }
     }
+    print_message("  %u calls, each failing in %zu ways\n", calls, ARRAY_LENGTH(statuses));
 }
 
 /* --- labels of one node ---------------------------------------------------------------------- */
