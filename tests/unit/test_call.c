@@ -76,7 +76,13 @@ TEST(fresh_stage_is_told_in_milliseconds)
 
 TEST(stage_of_no_call_is_ignored)
 {
+    _cleanup_(call_done) struct call other;
+
+    call_init(&other, 17, "DeleteVolume", deadline_never());
+    call_set_request_id(&other, "v");
+    call_stage(&other, "removing the image");
     call_stage(NULL, "mapping '%s'", "image");
+    assert_described(&other, "DeleteVolume 'v' has been removing the image");
 }
 
 TEST(call_without_flag_and_deadline_goes_on)

@@ -248,10 +248,16 @@ TEST(path_is_copied, WITH_FOLDER)
     assert_in_force(file, "a");
 }
 
-TEST(nothing_is_released_without_harm)
+TEST(nothing_is_released_without_harm, WITH_FOLDER)
 {
+    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_config_file_ struct config_file *file = config_file_new(path);
+
+    assert_in_force(file, "a");
     config_file_free(NULL);
     config_unref(NULL);
+    assert_in_force(file, "a");
+    assert_string_equal(config_file_path(file), path);
 }
 
 /* --- threads ---------------------------------------------------------------------------------- */

@@ -277,7 +277,16 @@ TEST(registries_are_independent)
 
 TEST(no_registry_is_freed_without_harm)
 {
+    _cleanup_operations_ struct operations *operations = operations_new();
+    _cleanup_call_ struct call call;
+    _cleanup_operation_ struct operation operation = {0};
+
+    begin_call(&call, "CreateVolume", "pvc-1");
+    take(operations, "name:pvc-1", &call, &operation);
     operations_free(NULL);
+    assert_busy(operations, "name:pvc-1", &call, NULL);
+    operation_end(&operation);
+    take(operations, "name:pvc-1", &call, &operation);
 }
 
 /* Many more keys than the registry has chains, so that entries stand first, last and in the middle
