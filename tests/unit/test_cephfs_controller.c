@@ -253,6 +253,7 @@ static void *call_once(void *object)
 TEST(same_request_at_once_makes_one_volume, STAGED)
 {
     struct caller callers[8] = {0};
+    const char *handles[8];
     size_t made = 0;
 
     for (size_t i = 0; i < ARRAY_LENGTH(callers); i++) {
@@ -264,9 +265,12 @@ TEST(same_request_at_once_makes_one_volume, STAGED)
         if (callers[i].result < 0)
             assert_int_equal(callers[i].status, STATUS_ABORTED);
         else
-            made++;
+            handles[made++] = callers[i].handle;
     }
     assert_true(made > 0);
+    assert_true(handles[0][0] != '\0');
+    for (size_t i = 1; i < made; i++)
+        assert_string_equal(handles[i], handles[0]);
     assert_holds(*state, "csi-vol-u1");
     assert_holds_not(*state, "csi-vol-u2");
 }

@@ -244,7 +244,8 @@ TEST(every_failing_call_is_survived, WITH_STAGE)
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
     put_object(world, world->rbd, "csi.volume." UUID_B, NULL);
     put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
-    for (unsigned n = 1;; n++) {
+    unsigned n = 1;
+    for (;; n++) {
         _cleanup_error_ struct error err = {0};
 
         fsck_report_done(&world->report);
@@ -258,6 +259,7 @@ TEST(every_failing_call_is_survived, WITH_STAGE)
         assert_int_equal(result, -1);
         assert_non_null(err.message);
     }
+    assert_true(n > 10);
     assert_true(world->report.count >= 2);
 }
 

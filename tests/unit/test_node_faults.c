@@ -132,6 +132,7 @@ static void check(const struct use *use)
     static const enum fake_failure failures[] = {FAKE_FAIL_BEFORE, FAKE_FAIL_AFTER,
                                                  FAKE_CRASH_BEFORE, FAKE_CRASH_AFTER};
     unsigned points = 0;
+    unsigned struck[2] = {0}; /* on the host, in Ceph */
 
     for (size_t i = 0; i < ARRAY_LENGTH(SCENARIOS); i++) {
         if (SCENARIOS[i].tested == expand && use->is_cephfs)
@@ -146,6 +147,7 @@ static void check(const struct use *use)
                 n++;
             assert_true(n < CALLS_MAX);
             points += n - 1;
+            struck[kind % 2] += n - 1;
         }
     }
     print_message("figure: node, mounter %s, %s: disturbed at %u points\n", use->mounter,
@@ -154,6 +156,8 @@ static void check(const struct use *use)
                   : use->fs_type   ? use->fs_type
                                    : "block",
                   points);
+    assert_true(struck[0] >= 100);
+    assert_true(struck[1] >= 20);
 }
 
 TEST(fuse_with_ext4_survives)

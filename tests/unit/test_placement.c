@@ -521,6 +521,9 @@ TEST(random_worlds_agree_with_the_oracle)
     }
     printf("note: %d random worlds, %zu of %d decisions found a pool\n", WORLDS, placed,
            4 * WORLDS);
+    /* both are met often, or the oracle has nothing to say */
+    assert_true(placed >= WORLDS / 2);
+    assert_true(4 * WORLDS - placed >= WORLDS / 2);
 }
 
 /* --- shares of free space -----------------------------------------------------------------------

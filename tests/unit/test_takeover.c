@@ -185,6 +185,8 @@ static void check_node(const struct node_case *test, const char *level_labels)
     topology_home(&levels, &labels, &home, &missing);
     strmap_merge(&segments, &home);
     takeover_apply(&map, &levels, &labels, &segments, &skipped);
+    for (size_t i = 0; i < home.count; i++)
+        assert_true(strmap_has(&segments, home.entries[i].key));
     for (size_t i = 0; i < segments.count; i++) {
         const char *key = segments.entries[i].key;
 
