@@ -4,7 +4,10 @@
 #include <fnmatch.h>
 #include <time.h>
 
+#include "common/base/deadline.h"
 #include "common/base/memory.h"
+
+#define PATIENCE_MS 120000
 
 /* All of it is filled by constructors, before there is a second thread. */
 static struct {
@@ -13,6 +16,7 @@ static struct {
     void (*add_cases)(void);
     CMFixtureFunction setup;
     CMFixtureFunction teardown;
+    void (*clean_up)(void);
 } program;
 
 void test_add(struct CMUnitTest test)
@@ -32,20 +36,54 @@ void test_set_group(CMFixtureFunction setup, CMFixtureFunction teardown)
     program.teardown = teardown;
 }
 
-/* --- how long each test takes --------------------------------------------------------------------
+void test_set_cleanup(void (*clean_up)(void))
+{
+    program.clean_up = clean_up;
+}
+
+bool test_wait_more(struct test_wait *wait)
+{
+    const int64_t now_ms = clock_monotonic_ms();
+
+    if (wait->since_ms == 0)
+        *wait = (struct test_wait){.since_ms = now_ms, .pause_ms = 1};
+    if (now_ms - wait->since_ms >= PATIENCE_MS)
+        return false;
+    wait->pause_ms = wait->pause_ms >= 50 ? 100 : 2 * wait->pause_ms;
+    nanosleep(&(struct timespec){.tv_nsec = wait->pause_ms * 1000000}, NULL);
+    return true;
+}
+
+/* --- how long each test takes, and what follows a failure ----------------------------------------
  */
 
 static struct {
     const struct CMUnitTest *next; /* as they were registered */
     const struct CMUnitTest *test; /* the one that runs */
     struct timespec start;
+    bool has_ended; /* its function has returned: no assertion has left it */
 } run;
 
 static int begin_test(void **state)
 {
     run.test = run.next++;
+    run.has_ended = false;
     clock_gettime(CLOCK_MONOTONIC, &run.start);
     return run.test->setup_func ? run.test->setup_func(state) : 0;
+}
+
+static void call_test(void **state)
+{
+    run.test->test_func(state);
+    run.has_ended = true;
+}
+
+static int start_anew(void **state)
+{
+    program.clean_up();
+    if (program.teardown && program.teardown(state) != 0)
+        return -1;
+    return program.setup ? program.setup(state) : 0;
 }
 
 static int end_test(void **state)
@@ -57,6 +95,8 @@ static int end_test(void **state)
     double seconds =
         (double)(now.tv_sec - run.start.tv_sec) + (double)(now.tv_nsec - run.start.tv_nsec) / 1e9;
     printf("time: %.3f %s\n", seconds, run.test->name);
+    if (!run.has_ended && program.clean_up && start_anew(state) != 0)
+        return -1;
     return result;
 }
 
@@ -78,6 +118,7 @@ static int run_program(void)
     for (size_t i = 0; i < program.count; i++) {
         timed[i] = program.tests[i];
         timed[i].setup_func = begin_test;
+        timed[i].test_func = call_test;
         timed[i].teardown_func = end_test;
     }
     run.next = program.tests;

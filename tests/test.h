@@ -12,6 +12,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -37,6 +38,15 @@
         test_set_group(setup, teardown);                                                           \
     }
 
+/* For a program whose tests make things that outlive them: what removes all of it. It runs after a
+ * test that failed, and only then, so that no leak is hidden; then the group is torn down and set
+ * up again. The next test starts as if it were the first. */
+#define TEST_CLEANUP(function)                                                                     \
+    __attribute__((constructor)) static void register_##function(void)                             \
+    {                                                                                              \
+        test_set_cleanup(function);                                                                \
+    }
+
 /* Registers a test that is made at run time, from a table or a file. Its name is not copied. */
 void test_add(struct CMUnitTest test);
 
@@ -49,6 +59,25 @@ void test_add(struct CMUnitTest test);
 
 void test_add_cases(void (*add)(void));
 void test_set_group(CMFixtureFunction setup, CMFixtureFunction teardown);
+void test_set_cleanup(void (*clean_up)(void));
+
+/* Waits until the condition, which is looked at every few milliseconds, is true. How fast that is
+ * says nothing; the bound, two minutes, only ends a hang, and the test. */
+#define wait_until(condition)                                                                      \
+    do {                                                                                           \
+        struct test_wait wait_ = {0};                                                              \
+        while (!(condition))                                                                       \
+            if (!test_wait_more(&wait_))                                                           \
+                fail_msg("never true: %s", #condition);                                            \
+    } while (0)
+
+/* For a loop that has more to say at its end: pauses, for 2 ms at first and 100 ms at last. False
+ * after two minutes. */
+struct test_wait {
+    int64_t since_ms;
+    int64_t pause_ms;
+};
+bool test_wait_more(struct test_wait *wait);
 
 /* A program that starts itself with arguments to be something else than a test defines this. */
 __attribute__((weak)) int test_child(int argc, char **argv);

@@ -6,13 +6,16 @@
  * kills it with SIGKILL after the third Ceph call of these methods from now on, and 0 before the
  * first one. (Before a call and after the one before are the same to Ceph.) With "host" among the
  * methods, calls that change the machine count as well, whoever makes them. "off", or another
- * content than before, starts the count anew.
+ * content than before, starts the count anew. Before it dies it writes "dead". Whoever reads or
+ * writes the file has it locked, so that an order that was taken back kills nobody later.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
@@ -30,13 +33,24 @@ static struct {
     long calls;
 } cut = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void read_order(char *order, int size)
+/* Opens and locks the file; -1 if there is none. */
+static int read_order(char *order, size_t size)
 {
     const char *path = getenv("CUT_FILE");
-    _cleanup_fclose_ FILE *file = path ? fopen(path, "re") : NULL;
+    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    ssize_t length = fd < 0 || flock(fd, LOCK_EX) < 0 ? -1 : pread(fd, order, size - 1, 0);
 
-    if (!file || !fgets(order, size, file))
-        order[0] = '\0';
+    order[length > 0 ? length : 0] = '\0';
+    return fd;
+}
+
+static _Noreturn void die(int fd)
+{
+    if (ftruncate(fd, 0) < 0 || pwrite(fd, "dead", 4, 0) != 4)
+        abort();
+    kill(getpid(), SIGKILL);
+    for (;;)
+        pause();
 }
 
 /* Dies if the order says so; @made is the number of calls that have just been made: 0 or 1. */
@@ -46,7 +60,7 @@ static void cut_point(const char *method, long made)
     char *methods = NULL;
 
     pthread_mutex_lock(&cut.lock);
-    read_order(order, sizeof(order));
+    _cleanup_close_ int fd = read_order(order, sizeof(order));
     if (strcmp(order, cut.order) != 0) {
         memcpy(cut.order, order, sizeof(order));
         cut.calls = 0;
@@ -55,7 +69,7 @@ static void cut_point(const char *method, long made)
     if (methods != order && strstr(methods, method)) {
         cut.calls += made;
         if (cut.calls == at)
-            kill(getpid(), SIGKILL);
+            die(fd);
     }
     pthread_mutex_unlock(&cut.lock);
 }

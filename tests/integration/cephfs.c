@@ -103,15 +103,66 @@ char *cephfs_contents(void)
 
 void cephfs_assert_empties(void)
 {
-    struct deadline deadline = deadline_in_ms(60000);
+    struct test_wait wait = {0};
     char *contents = cephfs_contents();
 
-    while (contents[0] && !deadline_has_passed(deadline)) {
-        usleep(200000);
+    while (contents[0] && test_wait_more(&wait)) {
         free(contents);
         contents = cephfs_contents();
     }
     if (contents[0])
         fail_msg("left in Ceph:\n%s", contents);
     free(contents);
+}
+
+/* --- after a failure ----------------------------------------------------------------------------
+ */
+
+/* A command about a subvolume; whether there is something to do for it does not matter. */
+static void tell_manager(const char *prefix, const char *subvolume, const char *snapshot,
+                         bool by_force)
+{
+    json_auto_t *command =
+        json_pack("{s:s, s:s, s:s, s:s, s:s*}", "prefix", prefix, "vol_name", CEPHFS_NAME,
+                  "group_name", CEPHFS_GROUP, "sub_name", subvolume, "snap_name", snapshot);
+
+    if (by_force)
+        json_object_set_new(command, "force", json_true());
+    _cleanup_free_ char *text = json_dumps(command, 0);
+    free(place_mgr_command(text));
+}
+
+/* A clone that has not ended holds its source; so does a snapshot. */
+static void remove_subvolume(const char *name)
+{
+    json_auto_t *snapshots = ask_for_list("fs subvolume snapshot ls", name);
+    const json_t *item = NULL;
+    size_t i = 0;
+
+    json_array_foreach(snapshots, i, item)
+    {
+        tell_manager("fs subvolume snapshot rm", name,
+                     json_string_value(json_object_get(item, "name")), true);
+    }
+    tell_manager("fs subvolume rm", name, NULL, true);
+}
+
+static bool has_subvolumes(void)
+{
+    json_auto_t *list = ask_for_list("fs subvolume ls", NULL);
+    const json_t *item = NULL;
+    size_t i = 0;
+
+    json_array_foreach(list, i, item)
+    {
+        remove_subvolume(json_string_value(json_object_get(item, "name")));
+    }
+    return json_array_size(list) > 0;
+}
+
+void cephfs_clean_up(void)
+{
+    harness_kill_drivers();
+    wait_until(!has_subvolumes()); /* each look removes what can be removed by now */
+    place_wipe(CEPHFS_META, "csi");
 }

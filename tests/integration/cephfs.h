@@ -30,5 +30,7 @@ char *cephfs_create(struct driver_process *driver, const struct cephfs_wish *wis
 /* The journal, the reference trackers, subvolumes and their snapshots, as lines; "" if there is
  * nothing. Caller frees. */
 char *cephfs_contents(void);
-/* Fails unless all is gone within a minute: the manager removes some of it in the background. */
+/* For TEST_CLEANUP: kills the drivers and removes all of that. */
+void cephfs_clean_up(void);
+/* Fails unless all goes: the manager removes some of it in the background. */
 void cephfs_assert_empties(void);

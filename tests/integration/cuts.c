@@ -1,7 +1,9 @@
 #include "tests/integration/cuts.h"
 
+#include <fcntl.h>
 #include <regex.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,24 +32,63 @@ int cuts_call(const char *method, const char *request, const char *object, const
 /* --- one run ------------------------------------------------------------------------------------
  */
 
+/* Opens and locks the file of the order, and reads it. */
+static int open_order(char *order, size_t size)
+{
+    int fd = open(getenv("CUT_FILE"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    assert_true(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    ssize_t length = pread(fd, order, size - 1, 0);
+    order[length > 0 ? length : 0] = '\0';
+    return fd;
+}
+
+/* Replaces the order; true if the driver has died of the old one. */
+static bool replace_order(const char *order)
+{
+    char old[128];
+    _cleanup_close_ int fd = open_order(old, sizeof(old));
+
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(pwrite(fd, order, strlen(order), 0), strlen(order));
+    return strcmp(old, "dead") == 0;
+}
+
 void cuts_order(const char *order)
 {
-    _cleanup_fclose_ FILE *file = fopen(getenv("CUT_FILE"), "we");
+    replace_order(order);
+}
 
-    assert_non_null(file);
-    fputs(order, file);
+static bool cuts_has_struck(void)
+{
+    char order[128];
+    _cleanup_close_ int fd = open_order(order, sizeof(order));
+
+    return strcmp(order, "dead") == 0;
+}
+
+bool cuts_take_back(struct driver_process *driver)
+{
+    int status = 0;
+
+    if (!replace_order("off"))
+        return false;
+    assert_int_equal(waitpid(driver->pid, &status, 0), driver->pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    driver->pid = 0;
+    rpc_client_free(driver->client);
+    driver->client = NULL;
+    return true;
 }
 
 /* An image that the killed driver had open counts as in use until its watch expires. */
 static int run_patiently(cuts_step *run, struct cuts_world *world, struct error *err)
 {
-    struct deadline deadline = deadline_in_ms(120000);
+    struct test_wait wait = {0};
     int result = run(world, err);
 
-    while (result < 0 && err->status == STATUS_FAILED_PRECONDITION &&
-           !deadline_has_passed(deadline)) {
+    while (result < 0 && err->status == STATUS_FAILED_PRECONDITION && test_wait_more(&wait)) {
         error_clear(err);
-        usleep(200000);
         result = run(world, err);
     }
     return result;
@@ -114,15 +155,32 @@ static char *ceph_state(const struct cuts_setup *setup)
     return text_take(&out);
 }
 
+/* When the background has done its work: the trash is empty, and half a second changes nothing. */
+static char *settled_state(const struct cuts_setup *setup)
+{
+    struct test_wait wait = {0};
+    char *state = ceph_state(setup);
+
+    for (;;) {
+        char *before = state;
+
+        usleep(500000);
+        state = ceph_state(setup);
+        bool has_settled = !strstr(state, "/rbd_trash ") && strcmp(state, before) == 0;
+        free(before);
+        if (has_settled || !test_wait_more(&wait))
+            return state;
+    }
+}
+
 /* The pool may take a moment: data of deleted images goes in the background. */
 static void assert_state(const struct cuts_setup *setup, const struct cuts_scenario *scenario,
                          unsigned cut, const char *wanted)
 {
-    struct deadline deadline = deadline_in_ms(20000);
+    struct test_wait wait = {0};
     char *state = ceph_state(setup);
 
-    while (strcmp(state, wanted) != 0 && !deadline_has_passed(deadline)) {
-        usleep(100000);
+    while (strcmp(state, wanted) != 0 && test_wait_more(&wait)) {
         free(state);
         state = ceph_state(setup);
     }
@@ -150,27 +208,23 @@ static char *undisturbed(const struct cuts_setup *setup, const struct cuts_scena
     run_all(&world, scenario->before);
     if (run_patiently(scenario->tested, &world, &err) < 0)
         fail_msg("%s: %s", scenario->title, err.message);
-    usleep(500000); /* for what goes in the background */
-    char *state = ceph_state(setup);
+    char *state = settled_state(setup);
     clean_up(setup, scenario, &world);
     return state;
 }
 
-bool cuts_driver_dies(struct driver_process *driver, int64_t within_ms)
+/* Waits for the background too, which may be what is cut: until it has done its work, or has died
+ * over it. */
+static void wait_for_background(const struct cuts_setup *setup, const char *wanted)
 {
-    struct deadline deadline = deadline_in_ms(within_ms);
-    int status = 0;
+    struct test_wait wait = {0};
 
-    while (waitpid(driver->pid, &status, WNOHANG) != driver->pid) {
-        if (deadline_has_passed(deadline))
-            return false;
-        usleep(10000);
+    for (;;) {
+        _cleanup_free_ char *state = ceph_state(setup);
+
+        if (cuts_has_struck() || strcmp(state, wanted) == 0 || !test_wait_more(&wait))
+            return; /* assert_state() says what is wrong */
     }
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    driver->pid = 0;
-    rpc_client_free(driver->client);
-    driver->client = NULL;
-    return true;
 }
 
 /* Cuts after @n Ceph calls. False when the operation has fewer. */
@@ -187,8 +241,9 @@ static bool cut(const struct cuts_setup *setup, const struct cuts_scenario *scen
     cuts_driver.once = true;
     int result = scenario->tested(&world, &first);
     cuts_driver.once = false;
-    bool died = cuts_driver_dies(&cuts_driver, result < 0 ? 5000 : 500);
-    cuts_order("off");
+    if (result == 0 && !scenario->wanders)
+        wait_for_background(setup, wanted);
+    bool died = cuts_take_back(&cuts_driver);
     if (died)
         harness_start(&cuts_driver, setup->flags);
     if (run_patiently(scenario->tested, &world, &err) < 0)

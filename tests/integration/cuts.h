@@ -55,7 +55,7 @@ int cuts_use_driver(void);
 /* Where the order to die is: a file in the driver's folder. Before the driver is started. */
 void cuts_use_file(const struct driver_process *driver);
 void cuts_remove_file(const struct driver_process *driver);
-/* Tells the driver where to die: see tests/cut/cephcsi_cut.c. "off": it need not. */
+/* Tells the driver where to die: see tests/cut/cephcsi_cut.c. */
 void cuts_order(const char *order);
-/* True if the driver is dead, which may happen a little later than its call fails. */
-bool cuts_driver_dies(struct driver_process *driver, int64_t within_ms);
+/* It need not any more. True if it has died; false if it lives on. */
+bool cuts_take_back(struct driver_process *driver);

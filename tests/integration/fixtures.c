@@ -12,22 +12,6 @@
 #define SNAPSHOTS_MAX 64
 #define UUID_CHARS 36
 
-static void remove_object(void *pool, const char *rados_namespace, const char *object)
-{
-    _cleanup_place_ struct place place = place_open(pool, rados_namespace);
-
-    if (strcmp(object, "rbd_info") != 0)
-        rados_remove(place.io, object);
-}
-
-void fixture_wipe_pools(void)
-{
-    char pools[][8] = {"common", "zone-a", "zone-b", "zone-c"};
-
-    for (size_t i = 0; i < ARRAY_LENGTH(pools); i++)
-        pool_each_object(pools[i], remove_object, pools[i]);
-}
-
 static rbd_image_options_t image_options(uint64_t features)
 {
     rbd_image_options_t options = NULL;

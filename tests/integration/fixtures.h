@@ -12,9 +12,6 @@
  * of the driver's journal, so that the two can be compared. Every failure ends the test.
  */
 
-/* Empties all pools, so that a failed test does not spoil the next. */
-void fixture_wipe_pools(void);
-
 /* Without features beyond layering, so that nothing but the image itself is in the pool. */
 void fixture_image_create(const struct place *place, const char *image, uint64_t size_bytes);
 /* Clone format 2, as Ceph-CSI always clones. */

@@ -119,6 +119,44 @@ void harness_init(struct driver_process *driver)
     harness_write_config(driver, config);
 }
 
+/* --- the processes ------------------------------------------------------------------------------
+ */
+
+/* Drivers that were started; what has become of them the kernel knows. */
+static pid_t started[16];
+
+static bool is_unreaped(pid_t pid)
+{
+    siginfo_t ended;
+
+    return pid && waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static void remember_driver(pid_t pid)
+{
+    size_t i = 0;
+
+    while (i < ARRAY_LENGTH(started) && is_unreaped(started[i]))
+        i++;
+    assert_true(i < ARRAY_LENGTH(started));
+    started[i] = pid;
+}
+
+void harness_kill_drivers(void)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(started); i++)
+        if (is_unreaped(started[i])) {
+            kill(started[i], SIGKILL);
+            waitpid(started[i], NULL, 0);
+        }
+}
+
+void harness_clean_up(void)
+{
+    harness_kill_drivers();
+    place_wipe_pools();
+}
+
 static void spawn_driver(struct driver_process *driver, char *const *argv)
 {
     posix_spawn_file_actions_t actions;
@@ -128,6 +166,7 @@ static void spawn_driver(struct driver_process *driver, char *const *argv)
                                      O_WRONLY | O_CREAT | O_APPEND, 0600);
     assert_int_equal(posix_spawn(&driver->pid, argv[0], &actions, NULL, argv, environ), 0);
     posix_spawn_file_actions_destroy(&actions);
+    remember_driver(driver->pid);
 }
 
 static void wait_until_ready(struct driver_process *driver)
@@ -139,7 +178,7 @@ static void wait_until_ready(struct driver_process *driver)
         .path = "/csi.v1.Identity/Probe",
         .message = &request.base,
         .response = &csi__v1__probe_response__descriptor,
-        .deadline = deadline_in_ms(20000),
+        .deadline = deadline_in_ms(120000),
         .wait_for_ready = true,
     };
 
@@ -177,7 +216,8 @@ int harness_stop(struct driver_process *driver, int signal_number, int64_t timeo
     struct deadline deadline = deadline_in_ms(timeout_ms);
     int status = 0;
 
-    kill(driver->pid, signal_number);
+    if (is_unreaped(driver->pid)) /* else harness_kill_drivers() was here */
+        kill(driver->pid, signal_number);
     while (waitpid(driver->pid, &status, WNOHANG) == 0) {
         if (deadline_has_passed(deadline))
             fail_msg("the driver did not end within %lld ms; its log is %s", (long long)timeout_ms,
@@ -195,7 +235,7 @@ void harness_done(struct driver_process *driver)
     static const char *const files[] = {"config.json", "driver.log", "csi.sock", "csi-addons.sock"};
 
     if (driver->pid)
-        assert_int_equal(harness_stop(driver, SIGTERM, 60000), 0);
+        assert_int_equal(harness_stop(driver, SIGTERM, 120000), 0);
     for (size_t i = 0; i < ARRAY_LENGTH(files); i++) {
         _cleanup_free_ char *path = xasprintf("%s/%s", driver->folder, files[i]);
 
@@ -421,11 +461,10 @@ char *harness_pool_contents(const char *pool)
 
 void harness_assert_pool_empties(const char *pool)
 {
-    struct deadline deadline = deadline_in_ms(60000);
+    struct test_wait wait = {0};
     char *contents = harness_pool_contents(pool);
 
-    while (contents[0] && !deadline_has_passed(deadline)) {
-        usleep(100000);
+    while (contents[0] && test_wait_more(&wait)) {
         free(contents);
         contents = harness_pool_contents(pool);
     }

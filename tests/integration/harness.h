@@ -44,11 +44,16 @@ void harness_write_config(struct driver_process *driver, const char *json);
 /* Starts the driver and waits until it answers. @extra (NULL-terminated, may be NULL) are further
  * flags. A second start after an end takes the same socket and appends to the log. */
 void harness_start(struct driver_process *driver, const char *const *extra);
-/* Sends @signal_number and waits; returns the exit code, or 128 + signal. Fails the test if that
- * takes longer than @timeout_ms. */
+/* Sends @signal_number (0: none) and waits; returns the exit code, or 128 + signal. Fails the test
+ * if that takes longer than @timeout_ms. */
 int harness_stop(struct driver_process *driver, int signal_number, int64_t timeout_ms);
 /* Stops if it runs and removes the folder. */
 void harness_done(struct driver_process *driver);
+
+/* For TEST_CLEANUP: kills the drivers that still run and empties the pools of RBD. */
+void harness_clean_up(void);
+/* The first half of it, for programs whose volumes are elsewhere. */
+void harness_kill_drivers(void);
 
 /* The whole log so far. Caller frees. */
 char *harness_log(const struct driver_process *driver);
@@ -88,6 +93,6 @@ char *harness_run_tool(const char *const *argv);
  * images, trash. Caller frees. "" means empty. */
 char *harness_pool_contents(const char *pool);
 
-/* Fails unless the pool is empty within a minute: data of deleted volumes goes in the background,
- * and what a killed process had open only after 30 s. */
+/* Fails unless the pool becomes empty: data of deleted volumes goes in the background, and what a
+ * killed process had open only after 30 s. */
 void harness_assert_pool_empties(const char *pool);

@@ -39,7 +39,7 @@ void liveness_start(struct liveness_process *liveness, const struct driver_proce
                     endpoint,
                     xstrdup("--metricsport=0"),
                     xstrdup("--polltime=100ms"),
-                    xstrdup("--timeout=1s"),
+                    xstrdup("--timeout=20s"),
                     NULL};
     posix_spawn_file_actions_t actions;
 
@@ -53,9 +53,7 @@ void liveness_start(struct liveness_process *liveness, const struct driver_proce
     for (size_t i = 0; argv[i]; i++)
         if (argv[i] != endpoint)
             free(argv[i]);
-    for (int i = 0; i < 200 && (liveness->port = find_port(liveness->log_path)) == 0; i++)
-        usleep(50000);
-    assert_int_not_equal(liveness->port, 0);
+    wait_until((liveness->port = find_port(liveness->log_path)) != 0);
 }
 
 void liveness_stop(struct liveness_process *liveness)
@@ -93,16 +91,14 @@ void liveness_assert_answers(const struct liveness_process *liveness, const char
                              const char *status, const char *part)
 {
     _cleanup_free_ char *wanted = xasprintf("HTTP/1.1 %s", status);
-    char *answer = NULL;
+    struct test_wait wait = {0};
 
-    for (int i = 0; i < 100; i++) {
-        free(answer);
-        answer = http_get(liveness->port, path);
-        if (text_has_prefix(answer, wanted) && strstr(answer, part)) {
-            free(answer);
+    for (;;) {
+        _cleanup_free_ char *answer = http_get(liveness->port, path);
+
+        if (text_has_prefix(answer, wanted) && strstr(answer, part))
             return;
-        }
-        usleep(100000);
+        if (!test_wait_more(&wait))
+            fail_msg("%s: wanted %s with '%s', got %s", path, status, part, answer);
     }
-    fail_msg("%s: wanted %s with '%s', got %s", path, status, part, answer);
 }

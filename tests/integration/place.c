@@ -170,6 +170,61 @@ void pool_each_object(const char *pool,
     rados_nobjects_list_close(list);
 }
 
+struct wiping {
+    const char *pool;
+    const char *rados_namespace; /* NULL: all of them */
+    unsigned met;
+};
+
+static void wipe_object(void *context, const char *rados_namespace, const char *object)
+{
+    struct wiping *wiping = context;
+    _cleanup_place_ struct place place = place_open(wiping->pool, rados_namespace);
+
+    if (wiping->rados_namespace && strcmp(wiping->rados_namespace, rados_namespace) != 0)
+        return;
+    if (strcmp(object, "rbd_info") == 0) /* 'rbd pool init' made it */
+        return;
+    rados_remove(place.io, object);
+    wiping->met++;
+}
+
+/* How many objects there were. */
+static unsigned wipe_objects(const char *pool, const char *rados_namespace)
+{
+    struct wiping wiping = {pool, rados_namespace, 0};
+
+    pool_each_object(pool, wipe_object, &wiping);
+    return wiping.met;
+}
+
+/* An object that is in a snapshot of an image stays, however often it is removed. */
+static void wipe_snapshots(const char *pool)
+{
+    _cleanup_place_ struct place place = place_open(pool, NULL);
+    rados_snap_t last = 0;
+
+    place_must(rados_ioctx_selfmanaged_snap_create(place.io, &last));
+    for (rados_snap_t id = 1; id <= last; id++)
+        rados_ioctx_selfmanaged_snap_remove(place.io, id);
+}
+
+void place_wipe(const char *pool, const char *rados_namespace)
+{
+    if (wipe_objects(pool, rados_namespace) == 0 || wipe_objects(pool, rados_namespace) == 0)
+        return;
+    wipe_snapshots(pool);
+    wait_until(wipe_objects(pool, rados_namespace) == 0);
+}
+
+void place_wipe_pools(void)
+{
+    static const char *const pools[] = {"common", "zone-a", "zone-b", "zone-c"};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(pools); i++)
+        place_wipe(pools[i], NULL);
+}
+
 char *place_mgr_command(const char *command)
 {
     char *output = NULL;

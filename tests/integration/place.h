@@ -33,6 +33,8 @@ void place_set(const struct place *place, const char *object, const char *key, c
 /* Creates an empty object that must not exist. */
 void place_create(const struct place *place, const char *object);
 void place_remove(const struct place *place, const char *object);
+/* All objects of a namespace, if there are any. */
+void place_wipe(const char *pool, const char *rados_namespace);
 bool place_has(const struct place *place, const char *object);
 /* Caller frees; NULL if object or key are absent. */
 char *place_get(const struct place *place, const char *object, const char *key);
@@ -45,6 +47,9 @@ void place_keys(const struct place *place, const char *object, struct string_lis
 void pool_each_object(const char *pool,
                       void (*each)(void *context, const char *rados_namespace, const char *object),
                       void *context);
+
+/* Removes everything from the pools of RBD, whatever state it is in. */
+void place_wipe_pools(void);
 
 /* What the manager answers to a command in JSON; NULL if it refuses. Caller frees. */
 char *place_mgr_command(const char *command);

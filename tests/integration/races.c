@@ -166,4 +166,10 @@ TEST(twelve_snapshots_of_one_name_are_one_snapshot)
     RACE_KIND.assert_empties();
 }
 
+static void clean_up(void)
+{
+    RACE_KIND.clean_up();
+}
+
 TEST_GROUP(start, stop)
+TEST_CLEANUP(clean_up)

@@ -7,6 +7,7 @@ struct race_kind {
     const char *const *flags;           /* of the drivers, as for harness_start() */
     char *(*request)(const char *name); /* CreateVolume as JSON; caller frees */
     void (*assert_empties)(void);       /* fails unless nothing of it is left, or soon */
+    void (*clean_up)(void);             /* after a failed test */
 };
 
 /* Each test program defines its own. */

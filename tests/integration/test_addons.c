@@ -171,30 +171,25 @@ static int write_as(struct client *client)
 /* The monitors have the fence when the call returns, the OSDs with their next look at the map. */
 static void assert_writes_become_refused(struct client *client)
 {
-    struct deadline limit = deadline_in_ms(60000);
-    int result = write_as(client);
-
-    while (result != -ESHUTDOWN && !deadline_has_passed(limit))
-        result = write_as(client);
-    assert_int_equal(result, -ESHUTDOWN);
+    wait_until(write_as(client) == -ESHUTDOWN);
     for (int i = 0; i < 20; i++)
         assert_int_equal(write_as(client), -ESHUTDOWN);
 }
 
+static bool new_client_writes(void)
+{
+    _cleanup_client_ struct client client = {0}; /* a fenced one stays so for its life */
+
+    client_init(&client);
+    int result = write_as(&client);
+    if (result == 0)
+        place_must(rados_remove(client.io, OBJECT));
+    return result == 0;
+}
+
 static void assert_writes_become_possible(void)
 {
-    struct deadline limit = deadline_in_ms(60000);
-    int result = -1;
-
-    while (result < 0 && !deadline_has_passed(limit)) {
-        _cleanup_client_ struct client client = {0}; /* a fenced one stays so for its life */
-
-        client_init(&client);
-        result = write_as(&client);
-        if (result == 0)
-            place_must(rados_remove(client.io, OBJECT));
-    }
-    assert_int_equal(result, 0);
+    wait_until(new_client_writes());
 }
 
 static void fence_and_unfence(struct setup *setup, const char *cidr)
@@ -360,8 +355,9 @@ TEST(many_at_once_all_succeed)
     assert_true(is_listed(&setup, DOCUMENT_NETWORK));
     run_at_once(&setup, unfence_at_once);
     assert_false(is_listed(&setup, DOCUMENT_NETWORK));
-    assert_int_equal(harness_stop(&setup.driver, SIGTERM, 30000), 0);
+    assert_int_equal(harness_stop(&setup.driver, SIGTERM, 120000), 0);
     assert_int_equal(access(setup.addons.endpoint + strlen("unix://"), F_OK), -1);
 }
 
 TEST_GROUP(harness_begin, harness_end)
+TEST_CLEANUP(harness_clean_up)

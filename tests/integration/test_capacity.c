@@ -285,3 +285,4 @@ TEST(mistakes_are_told_apart)
 }
 
 TEST_GROUP(start, stop)
+TEST_CLEANUP(harness_clean_up)

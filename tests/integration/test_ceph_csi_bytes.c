@@ -29,7 +29,7 @@ static int start_driver(void **state)
     rpc_init();
     harness_init(&driver);
     harness_start(&driver, NULL);
-    fixture_wipe_pools();
+    place_wipe_pools();
     pool = place_open(POOL, NULL);
     return 0;
 }
@@ -224,3 +224,4 @@ TEST(rules_of_ceph_csi_lead_from_names_and_handles_to_images)
 }
 
 TEST_GROUP(start_driver, stop_driver)
+TEST_CLEANUP(harness_clean_up)

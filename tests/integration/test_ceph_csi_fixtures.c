@@ -38,6 +38,7 @@ static int start_driver(void **state)
     harness_init(&driver);
     harness_write_config(&driver, config);
     harness_start(&driver, NULL);
+    place_wipe_pools();
     return 0;
 }
 
@@ -46,13 +47,6 @@ static int stop_driver(void **state)
     (void)state;
     harness_done(&driver);
     rpc_shutdown();
-    return 0;
-}
-
-static int empty_pools(void **state)
-{
-    (void)state;
-    fixture_wipe_pools();
     return 0;
 }
 
@@ -177,7 +171,7 @@ static void check_life(const struct csi_volume *volume)
     assert_all_empty();
 }
 
-TEST(plain_volumes_of_all_versions_live_on, .setup_func = empty_pools)
+TEST(plain_volumes_of_all_versions_live_on)
 {
     static const struct csi_volume volumes[] = {
         {.name = PVC, .uuid = UUID_4, .pool = "zone-a", .owner = "shop"},
@@ -199,7 +193,7 @@ TEST(plain_volumes_of_all_versions_live_on, .setup_func = empty_pools)
     }
 }
 
-TEST(volume_may_go_before_what_was_built_on_it, .setup_func = empty_pools)
+TEST(volume_may_go_before_what_was_built_on_it)
 {
     static const struct csi_volume volume = {.name = PVC, .uuid = UUID_4, .pool = "zone-a"};
     _cleanup_error_ struct error err = {0};
@@ -213,7 +207,7 @@ TEST(volume_may_go_before_what_was_built_on_it, .setup_func = empty_pools)
     assert_all_empty();
 }
 
-TEST(topology_volumes_of_2_1_live_on, .setup_func = empty_pools)
+TEST(topology_volumes_of_2_1_live_on)
 {
     static const struct csi_volume volume = {.name = PVC,
                                              .uuid = UUID_1,
@@ -226,7 +220,7 @@ TEST(topology_volumes_of_2_1_live_on, .setup_func = empty_pools)
     check_life(&volume);
 }
 
-TEST(topology_volumes_of_3_0_to_3_10_live_on, .setup_func = empty_pools)
+TEST(topology_volumes_of_3_0_to_3_10_live_on)
 {
     static const struct csi_volume volumes[] = {
         {.name = PVC,
@@ -257,7 +251,7 @@ TEST(topology_volumes_of_3_0_to_3_10_live_on, .setup_func = empty_pools)
 }
 
 /* The image id of a split volume belongs to its other attributes. */
-TEST(repaired_image_id_goes_to_the_attributes, .setup_func = empty_pools)
+TEST(repaired_image_id_goes_to_the_attributes)
 {
     static const struct csi_volume volume = {.name = PVC,
                                              .uuid = UUID_4,
@@ -282,7 +276,7 @@ TEST(repaired_image_id_goes_to_the_attributes, .setup_func = empty_pools)
     assert_all_empty();
 }
 
-TEST(topology_volumes_of_3_11_live_on, .setup_func = empty_pools)
+TEST(topology_volumes_of_3_11_live_on)
 {
     static const struct csi_volume volume = {
         .name = PVC, .uuid = UUID_4, .pool = "zone-c", .prefix = "shop-", .owner = "shop"};
@@ -291,7 +285,7 @@ TEST(topology_volumes_of_3_11_live_on, .setup_func = empty_pools)
     check_life(&volume);
 }
 
-TEST(volumes_in_a_rados_namespace_live_on, .setup_func = empty_pools)
+TEST(volumes_in_a_rados_namespace_live_on)
 {
     static const struct csi_volume volume = {.name = PVC,
                                              .uuid = UUID_4,
@@ -333,7 +327,7 @@ static void check_snapshot(const struct csi_snapshot *fixture)
     assert_all_empty();
 }
 
-TEST(snapshots_are_found_restored_and_deleted, .setup_func = empty_pools)
+TEST(snapshots_are_found_restored_and_deleted)
 {
     static const struct csi_volume source = {.name = PVC, .uuid = UUID_4, .pool = "zone-b"};
     static const struct csi_snapshot snapshots[] = {
@@ -345,7 +339,7 @@ TEST(snapshots_are_found_restored_and_deleted, .setup_func = empty_pools)
         check_snapshot(&snapshots[i]);
 }
 
-TEST(clone_with_its_intermediate_image_lives_on, .setup_func = empty_pools)
+TEST(clone_with_its_intermediate_image_lives_on)
 {
     static const struct csi_volume parent = {
         .name = "pvc-parent", .uuid = UUID_1, .pool = "common"};
@@ -368,7 +362,7 @@ TEST(clone_with_its_intermediate_image_lives_on, .setup_func = empty_pools)
 }
 
 /* Ceph-CSI deletes the intermediate image first: a cut deletion can leave it alone in the trash. */
-TEST(intermediate_image_in_the_trash_goes_with_its_clone, .setup_func = empty_pools)
+TEST(intermediate_image_in_the_trash_goes_with_its_clone)
 {
     static const struct csi_volume parent = {
         .name = "pvc-parent", .uuid = UUID_1, .pool = "common"};
@@ -389,7 +383,7 @@ TEST(intermediate_image_in_the_trash_goes_with_its_clone, .setup_func = empty_po
 /* --- what Ceph-CSI left half-done ---------------------------------------------------------------
  */
 
-TEST(cut_deletion_is_completed, .setup_func = empty_pools)
+TEST(cut_deletion_is_completed)
 {
     static const struct csi_volume volumes[] = {
         {.name = PVC, .uuid = UUID_4, .pool = "zone-a"},
@@ -410,7 +404,7 @@ TEST(cut_deletion_is_completed, .setup_func = empty_pools)
 }
 
 /* The same request after a cut deletion gets an empty volume; the trashed one is not forgotten. */
-TEST(name_of_a_cut_deletion_can_be_used_again, .setup_func = empty_pools)
+TEST(name_of_a_cut_deletion_can_be_used_again)
 {
     static const struct csi_volume volume = {.name = PVC, .uuid = UUID_4, .pool = "zone-a"};
     const struct create_call again = request_of(&volume);
@@ -426,7 +420,7 @@ TEST(name_of_a_cut_deletion_can_be_used_again, .setup_func = empty_pools)
 }
 
 /* Stuck for ever in Ceph-CSI: the name is there, the object is not. */
-TEST(half_undone_reservation_is_used_again, .setup_func = empty_pools)
+TEST(half_undone_reservation_is_used_again)
 {
     static const struct csi_volume volume = {.name = PVC, .uuid = UUID_4, .pool = "zone-b"};
     const struct create_call again = request_of(&volume);
@@ -443,7 +437,7 @@ TEST(half_undone_reservation_is_used_again, .setup_func = empty_pools)
 }
 
 /* Cut between the name and the attributes: the object is there and empty. */
-TEST(half_made_reservation_is_completed, .setup_func = empty_pools)
+TEST(half_made_reservation_is_completed)
 {
     static const struct csi_volume volume = {
         .name = PVC, .uuid = UUID_4, .pool = "zone-b", .prefix = "shop-", .owner = "shop"};
@@ -463,7 +457,7 @@ TEST(half_made_reservation_is_completed, .setup_func = empty_pools)
 }
 
 /* The same with topology up to 3.10: name in the class's pool, empty object in the image's. */
-TEST(half_made_topology_reservation_is_completed, .setup_func = empty_pools)
+TEST(half_made_topology_reservation_is_completed)
 {
     static const struct csi_volume volume = {.name = PVC,
                                              .uuid = UUID_4,
@@ -485,7 +479,7 @@ TEST(half_made_topology_reservation_is_completed, .setup_func = empty_pools)
     check_life(&volume);
 }
 
-TEST(half_made_snapshot_reservation_is_completed, .setup_func = empty_pools)
+TEST(half_made_snapshot_reservation_is_completed)
 {
     static const struct csi_volume source = {.name = PVC, .uuid = UUID_4, .pool = "zone-b"};
     _cleanup_error_ struct error err = {0};
@@ -508,7 +502,7 @@ TEST(half_made_snapshot_reservation_is_completed, .setup_func = empty_pools)
 
 /* Cut before the image was grown, which Ceph-CSI answers with AlreadyExists for ever: a restore has
  * no image id then, a clone has one already. */
-TEST(interrupted_larger_restore_is_grown, .setup_func = empty_pools)
+TEST(interrupted_larger_restore_is_grown)
 {
     static const struct csi_volume source = {
         .name = "pvc-parent", .uuid = UUID_1, .pool = "zone-a"};
@@ -537,7 +531,7 @@ TEST(interrupted_larger_restore_is_grown, .setup_func = empty_pools)
     assert_all_empty();
 }
 
-TEST(interrupted_larger_clone_is_grown, .setup_func = empty_pools)
+TEST(interrupted_larger_clone_is_grown)
 {
     static const struct csi_volume parent = {
         .name = "pvc-parent", .uuid = UUID_1, .pool = "zone-a"};
@@ -559,7 +553,7 @@ TEST(interrupted_larger_clone_is_grown, .setup_func = empty_pools)
 }
 
 /* Cut after the cut on the parent and the intermediate image. */
-TEST(interrupted_clone_is_completed, .setup_func = empty_pools)
+TEST(interrupted_clone_is_completed)
 {
     static const struct csi_volume parent = {
         .name = "pvc-parent", .uuid = UUID_1, .pool = "zone-a"};
@@ -585,7 +579,7 @@ TEST(interrupted_clone_is_completed, .setup_func = empty_pools)
 }
 
 /* A directory key must never lead one request to another's volume. */
-TEST(name_that_leads_to_anothers_volume_is_refused, .setup_func = empty_pools)
+TEST(name_that_leads_to_anothers_volume_is_refused)
 {
     static const struct csi_volume volume = {.name = PVC, .uuid = UUID_4, .pool = "zone-b"};
     const struct create_call other = {.name = "pvc-other", .pool = "zone-b", .size_bytes = SIZE};
@@ -607,3 +601,4 @@ TEST(name_that_leads_to_anothers_volume_is_refused, .setup_func = empty_pools)
 }
 
 TEST_GROUP(start_driver, stop_driver)
+TEST_CLEANUP(harness_clean_up)

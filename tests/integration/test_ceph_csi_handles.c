@@ -49,7 +49,7 @@ static int start_driver(void **state)
     mapping_path = xasprintf("%s/cluster-mapping.json", driver.folder);
     _cleanup_free_ char *flag = xasprintf("--clustermapping=%s", mapping_path);
     harness_start(&driver, (const char *[]){flag, NULL});
-    fixture_wipe_pools();
+    place_wipe_pools();
     return 0;
 }
 
@@ -118,3 +118,4 @@ TEST(volume_of_a_lost_cluster_lives_on)
 }
 
 TEST_GROUP(start_driver, stop_driver)
+TEST_CLEANUP(harness_clean_up)

@@ -399,3 +399,4 @@ TEST(what_does_not_work_is_not_served)
 }
 
 TEST_GROUP(start_driver, stop_driver)
+TEST_CLEANUP(cephfs_clean_up)

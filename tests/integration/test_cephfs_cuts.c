@@ -184,3 +184,4 @@ static int prepare(void **state)
 }
 
 TEST_GROUP(prepare, cuts_finish)
+TEST_CLEANUP(cephfs_clean_up)

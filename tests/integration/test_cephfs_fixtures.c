@@ -272,3 +272,4 @@ TEST(our_entries_are_what_ceph_csi_looks_for)
 }
 
 TEST_GROUP(start_driver, stop_driver)
+TEST_CLEANUP(cephfs_clean_up)

@@ -126,3 +126,4 @@ static int stop(void **state)
 }
 
 TEST_GROUP(start, stop)
+TEST_CLEANUP(cephfs_clean_up)

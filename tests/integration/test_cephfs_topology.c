@@ -220,7 +220,8 @@ TEST(pools_carry_their_places)
                "zone-a");
     ZONES_CEPH("osd", "pool", "application", "set", "cephfs.zone-b", "cephfs", "cephzone.class",
                "fast");
-    usleep(2500000); /* the figures are up to two seconds old */
+    wait_until(capacity(&zone_a, class, NULL) > 0); /* the figures are up to two seconds old */
+    wait_until(capacity(&zone_b, class, NULL) > 0);
     zones_must_create(&driver, empty_one("auto-a", &in_a, class), &by_metadata);
     assert_layout(&by_metadata, "cephfs.zone-a");
     zones_must_create(&driver, empty_one("auto-b", &in_b, class), &by_rule);
@@ -389,4 +390,13 @@ static int stop(void **state)
     return 0;
 }
 
+static void clean_up(void)
+{
+    zones_undo("osd pool application rm cephfs.zone-a cephfs cephzone.class");
+    zones_undo("osd pool application rm cephfs.zone-a cephfs cephzone.zone");
+    zones_undo("osd pool application rm cephfs.zone-b cephfs cephzone.class");
+    cephfs_clean_up();
+}
+
 TEST_GROUP(start, stop)
+TEST_CLEANUP(clean_up)

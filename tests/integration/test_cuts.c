@@ -193,3 +193,4 @@ TEST(snapshot_deletion_survives_every_cut)
 }
 
 TEST_GROUP(prepare, cuts_finish)
+TEST_CLEANUP(harness_clean_up)

@@ -97,16 +97,12 @@ static void site_init(struct site *site)
 
 static void stop_generator(struct site *site, int signal_number)
 {
-    struct deadline limit = deadline_in_ms(60000);
     int status = 0;
 
     if (!site->generator)
         return;
     kill(site->generator, signal_number);
-    while (waitpid(site->generator, &status, WNOHANG) == 0) {
-        assert_false(deadline_has_passed(limit));
-        usleep(5000);
-    }
+    wait_until(waitpid(site->generator, &status, WNOHANG) != 0);
     site->generator = 0;
     if (signal_number == SIGTERM)
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -213,17 +209,15 @@ static bool has_entry(struct site *site, size_t i)
 
 static void wait_for_entries(struct site *site)
 {
-    struct deadline limit = deadline_in_ms(120000);
+    struct test_wait wait = {0};
 
     for (size_t i = 0; i < VOLUMES; i++)
-        while (!has_entry(site, i)) {
-            if (deadline_has_passed(limit)) {
+        while (!has_entry(site, i))
+            if (!test_wait_more(&wait)) {
                 _cleanup_free_ char *log = harness_log(&site->driver);
 
                 fail_msg("volume %zu has no entry: %s", i, log);
             }
-            usleep(50000);
-        }
 }
 
 TEST(failed_over_volumes_are_deleted_by_their_handles)

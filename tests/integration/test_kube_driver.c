@@ -104,16 +104,15 @@ static char *zone_told(struct cluster *cluster)
 
 static void assert_zone_becomes(struct cluster *cluster, const char *zone)
 {
-    struct deadline limit = deadline_in_ms(30000);
+    struct test_wait wait = {0};
 
     for (;;) {
         _cleanup_free_ char *told = zone_told(cluster);
 
         if (strcmp(told, zone) == 0)
             return;
-        if (deadline_has_passed(limit))
+        if (!test_wait_more(&wait))
             fail_msg("'%s' is told, not '%s'", told, zone);
-        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
 }
 
@@ -130,7 +129,7 @@ TEST(node_is_where_its_labels_say)
     fake_kube_put(cluster.fake, "/api/v1/nodes/node-1",
                   "{\"metadata\":{\"labels\":{\"" ZONE "\":\"zone-b\"}}}");
     assert_zone_becomes(&cluster, "zone-a");
-    assert_int_equal(harness_stop(&cluster.driver, SIGTERM, 20000), 0);
+    assert_int_equal(harness_stop(&cluster.driver, SIGTERM, 120000), 0);
 }
 
 TEST(driver_serves_while_the_api_server_is_away)
@@ -253,7 +252,7 @@ static char *tool(struct cluster *cluster, const char *const *words)
 
 static void assert_status_becomes(struct cluster *cluster, const char *part)
 {
-    struct deadline limit = deadline_in_ms(60000);
+    struct test_wait wait = {0};
 
     for (;;) {
         unsigned permille = cluster->server.permille;
@@ -263,9 +262,8 @@ static void assert_status_becomes(struct cluster *cluster, const char *part)
 
         if (strstr(status, part))
             return;
-        if (deadline_has_passed(limit))
+        if (!test_wait_more(&wait))
             fail_msg("the status is '%s', not '%s'", status, part);
-        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
     }
 }
 
@@ -377,7 +375,7 @@ static void *keep_writing(void *object)
 {
     struct writer *writer = object;
     static const char block[4096] = "mine";
-    struct deadline limit = deadline_in_ms(120000);
+    struct deadline limit = deadline_in_ms(600000);
 
     while (writer->result >= 0 && !deadline_has_passed(limit)) {
         const bool others_may = has_label(writer->cluster, NODE("b1"), TAKEN_LABEL);
@@ -435,10 +433,7 @@ static void writer_start(struct writer *writer, const char *handle)
     assert_int_equal(rados_ioctx_create(writer->rados, "common", &writer->pool), 0);
     assert_int_equal(rbd_open(writer->pool, name, &writer->image, NULL), 0);
     assert_int_equal(pthread_create(&writer->thread, NULL, keep_writing, writer), 0);
-    struct deadline limit = deadline_in_ms(60000);
-    while (atomic_load(&writer->written) < 10 && !deadline_has_passed(limit))
-        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-    assert_true(atomic_load(&writer->written) >= 10);
+    wait_until(atomic_load(&writer->written) >= 10);
 }
 
 static void put_pinned_volume(struct cluster *cluster, const char *handle)
@@ -518,7 +513,6 @@ static size_t count_capacities(struct cluster *cluster)
 TEST(capacity_is_published)
 {
     _cleanup_cluster_ struct cluster cluster = {0};
-    struct deadline limit = deadline_in_ms(60000);
 
     cluster_init(&cluster);
     write_keyring(&cluster);
@@ -533,12 +527,9 @@ TEST(capacity_is_published)
     _cleanup_free_ char *keyring = xasprintf("--keyring=%s", cluster.keyring);
     harness_start(&cluster.driver,
                   (const char *[]){cluster.kubeconfig_flag, keyring, "--publish-capacity", NULL});
-    while (count_capacities(&cluster) < 2) {
-        if (deadline_has_passed(limit))
-            fail_msg("%zu objects", count_capacities(&cluster));
-        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-    }
-    assert_int_equal(harness_stop(&cluster.driver, SIGTERM, 30000), 0);
+    wait_until(count_capacities(&cluster) >= 2);
+    assert_int_equal(harness_stop(&cluster.driver, SIGTERM, 120000), 0);
 }
 
 TEST_GROUP(harness_begin, harness_end)
+TEST_CLEANUP(harness_clean_up)

@@ -77,7 +77,7 @@ TEST(unreachable_cluster_shows_in_readyz)
 
 TEST(dead_driver_is_not_alive)
 {
-    assert_int_equal(harness_stop(&driver, SIGKILL, 5000), 128 + SIGKILL);
+    assert_int_equal(harness_stop(&driver, SIGKILL, 120000), 128 + SIGKILL);
     assert_answers("/healthz", "503", "does not answer");
     assert_answers("/readyz", "503", "trouble driver");
     assert_answers("/metrics", "200", "csi_liveness 0");
@@ -115,3 +115,4 @@ TEST(tool_calls_the_driver_and_explains_mistakes)
 }
 
 TEST_GROUP(start, stop)
+TEST_CLEANUP(harness_clean_up)

@@ -318,3 +318,4 @@ TEST(mistakes_of_topology_are_told_apart)
 }
 
 TEST_GROUP(start, stop)
+TEST_CLEANUP(harness_clean_up)

@@ -15,4 +15,4 @@ static void assert_empties(void)
     harness_assert_pool_empties(POOL);
 }
 
-const struct race_kind RACE_KIND = {NULL, request, assert_empties};
+const struct race_kind RACE_KIND = {NULL, request, assert_empties, harness_clean_up};

@@ -22,11 +22,6 @@
 #define DRIVER "rbd.csi.ceph.com"
 #define ZONE "topology.kubernetes.io/zone"
 
-static void pause_a_moment(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-}
-
 /* A node: a driver, the folder that kubelet watches, and kubelet's knowledge. */
 struct node {
     struct driver_process driver;
@@ -60,7 +55,7 @@ static void node_start(struct node *node)
 static void node_done(struct node *node)
 {
     if (node->driver.pid)
-        harness_stop(&node->driver, SIGTERM, 20000);
+        harness_stop(&node->driver, SIGTERM, 120000);
     unlink(node->socket);
     unlink(node->map_path);
     rmdir(node->folder);
@@ -102,7 +97,12 @@ static ProtobufCMessage *ask(const char *endpoint, const char *method,
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *path = xasprintf("/pluginregistration.Registration/%s", method);
     const struct rpc_request request = {
-        .path = path, .message = message, .response = response, .deadline = deadline_in_ms(10000)};
+        .path = path,
+        .message = message,
+        .response = response,
+        .deadline = deadline_in_ms(120000),
+        .wait_for_ready = true, /* the socket is there a moment before it listens */
+    };
     ProtobufCMessage *reply = NULL;
 
     if (rpc_client_new(endpoint, &client, &err) < 0 ||
@@ -157,13 +157,7 @@ static bool serves(struct node *node, const char *zone)
 /* Waits for a socket that is not the known one and registers it. */
 static void kubelet_registers(struct node *node)
 {
-    struct deadline limit = deadline_in_ms(30000);
-
-    while (socket_inode(node) == 0 || socket_inode(node) == node->known) {
-        if (deadline_has_passed(limit))
-            fail_msg("there is no new registration socket");
-        pause_a_moment();
-    }
+    wait_until(socket_inode(node) != 0 && socket_inode(node) != node->known);
     node->known = socket_inode(node);
     validate(node);
     assert_true(serves(node, "zone-b"));
@@ -191,7 +185,7 @@ TEST(kubelet_registers_and_deregisters_the_driver)
     notify(&node, true, "");
     liveness_assert_answers(&liveness, "/metrics", "200", "csi_registered 1");
     liveness_stop(&liveness);
-    assert_int_equal(harness_stop(&node.driver, SIGTERM, 20000), 0);
+    assert_int_equal(harness_stop(&node.driver, SIGTERM, 120000), 0);
     assert_int_equal(socket_inode(&node), 0);
 }
 
@@ -289,3 +283,4 @@ TEST(foreign_registrar_is_left_alone)
 }
 
 TEST_GROUP(harness_begin, harness_end)
+TEST_CLEANUP(harness_clean_up)

@@ -415,3 +415,4 @@ TEST(listing_comes_in_pages_without_secrets)
 }
 
 TEST_GROUP(start, stop)
+TEST_CLEANUP(harness_clean_up)

@@ -195,14 +195,7 @@ TEST(pinning_is_as_narrow_as_the_pool)
 /* The OSDs report every few seconds, and the driver's figures have their age too. */
 static void wait_for_room(const struct term *place, const char *const *class, bool wanted)
 {
-    bool has = !wanted;
-
-    for (int tries = 0; has != wanted && tries < 150; tries++) {
-        has = capacity(place, class, NULL) > 0;
-        if (has != wanted)
-            usleep(200000);
-    }
-    assert_int_equal(has, wanted);
+    wait_until((capacity(place, class, NULL) > 0) == wanted);
 }
 
 TEST(full_pool_is_skipped_and_has_no_capacity)
@@ -308,14 +301,7 @@ TEST(restore_stays_in_its_pool_unless_the_class_says_copy)
     assert_int_equal(call_delete_snapshot(&driver, snapshot, &err), 0);
     zones_must_delete(&driver, source.handle);
     zones_must_delete(&driver, beside.handle);
-    for (int tries = 0; tries < 100; tries++) { /* a copy needs its source no more, soon */
-        _cleanup_free_ char *left = harness_pool_contents("zone-a");
-
-        if (left[0] == '\0')
-            break;
-        usleep(100000);
-    }
-    harness_assert_pool_empties("zone-a");
+    harness_assert_pool_empties("zone-a"); /* a copy needs its source no more, soon */
     zones_must_delete(&driver, copy.handle);
     assert_all_empty();
 }
@@ -323,20 +309,23 @@ TEST(restore_stays_in_its_pool_unless_the_class_says_copy)
 TEST(pools_carry_their_places)
 {
     const char *class[] = {"topologyPools", "auto", "topologyClass", "fast", NULL};
-    const struct wish in_a = {.preferred = {&(struct term){NULL, "zone-a", NULL, false}}};
-    const struct wish in_b = {.preferred = {&(struct term){NULL, "zone-b", NULL, false}}};
-    const struct wish in_d = {.preferred = {&(struct term){NULL, "zone-d", NULL, false}}};
+    static const struct term zone_a = {NULL, "zone-a", NULL, false};
+    static const struct term zone_b = {NULL, "zone-b", NULL, false};
+    static const struct term zone_d = {NULL, "zone-d", NULL, false};
+    static const struct wish in_a = {.preferred = {&zone_a}};
+    static const struct wish in_b = {.preferred = {&zone_b}};
+    static const struct wish in_d = {.preferred = {&zone_d}};
     _cleanup_made_ struct made by_metadata = {0};
     _cleanup_made_ struct made by_rule = {0};
     _cleanup_made_ struct made later = {0};
-    _cleanup_error_ struct error err = {0};
 
     zones_assert_refused(&driver, request("nobody", &in_a, class), STATUS_RESOURCE_EXHAUSTED,
                          "cephzone.class");
     ZONES_CEPH("osd", "pool", "application", "set", "zone-a", "rbd", "cephzone.class", "fast");
     ZONES_CEPH("osd", "pool", "application", "set", "zone-a", "rbd", "cephzone.zone", "zone-a");
     ZONES_CEPH("osd", "pool", "application", "set", "zone-b", "rbd", "cephzone.class", "fast");
-    usleep(2500000); /* the figures are up to two seconds old */
+    wait_for_room(&zone_a, class, true); /* the figures are up to two seconds old */
+    wait_for_room(&zone_b, class, true);
     zones_must_create(&driver, request("auto-a", &in_a, class), &by_metadata);
     assert_string_equal(by_metadata.pool, "zone-a");
     zones_must_create(&driver, request("auto-b", &in_b, class), &by_rule);
@@ -348,13 +337,8 @@ TEST(pools_carry_their_places)
     ZONES_CEPH("osd", "pool", "application", "enable", "zone-d", "rbd");
     ZONES_CEPH("osd", "pool", "application", "set", "zone-d", "rbd", "cephzone.class", "fast");
     ZONES_CEPH("osd", "pool", "application", "set", "zone-d", "rbd", "cephzone.zone", "zone-d");
-    for (int tries = 0; !later.handle && tries < 100; tries++) {
-        error_clear(&err);
-        if (zones_create(&driver, request("auto-d", &in_d, class), &later, &err) < 0)
-            usleep(200000);
-    }
-    if (!later.handle)
-        fail_msg("%s", err.message);
+    wait_for_room(&zone_d, class, true);
+    zones_must_create(&driver, request("auto-d", &in_d, class), &later);
     assert_string_equal(later.pool, "zone-d");
     zones_must_delete(&driver, by_metadata.handle);
     zones_must_delete(&driver, by_rule.handle);
@@ -453,4 +437,16 @@ static int stop(void **state)
     return 0;
 }
 
+/* What a test had done to the pools themselves; most of it none has done. */
+static void clean_up(void)
+{
+    zones_undo("osd pool set-quota zone-c max_bytes 0");
+    zones_undo("osd pool application rm zone-a rbd cephzone.class");
+    zones_undo("osd pool application rm zone-a rbd cephzone.zone");
+    zones_undo("osd pool application rm zone-b rbd cephzone.class");
+    zones_undo("osd pool rm zone-d zone-d --yes-i-really-really-mean-it");
+    harness_clean_up();
+}
+
 TEST_GROUP(start, stop)
+TEST_CLEANUP(clean_up)

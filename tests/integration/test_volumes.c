@@ -166,6 +166,14 @@ static size_t join_callers(struct caller *callers)
     return answered;
 }
 
+/* The first volumes are there. */
+static bool has_begun(void)
+{
+    _cleanup_free_ char *contents = harness_pool_contents("zone-c");
+
+    return strstr(contents, " name_csi-vol-");
+}
+
 /* Ends the driver amid 50 creations, starts it again and repeats them. */
 static void check_sigterm(void)
 {
@@ -173,9 +181,10 @@ static void check_sigterm(void)
     _cleanup_error_ struct error err = {0};
 
     start_callers(callers);
-    usleep(40000); /* some are done, some run, some wait for a worker */
-    assert_int_equal(harness_stop(&driver, SIGTERM, 30000), 0);
+    wait_until(has_begun()); /* some are done, some run, some wait for a worker */
+    assert_int_equal(kill(driver.pid, SIGTERM), 0);
     size_t answered = join_callers(callers);
+    assert_int_equal(harness_stop(&driver, 0, 120000), 0);
     print_message("note: %zu of %d calls were answered before the end\n", answered, CALLERS);
     harness_start(&driver, NULL);
     for (size_t i = 0; i < CALLERS; i++) {
@@ -199,7 +208,7 @@ TEST(sigterm_amid_creates_lets_them_end)
 
 TEST(creates_cut_by_a_short_drain_are_continued)
 {
-    assert_int_equal(harness_stop(&driver, SIGTERM, 30000), 0);
+    assert_int_equal(harness_stop(&driver, SIGTERM, 120000), 0);
     harness_start(&driver, (const char *[]){"--draintimeout=1ms", NULL});
     check_sigterm();
 }
@@ -233,3 +242,4 @@ TEST(two_calls_for_one_name_at_once_make_one_volume)
 }
 
 TEST_GROUP(start_driver, stop_driver)
+TEST_CLEANUP(harness_clean_up)

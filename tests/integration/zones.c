@@ -183,6 +183,13 @@ void zones_must_create(struct driver_process *driver, json_t *request, struct ma
         fail_msg("%s", err.message);
 }
 
+void zones_undo(const char *command)
+{
+    _cleanup_free_ char *line = xasprintf("ceph %s >&2 || :", command);
+
+    free(harness_run_tool((const char *const[]){"sh", "-c", line, NULL}));
+}
+
 void zones_must_delete(struct driver_process *driver, const char *handle)
 {
     _cleanup_error_ struct error err = {0};

@@ -83,6 +83,8 @@ void zones_try(const struct zones_trial *trial, void (*between)(const unsigned *
 /* Runs a program of Ceph's to its end. */
 #define ZONES_RUN(...) free(harness_run_tool((const char *const[]){__VA_ARGS__, NULL}))
 #define ZONES_CEPH(...) ZONES_RUN("ceph", __VA_ARGS__)
+/* A command of ceph, words with blanks between; it may fail. */
+void zones_undo(const char *command);
 
 /* Replaces the takeover map of a driver that was started with --takeover-file=FOLDER/takeover.json.
  */
