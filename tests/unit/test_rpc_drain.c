@@ -11,6 +11,7 @@ extern char **environ;
 
 /* How a driver whose handlers never end leaves: see stuck_main(). */
 #define EXIT_STUCK 42
+#define LONG_MS 3600000 /* whoever waits for it is ended with the test */
 
 /* Starts this program again, with another main. */
 static pid_t start_again(const char *role, const char *argument)
@@ -36,14 +37,12 @@ static int exit_code_of(pid_t child)
 
 TEST(idle_server_drains_at_once)
 {
-    const struct rpc_server_options options = {.drain_ms = 10000};
+    const struct rpc_server_options options = {.drain_ms = LONG_MS};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     _cleanup_error_ struct error err = {0};
-    int64_t start = clock_monotonic_ms();
 
     assert_int_equal(access(fixture->socket, F_OK), 0);
     assert_true(rpc_server_drain(fixture->server));
-    assert_true(clock_monotonic_ms() - start < 5000);
     assert_int_equal(access(fixture->socket, F_OK), -1);
     assert_int_equal(fixture_send_probe(fixture->client, false, &err), -1);
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
@@ -51,7 +50,7 @@ TEST(idle_server_drains_at_once)
 
 TEST(running_call_may_end_while_draining)
 {
-    const struct rpc_server_options options = {.drain_ms = 10000};
+    const struct rpc_server_options options = {.drain_ms = LONG_MS};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     struct background_call calls[3];
 
@@ -68,7 +67,7 @@ TEST(running_call_may_end_while_draining)
 
 TEST(long_call_is_cancelled_after_the_drain_time)
 {
-    const struct rpc_server_options options = {.drain_ms = 100, .cancel_ms = 10000};
+    const struct rpc_server_options options = {.drain_ms = 100, .cancel_ms = LONG_MS};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     struct background_call call;
 
@@ -91,7 +90,7 @@ static void *drain(void *argument)
 
 TEST(new_call_is_refused_while_draining)
 {
-    const struct rpc_server_options options = {.drain_ms = 10000};
+    const struct rpc_server_options options = {.drain_ms = LONG_MS};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     _cleanup_error_ struct error err = {0};
     struct background_call held;
@@ -114,7 +113,7 @@ TEST(new_call_is_refused_while_draining)
 
 TEST(waiting_calls_are_answered_while_draining)
 {
-    const struct rpc_server_options options = {.workers = 1, .drain_ms = 10000};
+    const struct rpc_server_options options = {.workers = 1, .drain_ms = LONG_MS};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     struct background_call calls[4];
 
@@ -178,7 +177,7 @@ TEST(handler_sees_that_its_client_has_died)
 
 TEST(successor_keeps_the_socket)
 {
-    const struct rpc_server_options options = {.drain_ms = 1000};
+    const struct rpc_server_options options = {.drain_ms = LONG_MS};
     _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
     _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
     _cleanup_error_ struct error err = {0};

@@ -2,6 +2,7 @@
 #include <semaphore.h>
 #include <unistd.h>
 
+#include "common/base/memory.h"
 #include "common/rpc/worker_pool.h"
 #include "tests/test.h"
 
@@ -104,11 +105,15 @@ TEST(all_threads_work_at_once)
 struct tracing_job {
     struct worker_job job;
     pthread_t thread;
+    pid_t tid;
 };
 
 static void note_thread(struct worker_job *job)
 {
-    ((struct tracing_job *)job)->thread = pthread_self();
+    struct tracing_job *tracing = (struct tracing_job *)job;
+
+    tracing->thread = pthread_self();
+    tracing->tid = gettid();
     sem_post(&arrived);
 }
 
@@ -126,6 +131,18 @@ static unsigned count_threads(const struct tracing_job *jobs, unsigned count)
     return different;
 }
 
+/* Nobody else holds the pool's lock: what a worker sleeps for is its next job. */
+static bool thread_sleeps(pid_t tid)
+{
+    _cleanup_free_ char *path = xasprintf("/proc/self/task/%d/stat", (int)tid);
+    _cleanup_fclose_ FILE *file = fopen(path, "re");
+    char line[512];
+
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof(line), file));
+    return strstr(line, ") S ");
+}
+
 TEST(jobs_one_after_the_other_use_few_threads)
 {
     struct worker_pool *pool = start(32, 1);
@@ -135,8 +152,8 @@ TEST(jobs_one_after_the_other_use_few_threads)
     for (int i = 0; i < 200; i++) {
         jobs[i].job = (struct worker_job){.run = note_thread};
         assert_int_equal(worker_pool_submit(pool, &jobs[i].job, &err), 0);
-        sem_wait(&arrived); /* its thread may take a moment to come back */
-        usleep(1000);
+        sem_wait(&arrived);
+        wait_until(thread_sleeps(jobs[i].tid)); /* it has come back */
     }
     worker_pool_free(pool);
     assert_true(count_threads(jobs, 200) < 32);

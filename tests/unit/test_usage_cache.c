@@ -39,7 +39,7 @@ static int answer_mon(void *object, const char *command, struct text *reply)
 
     if (strstr(command, "\"df\"")) {
         atomic_fetch_add(&world->questions, 1);
-        for (int i = 0; i < 2000 && atomic_load(&world->is_held); i++)
+        while (atomic_load(&world->is_held))
             usleep(5000);
         text_addf(reply,
                   "{\"stats\":{\"total_avail_bytes\":7},\"pools\":[{\"name\":\"p\",\"stats\":"
@@ -114,9 +114,7 @@ static int64_t must_ask(struct world *world)
 
 static void wait_for(const atomic_uint *counter, unsigned value)
 {
-    for (int i = 0; i < 4000 && atomic_load(counter) < value; i++)
-        usleep(5000);
-    assert_true(atomic_load(counter) >= value);
+    wait_until(atomic_load(counter) >= value);
 }
 
 /* --- figures ------------------------------------------------------------------------------------
