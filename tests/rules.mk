@@ -31,9 +31,10 @@ $(BUILD)/tests/integration/test_kube_driver: $(FAKE_OBJECTS)
 $(BUILD)/tests/integration/test_kube_driver: LDFLAGS += -Wl,--export-dynamic-symbol=connect
 $(BUILD)/tests/integration/test_generator: $(FAKE_OBJECTS) $(BUILD)/tests/integration/calls.o
 
-NODE_TESTS := $(filter $(BUILD)/tests/integration/test_node%,$(INTEGRATION_TESTS))
+NODE_TESTS := $(filter-out %_info,$(filter $(BUILD)/tests/integration/test_node%,$(INTEGRATION_TESTS)))
 NODE_TESTS += $(filter $(BUILD)/tests/integration/test_cephfs_node%,$(INTEGRATION_TESTS))
-$(NODE_TESTS): $(addprefix $(BUILD)/tests/integration/,node_fixture.o cephfs.o)
+$(NODE_TESTS): $(addprefix $(BUILD)/tests/integration/,node_fixture.o node_leftovers.o cephfs.o)
+$(filter %_node,$(NODE_TESTS)): $(BUILD)/tests/integration/node_life.o
 $(filter %_hostile,$(NODE_TESTS)): $(BUILD)/tests/integration/node_hostile.o
 
 CEPHFS_TESTS := $(filter $(BUILD)/tests/integration/test_cephfs%,$(INTEGRATION_TESTS))

@@ -1,27 +1,26 @@
 #include "tests/integration/node_fixture.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/memory.h"
-#include "common/base/subprocess.h"
 #include "common/base/text.h"
+#include "common/rpc/rpc.h"
 #include "tests/integration/cephfs.h"
 #include "tests/test.h"
 
-#define OUTPUT_LIMIT (1024 * 1024)
+#define READ_LIMIT (1024 * 1024)
 #define DEVICE_BYTES 4096
 
-extern char **environ;
+struct test_node node;
 
-void node_fixture_isolate(void)
+/* Mounts made from here on are seen by nobody else. */
+static void isolate(void)
 {
     if (unshare(CLONE_NEWNS) < 0 || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
         fprintf(stderr, "cannot make a mount namespace: run this test as root\n");
@@ -29,66 +28,73 @@ void node_fixture_isolate(void)
     }
 }
 
-void node_fixture_init(struct test_node *node)
+void node_fixture_init(void)
 {
     char root[] = "/tmp/cephzone-node-XXXXXX";
 
+    isolate(); /* before there are threads */
+    rpc_init();
     assert_non_null(mkdtemp(root));
-    node->root = xstrdup(root);
-    node->run_dir = xasprintf("%s/run", root);
-    harness_init(&node->driver);
+    node.root = xstrdup(root);
+    node.run_dir = xasprintf("%s/run", root);
+    harness_init(&node.driver);
 }
 
-void node_fixture_start(struct test_node *node)
+void node_fixture_start(void)
 {
-    _cleanup_free_ char *run_dir = xasprintf("--rundir=%s", node->run_dir);
-
+    _cleanup_free_ char *run_dir = xasprintf("--rundir=%s", node.run_dir);
     const char *flags[8] = {run_dir};
     size_t count = 1;
 
-    if (node->flag)
-        flags[count++] = node->flag;
-    for (size_t i = 0; node->is_cephfs && CEPHFS_FLAGS[i]; i++)
+    if (node.flag)
+        flags[count++] = node.flag;
+    for (size_t i = 0; NODE_IS_CEPHFS && CEPHFS_FLAGS[i]; i++)
         flags[count++] = CEPHFS_FLAGS[i];
-    harness_start(&node->driver, flags);
+    harness_start(&node.driver, flags);
 }
 
-void node_fixture_done(struct test_node *node)
+void node_fixture_restart(int signal_number)
 {
-    _cleanup_free_ char *exports = xasprintf("%s/fuse", node->run_dir);
-    _cleanup_free_ char *left = node_leftovers(node);
+    int code = harness_stop(&node.driver, signal_number, WAIT_MS);
 
-    assert_string_equal(left, "");
-    harness_done(&node->driver);
-    _cleanup_free_ char *sockets = xasprintf("%s/qmp", node->run_dir);
-    _cleanup_free_ char *keys = xasprintf("%s/keys", node->run_dir);
-    rmdir(sockets);
-    rmdir(keys);
-    rmdir(exports);
-    rmdir(node->run_dir);
-    assert_int_equal(rmdir(node->root), 0);
-    free(node->root);
-    free(node->run_dir);
+    assert_int_equal(code, signal_number == SIGTERM ? 0 : 128 + signal_number);
+    node_fixture_start();
 }
 
-/* --- programs and files -------------------------------------------------------------------------
+int node_fixture_begin(void **state)
+{
+    (void)state;
+    node_fixture_init();
+    node_fixture_start();
+    return 0;
+}
+
+int node_fixture_end(void **state)
+{
+    static const char *const folders[] = {"fuse", "qmp", "keys"};
+
+    (void)state;
+    if (NODE_IS_CEPHFS)
+        cephfs_assert_empties();
+    else
+        harness_assert_pool_empties("common");
+    assert_nothing_left();
+    harness_done(&node.driver);
+    for (size_t i = 0; i < ARRAY_LENGTH(folders); i++) {
+        _cleanup_free_ char *path = xasprintf("%s/%s", node.run_dir, folders[i]);
+
+        rmdir(path);
+    }
+    rmdir(node.run_dir);
+    assert_int_equal(rmdir(node.root), 0);
+    free(node.root);
+    free(node.run_dir);
+    rpc_shutdown();
+    return 0;
+}
+
+/* --- files -------------------------------------------------------------------------
  */
-
-char *run_program(const char *const *argv)
-{
-    _cleanup_error_ struct error err = {0};
-    _cleanup_subprocess_result_ struct subprocess_result result = {0};
-    const struct subprocess spec = {
-        .argv = argv,
-        .environment = (const char *const *)environ,
-        .deadline = deadline_in_ms(60000),
-        .output_limit = OUTPUT_LIMIT,
-    };
-
-    if (subprocess_check(&spec, &result, &err) < 0)
-        fail_msg("%s", err.message);
-    return result.output.chars ? text_take(&result.output) : xstrdup("");
-}
 
 void write_at(const char *folder, const char *name, const char *content)
 {
@@ -100,30 +106,33 @@ void write_at(const char *folder, const char *name, const char *content)
     assert_int_equal(fclose(file), 0);
 }
 
-static char *read_path(const char *path, int flags, size_t limit)
+void remove_file(const char *path)
 {
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
-    char *bytes = NULL;
-
-    if (fd < 0 || posix_memalign((void **)&bytes, DEVICE_BYTES, limit + DEVICE_BYTES) != 0)
-        return NULL;
-    memset(bytes, 0, limit + DEVICE_BYTES);
-    if (read(fd, bytes, limit) >= 0)
-        return bytes;
-    free(bytes);
-    return NULL;
+    unlink(path);
 }
 
 char *read_at(const char *folder, const char *name)
 {
     _cleanup_free_ char *path = xasprintf("%s/%s", folder, name);
+    _cleanup_text_ struct text content = TEXT_INIT(READ_LIMIT);
+    _cleanup_error_ struct error err = {0};
 
-    return read_path(path, 0, OUTPUT_LIMIT);
+    if (text_read_path(&content, path, &err) < 0)
+        return NULL;
+    text_add_bytes(&content, "", 1); /* words of a process end with an empty one */
+    return text_take(&content);
 }
 
 char *read_device(const char *path)
 {
-    return read_path(path, O_DIRECT, DEVICE_BYTES);
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
+    char *bytes = aligned_alloc(DEVICE_BYTES, DEVICE_BYTES);
+
+    assert_true(fd >= 0);
+    assert_non_null(bytes);
+    assert_int_equal(read(fd, bytes, DEVICE_BYTES), DEVICE_BYTES);
+    bytes[DEVICE_BYTES - 1] = '\0';
+    return bytes;
 }
 
 void write_device(const char *path, const char *content)
@@ -146,8 +155,7 @@ char *image_of(const char *handle)
 /* --- calls --------------------------------------------------------------------------------------
  */
 
-static int make_call(struct test_node *node, struct harness_call *call, json_t *request,
-                     json_t **reply, struct error *err)
+static int make_call(struct harness_call *call, json_t *request, json_t **reply, struct error *err)
 {
     _cleanup_free_ char *text = json_dumps(request, 0);
 
@@ -155,13 +163,12 @@ static int make_call(struct test_node *node, struct harness_call *call, json_t *
     assert_non_null(text);
     call->request = text;
     call->timeout_ms = 120000;
-    return harness_call(&node->driver, call, reply, err);
+    return harness_call(&node.driver, call, reply, err);
 }
 
-int node_call(struct test_node *node, const char *method, json_t *request, json_t **reply,
-              struct error *err)
+int node_call(const char *method, json_t *request, json_t **reply, struct error *err)
 {
-    return make_call(node, &(struct harness_call){.method = method}, request, reply, err);
+    return make_call(&(struct harness_call){.method = method}, request, reply, err);
 }
 
 static json_t *capability(const struct test_volume *volume)
@@ -179,35 +186,72 @@ static json_t *capability(const struct test_volume *volume)
     return access;
 }
 
-void test_volume_create(struct test_node *node, struct test_volume *volume, const char *name,
-                        long long size_bytes)
+const char *plain_fs_type(void)
+{
+    return NODE_IS_CEPHFS ? "" : "ext4";
+}
+
+struct test_volume plain_volume(const char *name)
+{
+    struct test_volume volume = {.fs_type = plain_fs_type()};
+
+    test_volume_create(&volume, name, 32 * MIB);
+    return volume;
+}
+
+/* An image that a killed daemon had open counts as in use for half a minute. */
+static void delete_at_last(const char *handle)
+{
+    _cleanup_error_ struct error err = {0};
+    struct deadline deadline = deadline_in_ms(WAIT_MS);
+
+    node_undo_mounts();
+    node_undo_start();
+    while (harness_delete_volume(&node.driver, handle, &err) < 0) {
+        if (deadline_has_passed(deadline))
+            fail_msg("cannot delete what the failed test has made: %s", err.message);
+        error_clear(&err);
+        usleep(500000);
+    }
+}
+
+static void remove_folder(const char *path)
+{
+    node_undo_mounts();
+    rmdir(path);
+}
+
+void test_volume_create(struct test_volume *volume, const char *name, long long size_bytes)
 {
     _cleanup_error_ struct error err = {0};
     const struct cephfs_wish wish = {.name = name, .size_bytes = size_bytes};
-    char *handle = node->is_cephfs
-                       ? cephfs_create(&node->driver, &wish, &err)
-                       : harness_create_volume(&node->driver, name, "common", size_bytes, &err);
+    char *handle = NODE_IS_CEPHFS
+                       ? cephfs_create(&node.driver, &wish, &err)
+                       : harness_create_volume(&node.driver, name, "common", size_bytes, &err);
 
     if (!handle)
         fail_msg("%s", err.message);
-    test_volume_adopt(node, volume, name, handle);
+    test_volume_adopt(volume, name, handle);
 }
 
-void test_volume_adopt(struct test_node *node, struct test_volume *volume, const char *name,
-                       char *handle)
+void test_volume_adopt(struct test_volume *volume, const char *name, char *handle)
 {
     volume->handle = handle;
+    node_on_failure(delete_at_last, handle);
     if (!volume->mode)
         volume->mode = "SINGLE_NODE_WRITER";
-    volume->staging = xasprintf("%s/staging-%s", node->root, name);
-    volume->target = xasprintf("%s/target-%s", node->root, name);
+    volume->staging = xasprintf("%s/staging-%s", node.root, name);
+    volume->target = xasprintf("%s/target-%s", node.root, name);
     assert_int_equal(mkdir(volume->staging, 0700), 0);
+    node_on_failure(remove_folder, volume->staging);
 }
 
-void test_volume_delete(struct test_node *node, struct test_volume *volume)
+void test_volume_delete(struct test_volume *volume)
 {
-    must(harness_delete_volume(&node->driver, volume->handle, &err));
+    must(harness_delete_volume(&node.driver, volume->handle, &err));
+    node_undone(volume->handle);
     assert_int_equal(rmdir(volume->staging), 0);
+    node_undone(volume->staging);
     free(volume->handle);
     free(volume->staging);
     free(volume->target);
@@ -216,33 +260,33 @@ void test_volume_delete(struct test_node *node, struct test_volume *volume)
 static json_t *context(const struct test_volume *volume)
 {
     json_t *context = json_pack("{s:s}", "mounter", "fuse");
+    json_auto_t *more = volume->context ? json_loads(volume->context, 0, NULL) : NULL;
 
-    if (volume->key)
-        json_object_set_new(context, volume->key, json_string(volume->value));
+    if (volume->context)
+        assert_int_equal(json_object_update(context, more), 0);
     return context;
 }
 
-int node_stage(struct test_node *node, const struct test_volume *volume, struct error *err)
+int node_stage(const struct test_volume *volume, struct error *err)
 {
-    return node_call(node, "NodeStageVolume",
+    return node_call("NodeStageVolume",
                      json_pack("{s:s, s:s, s:o, s:o}", "volume_id", volume->handle,
                                "staging_target_path", volume->staging, "volume_capability",
                                capability(volume), "volume_context", context(volume)),
                      NULL, err);
 }
 
-int node_unstage(struct test_node *node, const struct test_volume *volume, struct error *err)
+int node_unstage(const struct test_volume *volume, struct error *err)
 {
-    return node_call(node, "NodeUnstageVolume",
+    return node_call("NodeUnstageVolume",
                      json_pack("{s:s, s:s}", "volume_id", volume->handle, "staging_target_path",
                                volume->staging),
                      NULL, err);
 }
 
-int node_publish(struct test_node *node, const struct test_volume *volume, struct error *err)
+int node_publish(const struct test_volume *volume, struct error *err)
 {
-    return make_call(node,
-                     &(struct harness_call){.method = "NodePublishVolume",
+    return make_call(&(struct harness_call){.method = "NodePublishVolume",
                                             .without_secrets = volume->without_secrets},
                      json_pack("{s:s, s:s, s:s, s:o, s:b, s:o}", "volume_id", volume->handle,
                                "staging_target_path", volume->staging, "target_path",
@@ -251,35 +295,34 @@ int node_publish(struct test_node *node, const struct test_volume *volume, struc
                      NULL, err);
 }
 
-int node_unpublish(struct test_node *node, const struct test_volume *volume, struct error *err)
+int node_unpublish(const struct test_volume *volume, struct error *err)
 {
     return node_call(
-        node, "NodeUnpublishVolume",
+        "NodeUnpublishVolume",
         json_pack("{s:s, s:s}", "volume_id", volume->handle, "target_path", volume->target), NULL,
         err);
 }
 
-int node_grow(struct test_node *node, const struct test_volume *volume, long long size_bytes,
-              struct error *err)
+int node_grow(const struct test_volume *volume, long long size_bytes, struct error *err)
 {
-    if (node_call(node, "ControllerExpandVolume",
+    if (node_call("ControllerExpandVolume",
                   json_pack("{s:s, s:{s:I}}", "volume_id", volume->handle, "capacity_range",
                             "required_bytes", (json_int_t)size_bytes),
                   NULL, err) < 0)
         return -1;
-    return node_call(node, "NodeExpandVolume",
+    return node_call("NodeExpandVolume",
                      json_pack("{s:s, s:s, s:{s:I}}", "volume_id", volume->handle, "volume_path",
                                volume->target, "capacity_range", "required_bytes",
                                (json_int_t)size_bytes),
                      NULL, err);
 }
 
-json_t *node_stats(struct test_node *node, const struct test_volume *volume, struct error *err)
+json_t *node_stats(const struct test_volume *volume, struct error *err)
 {
     json_t *reply = NULL;
 
     if (node_call(
-            node, "NodeGetVolumeStats",
+            "NodeGetVolumeStats",
             json_pack("{s:s, s:s}", "volume_id", volume->handle, "volume_path", volume->target),
             &reply, err) < 0)
         return NULL;
@@ -293,7 +336,6 @@ json_t *node_stats(struct test_node *node, const struct test_volume *volume, str
 
 struct caller {
     pthread_t thread;
-    struct test_node *node;
     node_step *step;
     const struct test_volume *volume;
     int result;
@@ -304,126 +346,93 @@ static void *call_step(void *object)
 {
     struct caller *caller = object;
 
-    caller->result = caller->step(caller->node, caller->volume, &caller->err);
+    caller->result = caller->step(caller->volume, &caller->err);
     return NULL;
 }
 
-void node_calls_at_once(struct test_node *node, node_step *step, const struct test_volume *volume)
+void node_calls_at_once(node_step *step, const struct test_volume *volume)
 {
     struct caller callers[AT_ONCE] = {0};
-    unsigned done = 0;
+    size_t failed = AT_ONCE;
 
     for (size_t i = 0; i < AT_ONCE; i++) {
-        callers[i] = (struct caller){.node = node, .step = step, .volume = volume};
+        callers[i] = (struct caller){.step = step, .volume = volume};
         assert_int_equal(pthread_create(&callers[i].thread, NULL, call_step, &callers[i]), 0);
     }
     for (size_t i = 0; i < AT_ONCE; i++) {
         pthread_join(callers[i].thread, NULL);
-        if (callers[i].result == 0)
-            done++;
-        else
-            assert_int_equal(callers[i].err.status, STATUS_ABORTED);
-        error_clear(&callers[i].err);
+        if (callers[i].result < 0)
+            failed = i;
     }
-    assert_true(done >= 1);
+    if (failed < AT_ONCE)
+        fail_msg("%s", callers[failed].err.message);
 }
 
-/* --- what is left -------------------------------------------------------------------------------
+/* --- what most tests do -------------------------------------------------------------------------
  */
 
-static void add_loops(const struct test_node *node, struct text *out)
+void put_up(const struct test_volume *volume)
 {
-    _cleanup_free_ char *list = run_program(
-        (const char *[]){"losetup", "--list", "--noheadings", "--output", "BACK-FILE", NULL});
-    char *rest = NULL;
-
-    for (char *line = strtok_r(list, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        if (strstr(line, node->root))
-            text_addf(out, "loop %s\n", line);
+    must(node_stage(volume, &err));
+    must(node_publish(volume, &err));
 }
 
-static void add_mounts(const struct test_node *node, struct text *out)
+void take_down(const struct test_volume *volume)
 {
-    _cleanup_free_ char *table = read_at("/proc/self", "mountinfo");
-    char *rest = NULL;
-
-    for (char *line = strtok_r(table, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        char target[512] = "";
-
-        if (strstr(line, node->root) && sscanf(line, "%*s %*s %*s %*s %511s", target) == 1)
-            text_addf(out, "mount %s %s\n", target, strstr(line, " ro,") ? "ro" : "rw");
-    }
+    must(node_unpublish(volume, &err));
+    must(node_unstage(volume, &err));
+    assert_nothing_left();
 }
 
-static bool command_has(const char *pid, const char *argument)
+void assert_file(const char *folder, const char *name, const char *wanted)
 {
-    _cleanup_free_ char *folder = xasprintf("/proc/%s", pid);
-    _cleanup_free_ char *command = read_at(folder, "cmdline");
+    _cleanup_free_ char *content = read_at(folder, name);
 
-    if (!command ||
-        !(text_has_prefix(command, "qemu-storage-daemon") || text_has_prefix(command, "ceph-fuse")))
-        return false;
-    for (size_t i = 0; i < OUTPUT_LIMIT && command[i]; i += strlen(command + i) + 1)
-        if (strstr(command + i, argument))
-            return true;
-    return false;
+    assert_non_null(content);
+    assert_string_equal(content, wanted);
 }
 
-static unsigned count_daemons(const char *argument, pid_t *last)
+void assert_not_writable(const char *folder)
 {
-    DIR *folder = opendir("/proc");
-    const struct dirent *entry = NULL;
-    unsigned count = 0;
+    _cleanup_free_ char *path = xasprintf("%s/other", folder);
 
-    assert_non_null(folder);
-    while ((entry = readdir(folder)))
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-            command_has(entry->d_name, argument)) {
-            *last = (pid_t)strtol(entry->d_name, NULL, 10);
-            count++;
-        }
-    closedir(folder);
-    return count;
+    assert_null(fopen(path, "we"));
+    assert_int_equal(errno, EROFS);
 }
 
-pid_t daemon_of(const struct test_node *node, const struct test_volume *volume)
+void assert_nothing_left(void)
 {
-    _cleanup_free_ char *image = image_of(volume->handle);
-    _cleanup_free_ char *file = xasprintf("%s/fuse/common%%2F%s/export", node->run_dir, image);
-    pid_t pid = 0;
+    _cleanup_free_ char *left = node_leftovers();
 
-    return count_daemons(node->is_cephfs ? volume->staging : file, &pid) ? pid : 0;
+    assert_string_equal(left, "");
 }
 
-static int compare_lines(const void *a, const void *b)
+static bool is_abnormal(const json_t *stats)
 {
-    return strcmp(*(char *const *)a, *(char *const *)b);
+    return json_is_true(json_object_get(json_object_get(stats, "volume_condition"), "abnormal"));
 }
 
-char *node_leftovers(const struct test_node *node)
+bool is_sick(const struct test_volume *volume)
 {
-    struct text out = TEXT_INIT(OUTPUT_LIMIT);
-    _cleanup_free_ char *files = run_program(
-        (const char *[]){"find",  node->root,  "-xdev",   "-mindepth",    "1",          "-not",
-                         "-path", "*/run",     "-not",    "-path",        "*/run/fuse", "-not",
-                         "-path", "*/run/qmp", "-not",    "-path",        "*/run/keys", "-not",
-                         "-name", "staging-*", "-printf", "file %p %y\n", NULL});
-    char *lines[256];
-    size_t count = 0;
-    char *rest = NULL;
-    pid_t last = 0;
+    _cleanup_error_ struct error err = {0};
+    json_auto_t *stats = node_stats(volume, &err);
 
-    add_loops(node, &out);
-    add_mounts(node, &out);
-    unsigned daemons = count_daemons(node->is_cephfs ? node->root : node->run_dir, &last);
-    if (daemons)
-        text_addf(&out, "%u daemons\n", daemons);
-    for (char *line = strtok_r(files, "\n", &rest); line && count < ARRAY_LENGTH(lines);
-         line = strtok_r(NULL, "\n", &rest))
-        lines[count++] = line;
-    if (count)
-        qsort(lines, count, sizeof(lines[0]), compare_lines);
-    for (size_t i = 0; i < count; i++)
-        text_addf(&out, "%s\n", lines[i]);
-    return out.chars ? text_take(&out) : xstrdup("");
+    if (!stats)
+        fail_msg("%s", err.message);
+    return is_abnormal(stats);
+}
+
+json_int_t total_of(const struct test_volume *volume, size_t index)
+{
+    _cleanup_error_ struct error err = {0};
+    json_auto_t *stats = node_stats(volume, &err);
+
+    if (!stats)
+        fail_msg("%s", err.message);
+    if (is_abnormal(stats))
+        fail_msg("the volume is sick");
+    const json_t *total =
+        json_object_get(json_array_get(json_object_get(stats, "usage"), index), "total");
+    return json_is_string(total) ? strtoll(json_string_value(total), NULL, 10)
+                                 : json_integer_value(total);
 }

@@ -6,7 +6,6 @@
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
-#include "common/rpc/rpc.h"
 #include "tests/integration/liveness_process.h"
 #include "tests/test.h"
 
@@ -325,18 +324,4 @@ TEST(flags_that_make_no_sense_are_refused_at_start)
     refuse_flags("--max-volumes-per-node=-1", "--v=1", "--max-volumes-per-node");
 }
 
-static int start(void **state)
-{
-    (void)state;
-    rpc_init();
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    rpc_shutdown();
-    return 0;
-}
-
-TEST_GROUP(start, stop)
+TEST_GROUP(harness_begin, harness_end)

@@ -2,23 +2,20 @@
  * 50 volumes staged and published at once with the fuse mapper, twice over: the driver's memory
  * does not grow, and how long a stage takes is printed beside the same steps done by hand.
  */
-#include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/rpc/rpc.h"
 #include "tests/integration/node_fixture.h"
-#include "tests/test.h"
 
 #define VOLUMES 50
 #define BY_HAND 15
 /* What the allocator and the threads' stacks may add after the first round. */
 #define GROWTH_KIB_MAX 8192
 
-static struct test_node node;
+const bool NODE_IS_CEPHFS = false;
 
 static double now_ms(void)
 {
@@ -58,22 +55,22 @@ static long round_trip(struct test_volume *volumes, double *times)
     for (size_t i = 0; i < VOLUMES; i++) {
         double start = now_ms();
 
-        must(node_stage(&node, &volumes[i], &err));
+        must(node_stage(&volumes[i], &err));
         if (times)
             times[i] = now_ms() - start;
-        must(node_publish(&node, &volumes[i], &err));
+        must(node_publish(&volumes[i], &err));
     }
     long resident = resident_kib(node.driver.pid);
     for (size_t i = 0; i < VOLUMES; i++) {
-        must(node_unpublish(&node, &volumes[i], &err));
-        must(node_unstage(&node, &volumes[i], &err));
+        must(node_unpublish(&volumes[i], &err));
+        must(node_unstage(&volumes[i], &err));
     }
     return resident;
 }
 
 static char *shell(const char *command)
 {
-    char *output = run_program((const char *[]){"sh", "-c", command, NULL});
+    char *output = harness_run_tool((const char *[]){"sh", "-c", command, NULL});
 
     output[strcspn(output, "\n")] = '\0';
     return output;
@@ -107,7 +104,7 @@ static double by_hand(const struct test_volume *volume)
     return took;
 }
 
-TEST(fifty_volumes_leave_the_memory_as_it_was)
+NODE_TEST(fifty_volumes_leave_the_memory_as_it_was)
 {
     struct test_volume volumes[VOLUMES];
     double stages[VOLUMES];
@@ -116,8 +113,7 @@ TEST(fifty_volumes_leave_the_memory_as_it_was)
     for (size_t i = 0; i < VOLUMES; i++) {
         _cleanup_free_ char *name = xasprintf("many-%zu", i);
 
-        volumes[i] = (struct test_volume){.fs_type = "ext4"};
-        test_volume_create(&node, &volumes[i], name, 32 * MIB);
+        volumes[i] = plain_volume(name);
     }
     long idle = resident_kib(node.driver.pid);
     long first = round_trip(volumes, NULL); /* makes the file systems */
@@ -130,26 +126,7 @@ TEST(fifty_volumes_leave_the_memory_as_it_was)
                   idle, first, VOLUMES, second);
     assert_true(second - first < GROWTH_KIB_MAX);
     for (size_t i = 0; i < VOLUMES; i++)
-        test_volume_delete(&node, &volumes[i]);
+        test_volume_delete(&volumes[i]);
 }
 
-static int prepare(void **state)
-{
-    (void)state;
-    node_fixture_isolate();
-    rpc_init();
-    node_fixture_init(&node);
-    node_fixture_start(&node);
-    return 0;
-}
-
-static int finish(void **state)
-{
-    (void)state;
-    harness_assert_pool_empties("common");
-    node_fixture_done(&node);
-    rpc_shutdown();
-    return 0;
-}
-
-TEST_GROUP(prepare, finish)
+TEST_GROUP(node_fixture_begin, node_fixture_end)
