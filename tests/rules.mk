@@ -5,6 +5,9 @@ UNIT_TESTS := $(UNIT_NAMES:%=$(BUILD)/tests/unit/%)
 # main() of every test program
 TEST_MAIN := $(BUILD)/tests/test.o
 FAKE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/fakes/*.c))
+UNIT_FIXTURE_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/unit/fixtures/*.c))
+# of which a unit test links what it uses
+UNIT_FIXTURES := $(BUILD)/tests/libfixtures.a
 
 INTEGRATION_NAMES := $(patsubst tests/integration/%.c,%,$(wildcard tests/integration/test_*.c))
 INTEGRATION_TESTS := $(INTEGRATION_NAMES:%=$(BUILD)/tests/integration/%)
@@ -18,8 +21,16 @@ $(BUILD)/tests/unit/test_options: $(BUILD)/programs/options.o
 $(BUILD)/tests/unit/test_tool_print: $(addprefix $(BUILD)/programs/,explain_print.o simulate_print.o table.o)
 $(BUILD)/tests/unit/test_live_objects: $(addprefix $(BUILD)/programs/,live_objects.o objects.o)
 
-$(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(TEST_MAIN) $(FAKE_OBJECTS) $(LIBRARY)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka
+# Not in the archive, where it would answer every program's time().
+STANDING_CLOCK := $(BUILD)/tests/unit/fixtures/standing_clock.o
+$(addprefix $(BUILD)/tests/unit/,test_condition test_config test_config_reload): $(STANDING_CLOCK)
+
+$(UNIT_FIXTURES): $(filter-out $(STANDING_CLOCK),$(UNIT_FIXTURE_OBJECTS)) $(FAKE_OBJECTS)
+	@rm -f $@
+	$(Q)ar rcs $@ $^
+
+$(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(TEST_MAIN) $(UNIT_FIXTURES) $(LIBRARY)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(UNIT_FIXTURES) $(LIBRARY) $(LIBS) -lcmocka
 
 $(FIXTURE_TESTS): $(BUILD)/tests/integration/fixtures.o $(BUILD)/tests/integration/calls.o
 $(BUILD)/tests/integration/test_topology: $(BUILD)/tests/integration/calls.o

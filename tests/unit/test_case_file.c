@@ -3,9 +3,7 @@
 
 #include "common/base/subprocess.h"
 #include "tests/fakes/case_file.h"
-#include "tests/unit/test_files_fixture.h"
-
-#define WITH_FOLDER .setup_func = make_folder, .teardown_func = remove_folder
+#include "tests/unit/fixtures/files.h"
 
 static void run_nothing(void **state)
 {

@@ -1,6 +1,8 @@
-#include "tests/unit/test_files_fixture.h"
+#include "tests/unit/fixtures/standing_clock.h"
 
 #include "common/base/condition.h"
+#include "common/base/memory.h"
+#include "tests/test.h"
 
 static void check(const struct condition *condition, const char *fault, time_t since)
 {
@@ -12,7 +14,7 @@ static void check(const struct condition *condition, const char *fault, time_t s
     assert_int_equal(told, since);
 }
 
-TEST(each_piece_of_news_is_told_once, WITH_FOLDER)
+TEST(each_piece_of_news_is_told_once)
 {
     struct condition condition = {0};
     const time_t start = now;
@@ -33,7 +35,7 @@ TEST(each_piece_of_news_is_told_once, WITH_FOLDER)
     condition_done(&condition);
 }
 
-TEST(fault_at_the_first_look_counts_from_then, WITH_FOLDER)
+TEST(fault_at_the_first_look_counts_from_then)
 {
     struct condition condition = {0};
 

@@ -1,4 +1,4 @@
-#include "tests/unit/test_config_fixture.h"
+#include "tests/unit/fixtures/config.h"
 
 #include "common/base/text.h"
 
@@ -9,8 +9,9 @@
 
 TEST(file_of_the_manual_is_understood)
 {
-    _cleanup_config_ struct config *config = load(DATA "manual.json");
-    const struct cluster_config *cluster = find(config, "01616094-9d93-4178-bf45-c7eac19e8b15");
+    _cleanup_config_ struct config *config = config_load(DATA "manual.json");
+    const struct cluster_config *cluster =
+        config_get_cluster(config, "01616094-9d93-4178-bf45-c7eac19e8b15");
 
     assert_string_equal(cluster->cluster_id, "01616094-9d93-4178-bf45-c7eac19e8b15");
     assert_int_equal(cluster->monitor_list.count, 3);
@@ -31,13 +32,14 @@ TEST(file_of_the_manual_is_understood)
     assert_int_equal(cluster->read_affinity.crush_location_labels.count, 2);
     assert_string_equal(cluster->read_affinity.crush_location_labels.items[1],
                         "topology.kubernetes.io/zone");
-    assert_string_equal(find(config, "archive")->monitors, "mon.archive.example:6789");
+    assert_string_equal(config_get_cluster(config, "archive")->monitors,
+                        "mon.archive.example:6789");
 }
 
 TEST(what_the_file_leaves_out_is_unset)
 {
-    _cleanup_config_ struct config *config = load(DATA "manual.json");
-    const struct cluster_config *cluster = find(config, "archive");
+    _cleanup_config_ struct config *config = config_load(DATA "manual.json");
+    const struct cluster_config *cluster = config_get_cluster(config, "archive");
 
     assert_null(cluster->rbd.rados_namespace);
     assert_null(cluster->rbd.net_namespace_path);
@@ -51,8 +53,8 @@ TEST(what_the_file_leaves_out_is_unset)
 
 TEST(file_that_rook_writes_is_understood)
 {
-    _cleanup_config_ struct config *config = load(DATA "rook.json");
-    const struct cluster_config *cluster = find(config, "rook-ceph");
+    _cleanup_config_ struct config *config = config_load(DATA "rook.json");
+    const struct cluster_config *cluster = config_get_cluster(config, "rook-ceph");
 
     assert_string_equal(cluster->monitors,
                         "10.101.67.5:6789,10.101.208.34:6789,10.107.16.201:6789");
@@ -60,15 +62,15 @@ TEST(file_that_rook_writes_is_understood)
     assert_string_equal(cluster->cephfs.subvolume_group, "");
     assert_false(cluster->read_affinity.enabled);
     assert_int_equal(cluster->read_affinity.crush_location_labels.count, 0);
-    cluster =
-        find(config, "80fc4f4bacc064be641633e6ed25ba7e"); /* of a CephBlockPoolRadosNamespace */
+    cluster = config_get_cluster(
+        config, "80fc4f4bacc064be641633e6ed25ba7e"); /* of a CephBlockPoolRadosNamespace */
     assert_string_equal(cluster->rbd.rados_namespace, "tenant-a");
 }
 
 TEST(file_that_the_operator_writes_is_understood)
 {
-    _cleanup_config_ struct config *config = load(DATA "operator.json");
-    const struct cluster_config *cluster = find(config, "storage");
+    _cleanup_config_ struct config *config = config_load(DATA "operator.json");
+    const struct cluster_config *cluster = config_get_cluster(config, "storage");
 
     assert_int_equal(cluster->rbd.mirror_daemon_count, 3);
     assert_string_equal(cluster->rbd.rados_namespace, "tenant-b");
@@ -85,7 +87,7 @@ TEST(file_that_the_operator_writes_is_understood)
 
 TEST(version_2_has_the_same_array_inside)
 {
-    _cleanup_config_ struct config *config = load(DATA "version-2.json");
+    _cleanup_config_ struct config *config = config_load(DATA "version-2.json");
     const char *fault = NULL;
     const struct takeover_map *map = config_takeover(config, &fault);
 
@@ -93,10 +95,10 @@ TEST(version_2_has_the_same_array_inside)
     assert_int_equal(map->count, 2);
     assert_non_null(takeover_find(map, "zone", "zone-a"));
     assert_true(takeover_find(map, "rack", "r7")->to_all);
-    assert_string_equal(find(config, "zone-a")->monitors,
+    assert_string_equal(config_get_cluster(config, "zone-a")->monitors,
                         "10.1.0.11:3300,10.1.0.12:3300,10.1.0.13:3300");
-    assert_string_equal(find(config, "zone-a")->rbd.rados_namespace, "prod");
-    assert_string_equal(find(config, "zone-b")->cephfs.subvolume_group, "prod");
+    assert_string_equal(config_get_cluster(config, "zone-a")->rbd.rados_namespace, "prod");
+    assert_string_equal(config_get_cluster(config, "zone-b")->cephfs.subvolume_group, "prod");
 }
 
 TEST(keys_are_matched_without_case, WITH_FOLDER)
@@ -110,8 +112,8 @@ TEST(keys_are_matched_without_case, WITH_FOLDER)
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(forms); i++) {
-        _cleanup_config_ struct config *config = load_text(forms[i]);
-        const struct cluster_config *cluster = find(config, "c1");
+        _cleanup_config_ struct config *config = config_load_text(forms[i]);
+        const struct cluster_config *cluster = config_get_cluster(config, "c1");
 
         assert_string_equal(cluster->monitors, "a");
         assert_string_equal(cluster->rbd.rados_namespace, "ns");
@@ -122,11 +124,11 @@ TEST(keys_are_matched_without_case, WITH_FOLDER)
 
 TEST(unknown_keys_are_ignored, WITH_FOLDER)
 {
-    _cleanup_config_ struct config *config = load_text(
+    _cleanup_config_ struct config *config = config_load_text(
         "[{\"clusterID\": \"c1\", \"monitors\": [\"a\"], \"future\": {\"deep\": [1, {}, null]},"
         " \"rbd\": {\"x\": 1.5, \"nodePublishSecretRef\": {\"name\": 7}}, \"nfs\": false}]");
 
-    assert_string_equal(find(config, "c1")->monitors, "a");
+    assert_string_equal(config_get_cluster(config, "c1")->monitors, "a");
 }
 
 TEST(mirror_daemons_have_two_names, WITH_FOLDER)
@@ -147,9 +149,9 @@ TEST(mirror_daemons_have_two_names, WITH_FOLDER)
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *text = xasprintf(
             "[{\"clusterID\": \"c1\", \"monitors\": [\"a\"], \"rbd\": %s}]", cases[i].rbd);
-        _cleanup_config_ struct config *config = load_text(text);
+        _cleanup_config_ struct config *config = config_load_text(text);
 
-        assert_int_equal(find(config, "c1")->rbd.mirror_daemon_count, cases[i].count);
+        assert_int_equal(config_get_cluster(config, "c1")->rbd.mirror_daemon_count, cases[i].count);
     }
 }
 
@@ -169,9 +171,9 @@ TEST(monitors_are_joined_with_commas, WITH_FOLDER)
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_free_ char *text =
             xasprintf("[{\"clusterID\": \"c1\", \"monitors\": %s}]", cases[i].list);
-        _cleanup_config_ struct config *config = load_text(text);
+        _cleanup_config_ struct config *config = config_load_text(text);
 
-        assert_string_equal(find(config, "c1")->monitors, cases[i].joined);
+        assert_string_equal(config_get_cluster(config, "c1")->monitors, cases[i].joined);
     }
 }
 
@@ -181,11 +183,11 @@ TEST(monitors_are_joined_with_commas, WITH_FOLDER)
 TEST(first_of_several_clusters_with_an_id_counts, WITH_FOLDER)
 {
     _cleanup_config_ struct config *config =
-        load_text("[{\"clusterID\": \"other\", \"monitors\": [\"x\"]},"
-                  " {\"clusterID\": \"c1\", \"monitors\": [\"first\"]},"
-                  " {\"clusterID\": \"c1\", \"monitors\": [\"second\"]}]");
+        config_load_text("[{\"clusterID\": \"other\", \"monitors\": [\"x\"]},"
+                         " {\"clusterID\": \"c1\", \"monitors\": [\"first\"]},"
+                         " {\"clusterID\": \"c1\", \"monitors\": [\"second\"]}]");
 
-    assert_string_equal(find(config, "c1")->monitors, "first");
+    assert_string_equal(config_get_cluster(config, "c1")->monitors, "first");
 }
 
 TEST(cluster_without_monitors_is_refused, WITH_FOLDER)
@@ -199,7 +201,7 @@ TEST(cluster_without_monitors_is_refused, WITH_FOLDER)
 
     for (size_t i = 0; i < ARRAY_LENGTH(entries); i++) {
         _cleanup_free_ char *text = xasprintf("[%s]", entries[i]);
-        _cleanup_config_ struct config *config = load_text(text);
+        _cleanup_config_ struct config *config = config_load_text(text);
 
         assert_not_found(config, "c1", "cluster 'c1' has no monitors in config.json");
     }
@@ -222,7 +224,7 @@ TEST(unknown_cluster_is_told_with_those_that_exist, WITH_FOLDER)
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        _cleanup_config_ struct config *config = load_text(cases[i].text);
+        _cleanup_config_ struct config *config = config_load_text(cases[i].text);
 
         assert_not_found(config, "c9", cases[i].message);
     }
@@ -230,8 +232,8 @@ TEST(unknown_cluster_is_told_with_those_that_exist, WITH_FOLDER)
 
 TEST(clusters_are_walked_over_in_their_order, WITH_FOLDER)
 {
-    _cleanup_config_ struct config *config =
-        load_text("[{\"clusterID\": \"b\"}, {\"monitors\": [\"x\"]}, {\"clusterID\": \"a\"}]");
+    _cleanup_config_ struct config *config = config_load_text(
+        "[{\"clusterID\": \"b\"}, {\"monitors\": [\"x\"]}, {\"clusterID\": \"a\"}]");
 
     assert_int_equal(config_cluster_count(config), 3);
     assert_string_equal(config_cluster_id(config, 0), "b");
@@ -249,8 +251,8 @@ TEST(thousand_clusters_do_not_make_the_message_endless, WITH_FOLDER)
         text_addf(&text, "%s{\"clusterID\": \"cluster-%d\", \"monitors\": [\"mon-%d\"]}",
                   i ? "," : "[", i, i);
     text_add(&text, "]");
-    _cleanup_config_ struct config *config = load_text(text_chars(&text));
-    assert_string_equal(find(config, "cluster-999")->monitors, "mon-999");
+    _cleanup_config_ struct config *config = config_load_text(text_chars(&text));
+    assert_string_equal(config_get_cluster(config, "cluster-999")->monitors, "mon-999");
     assert_int_equal(config_find_cluster(config, "none", &cluster, &err), -1);
     assert_true(strlen(err.message) < 1200);
 }
@@ -304,7 +306,7 @@ TEST(mistake_is_told_with_its_place, WITH_FOLDER)
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        _cleanup_free_ char *path = make_file(cases[i].text);
+        _cleanup_free_ char *path = make_config(cases[i].text);
         _cleanup_config_file_ struct config_file *file = config_file_new(path);
         _cleanup_free_ char *fault = xasprintf("%s: %s", path, cases[i].fault);
         _cleanup_free_ char *refusal =
@@ -338,8 +340,8 @@ TEST(file_of_two_mebibytes_is_refused, WITH_FOLDER)
 
 TEST(folder_is_no_configuration, WITH_FOLDER)
 {
-    _cleanup_config_file_ struct config_file *file = config_file_new(folder);
-    _cleanup_free_ char *fault = xasprintf("'%s': read: Is a directory", folder);
+    _cleanup_config_file_ struct config_file *file = config_file_new(folder_path());
+    _cleanup_free_ char *fault = xasprintf("'%s': read: Is a directory", folder_path());
 
     assert_unhealthy(file, fault, now);
 }

@@ -1,4 +1,4 @@
-#include "tests/unit/test_config_fixture.h"
+#include "tests/unit/fixtures/config.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,20 +8,20 @@
 
 TEST(unchanged_file_is_not_read_again, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
-    _cleanup_config_ struct config *first = get(file);
-    _cleanup_config_ struct config *second = get(file);
+    _cleanup_config_ struct config *first = config_get(file);
+    _cleanup_config_ struct config *second = config_get(file);
 
     assert_ptr_equal(first, second);
     assert_healthy(file, now);
-    _cleanup_config_ struct config *third = get(file);
+    _cleanup_config_ struct config *third = config_get(file);
     assert_ptr_equal(first, third);
 }
 
 TEST(renamed_file_takes_effect, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
 
     assert_in_force(file, "a");
@@ -33,7 +33,7 @@ TEST(renamed_file_takes_effect, WITH_FOLDER)
 
 TEST(file_written_in_place_takes_effect, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
 
     assert_in_force(file, "a");
@@ -43,7 +43,7 @@ TEST(file_written_in_place_takes_effect, WITH_FOLDER)
 
 TEST(file_of_the_same_size_and_inode_is_told_by_its_time, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     struct stat before;
 
@@ -80,23 +80,23 @@ TEST(swapped_configmap_takes_effect, WITH_FOLDER)
 
 TEST(version_in_use_outlives_its_successor, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     struct config_file *file = config_file_new(path);
-    _cleanup_config_ struct config *old = get(file);
-    const struct cluster_config *cluster = find(old, "a");
+    _cleanup_config_ struct config *old = config_get(file);
+    const struct cluster_config *cluster = config_get_cluster(old, "a");
 
     replace_file(path, GOOD_B);
-    _cleanup_config_ struct config *new = get(file);
+    _cleanup_config_ struct config *new = config_get(file);
     assert_ptr_not_equal(old, new);
     config_file_free(file);
     assert_string_equal(cluster->monitors, "mon-a");
     assert_not_found(old, "b", "clusterID 'b' is not configured; config.json has 'a'");
-    assert_string_equal(find(new, "b")->monitors, "mon-b");
+    assert_string_equal(config_get_cluster(new, "b")->monitors, "mon-b");
 }
 
 TEST(broken_version_leaves_the_last_good_one_in_force, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     _cleanup_free_ char *fault =
         xasprintf("%s: line 1, column 42: ']' expected near end of file", path);
@@ -118,7 +118,7 @@ TEST(broken_version_leaves_the_last_good_one_in_force, WITH_FOLDER)
 
 TEST(one_bad_version_after_another_is_one_outage, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     _cleanup_free_ char *syntax =
         xasprintf("%s: line 1, column 42: ']' expected near end of file", path);
@@ -166,7 +166,7 @@ TEST(file_that_never_was_may_still_come, WITH_FOLDER)
 
 TEST(vanished_file_leaves_the_last_good_version_in_force, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     _cleanup_free_ char *aside = path_of("aside.json");
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     _cleanup_free_ char *fault = xasprintf("cannot read '%s': No such file or directory", path);
@@ -186,7 +186,7 @@ TEST(vanished_file_leaves_the_last_good_version_in_force, WITH_FOLDER)
 /* The version must not count as seen: it stays the same when the shortage is over. */
 TEST(want_of_descriptors_is_not_held_against_the_file, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     _cleanup_free_ char *fault = xasprintf("open '%s': Too many open files", path);
     struct rlimit limit;
@@ -196,12 +196,12 @@ TEST(want_of_descriptors_is_not_held_against_the_file, WITH_FOLDER)
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    _cleanup_config_ struct config *kept = get(file);
+    _cleanup_config_ struct config *kept = config_get(file);
     _cleanup_free_ char *message = NULL;
     time_t since = 0;
     bool healthy = config_file_is_healthy(file, &message, &since);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    assert_string_equal(find(kept, "a")->monitors, "mon-a");
+    assert_string_equal(config_get_cluster(kept, "a")->monitors, "mon-a");
     assert_false(healthy);
     assert_string_equal(message, fault);
     assert_in_force(file, "b");
@@ -210,7 +210,7 @@ TEST(want_of_descriptors_is_not_held_against_the_file, WITH_FOLDER)
 
 TEST(each_fault_is_logged_once, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     _cleanup_free_ char *log = path_of("log");
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     int saved = divert_stderr(log);
@@ -239,7 +239,7 @@ TEST(each_fault_is_logged_once, WITH_FOLDER)
 
 TEST(path_is_copied, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     _cleanup_free_ char *changed = xstrdup(path);
     _cleanup_config_file_ struct config_file *file = config_file_new(changed);
 
@@ -250,7 +250,7 @@ TEST(path_is_copied, WITH_FOLDER)
 
 TEST(nothing_is_released_without_harm, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
 
     assert_in_force(file, "a");
@@ -302,7 +302,7 @@ static void *read_often(void *context)
 
 TEST(readers_see_whole_versions_while_the_file_changes, WITH_FOLDER)
 {
-    _cleanup_free_ char *path = make_file(GOOD_A);
+    _cleanup_free_ char *path = make_config(GOOD_A);
     _cleanup_config_file_ struct config_file *file = config_file_new(path);
     struct readers readers = {.file = file};
     pthread_t threads[8];

@@ -1,4 +1,4 @@
-#include "tests/unit/test_files_fixture.h"
+#include "tests/unit/fixtures/files.h"
 
 #include <pthread.h>
 
