@@ -1,4 +1,4 @@
-#include "tests/unit/test_kube_fixture.h"
+#include "tests/unit/fixtures/kube.h"
 
 #include "common/base/json.h"
 #include "controller/publish_capacity.h"
@@ -232,14 +232,14 @@ static void run_case(void **state)
     void *fixture = NULL;
     struct world world = {.bytes = 1000};
 
-    assert_int_equal(set_up(&fixture), 0);
+    assert_int_equal(kube_fixture_make(&fixture), 0);
     world.fixture = fixture;
     world.site = (struct publish_site){world.fixture->kube, "ceph", DRIVER, ask, &world};
     for (size_t i = 0; i < one->lines.count; i++) {
         print_message("  %s\n", one->lines.items[i]); /* the last one is the one that failed */
         act(&world, one->lines.items[i]);
     }
-    tear_down(&fixture);
+    kube_fixture_free(&fixture);
 }
 
 static void add_cases(void)

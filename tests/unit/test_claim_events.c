@@ -1,9 +1,9 @@
-#include "tests/unit/test_kube_fixture.h"
+#include "tests/unit/fixtures/kube.h"
 
 #include "controller/backend.h"
 #include "controller/claim_events.h"
 #include "controller/place.h"
-#include "tests/unit/test_placement_fixture.h"
+#include "tests/unit/fixtures/placement_question.h"
 
 /* What is told on a claim about where its volume went. */
 

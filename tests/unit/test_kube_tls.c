@@ -1,4 +1,4 @@
-#include "tests/unit/test_kube_fixture.h"
+#include "tests/unit/fixtures/kube.h"
 
 #include <fcntl.h>
 #include <signal.h>

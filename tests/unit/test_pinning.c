@@ -1,6 +1,6 @@
 /* What a volume is pinned to once its pool is chosen. */
 #include "common/topology/pinning.h"
-#include "tests/unit/test_placement_fixture.h"
+#include "tests/unit/fixtures/placement_question.h"
 
 #define P PREFIX "/"
 #define MEMBER P "member."

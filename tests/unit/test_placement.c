@@ -1,8 +1,9 @@
 /* Which pool a volume gets: the rules one by one, then random worlds beside an oracle. */
 #include <math.h>
 
+#include "common/base/memory.h"
 #include "common/topology/labels.h"
-#include "tests/unit/test_placement_fixture.h"
+#include "tests/unit/fixtures/placement_question.h"
 
 /* --- the rules ----------------------------------------------------------------------------------
  */

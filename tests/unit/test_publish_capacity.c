@@ -1,4 +1,4 @@
-#include "tests/unit/test_kube_fixture.h"
+#include "tests/unit/fixtures/kube.h"
 
 #include "common/base/json.h"
 #include "controller/publish_capacity.h"
@@ -181,8 +181,8 @@ TEST(every_failed_call_is_made_good, WITH_KUBE)
             struct publish_outcome outcome = {0};
             _cleanup_error_ struct error err = {0};
 
-            tear_down(state);
-            set_up(state);
+            kube_fixture_free(state);
+            kube_fixture_make(state);
             world_init(&world, state);
             fake_kube_fail_call(world.fixture->fake, n, (enum fake_kube_failure)failure);
             (void)!publish(&world, &outcome, &err);

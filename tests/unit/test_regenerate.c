@@ -1,5 +1,5 @@
 /* The journal written anew from PersistentVolumes, on a Ceph and an API server in memory. */
-#include "tests/unit/test_kube_fixture.h"
+#include "tests/unit/fixtures/kube.h"
 
 #include <errno.h>
 

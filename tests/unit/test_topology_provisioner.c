@@ -1,5 +1,6 @@
-#include "tests/unit/test_topology_fixture.h"
+#include "tests/unit/fixtures/topology_tables.h"
 
+#include "common/base/memory.h"
 #include "common/topology/provisioner.h"
 
 /* --- the hash ---------------------------------------------------------------------------------*/

@@ -1,4 +1,4 @@
-#include "tests/unit/test_topology_fixture.h"
+#include "tests/unit/fixtures/topology_tables.h"
 
 #include "common/topology/quantity.h"
 
