@@ -1,17 +1,18 @@
 /* Names and objects of the journal: every kind of leftover, made by hand on the fake, is found;
  * what is safe is repaired. */
-#include "tests/unit/test_fsck_fixture.h"
+#include "tests/unit/fixtures/cluster_config.h"
+#include "tests/unit/fixtures/fsck.h"
 
 /* --- clean clusters -----------------------------------------------------------------------------
  */
 
-TEST(clean_cluster_gives_nothing, WITH_STAGE)
+TEST(clean_cluster_gives_nothing, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     assert_clean(world);
-    create_volume(world);
-    create_snapshot(world);
+    driver_create_volume(world);
+    driver_create_snapshot(world);
     assert_clean(world);
     assert_int_equal(world->report.volumes, 1);
     assert_int_equal(world->report.snapshots, 1);
@@ -23,34 +24,34 @@ TEST(clean_cluster_gives_nothing, WITH_STAGE)
     assert_clean(world);
 }
 
-TEST(looking_writes_nothing, WITH_STAGE)
+TEST(looking_writes_nothing, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
     put_object(world, world->rbd, "csi.volume." UUID_B, NULL);
-    _cleanup_free_ char *before = dump(world);
-    look(world);
-    _cleanup_free_ char *after = dump(world);
+    _cleanup_free_ char *before = fsck_world_dump(world);
+    fsck_world_look(world);
+    _cleanup_free_ char *after = fsck_world_dump(world);
     assert_string_equal(after, before);
     assert_int_equal(world->report.count, 2);
 }
 
-TEST(other_instances_are_left_alone, WITH_STAGE)
+TEST(other_instances_are_left_alone, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_name(world, world->rbd, "csi.volumes.other", "csi.volume.pvc-1", UUID_A);
     put_object(world, world->rbd, "csi.volume." UUID_A,
                (const char *[]){"csi.volname", "pvc-1", NULL});
     assert_clean(world);
 }
 
-TEST(unknown_pool_and_dead_cluster_are_refused, WITH_STAGE)
+TEST(unknown_pool_and_dead_cluster_are_refused, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
     _cleanup_error_ struct error err = {0};
 
     string_list_add(&world->pools, "nope");
@@ -66,19 +67,19 @@ TEST(unknown_pool_and_dead_cluster_are_refused, WITH_STAGE)
 /* --- names --------------------------------------------------------------------------------------
  */
 
-TEST(name_without_object, WITH_STAGE)
+TEST(name_without_object, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
     assert_string_equal(assert_finds(world, FSCK_NAME_WITHOUT_OBJECT)->object, "pvc-1");
     assert_repair_cleans(world, FSCK_FORGET_NAME);
 }
 
-TEST(young_name_may_be_under_way, WITH_STAGE)
+TEST(young_name_may_be_under_way, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
     world->options.min_age_s = 300;
@@ -86,9 +87,9 @@ TEST(young_name_may_be_under_way, WITH_STAGE)
     assert_untouched(world);
 }
 
-TEST(name_that_came_to_life_is_left_alone, WITH_STAGE)
+TEST(name_that_came_to_life_is_left_alone, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
     _cleanup_error_ struct error err = {0};
     bool repaired = true;
 
@@ -96,17 +97,18 @@ TEST(name_that_came_to_life_is_left_alone, WITH_STAGE)
     assert_finds(world, FSCK_NAME_WITHOUT_OBJECT);
     put_object(world, world->rbd, "csi.volume." UUID_A,
                (const char *[]){"csi.volname", "pvc-1", NULL});
-    _cleanup_free_ char *before = dump(world);
-    must(fsck_repair(&world->options, &world->call, &world->report.findings[0], &repaired, &err),
-         &err);
+    _cleanup_free_ char *before = fsck_world_dump(world);
+    fsck_must(
+        fsck_repair(&world->options, &world->call, &world->report.findings[0], &repaired, &err),
+        &err);
     assert_false(repaired);
-    _cleanup_free_ char *after = dump(world);
+    _cleanup_free_ char *after = fsck_world_dump(world);
     assert_string_equal(after, before);
 }
 
-TEST(name_without_pool, WITH_STAGE)
+TEST(name_without_pool, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1",
              "0000000000000063/" UUID_A);
@@ -114,29 +116,29 @@ TEST(name_without_pool, WITH_STAGE)
     assert_repair_cleans(world, FSCK_FORGET_NAME);
 }
 
-TEST(broken_name, WITH_STAGE)
+TEST(broken_name, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     put_name(world, world->rbd, "csi.snaps.default", "csi.snap.snapshot-1", "rubbish");
     assert_finds(world, FSCK_NAME_BROKEN);
     assert_untouched(world);
 }
 
-TEST(name_that_leads_to_another, WITH_STAGE)
+TEST(name_that_leads_to_another, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-else",
              uuid_of_volume(world));
     assert_int_equal(assert_finds(world, FSCK_NAME_MISMATCH)->severity, FSCK_ERROR);
     assert_untouched(world);
 }
 
-TEST(name_in_two_pools, WITH_STAGE)
+TEST(name_in_two_pools, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     put_volume(world, world->rbd, "pvc-1", UUID_A);
     put_volume(world, world->ssd, "pvc-1", UUID_B);
@@ -147,43 +149,43 @@ TEST(name_in_two_pools, WITH_STAGE)
 /* --- objects ------------------------------------------------------------------------------------
  */
 
-TEST(empty_object_without_name, WITH_STAGE)
+TEST(empty_object_without_name, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_object(world, world->rbd, "csi.volume." UUID_A, NULL);
     assert_finds(world, FSCK_OBJECT_WITHOUT_NAME);
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
-TEST(young_object_may_be_under_way, WITH_STAGE)
+TEST(young_object_may_be_under_way, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_object(world, world->rbd, "csi.volume." UUID_A, NULL);
     world->options.min_age_s = 300;
     assert_true(assert_finds(world, FSCK_OBJECT_WITHOUT_NAME)->under_way);
     assert_untouched(world);
 }
 
-TEST(object_of_cut_deletion, WITH_STAGE)
+TEST(object_of_cut_deletion, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_object(world, world->rbd, "csi.snap." UUID_A,
                (const char *[]){"csi.snapname", "snapshot-1", "csi.imageid", "gone", NULL});
     assert_finds(world, FSCK_OBJECT_WITHOUT_NAME);
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
-TEST(object_without_name_but_with_image_stays, WITH_STAGE)
+TEST(object_without_name_but_with_image_stays, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_object(world, world->rbd, "csi.volume." UUID_A,
                (const char *[]){"csi.volname", "pvc-1", NULL});
     put_image(world, world->rbd, "csi-vol-" UUID_A);
@@ -191,20 +193,20 @@ TEST(object_without_name_but_with_image_stays, WITH_STAGE)
     assert_untouched(world);
 }
 
-TEST(empty_object_with_an_image_of_any_prefix_stays, WITH_STAGE)
+TEST(empty_object_with_an_image_of_any_prefix_stays, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_object(world, world->rbd, "csi.volume." UUID_A, NULL);
     put_image(world, world->rbd, "mine-" UUID_A);
     assert_finds(world, FSCK_OBJECT_WITHOUT_NAME);
     assert_untouched(world);
 }
 
-TEST(empty_entry, WITH_STAGE)
+TEST(empty_entry, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
     put_object(world, world->rbd, "csi.volume." UUID_A, NULL);
@@ -212,9 +214,9 @@ TEST(empty_entry, WITH_STAGE)
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
-TEST(cut_creation_without_image, WITH_STAGE)
+TEST(cut_creation_without_image, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
     put_object(world, world->rbd, "csi.volume." UUID_A,
@@ -223,9 +225,9 @@ TEST(cut_creation_without_image, WITH_STAGE)
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
-TEST(finished_volume_without_image_needs_the_pvs, WITH_STAGE)
+TEST(finished_volume_without_image_needs_the_pvs, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
     put_object(world, world->rbd, "csi.volume." UUID_A,
@@ -237,24 +239,24 @@ TEST(finished_volume_without_image_needs_the_pvs, WITH_STAGE)
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
-TEST(image_moved_to_the_trash_by_somebody_keeps_its_entry, WITH_STAGE)
+TEST(image_moved_to_the_trash_by_somebody_keeps_its_entry, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     _cleanup_free_ char *image = image_of_volume(world);
     trash_image(world, world->rbd, image);
     give_pvs(world, NULL);
-    look(world);
+    fsck_world_look(world);
     assert_int_equal(world->report.count, 2);
     assert_int_equal(world->report.findings[0].kind, FSCK_OBJECT_WITHOUT_IMAGE);
     assert_int_equal(world->report.findings[1].kind, FSCK_TRASH_WITHOUT_KEY);
     assert_untouched(world);
 }
 
-TEST(unfinished_volume, WITH_STAGE)
+TEST(unfinished_volume, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
     put_object(world, world->rbd, "csi.volume." UUID_A,
@@ -264,27 +266,27 @@ TEST(unfinished_volume, WITH_STAGE)
     assert_untouched(world);
 }
 
-TEST(image_id_differs, WITH_STAGE)
+TEST(image_id_differs, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
     _cleanup_free_ char *object = NULL;
 
-    create_volume(world);
+    driver_create_volume(world);
     object = xasprintf("csi.volume.%s", uuid_of_volume(world));
     set_attribute(world, object, "csi.imageid", "other");
     assert_finds(world, FSCK_IMAGE_ID_DIFFERS);
     assert_untouched(world);
 }
 
-TEST(snapshot_without_source_is_a_note, WITH_STAGE)
+TEST(snapshot_without_source_is_a_note, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
-    create_snapshot(world);
-    delete_volume(world);
+    driver_create_volume(world);
+    driver_create_snapshot(world);
+    driver_delete_volume(world);
     tasks_run_here(world->controller.tasks);
-    look(world);
+    fsck_world_look(world);
     assert_int_equal(fsck_report_faults(&world->report), 0);
     bool found = false;
     for (size_t i = 0; i < world->report.count; i++)
@@ -293,9 +295,9 @@ TEST(snapshot_without_source_is_a_note, WITH_STAGE)
     assert_untouched(world);
 }
 
-TEST(group_with_missing_member, WITH_STAGE)
+TEST(group_with_missing_member, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     put_name(world, world->rbd, "csi.groups.default", "csi.volume.group.g-1", UUID_A);
     put_object(world, world->rbd, "csi.volume.group." UUID_A,
@@ -309,7 +311,7 @@ TEST(group_with_missing_member, WITH_STAGE)
 /* --- entries split over two pools ---------------------------------------------------------------
  */
 
-static void put_split(struct world *world)
+static void put_split(struct fsck_world *world)
 {
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1",
              "0000000000000002/" UUID_A);
@@ -320,9 +322,9 @@ static void put_split(struct world *world)
     put_image(world, world->ssd, "mine-" UUID_A);
 }
 
-TEST(split_entry_is_a_note, WITH_STAGE)
+TEST(split_entry_is_a_note, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     put_split(world);
     assert_int_equal(assert_finds(world, FSCK_SPLIT_ENTRY)->severity, FSCK_NOTE);
@@ -331,22 +333,23 @@ TEST(split_entry_is_a_note, WITH_STAGE)
     assert_finds(world, FSCK_SPLIT_ENTRY);
 }
 
-TEST(half_entry, WITH_STAGE)
+TEST(half_entry, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     put_split(world);
     remove_object(world, world->ssd, "csi.volume." UUID_A);
-    look(world); /* the image is still there: nothing to repair */
+    fsck_world_look(world); /* the image is still there: nothing to repair */
     assert_untouched(world);
     trash_image(world, world->ssd, "mine-" UUID_A);
-    look(world); /* and may come back from the trash */
+    fsck_world_look(world); /* and may come back from the trash */
     assert_untouched(world);
     _cleanup_error_ struct error err = {0};
-    must(world->ssd->ops->trash_remove(world->ssd, &world->call, "fa4e00000001", NULL, NULL, &err),
-         &err);
+    fsck_must(
+        world->ssd->ops->trash_remove(world->ssd, &world->call, "fa4e00000001", NULL, NULL, &err),
+        &err);
     assert_finds(world, FSCK_HALF_ENTRY);
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
-TEST_GROUP(write_config, remove_config)
+TEST_GROUP(cluster_config_write, cluster_config_remove)

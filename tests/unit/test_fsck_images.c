@@ -1,42 +1,43 @@
 /* Images, trash and Kubernetes' volumes: what the journal does not know is found; what may hold
  * data is left alone. */
-#include "tests/unit/test_fsck_fixture.h"
+#include "tests/unit/fixtures/cluster_config.h"
+#include "tests/unit/fixtures/fsck.h"
 
 /* --- images -------------------------------------------------------------------------------------
  */
 
-TEST(image_without_journal, WITH_STAGE)
+TEST(image_without_journal, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_image(world, world->rbd, "mine-" UUID_A);
     put_image(world, world->rbd, "an-image-of-somebody");
     assert_string_equal(assert_finds(world, FSCK_IMAGE_WITHOUT_JOURNAL)->object, "mine-" UUID_A);
     assert_untouched(world);
     give_pvs(world, world->volume);
     world->pv.handle = (char *)(uintptr_t) "mine-" UUID_A; /* a static PV */
-    look(world);
+    fsck_world_look(world);
     for (size_t i = 0; i < world->report.count; i++)
         assert_int_not_equal(world->report.findings[i].kind, FSCK_IMAGE_WITHOUT_JOURNAL);
 }
 
-TEST(temp_image_without_volume, WITH_STAGE)
+TEST(temp_image_without_volume, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
     put_snapshot(world, "csi-vol-" UUID_A "-temp", "csi-vol-" UUID_A);
     assert_finds(world, FSCK_TEMP_WITHOUT_VOLUME);
     assert_int_equal(world->report.findings[0].repair.action, FSCK_DISCARD_IMAGE);
-    repair(world);
+    fsck_world_repair(world);
     assert_finds(world, FSCK_PURGE_PENDING);
 }
 
-TEST(temp_image_of_a_volume_stays, WITH_STAGE)
+TEST(temp_image_of_a_volume_stays, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
     put_volume(world, world->rbd, "pvc-1", UUID_A);
     put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
@@ -44,13 +45,13 @@ TEST(temp_image_of_a_volume_stays, WITH_STAGE)
     assert_clean(world);
 }
 
-TEST(used_temp_image_is_not_discarded, WITH_STAGE)
+TEST(used_temp_image_is_not_discarded, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
     _cleanup_error_ struct error err = {0};
     bool repaired = false;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
     fake_ceph_set_watcher(world->fake, "rbd", "csi-vol-" UUID_A "-temp", "10.0.0.1:0/1");
     assert_finds(world, FSCK_TEMP_WITHOUT_VOLUME);
@@ -61,53 +62,54 @@ TEST(used_temp_image_is_not_discarded, WITH_STAGE)
     assert_false(repaired);
 }
 
-TEST(leftover_cut, WITH_STAGE)
+TEST(leftover_cut, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     _cleanup_free_ char *image = image_of_volume(world);
     put_snapshot(world, image, "csi-snap-" UUID_A);
     assert_finds(world, FSCK_LEFTOVER_CUT);
     assert_repair_cleans(world, FSCK_REMOVE_CUT);
 }
 
-TEST(cut_of_a_creation_under_way_stays, WITH_STAGE)
+TEST(cut_of_a_creation_under_way_stays, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     _cleanup_free_ char *image = image_of_volume(world);
     put_snapshot(world, image, "csi-snap-" UUID_A);
     put_name(world, world->rbd, "csi.snaps.default", "csi.snap.snapshot-1", UUID_A);
     put_object(world, world->rbd, "csi.snap." UUID_A,
                (const char *[]){"csi.snapname", "snapshot-1", "csi.source", image, NULL});
     world->options.min_age_s = 300;
-    look(world);
+    fsck_world_look(world);
     assert_int_equal(world->report.count, 2);
     assert_int_equal(world->report.findings[0].kind, FSCK_OBJECT_WITHOUT_IMAGE);
     assert_int_equal(world->report.findings[1].kind, FSCK_LEFTOVER_CUT);
     assert_untouched(world);
 }
 
-TEST(cut_of_a_clone_that_is_made_in_another_pool_stays, WITH_STAGE)
+TEST(cut_of_a_clone_that_is_made_in_another_pool_stays, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
     _cleanup_error_ struct error err = {0};
     bool repaired = true;
 
-    create_volume(world);
+    driver_create_volume(world);
     _cleanup_free_ char *image = image_of_volume(world);
     put_snapshot(world, image, "csi-vol-" UUID_A);
     assert_finds(world, FSCK_LEFTOVER_CUT);
     put_name(world, world->ssd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
     put_object(world, world->ssd, "csi.volume." UUID_A,
                (const char *[]){"csi.volname", "pvc-1", NULL});
-    must(fsck_repair(&world->options, &world->call, &world->report.findings[0], &repaired, &err),
-         &err);
+    fsck_must(
+        fsck_repair(&world->options, &world->call, &world->report.findings[0], &repaired, &err),
+        &err);
     assert_false(repaired);
     world->options.min_age_s = 300;
-    look(world);
+    fsck_world_look(world);
     assert_int_equal(world->report.count, 2);
     assert_untouched(world);
     string_list_add(&world->pools, "rbd"); /* its object is not read, its name is */
@@ -115,11 +117,11 @@ TEST(cut_of_a_clone_that_is_made_in_another_pool_stays, WITH_STAGE)
     assert_untouched(world);
 }
 
-TEST(snapshots_of_others_stay, WITH_STAGE)
+TEST(snapshots_of_others_stay, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     _cleanup_free_ char *image = image_of_volume(world);
     put_snapshot(world, image, "before-upgrade");
     assert_clean(world);
@@ -131,11 +133,11 @@ TEST(snapshots_of_others_stay, WITH_STAGE)
 /* --- trash --------------------------------------------------------------------------------------
  */
 
-TEST(trash_without_key_is_never_touched, WITH_STAGE)
+TEST(trash_without_key_is_never_touched, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_image(world, world->rbd, "csi-vol-" UUID_A);
     trash_image(world, world->rbd, "csi-vol-" UUID_A);
     put_image(world, world->rbd, "somebody's");
@@ -144,12 +146,12 @@ TEST(trash_without_key_is_never_touched, WITH_STAGE)
     assert_untouched(world);
 }
 
-TEST(purge_keys, WITH_STAGE)
+TEST(purge_keys, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
-    delete_volume(world);
+    driver_create_volume(world);
+    driver_delete_volume(world);
     assert_int_equal(assert_finds(world, FSCK_PURGE_PENDING)->severity, FSCK_NOTE);
     assert_untouched(world);
     tasks_run_here(world->controller.tasks);
@@ -166,14 +168,14 @@ TEST(purge_keys, WITH_STAGE)
 /* --- Kubernetes ---------------------------------------------------------------------------------
  */
 
-TEST(pv_without_volume_comes_first, WITH_STAGE)
+TEST(pv_without_volume_comes_first, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_B);
     give_pvs(world, HANDLE(UUID_A));
-    look(world);
+    fsck_world_look(world);
     assert_int_equal(world->report.count, 3);
     assert_int_equal(world->report.findings[0].kind, FSCK_PV_WITHOUT_VOLUME);
     assert_int_equal(world->report.findings[0].severity, FSCK_DATA_LOSS);
@@ -182,25 +184,25 @@ TEST(pv_without_volume_comes_first, WITH_STAGE)
     assert_int_equal(world->report.findings[2].kind, FSCK_VOLUME_WITHOUT_PV);
 }
 
-TEST(pv_whose_image_is_gone, WITH_STAGE)
+TEST(pv_whose_image_is_gone, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     _cleanup_free_ char *image = image_of_volume(world);
     trash_image(world, world->rbd, image);
     give_pvs(world, world->volume);
-    look(world);
+    fsck_world_look(world);
     assert_int_equal(world->report.findings[0].kind, FSCK_PV_WITHOUT_VOLUME);
     assert_non_null(strstr(world->report.findings[0].explanation, "rbd trash restore"));
     assert_untouched(world);
 }
 
-TEST(volume_without_pv, WITH_STAGE)
+TEST(volume_without_pv, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     give_pvs(world, NULL);
     assert_string_equal(assert_finds(world, FSCK_VOLUME_WITHOUT_PV)->handle, world->volume);
     assert_untouched(world);
@@ -208,24 +210,24 @@ TEST(volume_without_pv, WITH_STAGE)
     assert_clean(world);
 }
 
-TEST(retained_pv_is_a_note, WITH_STAGE)
+TEST(retained_pv_is_a_note, WITH_FSCK_WORLD)
 {
     static char policy[] = "Retain";
     static char phase[] = "Released";
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     give_pvs(world, world->volume);
     world->pv.reclaim_policy = policy;
     world->pv.phase = phase;
     assert_int_equal(assert_finds(world, FSCK_PV_RETAINED)->severity, FSCK_NOTE);
 }
 
-TEST(pvs_of_other_clusters_are_not_looked_at, WITH_STAGE)
+TEST(pvs_of_other_clusters_are_not_looked_at, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
+    driver_create_volume(world);
     give_pvs(world, "0001-0002-c2-0000000000000001-" UUID_A);
     assert_finds(world, FSCK_VOLUME_WITHOUT_PV);
     assert_int_equal(world->report.pvs_unchecked, 1);
@@ -235,12 +237,12 @@ TEST(pvs_of_other_clusters_are_not_looked_at, WITH_STAGE)
  */
 
 /* Whichever call fails: no crash, no leak, an error that says why or a report. */
-TEST(every_failing_call_is_survived, WITH_STAGE)
+TEST(every_failing_call_is_survived, WITH_FSCK_WORLD)
 {
-    struct world *world = *state;
+    struct fsck_world *world = *state;
 
-    create_volume(world);
-    create_snapshot(world);
+    driver_create_volume(world);
+    driver_create_snapshot(world);
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
     put_object(world, world->rbd, "csi.volume." UUID_B, NULL);
     put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
@@ -263,4 +265,4 @@ TEST(every_failing_call_is_survived, WITH_STAGE)
     assert_true(world->report.count >= 2);
 }
 
-TEST_GROUP(write_config, remove_config)
+TEST_GROUP(cluster_config_write, cluster_config_remove)

@@ -4,8 +4,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "test_rpc_fixture.h"
-#include "tests/test.h"
+#include "tests/unit/fixtures/rpc.h"
 
 extern char **environ;
 
@@ -38,25 +37,25 @@ static int exit_code_of(pid_t child)
 TEST(idle_server_drains_at_once)
 {
     const struct rpc_server_options options = {.drain_ms = LONG_MS};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     _cleanup_error_ struct error err = {0};
 
     assert_int_equal(access(fixture->socket, F_OK), 0);
     assert_true(rpc_server_drain(fixture->server));
     assert_int_equal(access(fixture->socket, F_OK), -1);
-    assert_int_equal(fixture_send_probe(fixture->client, false, &err), -1);
+    assert_int_equal(rpc_fixture_send_probe(fixture->client, false, &err), -1);
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
 }
 
 TEST(running_call_may_end_while_draining)
 {
     const struct rpc_server_options options = {.drain_ms = LONG_MS};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     struct background_call calls[3];
 
     for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
         background_start(&calls[i], fixture, "sleep", deadline_never());
-    fixture_wait_for_running(fixture, ARRAY_LENGTH(calls));
+    rpc_fixture_wait_for_running(fixture, ARRAY_LENGTH(calls));
     assert_true(rpc_server_drain(fixture->server));
     assert_int_equal(fixture->served, ARRAY_LENGTH(calls));
     for (size_t i = 0; i < ARRAY_LENGTH(calls); i++) {
@@ -68,11 +67,11 @@ TEST(running_call_may_end_while_draining)
 TEST(long_call_is_cancelled_after_the_drain_time)
 {
     const struct rpc_server_options options = {.drain_ms = 100, .cancel_ms = LONG_MS};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     struct background_call call;
 
     background_start(&call, fixture, "wait", deadline_never());
-    fixture_wait_for_running(fixture, 1);
+    rpc_fixture_wait_for_running(fixture, 1);
     assert_true(rpc_server_drain(fixture->server));
     assert_int_equal(fixture->cancelled, 1);
     background_join(&call);
@@ -83,7 +82,7 @@ TEST(long_call_is_cancelled_after_the_drain_time)
 
 static void *drain(void *argument)
 {
-    struct fixture *fixture = argument;
+    struct rpc_fixture *fixture = argument;
 
     return rpc_server_drain(fixture->server) ? fixture : NULL;
 }
@@ -91,20 +90,20 @@ static void *drain(void *argument)
 TEST(new_call_is_refused_while_draining)
 {
     const struct rpc_server_options options = {.drain_ms = LONG_MS};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     _cleanup_error_ struct error err = {0};
     struct background_call held;
     void *drained = NULL;
     pthread_t drainer;
 
     background_start(&held, fixture, "hold", deadline_never());
-    fixture_wait_for_running(fixture, 1);
+    rpc_fixture_wait_for_running(fixture, 1);
     pthread_create(&drainer, NULL, drain, fixture);
-    while (fixture_send_probe(fixture->client, false, &err) == 0)
+    while (rpc_fixture_send_probe(fixture->client, false, &err) == 0)
         usleep(1000); /* it has not begun yet */
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
     assert_string_equal(err.message, "this process is ending; repeat the call");
-    fixture_let_go(fixture);
+    rpc_fixture_let_go(fixture);
     background_join(&held);
     assert_int_equal(held.result, 0);
     pthread_join(drainer, &drained);
@@ -114,13 +113,13 @@ TEST(new_call_is_refused_while_draining)
 TEST(waiting_calls_are_answered_while_draining)
 {
     const struct rpc_server_options options = {.workers = 1, .drain_ms = LONG_MS};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     struct background_call calls[4];
 
     for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
         background_start(&calls[i], fixture, i == 0 ? "hold" : "x", deadline_never());
-    fixture_wait_for_running(fixture, 1);
-    fixture_let_go(fixture);
+    rpc_fixture_wait_for_running(fixture, 1);
+    rpc_fixture_let_go(fixture);
     assert_true(rpc_server_drain(fixture->server));
     for (size_t i = 0; i < ARRAY_LENGTH(calls); i++) {
         background_join(&calls[i]);
@@ -135,11 +134,11 @@ TEST(waiting_calls_are_answered_while_draining)
 static int stuck_main(void)
 {
     const struct rpc_server_options options = {.drain_ms = 50, .cancel_ms = 50};
-    struct fixture *fixture = fixture_new(&options);
+    struct rpc_fixture *fixture = rpc_fixture_new(&options);
     struct background_call call;
 
     background_start(&call, fixture, "hold", deadline_never());
-    fixture_wait_for_running(fixture, 1);
+    rpc_fixture_wait_for_running(fixture, 1);
     bool has_ended = rpc_server_drain(fixture->server);
     background_join(&call);
     rmdir(fixture->folder);
@@ -158,7 +157,7 @@ static int client_main(const char *socket)
     _cleanup_error_ struct error err = {0};
 
     if (rpc_client_new(socket, &client, &err) == 0 &&
-        fixture_create(client, "wait", NULL, deadline_never(), NULL, &err) == 0)
+        rpc_fixture_create(client, "wait", NULL, deadline_never(), NULL, &err) == 0)
         return 0;
     return 1;
 }
@@ -166,30 +165,30 @@ static int client_main(const char *socket)
 TEST(handler_sees_that_its_client_has_died)
 {
     const struct rpc_server_options options = {0};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     pid_t client = start_again("client", fixture->socket);
 
-    fixture_wait_for_running(fixture, 1);
+    rpc_fixture_wait_for_running(fixture, 1);
     kill(client, SIGKILL);
     assert_int_equal(exit_code_of(client), -SIGKILL);
-    fixture_wait_for_cancelled(fixture, 1);
+    rpc_fixture_wait_for_cancelled(fixture, 1);
 }
 
 TEST(successor_keeps_the_socket)
 {
     const struct rpc_server_options options = {.drain_ms = LONG_MS};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
     _cleanup_error_ struct error err = {0};
 
-    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
-    struct rpc_server *successor = fixture_serve(fixture, &options);
-    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
+    assert_int_equal(rpc_fixture_send_probe(fixture->client, false, &err), 0);
+    struct rpc_server *successor = rpc_fixture_serve(fixture, &options);
+    assert_int_equal(rpc_fixture_send_probe(fixture->client, false, &err), 0);
     rpc_server_free(TAKE(fixture->server));
     assert_int_equal(rpc_client_new(fixture->socket, &client, &err), 0);
-    assert_int_equal(fixture_send_probe(client, false, &err), 0);
+    assert_int_equal(rpc_fixture_send_probe(client, false, &err), 0);
     /* the old connection comes back too */
-    assert_int_equal(fixture_send_probe(fixture->client, true, &err), 0);
+    assert_int_equal(rpc_fixture_send_probe(fixture->client, true, &err), 0);
     rpc_server_free(successor);
     assert_int_equal(access(fixture->socket, F_OK), -1);
 }
@@ -197,14 +196,14 @@ TEST(successor_keeps_the_socket)
 TEST(client_can_wait_for_the_server)
 {
     const struct rpc_server_options options = {0};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     _cleanup_error_ struct error err = {0};
 
     rpc_server_free(TAKE(fixture->server));
-    assert_int_equal(fixture_send_probe(fixture->client, false, &err), -1);
+    assert_int_equal(rpc_fixture_send_probe(fixture->client, false, &err), -1);
     error_clear(&err);
-    fixture->server = fixture_serve(fixture, &options);
-    assert_int_equal(fixture_send_probe(fixture->client, true, &err), 0);
+    fixture->server = rpc_fixture_serve(fixture, &options);
+    assert_int_equal(rpc_fixture_send_probe(fixture->client, true, &err), 0);
 }
 
 TEST(start_fails_without_a_folder)
@@ -248,7 +247,7 @@ TEST(server_that_was_not_started_can_be_freed)
 TEST(socket_has_the_mode_asked_for)
 {
     const struct rpc_server_options options = {.socket_mode = 0660};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     struct stat status;
 
     assert_int_equal(stat(fixture->socket, &status), 0);

@@ -1,7 +1,6 @@
 #include "common/base/metrics.h"
 #include "google/protobuf/wrappers.pb-c.h"
-#include "test_rpc_fixture.h"
-#include "tests/test.h"
+#include "tests/unit/fixtures/rpc.h"
 
 static char log_path[] = "/tmp/test-rpc-log-XXXXXX";
 
@@ -40,46 +39,46 @@ static void assert_fails(int result, const struct error *err, enum status status
 
 TEST(call_is_answered)
 {
-    struct fixture *fixture = *state;
+    struct rpc_fixture *fixture = *state;
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *id = NULL;
 
-    if (fixture_create(fixture->client, "pvc-1", NULL, deadline_never(), &id, &err) < 0)
+    if (rpc_fixture_create(fixture->client, "pvc-1", NULL, deadline_never(), &id, &err) < 0)
         fail_msg("%s", err.message);
     assert_string_equal(id, "pvc-1");
-    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
+    assert_int_equal(rpc_fixture_send_probe(fixture->client, false, &err), 0);
 }
 
 TEST(status_and_message_come_as_they_were_set)
 {
     static const char text[] = "pool 'zone-ä' is 100% full:\n\ttry \"other\" pools";
-    struct fixture *fixture = *state;
+    struct rpc_fixture *fixture = *state;
     _cleanup_error_ struct error err = {0};
 
-    assert_fails(fixture_create(fixture->client, "fail", text, deadline_never(), NULL, &err), &err,
-                 STATUS_ALREADY_EXISTS, text);
+    assert_fails(rpc_fixture_create(fixture->client, "fail", text, deadline_never(), NULL, &err),
+                 &err, STATUS_ALREADY_EXISTS, text);
 }
 
 TEST(long_message_is_cut_between_characters)
 {
-    struct fixture *fixture = *state;
+    struct rpc_fixture *fixture = *state;
     _cleanup_free_ char *text = xcalloc(1, 20001);
     _cleanup_error_ struct error err = {0};
 
     for (size_t i = 0; i < 20000; i++)
         text[i] = "ä"[i % 2];
-    assert_fails(fixture_create(fixture->client, "fail", text, deadline_never(), NULL, &err), &err,
-                 STATUS_ALREADY_EXISTS, NULL);
+    assert_fails(rpc_fixture_create(fixture->client, "fail", text, deadline_never(), NULL, &err),
+                 &err, STATUS_ALREADY_EXISTS, NULL);
     assert_int_equal(strlen(err.message), 1364); /* of 4096 bytes, three for each of these */
     assert_memory_equal(err.message, text, 1364);
     error_clear(&err);
     memset(text, 'x', 20000);
-    assert_fails(fixture_create(fixture->client, "fail", text, deadline_never(), NULL, &err), &err,
-                 STATUS_ALREADY_EXISTS, NULL);
+    assert_fails(rpc_fixture_create(fixture->client, "fail", text, deadline_never(), NULL, &err),
+                 &err, STATUS_ALREADY_EXISTS, NULL);
     assert_int_equal(strlen(err.message), 4096);
 }
 
-static int call_path(struct fixture *fixture, const char *path, const ProtobufCMessage *message,
+static int call_path(struct rpc_fixture *fixture, const char *path, const ProtobufCMessage *message,
                      struct error *err)
 {
     _cleanup_(message_freep) ProtobufCMessage *reply = NULL;
@@ -95,7 +94,7 @@ static int call_path(struct fixture *fixture, const char *path, const ProtobufCM
 
 TEST(unknown_method_is_unimplemented)
 {
-    struct fixture *fixture = *state;
+    struct rpc_fixture *fixture = *state;
     _cleanup_error_ struct error err = {0};
     Csi__V1__ProbeRequest message;
 
@@ -115,7 +114,7 @@ TEST(bad_string_is_invalid)
         {"pvc\0x", 5, "name: contains a NUL byte"},
         {"pvc\xff", 4, "name: is not valid UTF-8"},
     };
-    struct fixture *fixture = *state;
+    struct rpc_fixture *fixture = *state;
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         Google__Protobuf__BytesValue message;
@@ -131,7 +130,7 @@ TEST(bad_string_is_invalid)
 
 TEST(malformed_message_is_invalid)
 {
-    struct fixture *fixture = *state;
+    struct rpc_fixture *fixture = *state;
     Google__Protobuf__UInt64Value message;
     _cleanup_error_ struct error err = {0};
 
@@ -145,20 +144,20 @@ TEST(malformed_message_is_invalid)
 
 TEST(oversize_message_is_refused)
 {
-    struct fixture *fixture = *state;
+    struct rpc_fixture *fixture = *state;
     _cleanup_free_ char *name = xcalloc(1, 5000001);
     _cleanup_error_ struct error err = {0};
 
     memset(name, 'x', 5000000);
-    assert_fails(fixture_create(fixture->client, name, NULL, deadline_never(), NULL, &err), &err,
-                 STATUS_RESOURCE_EXHAUSTED, NULL);
+    assert_fails(rpc_fixture_create(fixture->client, name, NULL, deadline_never(), NULL, &err),
+                 &err, STATUS_RESOURCE_EXHAUSTED, NULL);
     assert_non_null(strstr(err.message, "larger than max"));
     error_clear(&err);
-    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
+    assert_int_equal(rpc_fixture_send_probe(fixture->client, false, &err), 0);
 }
 
 /* CreateVolume's handler runs, or has seen that it was cancelled. */
-static bool has_been_called(struct fixture *fixture)
+static bool has_been_called(struct rpc_fixture *fixture)
 {
     pthread_mutex_lock(&fixture->lock);
     bool has = fixture->running + fixture->cancelled > 0;
@@ -168,34 +167,34 @@ static bool has_been_called(struct fixture *fixture)
 
 TEST(handler_sees_the_deadline)
 {
-    struct fixture *fixture = *state;
+    struct rpc_fixture *fixture = *state;
     _cleanup_error_ struct error err = {0};
 
     /* on a slow machine the first may not come as far as the handler */
     for (int64_t patience_ms = 150; !has_been_called(fixture); patience_ms *= 2) {
         error_clear(&err);
-        assert_fails(
-            fixture_create(fixture->client, "wait", NULL, deadline_in_ms(patience_ms), NULL, &err),
-            &err, STATUS_DEADLINE_EXCEEDED, NULL);
+        assert_fails(rpc_fixture_create(fixture->client, "wait", NULL, deadline_in_ms(patience_ms),
+                                        NULL, &err),
+                     &err, STATUS_DEADLINE_EXCEEDED, NULL);
     }
-    fixture_wait_for_cancelled(fixture, 1);
+    rpc_fixture_wait_for_cancelled(fixture, 1);
 }
 
 TEST(call_that_nobody_waits_for_is_not_run)
 {
     const struct rpc_server_options options = {.workers = 1};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     struct background_call held;
     _cleanup_error_ struct error err = {0};
     _cleanup_error_ struct error probe_err = {0};
 
     background_start(&held, fixture, "hold", deadline_never());
-    fixture_wait_for_running(fixture, 1);
-    assert_fails(fixture_create(fixture->client, "late", NULL, deadline_in_ms(50), NULL, &err),
+    rpc_fixture_wait_for_running(fixture, 1);
+    assert_fails(rpc_fixture_create(fixture->client, "late", NULL, deadline_in_ms(50), NULL, &err),
                  &err, STATUS_DEADLINE_EXCEEDED, NULL);
     /* behind the word that the call has ended, on the same connection */
-    assert_int_equal(fixture_send_probe(fixture->client, false, &probe_err), 0);
-    fixture_let_go(fixture);
+    assert_int_equal(rpc_fixture_send_probe(fixture->client, false, &probe_err), 0);
+    rpc_fixture_let_go(fixture);
     background_join(&held);
     assert_int_equal(held.result, 0);
     assert_true(rpc_server_drain(fixture->server));
@@ -205,14 +204,14 @@ TEST(call_that_nobody_waits_for_is_not_run)
 TEST(quick_method_answers_while_workers_hang)
 {
     const struct rpc_server_options options = {.workers = 1};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     struct background_call held;
     _cleanup_error_ struct error err = {0};
 
     background_start(&held, fixture, "hold", deadline_never());
-    fixture_wait_for_running(fixture, 1);
-    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
-    fixture_let_go(fixture);
+    rpc_fixture_wait_for_running(fixture, 1);
+    assert_int_equal(rpc_fixture_send_probe(fixture->client, false, &err), 0);
+    rpc_fixture_let_go(fixture);
     background_join(&held);
     assert_int_equal(held.result, 0);
 }
@@ -231,17 +230,17 @@ static size_t ended_one(struct background_call *calls)
 TEST(full_queue_is_unavailable)
 {
     const struct rpc_server_options options = {.workers = 1, .queue_limit = 1};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     struct background_call held;
     struct background_call others[2];
     size_t refused = 2;
 
     background_start(&held, fixture, "hold", deadline_never());
-    fixture_wait_for_running(fixture, 1);
+    rpc_fixture_wait_for_running(fixture, 1);
     for (size_t i = 0; i < 2; i++)
         background_start(&others[i], fixture, "x", deadline_never());
     wait_until((refused = ended_one(others)) < 2);
-    fixture_let_go(fixture);
+    rpc_fixture_let_go(fixture);
     background_join(&held);
     background_join(&others[1 - refused]);
     assert_int_equal(held.result, 0);
@@ -253,13 +252,14 @@ TEST(full_queue_is_unavailable)
 
 TEST(failed_call_is_logged_once)
 {
-    struct fixture *fixture = *state;
+    struct rpc_fixture *fixture = *state;
     _cleanup_error_ struct error err = {0};
     long from = 0;
 
     free(log_since(&from));
-    assert_fails(fixture_create(fixture->client, "fail", "this one", deadline_never(), NULL, &err),
-                 &err, STATUS_ALREADY_EXISTS, "this one");
+    assert_fails(
+        rpc_fixture_create(fixture->client, "fail", "this one", deadline_never(), NULL, &err), &err,
+        STATUS_ALREADY_EXISTS, "this one");
     _cleanup_free_ char *lines = log_since(&from);
     assert_int_equal(occurrences(lines, "failed with ALREADY_EXISTS after"), 1);
     assert_int_equal(occurrences(lines, "GRPC call: /csi.v1.Controller/CreateVolume"), 1);
@@ -278,7 +278,7 @@ static bool is_told_twice(long from)
 TEST(slow_call_is_logged_until_it_ends)
 {
     const struct rpc_server_options options = {.slow_call_interval_ms = 500};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     struct background_call held;
     long from = 0;
 
@@ -289,21 +289,21 @@ TEST(slow_call_is_logged_until_it_ends)
         error_clear(&held.err);
     }
     wait_until(is_told_twice(from));
-    fixture_let_go(fixture);
+    rpc_fixture_let_go(fixture);
 }
 
 TEST(calls_are_counted)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     const struct rpc_server_options options = {.metrics = metrics, .metrics_prefix = "test"};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     _cleanup_text_ struct text text = TEXT_INIT(1 << 20);
     _cleanup_error_ struct error err = {0};
 
-    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
-    assert_int_equal(fixture_send_probe(fixture->client, false, &err), 0);
-    assert_int_equal(fixture_create(fixture->client, "fail", NULL, deadline_never(), NULL, &err),
-                     -1);
+    assert_int_equal(rpc_fixture_send_probe(fixture->client, false, &err), 0);
+    assert_int_equal(rpc_fixture_send_probe(fixture->client, false, &err), 0);
+    assert_int_equal(
+        rpc_fixture_create(fixture->client, "fail", NULL, deadline_never(), NULL, &err), -1);
     error_clear(&err);
     Csi__V1__ProbeRequest message;
     csi__v1__probe_request__init(&message);
@@ -326,7 +326,7 @@ TEST(calls_are_counted)
 
 static void *load(void *argument)
 {
-    struct fixture *fixture = argument;
+    struct rpc_fixture *fixture = argument;
     uintptr_t answered = 0;
 
     for (int i = 0; i < LOAD_CALLS; i++) {
@@ -334,7 +334,7 @@ static void *load(void *argument)
         _cleanup_error_ struct error err = {0};
         _cleanup_free_ char *id = NULL;
 
-        if (fixture_create(fixture->client, name, NULL, deadline_in_ms(60000), &id, &err) == 0)
+        if (rpc_fixture_create(fixture->client, name, NULL, deadline_in_ms(60000), &id, &err) == 0)
             answered += strcmp(id, name) == 0;
     }
     return (void *)answered;
@@ -343,7 +343,7 @@ static void *load(void *argument)
 TEST(many_threads_call_at_once)
 {
     const struct rpc_server_options options = {0};
-    _cleanup_(fixture_freep) struct fixture *fixture = fixture_new(&options);
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
     pthread_t threads[LOAD_THREADS];
     int64_t start = clock_monotonic_ms();
 
@@ -366,7 +366,7 @@ TEST(client_without_server_is_unavailable)
     _cleanup_error_ struct error err = {0};
 
     assert_int_equal(rpc_client_new("unix:///tmp/no such socket", &client, &err), 0);
-    assert_fails(fixture_send_probe(client, false, &err), &err, STATUS_UNAVAILABLE, NULL);
+    assert_fails(rpc_fixture_send_probe(client, false, &err), &err, STATUS_UNAVAILABLE, NULL);
 }
 
 static int start_group(void **state)
@@ -377,13 +377,13 @@ static int start_group(void **state)
     assert_true(fd >= 0);
     log_start(&(struct log_options){.verbosity = 5, .file = log_path});
     rpc_init();
-    *state = fixture_new(&options);
+    *state = rpc_fixture_new(&options);
     return 0;
 }
 
 static int stop_group(void **state)
 {
-    fixture_free(*state);
+    rpc_fixture_free(*state);
     rpc_shutdown();
     unlink(log_path);
     return 0;
