@@ -1,88 +1,69 @@
 /* Rules of the node, one by one, on a machine in memory. */
-#include "tests/unit/test_node_fixture.h"
+#include "tests/unit/fixtures/cluster_config.h"
+#include "tests/unit/fixtures/machine.h"
 
 #include "common/volume/image_meta.h"
 #include "node/checks.h"
 
-static struct world world;
-static struct life life;
-
-static void begin(const struct use *use)
-{
-    world_init(&world, use);
-    life_start(&life, &world);
-}
-
-static void end(void)
-{
-    life_end(&life);
-    world_done(&world);
-}
-
-static bool state_has(const char *text)
-{
-    _cleanup_free_ char *state = world_state(&world);
-
-    return strstr(state, text);
-}
+static struct machine machine;
 
 /* --- mapping ------------------------------------------------------------------------------------
  */
 
 TEST(krbd_is_chosen_where_the_kernel_has_it)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    must(stage(&life, &world, &err));
-    assert_true(state_has("device /dev/rbd0 "));
-    assert_true(
-        state_has("\"accessType\":false,\"encrypted\":false,\"device\":\"\",\"logDir\":\"\","
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    must(machine_stage(&machine, &err));
+    assert_true(machine_has(&machine, "device /dev/rbd0 "));
+    assert_true(machine_has(
+        &machine, "\"accessType\":false,\"encrypted\":false,\"device\":\"\",\"logDir\":\"\","
                   "\"logFileStrategy\":\"\"} "));
-    must(unstage(&life, &world, &err));
-    end();
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
 }
 
 TEST(nbd_is_chosen_where_there_is_no_krbd)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    fake_host_lack(world.host, "rbd");
-    must(stage(&life, &world, &err));
-    assert_true(state_has("device /dev/nbd0 "));
-    must(unstage(&life, &world, &err));
-    end();
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    fake_host_lack(machine.host, "rbd");
+    must(machine_stage(&machine, &err));
+    assert_true(machine_has(&machine, "device /dev/nbd0 "));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
 }
 
 static void publish_nbd(void)
 {
-    begin(&(struct use){.fs_type = "ext4", .mounter = "rbd-nbd"});
-    must(stage(&life, &world, &err));
-    must(publish(&life, &world, &err));
+    machine_init(&machine, &(struct use){.fs_type = "ext4", .mounter = "rbd-nbd"});
+    must(machine_stage(&machine, &err));
+    must(machine_publish(&machine, &err));
 }
 
 TEST(an_nbd_device_is_made_with_the_handle_as_cookie)
 {
     publish_nbd();
-    assert_true(fake_host_saw_argument(world.host, "--cookie=" HANDLE));
-    end();
+    assert_true(fake_host_saw_argument(machine.host, "--cookie=" HANDLE));
+    machine_done(&machine);
 }
 
 TEST(an_nbd_device_that_lost_its_process_gets_a_new_one)
 {
     publish_nbd();
-    fake_host_kill_daemons(world.host);
-    must_refuse(publish(&life, &world, &err), STATUS_FAILED_PRECONDITION, "is not mapped");
-    must(stage(&life, &world, &err));
-    must(publish(&life, &world, &err));
-    assert_true(fake_host_saw_argument(world.host, "attach"));
-    assert_true(state_has("device /dev/nbd0 "));
-    assert_false(state_has("device /dev/nbd1 "));
-    must(unpublish(&life, &world, &err));
-    must(unstage(&life, &world, &err));
-    end();
+    fake_host_kill_daemons(machine.host);
+    must_refuse(machine_publish(&machine, &err), STATUS_FAILED_PRECONDITION, "is not mapped");
+    must(machine_stage(&machine, &err));
+    must(machine_publish(&machine, &err));
+    assert_true(fake_host_saw_argument(machine.host, "attach"));
+    assert_true(machine_has(&machine, "device /dev/nbd0 "));
+    assert_false(machine_has(&machine, "device /dev/nbd1 "));
+    must(machine_unpublish(&machine, &err));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
 }
 
 static uint64_t nbd_bytes(void)
 {
-    struct host *host = fake_host_as_host(world.host);
+    struct host *host = fake_host_as_host(machine.host);
     struct device_facts facts;
 
     must(host->ops->device_facts(host, "/dev/nbd0", &facts, &err));
@@ -93,46 +74,40 @@ static uint64_t nbd_bytes(void)
 TEST(an_nbd_device_grows_no_further_than_its_image)
 {
     publish_nbd();
-    must_refuse(node_expand(&life, true, &err), STATUS_OUT_OF_RANGE,
+    must_refuse(machine_expand_node(&machine, true, &err), STATUS_OUT_OF_RANGE,
                 "has 1073741824 bytes, not the 2147483648");
     assert_int_equal(nbd_bytes(), GIB);
-    must(expand(&life, &world, &err));
+    must(machine_expand(&machine, &err));
     assert_int_equal(nbd_bytes(), 2 * GIB);
-    end();
+    machine_done(&machine);
 }
 
 TEST(a_volume_grows_with_the_user_that_it_was_staged_with)
 {
     publish_nbd();
-    controller_expands(&world);
-    must(node_expand(&life, false, &err));
+    machine_expand_image(&machine);
+    must(machine_expand_node(&machine, false, &err));
     assert_int_equal(nbd_bytes(), 2 * GIB);
-    must(unpublish(&life, &world, &err));
-    must(unstage(&life, &world, &err));
+    must(machine_unpublish(&machine, &err));
+    must(machine_unstage(&machine, &err));
     struct stage_request known = {0};
-    assert_false(staged_users_get(life.volumes.users, HANDLE, &known));
-    end();
-}
-
-static void restart_driver(void)
-{
-    life_end(&life);
-    life_start(&life, &world);
+    assert_false(staged_users_get(machine.volumes.users, HANDLE, &known));
+    machine_done(&machine);
 }
 
 /* As on a node whose class names no Secret for NodeExpandVolume. */
 TEST(an_nbd_device_whose_image_nobody_may_ask_for_does_not_grow)
 {
     publish_nbd();
-    controller_expands(&world);
-    restart_driver();
-    must_refuse(node_expand(&life, false, &err), STATUS_FAILED_PRECONDITION,
+    machine_expand_image(&machine);
+    machine_restart(&machine);
+    must_refuse(machine_expand_node(&machine, false, &err), STATUS_FAILED_PRECONDITION,
                 "node-expand-secret-name");
     assert_int_equal(nbd_bytes(), GIB);
-    must(stage(&life, &world, &err)); /* brings the key again */
-    must(node_expand(&life, false, &err));
+    must(machine_stage(&machine, &err)); /* brings the key again */
+    must(machine_expand_node(&machine, false, &err));
     assert_int_equal(nbd_bytes(), 2 * GIB);
-    end();
+    machine_done(&machine);
 }
 
 TEST(the_standing_credentials_learn_the_size_of_an_image)
@@ -140,35 +115,35 @@ TEST(the_standing_credentials_learn_the_size_of_an_image)
     _cleanup_credentials_ struct credentials keyring = {0};
 
     publish_nbd();
-    controller_expands(&world);
-    restart_driver();
+    machine_expand_image(&machine);
+    machine_restart(&machine);
     fill_credentials(&keyring);
-    life.volumes.standing =
+    machine.volumes.standing =
         standing_credentials_new(&(struct standing_credentials_options){.keyring = &keyring});
-    must(node_expand(&life, false, &err));
+    must(machine_expand_node(&machine, false, &err));
     assert_int_equal(nbd_bytes(), 2 * GIB);
-    standing_credentials_free(life.volumes.standing);
-    end();
+    standing_credentials_free(machine.volumes.standing);
+    machine_done(&machine);
 }
 
 TEST(fuse_is_never_chosen_by_itself)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    fake_host_lack(world.host, "rbd");
-    fake_host_lack(world.host, "nbd");
-    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "has no rbd driver");
-    assert_false(state_has(STAGING "/"));
-    life.volumes.default_mounter = "fuse";
-    must(stage(&life, &world, &err));
-    must(unstage(&life, &world, &err));
-    end();
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    fake_host_lack(machine.host, "rbd");
+    fake_host_lack(machine.host, "nbd");
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION, "has no rbd driver");
+    assert_false(machine_has(&machine, STAGING "/"));
+    machine.volumes.default_mounter = "fuse";
+    must(machine_stage(&machine, &err));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
 }
 
 TEST(an_unknown_mounter_is_refused_with_a_guess)
 {
-    begin(&(struct use){.fs_type = "ext4", .mounter = "rbd-nbt"});
-    must_refuse(stage(&life, &world, &err), STATUS_INVALID_ARGUMENT, "did you mean 'rbd-nbd'?");
-    end();
+    machine_init(&machine, &(struct use){.fs_type = "ext4", .mounter = "rbd-nbt"});
+    must_refuse(machine_stage(&machine, &err), STATUS_INVALID_ARGUMENT, "did you mean 'rbd-nbd'?");
+    machine_done(&machine);
 }
 
 TEST(no_key_is_among_the_arguments_of_a_program)
@@ -176,15 +151,15 @@ TEST(no_key_is_among_the_arguments_of_a_program)
     static const char *const mounters[] = {"rbd", "rbd-nbd", "fuse"};
 
     for (size_t i = 0; i < ARRAY_LENGTH(mounters); i++) {
-        begin(&(struct use){.fs_type = "ext4", .mounter = mounters[i]});
-        must(stage(&life, &world, &err));
-        must(publish(&life, &world, &err));
-        must(expand(&life, &world, &err));
-        assert_false(fake_host_saw_argument(world.host, SECRET));
-        assert_false(state_has(SECRET));
-        must(unpublish(&life, &world, &err));
-        must(unstage(&life, &world, &err));
-        end();
+        machine_init(&machine, &(struct use){.fs_type = "ext4", .mounter = mounters[i]});
+        must(machine_stage(&machine, &err));
+        must(machine_publish(&machine, &err));
+        must(machine_expand(&machine, &err));
+        assert_false(fake_host_saw_argument(machine.host, SECRET));
+        assert_false(machine_has(&machine, SECRET));
+        must(machine_unpublish(&machine, &err));
+        must(machine_unstage(&machine, &err));
+        machine_done(&machine);
     }
 }
 
@@ -225,10 +200,10 @@ TEST(map_options_that_could_become_something_else_are_refused)
         must_refuse(mapper_options(bad[i], &MAPPER_KRBD, &options, &err), STATUS_INVALID_ARGUMENT,
                     "map options");
     }
-    begin(&(struct use){.fs_type = "ext4", .map_options = "krbd:x y"});
-    must_refuse(stage(&life, &world, &err), STATUS_INVALID_ARGUMENT, "blanks");
-    assert_false(state_has("device "));
-    end();
+    machine_init(&machine, &(struct use){.fs_type = "ext4", .map_options = "krbd:x y"});
+    must_refuse(machine_stage(&machine, &err), STATUS_INVALID_ARGUMENT, "blanks");
+    assert_false(machine_has(&machine, "device "));
+    machine_done(&machine);
 }
 
 /* --- others -------------------------------------------------------------------------------------
@@ -236,62 +211,62 @@ TEST(map_options_that_could_become_something_else_are_refused)
 
 TEST(an_image_that_another_client_has_open_is_not_mapped)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    fake_ceph_set_watcher(world.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
-    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "open by 10.0.0.9:0/42");
-    assert_false(state_has("device "));
-    assert_false(state_has("clientAddress"));
-    assert_false(state_has(STAGING "/"));
-    fake_ceph_set_watcher(world.ceph, "rbd", IMAGE, NULL);
-    must(stage(&life, &world, &err));
-    must(unstage(&life, &world, &err));
-    end();
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    fake_ceph_set_watcher(machine.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION, "open by 10.0.0.9:0/42");
+    assert_false(machine_has(&machine, "device "));
+    assert_false(machine_has(&machine, "clientAddress"));
+    assert_false(machine_has(&machine, STAGING "/"));
+    fake_ceph_set_watcher(machine.ceph, "rbd", IMAGE, NULL);
+    must(machine_stage(&machine, &err));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
 }
 
 TEST(an_image_that_another_client_locked_is_not_mapped)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    fake_ceph_set_locker(world.ceph, "rbd", IMAGE, "client.7 at 10.0.0.9:0/42");
-    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "locked by client.7");
-    assert_false(state_has("device "));
-    end();
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    fake_ceph_set_locker(machine.ceph, "rbd", IMAGE, "client.7 at 10.0.0.9:0/42");
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION, "locked by client.7");
+    assert_false(machine_has(&machine, "device "));
+    machine_done(&machine);
 }
 
 TEST(several_nodes_may_have_a_block_volume)
 {
-    begin(&(struct use){.mode = ACCESS_MULTI_NODE_MULTI_WRITER});
-    fake_ceph_set_watcher(world.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
-    must(stage(&life, &world, &err));
-    must(unstage(&life, &world, &err));
-    world.use.fs_type = "ext4";
-    must_refuse(stage(&life, &world, &err), STATUS_INVALID_ARGUMENT, "MULTI_NODE_MULTI_WRITER");
-    end();
+    machine_init(&machine, &(struct use){.mode = ACCESS_MULTI_NODE_MULTI_WRITER});
+    fake_ceph_set_watcher(machine.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
+    must(machine_stage(&machine, &err));
+    must(machine_unstage(&machine, &err));
+    machine.use.fs_type = "ext4";
+    must_refuse(machine_stage(&machine, &err), STATUS_INVALID_ARGUMENT, "MULTI_NODE_MULTI_WRITER");
+    machine_done(&machine);
 }
 
 TEST(readers_on_several_nodes_map_for_reading)
 {
-    begin(&(struct use){.fs_type = "ext4", .mode = ACCESS_MULTI_NODE_READER_ONLY});
-    fake_host_fill_image(world.host, SPEC, "ext4");
-    fake_ceph_set_watcher(world.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
-    must(stage(&life, &world, &err));
-    assert_true(state_has("device /dev/rbd0 " SPEC "  1073741824 1"));
-    assert_int_equal(fake_host_runs(world.host, "e2fsck"), 0);
-    must(unstage(&life, &world, &err));
-    end();
+    machine_init(&machine, &(struct use){.fs_type = "ext4", .mode = ACCESS_MULTI_NODE_READER_ONLY});
+    fake_host_fill_image(machine.host, SPEC, "ext4");
+    fake_ceph_set_watcher(machine.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
+    must(machine_stage(&machine, &err));
+    assert_true(machine_has(&machine, "device /dev/rbd0 " SPEC "  1073741824 1"));
+    assert_int_equal(fake_host_runs(machine.host, "e2fsck"), 0);
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
 }
 
 TEST(a_mapping_that_somebody_else_mounted_is_not_touched)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    must(stage(&life, &world, &err));
-    must(unstage(&life, &world, &err));
-    struct host *host = fake_host_as_host(world.host);
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    must(machine_stage(&machine, &err));
+    must(machine_unstage(&machine, &err));
+    struct host *host = fake_host_as_host(machine.host);
     _cleanup_secret_ struct secret line = {0};
     secret_set(&line, "10.0.0.1:6789 name=x,secret=y rbd " IMAGE " -");
     must(host->ops->sysfs_write(host, "/sys/bus/rbd/add_single_major", &line, &err));
-    fake_host_add_mount(world.host, "/mnt", "/dev/rbd0");
-    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "mounted on '/mnt'");
-    end();
+    fake_host_add_mount(machine.host, "/mnt", "/dev/rbd0");
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION, "mounted on '/mnt'");
+    machine_done(&machine);
 }
 
 /* --- formatting ---------------------------------------------------------------------------------
@@ -299,38 +274,39 @@ TEST(a_mapping_that_somebody_else_mounted_is_not_touched)
 
 TEST(only_what_all_call_empty_is_formatted)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    fake_host_fill_image(world.host, SPEC, "bytes");
-    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "holds data at its ends");
-    end();
-    begin(&(struct use){.fs_type = "ext4"});
-    fake_ceph_set_data(world.ceph, "rbd", IMAGE);
-    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "holds data");
-    end();
-    begin(&(struct use){.fs_type = "ext4"});
-    fake_host_fill_image(world.host, SPEC, "gpt");
-    must_refuse(stage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "partition table");
-    assert_int_equal(fake_host_runs(world.host, "mkfs"), 0);
-    assert_false(state_has("cephzone.formatting"));
-    end();
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    fake_host_fill_image(machine.host, SPEC, "bytes");
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION,
+                "holds data at its ends");
+    machine_done(&machine);
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    fake_ceph_set_data(machine.ceph, "rbd", IMAGE);
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION, "holds data");
+    machine_done(&machine);
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    fake_host_fill_image(machine.host, SPEC, "gpt");
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION, "partition table");
+    assert_int_equal(fake_host_runs(machine.host, "mkfs"), 0);
+    assert_false(machine_has(&machine, "cephzone.formatting"));
+    machine_done(&machine);
 }
 
 TEST(a_file_system_is_made_once)
 {
-    begin(&(struct use){.fs_type = "ext4"});
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
     for (int i = 0; i < 3; i++) {
-        must(stage(&life, &world, &err));
-        must(unstage(&life, &world, &err));
+        must(machine_stage(&machine, &err));
+        must(machine_unstage(&machine, &err));
     }
-    assert_int_equal(fake_host_runs(world.host, "mkfs"), 1);
+    assert_int_equal(fake_host_runs(machine.host, "mkfs"), 1);
     assert_true(fake_host_saw_argument(
-        world.host, "mkfs.ext4 -F -m0 -Enodiscard,lazy_itable_init=1,lazy_journal_init=1 /dev/"));
-    end();
+        machine.host, "mkfs.ext4 -F -m0 -Enodiscard,lazy_itable_init=1,lazy_journal_init=1 /dev/"));
+    machine_done(&machine);
 }
 
 static void set_mark(const char *value)
 {
-    struct ceph *other = fake_ceph_as_other(world.ceph);
+    struct ceph *other = fake_ceph_as_other(machine.ceph);
     const struct ceph_target target = {.cluster_id = "c1", .monitors = "m", .user = "u"};
     _cleanup_strmap_ struct strmap entries = {0};
     struct call call;
@@ -350,26 +326,26 @@ static void set_mark(const char *value)
 
 TEST(the_mark_of_another_image_does_not_format)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    fake_host_fill_image(world.host, SPEC, "ext4");
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    fake_host_fill_image(machine.host, SPEC, "ext4");
     set_mark("ext4 of-the-image-this-was-cloned-from");
-    must(stage(&life, &world, &err));
-    assert_int_equal(fake_host_runs(world.host, "mkfs"), 0);
-    must(unstage(&life, &world, &err));
-    end();
+    must(machine_stage(&machine, &err));
+    assert_int_equal(fake_host_runs(machine.host, "mkfs"), 0);
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
 }
 
 TEST(a_mkfs_that_was_cut_is_repeated)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    fake_host_fill_image(world.host, SPEC, "ext4"); /* half of one */
-    fake_ceph_set_data(world.ceph, "rbd", IMAGE);
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    fake_host_fill_image(machine.host, SPEC, "ext4"); /* half of one */
+    fake_ceph_set_data(machine.ceph, "rbd", IMAGE);
     set_mark("ext4 fa4e00000001");
-    must(stage(&life, &world, &err));
-    assert_int_equal(fake_host_runs(world.host, "mkfs"), 1);
-    assert_false(state_has("cephzone.formatting"));
-    must(unstage(&life, &world, &err));
-    end();
+    must(machine_stage(&machine, &err));
+    assert_int_equal(fake_host_runs(machine.host, "mkfs"), 1);
+    assert_false(machine_has(&machine, "cephzone.formatting"));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
 }
 
 /* --- staged and published -----------------------------------------------------------------------
@@ -377,76 +353,76 @@ TEST(a_mkfs_that_was_cut_is_repeated)
 
 TEST(a_published_volume_is_the_staged_device)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    must_refuse(publish(&life, &world, &err), STATUS_FAILED_PRECONDITION, "nothing is mounted");
-    must(stage(&life, &world, &err));
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    must_refuse(machine_publish(&machine, &err), STATUS_FAILED_PRECONDITION, "nothing is mounted");
+    must(machine_stage(&machine, &err));
     /* another device came between us and the path */
-    fake_host_add_mount(world.host, STAGING "/" HANDLE, "/dev/rbd7");
-    must_refuse(publish(&life, &world, &err), STATUS_FAILED_PRECONDITION, "another device");
-    assert_false(state_has(TARGET));
-    end();
+    fake_host_add_mount(machine.host, STAGING "/" HANDLE, "/dev/rbd7");
+    must_refuse(machine_publish(&machine, &err), STATUS_FAILED_PRECONDITION, "another device");
+    assert_false(machine_has(&machine, TARGET));
+    machine_done(&machine);
 }
 
 TEST(mounts_of_others_are_not_taken_off)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    fake_host_add_mount(world.host, TARGET, "/dev/sda1");
-    must_refuse(unpublish(&life, &world, &err), STATUS_FAILED_PRECONDITION, "no RBD device");
-    fake_host_add_mount(world.host, STAGING "/" HANDLE, "/dev/loop5"); /* not of our exports */
-    must_refuse(unstage(&life, &world, &err), STATUS_FAILED_PRECONDITION, "no RBD device");
-    assert_true(state_has("mount " TARGET " /dev/sda1"));
-    end();
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    fake_host_add_mount(machine.host, TARGET, "/dev/sda1");
+    must_refuse(machine_unpublish(&machine, &err), STATUS_FAILED_PRECONDITION, "no RBD device");
+    fake_host_add_mount(machine.host, STAGING "/" HANDLE, "/dev/loop5"); /* not of our exports */
+    must_refuse(machine_unstage(&machine, &err), STATUS_FAILED_PRECONDITION, "no RBD device");
+    assert_true(machine_has(&machine, "mount " TARGET " /dev/sda1"));
+    machine_done(&machine);
 }
 
 TEST(files_in_the_way_are_not_removed)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    fake_host_add_folder(world.host, TARGET);
-    fake_host_add_file(world.host, TARGET "/data", "precious");
-    must_refuse(unpublish(&life, &world, &err), STATUS_FAILED_PRECONDITION, TARGET);
-    fake_host_add_folder(world.host, STAGING "/" HANDLE);
-    fake_host_add_file(world.host, STAGING "/" HANDLE "/data", "precious");
-    must_refuse(unstage(&life, &world, &err), STATUS_FAILED_PRECONDITION, HANDLE);
-    assert_true(state_has(TARGET "/data 2 precious"));
-    assert_true(state_has(HANDLE "/data 2 precious"));
-    end();
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    fake_host_add_folder(machine.host, TARGET);
+    fake_host_add_file(machine.host, TARGET "/data", "precious");
+    must_refuse(machine_unpublish(&machine, &err), STATUS_FAILED_PRECONDITION, TARGET);
+    fake_host_add_folder(machine.host, STAGING "/" HANDLE);
+    fake_host_add_file(machine.host, STAGING "/" HANDLE "/data", "precious");
+    must_refuse(machine_unstage(&machine, &err), STATUS_FAILED_PRECONDITION, HANDLE);
+    assert_true(machine_has(&machine, TARGET "/data 2 precious"));
+    assert_true(machine_has(&machine, HANDLE "/data 2 precious"));
+    machine_done(&machine);
 }
 
 TEST(what_ceph_csi_staged_is_unstaged)
 {
-    begin(&(struct use){.fs_type = "ext4"});
-    must(stage(&life, &world, &err));
-    fake_host_add_file(world.host, STAGING "/image-meta.json",
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    must(machine_stage(&machine, &err));
+    fake_host_add_file(machine.host, STAGING "/image-meta.json",
                        "{\"Version\":3,\"pool\":\"rbd\",\"radosNamespace\":\"\",\"image\":\"" IMAGE
                        "\",\"unmapOptions\":\"\",\"accessType\":false,\"encrypted\":false,"
                        "\"device\":\"\",\"logDir\":\"\",\"logFileStrategy\":\"\"}");
-    must(unstage(&life, &world, &err));
-    assert_false(state_has("device "));
-    end();
+    must(machine_unstage(&machine, &err));
+    assert_false(machine_has(&machine, "device "));
+    machine_done(&machine);
 }
 
 TEST(without_image_meta_the_mount_tells_the_device)
 {
     struct host *host = NULL;
 
-    begin(&(struct use){.fs_type = "ext4"});
-    must(stage(&life, &world, &err));
-    host = fake_host_as_host(world.host);
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    must(machine_stage(&machine, &err));
+    host = fake_host_as_host(machine.host);
     must(host->ops->remove(host, STAGING "/image-meta.json", &err));
-    must(unstage(&life, &world, &err));
-    assert_false(state_has("device "));
-    end();
+    must(machine_unstage(&machine, &err));
+    assert_false(machine_has(&machine, "device "));
+    machine_done(&machine);
 }
 
 TEST(a_group_gets_the_root_of_the_file_system)
 {
-    begin(&(struct use){.fs_type = "ext4", .mount_group = "2000"});
-    must(stage(&life, &world, &err));
-    assert_true(state_has(HANDLE " 1  2000"));
-    must(unstage(&life, &world, &err));
-    world.use.mount_group = "root";
-    must_refuse(stage(&life, &world, &err), STATUS_INVALID_ARGUMENT, "'root'");
-    end();
+    machine_init(&machine, &(struct use){.fs_type = "ext4", .mount_group = "2000"});
+    must(machine_stage(&machine, &err));
+    assert_true(machine_has(&machine, HANDLE " 1  2000"));
+    must(machine_unstage(&machine, &err));
+    machine.use.mount_group = "root";
+    must_refuse(machine_stage(&machine, &err), STATUS_INVALID_ARGUMENT, "'root'");
+    machine_done(&machine);
 }
 
 /* --- image-meta.json ----------------------------------------------------------------------------
@@ -494,4 +470,4 @@ TEST(inline_volumes_are_refused)
                 "use a generic ephemeral volume");
 }
 
-TEST_GROUP(write_config, remove_config)
+TEST_GROUP(cluster_config_write, cluster_config_remove)

@@ -3,24 +3,31 @@
  * the process dying there, for each n; then the same request again. The end must be that of an
  * undisturbed run, and what takes it all down must leave nothing.
  */
-#include "tests/unit/test_node_fixture.h"
+#include "tests/unit/fixtures/cluster_config.h"
+#include "tests/unit/fixtures/machine.h"
 
 #define CALLS_MAX 400
 
 struct scenario {
     const char *title;
-    node_step *before[5]; /* ends with NULL */
-    node_step *tested;
-    node_step *after[4]; /* ends with NULL */
+    machine_step *before[5]; /* ends with NULL */
+    machine_step *tested;
+    machine_step *after[4]; /* ends with NULL */
 };
 
 static const struct scenario SCENARIOS[] = {
-    {"stage", {NULL}, stage, {unstage}},
-    {"publish", {stage}, publish, {unpublish, unstage}},
-    {"expand", {stage, publish}, expand, {unpublish, unstage}},
-    {"unpublish", {stage, publish}, unpublish, {unstage}},
-    {"unstage", {stage}, unstage, {NULL}},
-    {"stage again", {stage, publish, unpublish, unstage}, stage, {unstage}},
+    {"stage", {NULL}, machine_stage, {machine_unstage}},
+    {"publish", {machine_stage}, machine_publish, {machine_unpublish, machine_unstage}},
+    {"expand",
+     {machine_stage, machine_publish},
+     machine_expand,
+     {machine_unpublish, machine_unstage}},
+    {"unpublish", {machine_stage, machine_publish}, machine_unpublish, {machine_unstage}},
+    {"unstage", {machine_stage}, machine_unstage, {NULL}},
+    {"stage again",
+     {machine_stage, machine_publish, machine_unpublish, machine_unstage},
+     machine_stage,
+     {machine_unstage}},
 };
 
 static const struct use USES[] = {
@@ -38,16 +45,16 @@ static const struct use USES[] = {
      .mode = ACCESS_MULTI_NODE_READER_ONLY},
 };
 
-static void run_steps(node_step *const *steps, struct life *life, struct world *world)
+static void run_steps(machine_step *const *steps, struct machine *machine)
 {
     for (size_t i = 0; steps[i]; i++)
-        must(steps[i](life, world, &err));
+        must(steps[i](machine, &err));
 }
 
-static void take_down(const struct scenario *scenario, struct life *life, struct world *world)
+static void take_down(const struct scenario *scenario, struct machine *machine)
 {
-    run_steps(scenario->after, life, world);
-    _cleanup_free_ char *state = world_state(world);
+    run_steps(scenario->after, machine);
+    _cleanup_free_ char *state = machine_state(machine);
     assert_null(strstr(state, "mount "));
     assert_null(strstr(state, "device "));
     assert_null(strstr(state, "daemon "));
@@ -58,33 +65,24 @@ static void take_down(const struct scenario *scenario, struct life *life, struct
 
 static char *undisturbed(const struct scenario *scenario, const struct use *use)
 {
-    struct world world;
-    struct life life;
+    struct machine machine;
 
-    world_init(&world, use);
-    life_start(&life, &world);
-    run_steps(scenario->before, &life, &world);
-    must(scenario->tested(&life, &world, &err));
-    char *state = world_state(&world);
-    take_down(scenario, &life, &world);
-    life_end(&life);
-    world_done(&world);
+    machine_init(&machine, use);
+    run_steps(scenario->before, &machine);
+    must(scenario->tested(&machine, &err));
+    char *state = machine_state(&machine);
+    take_down(scenario, &machine);
+    machine_done(&machine);
     return state;
 }
 
 /* After a crash the next life begins as a new process does. */
-static void restart(struct life *life, struct world *world)
+static void restart_after_crash(struct machine *machine)
 {
-    struct call call;
-
-    life_end(life);
-    fake_ceph_recover(world->ceph);
-    fake_host_recover(world->host);
-    life_start(life, world);
-    call_init(&call, 0, "recovery", deadline_never());
-    node_recover(&life->volumes, &call);
-    node_revive(&life->volumes, &call);
-    call_done(&call);
+    machine_restart(machine);
+    fake_ceph_recover(machine->ceph);
+    fake_host_recover(machine->host);
+    machine_recover(machine);
 }
 
 /* False when the operation has fewer than @n calls. */
@@ -92,38 +90,35 @@ static bool disturb(const struct scenario *scenario, const struct use *use, unsi
                     bool in_ceph, enum fake_failure failure, const char *wanted)
 {
     _cleanup_error_ struct error first = {0};
-    struct world world;
-    struct life life;
+    struct machine machine;
 
-    world_init(&world, use);
-    life_start(&life, &world);
-    run_steps(scenario->before, &life, &world);
+    machine_init(&machine, use);
+    run_steps(scenario->before, &machine);
     if (in_ceph)
-        fake_ceph_fail_call(world.ceph, n, failure);
+        fake_ceph_fail_call(machine.ceph, n, failure);
     else
-        fake_host_fail_call(world.host, n, failure);
-    int result = scenario->tested(&life, &world, &first);
-    bool struck =
-        in_ceph ? !fake_ceph_fault_is_pending(world.ceph) : !fake_host_fault_is_pending(world.host);
+        fake_host_fail_call(machine.host, n, failure);
+    int result = scenario->tested(&machine, &first);
+    bool struck = in_ceph ? !fake_ceph_fault_is_pending(machine.ceph)
+                          : !fake_host_fault_is_pending(machine.host);
     if (result < 0 && !struck)
         fail_msg("%s: %s", scenario->title, first.message);
     if (failure == FAKE_CRASH_BEFORE || failure == FAKE_CRASH_AFTER)
-        restart(&life, &world);
-    fake_ceph_recover(world.ceph);
-    fake_host_recover(world.host);
+        restart_after_crash(&machine);
+    fake_ceph_recover(machine.ceph);
+    fake_host_recover(machine.host);
     _cleanup_error_ struct error err = {0};
-    if (scenario->tested(&life, &world, &err) < 0)
+    if (scenario->tested(&machine, &err) < 0)
         fail_msg("%s with %s, call %u%s, failure %d: the retry failed: %s (first: %s)",
                  scenario->title, use->mounter, n, in_ceph ? " of Ceph" : "", (int)failure,
                  err.message, first.message ? first.message : "none");
-    _cleanup_free_ char *state = world_state(&world);
+    _cleanup_free_ char *state = machine_state(&machine);
     if (strcmp(state, wanted) != 0)
         fail_msg("%s with %s, call %u%s, failure %d (%s): wanted\n%s\ngot\n%s", scenario->title,
                  use->mounter, n, in_ceph ? " of Ceph" : "", (int)failure,
                  first.message ? first.message : "none", wanted, state);
-    take_down(scenario, &life, &world);
-    life_end(&life);
-    world_done(&world);
+    take_down(scenario, &machine);
+    machine_done(&machine);
     return struck;
 }
 
@@ -135,7 +130,7 @@ static void check(const struct use *use)
     unsigned struck[2] = {0}; /* on the host, in Ceph */
 
     for (size_t i = 0; i < ARRAY_LENGTH(SCENARIOS); i++) {
-        if (SCENARIOS[i].tested == expand && use->is_cephfs)
+        if (SCENARIOS[i].tested == machine_expand && use->is_cephfs)
             continue; /* grows without the node */
         _cleanup_free_ char *wanted = undisturbed(&SCENARIOS[i], use);
 
@@ -200,4 +195,4 @@ TEST(a_snapshot_of_cephfs_survives)
     check(&USES[7]);
 }
 
-TEST_GROUP(write_config, remove_config)
+TEST_GROUP(cluster_config_write, cluster_config_remove)
