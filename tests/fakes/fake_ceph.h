@@ -75,6 +75,8 @@ void fake_ceph_fail_call(struct fake_ceph *fake, unsigned n, enum fake_failure f
 void fake_ceph_fail_call_with(struct fake_ceph *fake, unsigned n, int negative_errno);
 /* Whether a fault is set that has not struck yet: the run had fewer calls. */
 bool fake_ceph_fault_is_pending(struct fake_ceph *fake);
+/* How many faults have struck so far: their calls were told of a failure. */
+unsigned fake_ceph_faults(struct fake_ceph *fake);
 bool fake_ceph_has_crashed(struct fake_ceph *fake);
 /* Ends a crash and drops a fault that has not struck. Open pools can be used again. */
 void fake_ceph_recover(struct fake_ceph *fake);

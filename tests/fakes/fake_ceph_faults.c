@@ -34,9 +34,11 @@ static int strike(struct fake_step *step, struct error *err)
 
     switch (fake->fault.failure) {
     case FAKE_FAIL_BEFORE:
+        fake->faults++;
         return error_set_errno(err, fake->fault.negative_errno, "call %u, %s, was made to fail",
                                fake->calls, step->operation);
     case FAKE_CRASH_BEFORE:
+        fake->faults++;
         crash(fake);
         return fail_crashed(err, step->operation);
     case FAKE_FAIL_AFTER:
@@ -114,6 +116,7 @@ void fake_step_resume(struct fake_step *step)
 
 int fake_step_end(struct fake_step *step, int result, struct error *err)
 {
+    step->fake->faults += step->crash_follows || step->reply_is_lost;
     if (step->crash_follows)
         crash(step->fake);
     bool crashed = step->fake->crashed && !step->client->is_other;
@@ -152,6 +155,14 @@ bool fake_ceph_fault_is_pending(struct fake_ceph *fake)
     bool pending = fake->fault.calls_left > 0;
     pthread_mutex_unlock(&fake->lock);
     return pending;
+}
+
+unsigned fake_ceph_faults(struct fake_ceph *fake)
+{
+    pthread_mutex_lock(&fake->lock);
+    unsigned faults = fake->faults;
+    pthread_mutex_unlock(&fake->lock);
+    return faults;
 }
 
 bool fake_ceph_has_crashed(struct fake_ceph *fake)

@@ -133,6 +133,7 @@ struct fake_ceph {
     bool connections_counted;
     unsigned calls;
     struct fake_fault fault;
+    unsigned faults; /* that have struck */
 
     struct fake_pool *pools;
     size_t pool_count;

@@ -43,6 +43,7 @@ int fake_call_begin(struct fake_host *fake, const char *name, struct error *err)
     if (fake->calls != fake->fail_at ||
         (fake->failure != FAKE_FAIL_BEFORE && fake->failure != FAKE_CRASH_BEFORE))
         return 0;
+    fake->faults++;
     fake->crashed = fake->failure == FAKE_CRASH_BEFORE;
     bool crashed = fake->crashed;
     pthread_mutex_unlock(&fake->lock);
@@ -56,6 +57,7 @@ int fake_call_end(struct fake_host *fake, const char *name, int result, struct e
     bool strikes = fake->calls == fake->fail_at;
     bool crashes = strikes && fake->failure == FAKE_CRASH_AFTER;
 
+    fake->faults += strikes;
     fake->crashed = fake->crashed || crashes;
     pthread_mutex_unlock(&fake->lock);
     if (!strikes)
@@ -78,6 +80,11 @@ void fake_host_fail_call(struct fake_host *fake, unsigned n, enum fake_failure f
 bool fake_host_fault_is_pending(struct fake_host *fake)
 {
     return fake->fail_at > fake->calls;
+}
+
+unsigned fake_host_faults(struct fake_host *fake)
+{
+    return fake->faults;
 }
 
 void fake_host_recover(struct fake_host *fake)

@@ -43,6 +43,8 @@ bool fake_host_saw_argument(struct fake_host *fake, const char *text);
 
 void fake_host_fail_call(struct fake_host *fake, unsigned n, enum fake_failure failure);
 bool fake_host_fault_is_pending(struct fake_host *fake);
+/* How many faults have struck so far: their calls were told of a failure. */
+unsigned fake_host_faults(struct fake_host *fake);
 /* Ends a crash and drops a fault that has not struck. */
 void fake_host_recover(struct fake_host *fake);
 

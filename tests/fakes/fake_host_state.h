@@ -68,6 +68,7 @@ struct fake_host {
     unsigned fail_at; /* 0: none */
     enum fake_failure failure;
     bool crashed;
+    unsigned faults; /* that have struck */
     struct string_list lacking;
     struct string_list commands; /* all that were run */
     struct fake_path paths[FAKE_ITEMS_MAX];

@@ -5,7 +5,8 @@
 #include <pthread.h>
 
 #include "tests/fakes/fake_ceph_subvolumes.h"
-#include "tests/unit/test_faults_stage.h"
+#include "tests/unit/fixtures/cluster_config.h"
+#include "tests/unit/fixtures/controller_steps.h"
 
 #define UUID "e0b45b52-7e09-47d3-8f1b-806995fa4412"
 #define HANDLE "0001-0002-c1-0000000000000002-" UUID
@@ -46,13 +47,16 @@ static void remove_keyring(struct controller *controller)
     standing_credentials_free(controller->standing);
 }
 
-static const struct fault_setup SETUP = {.backend = &CEPHFS_BACKEND,
+static const struct world_setup SETUP = {.name = "CephFS",
+                                         .backend = &CEPHFS_BACKEND,
                                          .access = ACCESS_TYPE_MOUNT,
                                          .fill_request = fill_request,
                                          .world_init = add_filesystem,
                                          .world_done = free_filesystem,
                                          .process_init = add_keyring,
                                          .process_done = remove_keyring};
+
+#define STAGED WITH_STAGE(SETUP)
 
 /* --- calls --------------------------------------------------------------------------------------
  */
@@ -122,7 +126,8 @@ static void assert_refused(struct stage *stage, const struct wish *wish, enum st
 
 static int remove_volume(struct stage *stage, const char *handle, struct error *err)
 {
-    return with_handle(&stage->process, handle, "DeleteVolume", controller_delete_volume, err);
+    return process_call_with_handle(&stage->process, handle, "DeleteVolume",
+                                    controller_delete_volume, err);
 }
 
 /* --- plain volumes ------------------------------------------------------------------------------
@@ -222,7 +227,7 @@ TEST(late_retry_does_not_take_growth_back, STAGED)
     _cleanup_error_ struct error err = {0};
 
     make_or_fail(stage, &(struct wish){.required = GIB}, stage->world.volume);
-    assert_int_equal(expand(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_expand(&stage->process, &stage->world, &err), 0);
     make_or_fail(stage, &(struct wish){.required = GIB}, stage->world.volume);
     assert_holds(stage, "size=3221225472");
 }
@@ -356,12 +361,12 @@ TEST(snapshot_that_is_being_copied_is_not_deleted, STAGED)
     _cleanup_error_ struct error err = {0};
 
     make_or_fail(stage, &(struct wish){.required = GIB}, stage->world.volume);
-    assert_int_equal(create_snapshot(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_create_snapshot(&stage->process, &stage->world, &err), 0);
     assert_refused(
         stage,
         &(struct wish){.name = "copy", .kind = SOURCE_SNAPSHOT, .source = stage->world.snapshot},
         STATUS_ABORTED, "copying");
-    assert_int_equal(delete_snapshot(&stage->process, &stage->world, &err), -1);
+    assert_int_equal(step_delete_snapshot(&stage->process, &stage->world, &err), -1);
     assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
     assert_non_null(strstr(err.message, "is copying snapshot"));
 }
@@ -378,7 +383,7 @@ TEST(ten_views_keep_a_deleted_snapshot_until_the_last_goes, STAGED)
     _cleanup_error_ struct error err = {0};
 
     make_or_fail(stage, &(struct wish){.required = GIB}, stage->world.volume);
-    assert_int_equal(create_snapshot(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_create_snapshot(&stage->process, &stage->world, &err), 0);
     for (int i = 0; i < 10; i++) {
         _cleanup_free_ char *name = xasprintf("view-%d", i);
 
@@ -389,8 +394,8 @@ TEST(ten_views_keep_a_deleted_snapshot_until_the_last_goes, STAGED)
                                     .source = stage->world.snapshot},
                      views[i]);
     }
-    assert_int_equal(delete_snapshot(&stage->process, &stage->world, &err), 0);
-    assert_int_equal(delete_snapshot(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_delete_snapshot(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_delete_snapshot(&stage->process, &stage->world, &err), 0);
     assert_int_equal(remove_volume(stage, stage->world.volume, &err), 0);
     for (int i = 0; i < 10; i++) {
         assert_holds(stage, " snapshot [csi-snap-");
@@ -413,13 +418,13 @@ TEST(deleted_snapshot_that_is_shown_is_not_there_for_others, STAGED)
     struct call call;
 
     make_or_fail(stage, &(struct wish){.required = GIB}, stage->world.volume);
-    assert_int_equal(create_snapshot(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_create_snapshot(&stage->process, &stage->world, &err), 0);
     make_or_fail(
         stage,
         &(struct wish){
             .name = "view", .mode = READ, .kind = SOURCE_SNAPSHOT, .source = stage->world.snapshot},
         stage->world.second);
-    assert_int_equal(delete_snapshot(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_delete_snapshot(&stage->process, &stage->world, &err), 0);
     call_init(&call, 1, "ListSnapshots", deadline_never());
     assert_int_equal(
         controller_list_snapshots(&stage->process.controller, &call, &all, &list, &err), 0);
@@ -437,7 +442,7 @@ TEST(deleted_snapshot_that_is_shown_is_not_there_for_others, STAGED)
                                   .source = stage->world.snapshot},
                    STATUS_NOT_FOUND, "was deleted");
     error_clear(&err);
-    assert_int_equal(create_snapshot(&stage->process, &stage->world, &err), 0); /* a new one */
+    assert_int_equal(step_create_snapshot(&stage->process, &stage->world, &err), 0); /* a new one */
 }
 
 TEST(views_are_only_read_and_nothing_else, STAGED)
@@ -448,7 +453,7 @@ TEST(views_are_only_read_and_nothing_else, STAGED)
     _cleanup_error_ struct error err = {0};
 
     make_or_fail(stage, &(struct wish){.required = GIB}, stage->world.volume);
-    assert_int_equal(create_snapshot(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_create_snapshot(&stage->process, &stage->world, &err), 0);
     assert_refused(stage,
                    &(struct wish){.name = "view",
                                   .kind = SOURCE_SNAPSHOT,
@@ -465,10 +470,10 @@ TEST(views_are_only_read_and_nothing_else, STAGED)
     assert_refused(stage, &read_copy, STATUS_INVALID_ARGUMENT, "use that snapshot as the source");
     assert_refused(stage, &copy, STATUS_ABORTED, "copying"); /* of the snapshot */
     memcpy(stage->world.volume, stage->world.second, sizeof(stage->world.second));
-    assert_int_equal(expand(&stage->process, &stage->world, &err), -1);
+    assert_int_equal(step_expand(&stage->process, &stage->world, &err), -1);
     assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
     error_clear(&err);
-    assert_int_equal(create_snapshot(&stage->process, &stage->world, &err), -1);
+    assert_int_equal(step_create_snapshot(&stage->process, &stage->world, &err), -1);
 }
 
 TEST(class_may_ask_for_a_copy_that_is_only_read, STAGED)
@@ -477,7 +482,7 @@ TEST(class_may_ask_for_a_copy_that_is_only_read, STAGED)
     _cleanup_error_ struct error err = {0};
 
     make_or_fail(stage, &(struct wish){.required = GIB}, stage->world.volume);
-    assert_int_equal(create_snapshot(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_create_snapshot(&stage->process, &stage->world, &err), 0);
     assert_refused(stage,
                    &(struct wish){.name = "copy",
                                   .mode = READ,
@@ -645,7 +650,7 @@ TEST(group_without_quiesce_names_the_release_needed, STAGED)
     _cleanup_error_ struct error err = {0};
 
     make_two(stage);
-    assert_int_equal(create_group(&stage->process, &stage->world, &err), -1);
+    assert_int_equal(step_create_group(&stage->process, &stage->world, &err), -1);
     assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
     assert_non_null(strstr(err.message, "19.2"));
     assert_holds_not(stage, "csi.volume.group.");
@@ -660,12 +665,12 @@ TEST(group_has_its_members_as_ceph_csi_lists_them, STAGED)
 
     make_two(stage);
     fake_subvolumes_allow_quiesce(stage->world.more, false);
-    assert_int_equal(create_group(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_create_group(&stage->process, &stage->world, &err), 0);
     fake_ceph_dump(stage->world.fake, &all);
     _cleanup_free_ char *line =
         xasprintf("[%s] = 0001-0002-c1-0000000000000002-", stage->world.volume);
     assert_non_null(strstr(text_chars(&all), line));
-    assert_int_equal(create_group(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_create_group(&stage->process, &stage->world, &err), 0);
 }
 
 TEST(pause_that_ended_too_early_is_no_group, STAGED)
@@ -675,14 +680,14 @@ TEST(pause_that_ended_too_early_is_no_group, STAGED)
 
     make_two(stage);
     fake_subvolumes_allow_quiesce(stage->world.more, true);
-    assert_int_equal(create_group(&stage->process, &stage->world, &err), -1);
+    assert_int_equal(step_create_group(&stage->process, &stage->world, &err), -1);
     assert_int_equal(err.status, STATUS_ABORTED);
     fake_subvolumes_allow_quiesce(stage->world.more, false);
     error_clear(&err);
-    assert_int_equal(create_group(&stage->process, &stage->world, &err), 0);
-    assert_int_equal(delete_group(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_create_group(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_delete_group(&stage->process, &stage->world, &err), 0);
     assert_holds_not(stage, "snapshot");
     assert_holds_not(stage, "writers pause");
 }
 
-TEST_GROUP(write_config, remove_config)
+TEST_GROUP(cluster_config_write, cluster_config_remove)

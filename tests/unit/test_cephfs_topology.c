@@ -5,7 +5,8 @@
  */
 #include "common/volume/usage_cache.h"
 #include "tests/fakes/fake_ceph_subvolumes.h"
-#include "tests/unit/test_faults_stage.h"
+#include "tests/unit/fixtures/cluster_config.h"
+#include "tests/unit/fixtures/fault_scenario.h"
 
 #define MIB (1024LL * 1024)
 #define LONG_MS 600000
@@ -86,13 +87,16 @@ static void remove_usage(struct controller *controller)
     standing_credentials_free(controller->standing);
 }
 
-static const struct fault_setup SETUP = {.backend = &CEPHFS_BACKEND,
+static const struct world_setup SETUP = {.name = "CephFS",
+                                         .backend = &CEPHFS_BACKEND,
                                          .access = ACCESS_TYPE_MOUNT,
                                          .fill_request = fill_request,
                                          .world_init = add_filesystems,
                                          .world_done = free_filesystems,
                                          .process_init = add_usage,
                                          .process_done = remove_usage};
+
+#define STAGED WITH_STAGE(SETUP)
 
 /* --- calls --------------------------------------------------------------------------------------
  */
@@ -170,7 +174,8 @@ static void remove_volume(struct stage *stage, const char *handle)
 {
     _cleanup_error_ struct error err = {0};
 
-    if (with_handle(&stage->process, handle, "DeleteVolume", controller_delete_volume, &err) < 0)
+    if (process_call_with_handle(&stage->process, handle, "DeleteVolume", controller_delete_volume,
+                                 &err) < 0)
         fail_msg("%s", err.message);
 }
 
@@ -300,7 +305,7 @@ TEST(no_place_and_no_room_are_told_apart, STAGED)
     assert_refused(stage, &(struct wish){.zone = "zone-x"}, STATUS_RESOURCE_EXHAUSTED,
                    "pool 'data-a' (zone=zone-a): elsewhere");
     fake_subvolumes_set_room(stage->world.more, "fs1", "data-b", 0);
-    restart(stage);
+    stage_restart(stage);
     assert_refused(stage, &(struct wish){.zone = "zone-b"}, STATUS_RESOURCE_EXHAUSTED,
                    "no pool that serves the place has room");
     assert_holds_not(stage, "csi.volume.");
@@ -360,7 +365,7 @@ TEST(spread_counts_volumes_of_the_data_pool, STAGED)
         _cleanup_(volume_done) struct volume volume = {0};
 
         if (i == 5) /* counted from the journal as well as from memory */
-            restart(stage);
+            stage_restart(stage);
         make_or_fail(
             stage,
             &(struct wish){.name = name, .pools = equal, .more = {"poolSelection", "spread"}},
@@ -383,7 +388,7 @@ TEST(pools_carry_their_places, STAGED)
                    "ceph osd pool application set POOL cephfs cephzone.class fast");
     fake_subvolumes_tag_pool(stage->world.more, "fs2", "data-c", "cephzone.class", "fast");
     fake_subvolumes_tag_pool(stage->world.more, "fs2", "data-c", "cephzone.zone", "zone-c");
-    restart(stage);
+    stage_restart(stage);
     make_or_fail(stage, &in_c, &volume);
     assert_holds(stage, "subvolume fs2/csi/csi-vol-u1 size=1073741824 pool=data-c");
 }
@@ -434,14 +439,14 @@ TEST(view_stays_where_the_files_are, STAGED)
 
     make_or_fail(stage, &(struct wish){.zone = "zone-a"}, &source);
     memcpy(stage->world.volume, source.handle, sizeof(source.handle));
-    assert_int_equal(create_snapshot(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_create_snapshot(&stage->process, &stage->world, &err), 0);
     remove_volume(stage, source.handle); /* Ceph tells less of it now */
     assert_refused(stage, &wish, STATUS_RESOURCE_EXHAUSTED,
                    "not where the files of the snapshot are");
     wish.zone = "zone-a";
     make_or_fail(stage, &wish, &view);
     assert_string_equal(strmap_get(&view.segments, PREFIX "zone"), "zone-a");
-    assert_int_equal(delete_snapshot(&stage->process, &stage->world, &err), 0);
+    assert_int_equal(step_delete_snapshot(&stage->process, &stage->world, &err), 0);
     remove_volume(stage, view.handle);
     assert_holds_not(stage, "csi.volume.");
     assert_holds_not(stage, "csi.snap.");
@@ -480,8 +485,8 @@ TEST(overcommit_counts_what_is_promised, STAGED)
     make_or_fail(stage, &(struct wish){.zone = "zone-a", .more = {"overcommit", "1"}}, &volume);
     assert_int_equal(capacity_of(stage, "zone-a", class), 19 * GIB);
     memcpy(stage->world.volume, volume.handle, sizeof(volume.handle));
-    assert_int_equal(expand(&stage->process, &stage->world, &err), 0); /* to 3 GiB */
-    restart(stage);
+    assert_int_equal(step_expand(&stage->process, &stage->world, &err), 0); /* to 3 GiB */
+    stage_restart(stage);
     assert_int_equal(capacity_of(stage, "zone-a", class), 17 * GIB);
     remove_volume(stage, volume.handle);
     assert_int_equal(capacity_of(stage, "zone-a", class), 20 * GIB);
@@ -576,7 +581,8 @@ static int in_c(struct process *process, struct world *world, struct error *err)
 static int create_wandering(struct process *process, struct world *world, struct error *err)
 {
     static const char *const zones[] = {"zone-a", "zone-b", "zone-c"};
-    int result = create(process, "pvc-1", GIB, SOURCE_NONE, NULL, world->volume, err);
+    int result =
+        process_create_volume(process, "pvc-1", GIB, SOURCE_NONE, NULL, world->volume, err);
 
     for (size_t i = 0; i < ARRAY_LENGTH(zones); i++)
         if (strcmp(next_zone, zones[i]) == 0) {
@@ -588,46 +594,56 @@ static int create_wandering(struct process *process, struct world *world, struct
 
 TEST(creation_survives_every_fault)
 {
-    check(&(struct scenario){.title = "CreateVolume in a zone", .tested = create_volume});
+    scenario_check(
+        &(struct scenario){.title = "CreateVolume in a zone", .tested = step_create_volume},
+        &SETUP);
 }
 
 TEST(creation_in_another_file_system_survives_every_fault)
 {
-    check(&(struct scenario){.title = "CreateVolume in a zone with a file system of its own",
-                             .before = {in_c},
-                             .tested = create_volume});
+    scenario_check(
+        &(struct scenario){.title = "CreateVolume in a zone with a file system of its own",
+                           .before = {in_c},
+                           .tested = step_create_volume},
+        &SETUP);
 }
 
 TEST(deletion_in_another_file_system_survives_every_fault)
 {
-    check(&(struct scenario){.title = "DeleteVolume in a zone with a file system of its own",
-                             .before = {in_c, create_volume},
-                             .tested = delete_volume,
-                             .ends_empty = true});
+    scenario_check(
+        &(struct scenario){.title = "DeleteVolume in a zone with a file system of its own",
+                           .before = {in_c, step_create_volume},
+                           .tested = step_delete_volume,
+                           .ends_empty = true},
+        &SETUP);
 }
 
 TEST(retry_in_another_zone_leaves_one_volume)
 {
-    check(&(struct scenario){.title = "CreateVolume, retried in another zone",
-                             .before = {in_a},
-                             .tested = create_wandering,
-                             .after = {delete_volume},
-                             .ends_empty = true});
+    scenario_check(&(struct scenario){.title = "CreateVolume, retried in another zone",
+                                      .before = {in_a},
+                                      .tested = create_wandering,
+                                      .after = {step_delete_volume},
+                                      .ends_empty = true},
+                   &SETUP);
 }
 
 TEST(retry_in_another_file_system_leaves_one_volume)
 {
-    check(&(struct scenario){.title = "CreateVolume, retried in another file system",
-                             .before = {in_c},
-                             .tested = create_wandering,
-                             .after = {delete_volume},
-                             .ends_empty = true});
+    scenario_check(&(struct scenario){.title = "CreateVolume, retried in another file system",
+                                      .before = {in_c},
+                                      .tested = create_wandering,
+                                      .after = {step_delete_volume},
+                                      .ends_empty = true},
+                   &SETUP);
 }
 
 TEST(expansion_survives_every_fault)
 {
-    check(&(struct scenario){
-        .title = "ControllerExpandVolume in a zone", .before = {create_volume}, .tested = expand});
+    scenario_check(&(struct scenario){.title = "ControllerExpandVolume in a zone",
+                                      .before = {step_create_volume},
+                                      .tested = step_expand},
+                   &SETUP);
 }
 
-TEST_GROUP(write_config, remove_config)
+TEST_GROUP(cluster_config_write, cluster_config_remove)

@@ -3,9 +3,16 @@
  * for each n; then the same request again. The end must be that of an undisturbed run, and nothing
  * may be left behind.
  */
-#include "tests/unit/test_faults_scenarios.h"
+#include <assert.h>
 
-static void fill_request(struct create_request *request)
+#include "tests/fakes/fake_ceph_subvolumes.h"
+#include "tests/unit/fixtures/cluster_config.h"
+#include "tests/unit/fixtures/fault_scenario.h"
+
+/* --- backends -----------------------------------------------------------------------------------
+ */
+
+static void fill_rbd_request(struct create_request *request)
 {
     strmap_set(&request->parameters, "pool", "rbd");
     strmap_set(&request->parameters, "imageFeatures", "layering,exclusive-lock");
@@ -16,18 +23,196 @@ static void add_pool(struct world *world)
     fake_ceph_add_pool(world->fake, "rbd", 3);
 }
 
-static const struct fault_setup SETUP = {.backend = &RBD_BACKEND,
-                                         .access = ACCESS_TYPE_BLOCK,
-                                         .fill_request = fill_request,
-                                         .world_init = add_pool};
+static const struct world_setup RBD = {.name = "RBD",
+                                       .backend = &RBD_BACKEND,
+                                       .access = ACCESS_TYPE_BLOCK,
+                                       .fill_request = fill_rbd_request,
+                                       .world_init = add_pool};
 
-TEST(parents_may_go_before_their_clones)
+static void fill_cephfs_request(struct create_request *request)
 {
-    check(&(struct scenario){
-        .title = "DeleteVolume of the last of a family",
-        .before = {create_volume, create_snapshot, restore, delete_snapshot, delete_volume},
-        .tested = delete_second,
-        .ends_empty = true});
+    strmap_set(&request->parameters, "fsName", "fs1");
+    strmap_set(&request->parameters, "pool", "data-a");
+    strmap_set(&request->parameters, "csi.storage.k8s.io/pvc/namespace", "ns-1");
 }
 
-TEST_GROUP(write_config, remove_config)
+static void add_filesystem(struct world *world)
+{
+    fake_ceph_add_pool(world->fake, "meta", 7);
+    world->more = fake_subvolumes_new(world->fake);
+    fake_subvolumes_add_filesystem(world->more, "fs1", 2, 7, "csi");
+    fake_subvolumes_allow_quiesce(world->more, false);
+}
+
+static void free_filesystem(struct world *world)
+{
+    fake_subvolumes_free(world->more);
+}
+
+static const struct world_setup CEPHFS = {.name = "CephFS",
+                                          .backend = &CEPHFS_BACKEND,
+                                          .access = ACCESS_TYPE_MOUNT,
+                                          .fill_request = fill_cephfs_request,
+                                          .world_init = add_filesystem,
+                                          .world_done = free_filesystem};
+
+/* --- steps that RBD does not have ---------------------------------------------------------------
+ */
+
+static int show(struct process *process, struct world *world, struct error *err)
+{
+    return process_create_volume(process, "pvc-shown", GIB, SOURCE_SNAPSHOT, world->snapshot,
+                                 world->second, err);
+}
+
+static int show_too(struct process *process, struct world *world, struct error *err)
+{
+    return process_create_volume(process, "pvc-shown-2", GIB, SOURCE_SNAPSHOT, world->snapshot,
+                                 world->group, err);
+}
+
+static int delete_shown_too(struct process *process, struct world *world, struct error *err)
+{
+    return process_call_with_handle(process, world->group, "DeleteVolume", controller_delete_volume,
+                                    err);
+}
+
+/* The next clone fails in Ceph. */
+static int break_clone(struct process *process, struct world *world, struct error *err)
+{
+    (void)process, (void)err;
+    fake_subvolumes_fail_clones(world->more, 1);
+    return 0;
+}
+
+/* --- scenarios ----------------------------------------------------------------------------------
+ */
+
+struct fault_case {
+    const char *name;
+    struct scenario scenario;
+};
+
+static const struct fault_case BOTH_CASES[] = {
+    {"creation_survives_every_fault", {.title = "CreateVolume", .tested = step_create_volume}},
+    {"deletion_survives_every_fault",
+     {.title = "DeleteVolume",
+      .before = {step_create_volume},
+      .tested = step_delete_volume,
+      .ends_empty = true}},
+    {"snapshot_survives_every_fault",
+     {.title = "CreateSnapshot", .before = {step_create_volume}, .tested = step_create_snapshot}},
+    {"snapshot_deletion_survives_every_fault",
+     {.title = "DeleteSnapshot",
+      .before = {step_create_volume, step_create_snapshot},
+      .tested = step_delete_snapshot,
+      .after = {step_delete_volume},
+      .ends_empty = true}},
+    {"larger_restore_survives_every_fault",
+     {.title = "CreateVolume from a snapshot",
+      .before = {step_create_volume, step_create_snapshot},
+      .tested = step_restore}},
+    {"larger_clone_survives_every_fault",
+     {.title = "CreateVolume from a volume",
+      .before = {step_create_volume},
+      .tested = step_clone,
+      .after = {step_delete_volume, step_delete_second},
+      .ends_empty = true}},
+    {"group_snapshot_survives_every_fault",
+     {.title = "CreateVolumeGroupSnapshot",
+      .before = {step_create_volume, step_create_second},
+      .tested = step_create_group,
+      .after = {step_delete_group, step_delete_volume, step_delete_second},
+      .ends_empty = true}},
+    {"group_deletion_survives_every_fault",
+     {.title = "DeleteVolumeGroupSnapshot",
+      .before = {step_create_volume, step_create_second, step_create_group},
+      .tested = step_delete_group,
+      .after = {step_delete_volume, step_delete_second},
+      .ends_empty = true}},
+    {"expansion_survives_every_fault",
+     {.title = "ControllerExpandVolume", .before = {step_create_volume}, .tested = step_expand}},
+};
+
+static const struct fault_case RBD_CASES[] = {
+    {"parents_may_go_before_their_clones",
+     {.title = "DeleteVolume of the last of a family",
+      .before = {step_create_volume, step_create_snapshot, step_restore, step_delete_snapshot,
+                 step_delete_volume},
+      .tested = step_delete_second,
+      .ends_empty = true}},
+};
+
+static const struct fault_case CEPHFS_CASES[] = {
+    {"clone_that_ceph_fails_is_made_again",
+     {.title = "CreateVolume from a volume, failing in Ceph once",
+      .before = {step_create_volume, break_clone},
+      .tested = step_clone}},
+    {"volume_with_snapshots_goes_before_them",
+     {.title = "DeleteVolume of one with snapshots",
+      .before = {step_create_volume, step_create_snapshot},
+      .tested = step_delete_volume,
+      .after = {step_restore, step_delete_second, step_delete_snapshot},
+      .ends_empty = true}},
+    {"showing_a_snapshot_survives_every_fault",
+     {.title = "CreateVolume that shows a snapshot",
+      .before = {step_create_volume, step_create_snapshot},
+      .tested = show,
+      .after = {step_delete_second, step_delete_snapshot, step_delete_volume},
+      .ends_empty = true}},
+    {"second_view_survives_every_fault",
+     {.title = "CreateVolume that shows a snapshot, the second",
+      .before = {step_create_volume, step_create_snapshot, show},
+      .tested = show_too}},
+    {"shown_snapshot_is_deleted_through_every_fault",
+     {.title = "DeleteSnapshot of one that is shown",
+      .before = {step_create_volume, step_create_snapshot, show},
+      .tested = step_delete_snapshot}},
+    {"first_view_of_a_deleted_snapshot_goes_through_every_fault",
+     {.title = "DeleteVolume, one of two that show a deleted snapshot",
+      .before = {step_create_volume, step_create_snapshot, show, show_too, step_delete_snapshot},
+      .tested = step_delete_second,
+      .after = {step_delete_volume, delete_shown_too},
+      .ends_empty = true}},
+    {"last_view_takes_the_snapshot_along",
+     {.title = "DeleteVolume, the last that shows a deleted snapshot",
+      .before = {step_create_volume, step_create_snapshot, show, step_delete_snapshot,
+                 step_delete_volume},
+      .tested = step_delete_second,
+      .ends_empty = true}},
+};
+
+static void check_rbd(void **state)
+{
+    scenario_check(*state, &RBD);
+}
+
+static void check_cephfs(void **state)
+{
+    scenario_check(*state, &CEPHFS);
+}
+
+static void add_cases(const struct fault_case *cases, size_t count, const struct world_setup *setup)
+{
+    static char names[64][80];
+    static size_t used;
+
+    for (size_t i = 0; i < count; i++) {
+        assert(used < ARRAY_LENGTH(names));
+        snprintf(names[used], sizeof(names[used]), "%s_%s", setup->name, cases[i].name);
+        test_add((struct CMUnitTest){.name = names[used++],
+                                     .test_func = setup == &RBD ? check_rbd : check_cephfs,
+                                     .initial_state = (void *)(uintptr_t)&cases[i].scenario});
+    }
+}
+
+static void add_all_cases(void)
+{
+    add_cases(BOTH_CASES, ARRAY_LENGTH(BOTH_CASES), &RBD);
+    add_cases(RBD_CASES, ARRAY_LENGTH(RBD_CASES), &RBD);
+    add_cases(BOTH_CASES, ARRAY_LENGTH(BOTH_CASES), &CEPHFS);
+    add_cases(CEPHFS_CASES, ARRAY_LENGTH(CEPHFS_CASES), &CEPHFS);
+}
+
+TEST_CASES(add_all_cases)
+TEST_GROUP(cluster_config_write, cluster_config_remove)

@@ -14,7 +14,9 @@ TEST(nth_call_fails_once_without_effect, WITH_CLIENT)
     fake_ceph_fail_call(c->fake, 2, FAKE_FAIL_BEFORE);
     assert_int_equal(client_create(c, "a"), 0);
     assert_true(fake_ceph_fault_is_pending(c->fake));
+    assert_int_equal(fake_ceph_faults(c->fake), 0);
     client_assert_fails(c, client_create(c, "b"), STATUS_INTERNAL, EIO);
+    assert_int_equal(fake_ceph_faults(c->fake), 1);
     assert_false(fake_ceph_fault_is_pending(c->fake));
     assert_false(client_has_image(c, "b"));
     assert_int_equal(client_create(c, "b"), 0);

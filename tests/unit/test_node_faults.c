@@ -101,6 +101,8 @@ static bool disturb(const struct scenario *scenario, const struct use *use, unsi
     int result = scenario->tested(&machine, &first);
     bool struck = in_ceph ? !fake_ceph_fault_is_pending(machine.ceph)
                           : !fake_host_fault_is_pending(machine.host);
+    assert_int_equal(in_ceph ? fake_ceph_faults(machine.ceph) : fake_host_faults(machine.host),
+                     struck);
     if (result < 0 && !struck)
         fail_msg("%s: %s", scenario->title, first.message);
     if (failure == FAKE_CRASH_BEFORE || failure == FAKE_CRASH_AFTER)
@@ -126,13 +128,13 @@ static void check(const struct use *use)
 {
     static const enum fake_failure failures[] = {FAKE_FAIL_BEFORE, FAKE_FAIL_AFTER,
                                                  FAKE_CRASH_BEFORE, FAKE_CRASH_AFTER};
-    unsigned points = 0;
-    unsigned struck[2] = {0}; /* on the host, in Ceph */
+    unsigned points[2] = {0}; /* on the machine, in Ceph */
 
     for (size_t i = 0; i < ARRAY_LENGTH(SCENARIOS); i++) {
         if (SCENARIOS[i].tested == machine_expand && use->is_cephfs)
             continue; /* grows without the node */
         _cleanup_free_ char *wanted = undisturbed(&SCENARIOS[i], use);
+        unsigned before = points[0];
 
         for (size_t kind = 0; kind < ARRAY_LENGTH(failures) * 2; kind++) {
             unsigned n = 1;
@@ -141,18 +143,18 @@ static void check(const struct use *use)
                    disturb(&SCENARIOS[i], use, n, kind % 2, failures[kind / 2], wanted))
                 n++;
             assert_true(n < CALLS_MAX);
-            points += n - 1;
-            struck[kind % 2] += n - 1;
+            points[kind % 2] += n - 1;
         }
+        assert_true(points[0] > before);
     }
     print_message("figure: node, mounter %s, %s: disturbed at %u points\n", use->mounter,
                   use->is_shallow  ? "snapshot of CephFS"
                   : use->is_cephfs ? "CephFS"
                   : use->fs_type   ? use->fs_type
                                    : "block",
-                  points);
-    assert_true(struck[0] >= 100);
-    assert_true(struck[1] >= 20);
+                  points[0] + points[1]);
+    assert_true(points[0] >= 100);
+    assert_true(points[1] >= 20);
 }
 
 TEST(fuse_with_ext4_survives)
