@@ -34,9 +34,9 @@ fail() {
 
 # Repeats a command for at most 20 s until it succeeds.
 wait_for() {
-    local deadline=$((SECONDS + 20))
+    local deadline=$((SECONDS + 120))
     until "$@"; do
-        ((SECONDS < deadline)) || fail "in vain for 20 s: $*" || return
+        ((SECONDS < deadline)) || fail "in vain for 120 s: $*" || return
         sleep 0.1
     done
 }
@@ -99,11 +99,16 @@ start_client() {
         <"/tmp/$1.calls" >"/tmp/$1.answers" &
 }
 
-# One CSI call to a node's driver: call NODE METHOD REQUEST. Prints the answer, or why it failed.
+# One CSI call to a node's driver: call NODE METHOD REQUEST. Prints the answer, or why it failed. What
+# kubelet would try again, this does, 60 times at most.
 call() {
-    local answer
-    printf '%s %s\n' "$2" "${3//$'\n'/ }" >&"${CALLS[$1]}"
-    IFS= read -r -t 150 answer <&"${ANSWERS[$1]}" || fail "$2 is not answered"
+    local answer try
+    for ((try = 0; try < 60; try++)); do
+        printf '%s %s\n' "$2" "${3//$'\n'/ }" >&"${CALLS[$1]}"
+        IFS= read -r -t 150 answer <&"${ANSWERS[$1]}" || fail "$2 is not answered"
+        [[ $answer == "$2: "@(ABORTED|UNAVAILABLE|DEADLINE_EXCEEDED)": "* ]] || break
+        sleep 1
+    done
     printf '%s\n' "$answer"
     [[ $answer == "{"* ]]
 }
