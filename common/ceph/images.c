@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/base/sanitizer.h"
 #include "common/ceph/connections.h"
 #include "common/ceph/images.h"
 
@@ -367,29 +368,46 @@ static int image_resize(struct ceph_pool *pool, struct call *call, const char *n
     if (image_open(pool, call, name, false, &image, err) < 0)
         return -1;
     call_stage(call, "growing image '%s' in pool '%s' for {age}", name, pool->name);
-    struct progress_sink nobody = {0}; /* librbd calls the function without asking for NULL */
+    /* librbd calls the function without asking for NULL */
+    _cleanup_progress_sink_ struct progress_sink nobody;
+    progress_sink_init(&nobody, NULL, NULL);
     int result = rbd_resize2(image.handle, size_bytes, false, image_progress, &nobody);
     return result < 0 ? fail(err, result, "grow", pool, name) : 0;
 }
 
+void progress_sink_init(struct progress_sink *sink, ceph_progress report, void *object)
+{
+    *sink = (struct progress_sink){report, object};
+    tsan_release(sink);
+}
+
+void progress_sink_done(struct progress_sink *sink)
+{
+    tsan_acquire(sink);
+}
+
 int image_progress(uint64_t done, uint64_t total, void *object)
 {
-    const struct progress_sink *sink = object;
+    struct progress_sink *sink = object;
 
-    if (!sink->report || total == 0)
-        return 0;
-    return sink->report(sink->object, (int)(done * 100 / total));
+    tsan_acquire(sink);
+    int result = 0;
+    if (sink->report && total > 0)
+        result = sink->report(sink->object, (int)(done * 100 / total));
+    tsan_release(sink);
+    return result;
 }
 
 static int image_flatten(struct ceph_pool *pool, struct call *call, const char *name,
                          ceph_progress progress, void *progress_object, struct error *err)
 {
     _cleanup_image_ struct open_image image = {0};
-    struct progress_sink sink = {progress, progress_object};
 
     if (image_open(pool, call, name, false, &image, err) < 0)
         return -1;
     call_stage(call, "flattening image '%s' in pool '%s' for {age}", name, pool->name);
+    _cleanup_progress_sink_ struct progress_sink sink;
+    progress_sink_init(&sink, progress, progress_object);
     int result = rbd_flatten_with_progress(image.handle, image_progress, &sink);
     if (result == -EINVAL) /* has no parent: done before */
         return 0;

@@ -23,4 +23,9 @@ struct progress_sink {
     ceph_progress report; /* NULL: nobody wants to know */
     void *object;
 };
+/* Right before and after the call that gets it: librbd reports in a thread of its own, but not any
+ * more when the call has returned. */
+void progress_sink_init(struct progress_sink *sink, ceph_progress report, void *object);
+void progress_sink_done(struct progress_sink *sink);
+#define _cleanup_progress_sink_ _cleanup_(progress_sink_done)
 int image_progress(uint64_t done, uint64_t total, void *object);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/base/sanitizer.h"
 #include "common/ceph/connections.h"
 
 #define LIST_MAX 512 /* keys per call */
@@ -75,6 +76,7 @@ static void on_complete(rados_completion_t completion, void *object)
 {
     struct operation_in_flight *operation = object;
 
+    tsan_acquire(operation);
     pthread_mutex_lock(&operation->lock);
     operation->result = rados_aio_get_return_value(completion);
     operation->done = true;
@@ -111,13 +113,20 @@ static int wait_for(const struct ceph_pool *pool, struct operation_in_flight *op
     return wait_until(pool, operation, call, admission_deadline(call));
 }
 
+/* The last of the preparations: what comes next gives @operation to librados' thread. */
+static void add_completion(struct operation_in_flight *operation)
+{
+    rados_aio_create_completion2(operation, on_complete, &operation->completion);
+    tsan_release(operation);
+}
+
 /* Sends the write or read that @operation holds. */
 static int send_operation(struct operation_in_flight *operation, struct ceph_pool *pool,
                           const char *object)
 {
     rados_ioctx_t io = real_pool(pool)->io;
 
-    rados_aio_create_completion2(operation, on_complete, &operation->completion);
+    add_completion(operation);
     int sent = operation->write ? rados_aio_write_op_operate(operation->write, io,
                                                              operation->completion, object, NULL, 0)
                                 : rados_aio_read_op_operate(operation->read, io,
@@ -143,7 +152,7 @@ int object_exec(struct ceph_pool *pool, struct call *call, const char *object, c
     _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
 
     assert(limit <= EXEC_LIMIT);
-    rados_aio_create_completion2(operation, on_complete, &operation->completion);
+    add_completion(operation);
     int result = rados_aio_exec(real_pool(pool)->io, object, operation->completion, "rbd", method,
                                 input, input_length, operation->output, limit);
     if (result < 0)

@@ -201,12 +201,12 @@ static int trash_list(struct ceph_pool *pool, struct call *call, struct trash_en
 static int trash_remove(struct ceph_pool *pool, struct call *call, const char *image_id,
                         ceph_progress progress, void *progress_object, struct error *err)
 {
-    struct progress_sink sink = {progress, progress_object};
-
     call_stage(call, "removing the data of image '%s' in pool '%s' for {age}", image_id,
                pool->name);
     if (call_check(call, err) < 0)
         return -1;
+    _cleanup_progress_sink_ struct progress_sink sink;
+    progress_sink_init(&sink, progress, progress_object);
     int result =
         rbd_trash_remove_with_progress(real_pool(pool)->io, image_id, true, image_progress, &sink);
     if (result < 0)
@@ -275,7 +275,8 @@ static int hold_snapshot(struct image_hold *hold, struct call *call, const char 
     if (call_check(call, err) < 0)
         return -1;
     /* Without quiescing: the writers cannot get the lock to empty their caches, we hold it. */
-    struct progress_sink nobody = {0};
+    _cleanup_progress_sink_ struct progress_sink nobody;
+    progress_sink_init(&nobody, NULL, NULL);
     int result = rbd_snap_create2(real->image.handle, snapshot, RBD_SNAP_CREATE_SKIP_QUIESCE,
                                   image_progress, &nobody);
     if (result < 0)

@@ -14,6 +14,7 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/base/sanitizer.h"
 #include "common/rpc/core_args.h"
 #include "common/rpc/server_internal.h"
 

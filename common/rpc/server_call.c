@@ -17,6 +17,7 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/base/sanitizer.h"
 #include "common/rpc/server_internal.h"
 
 static_assert((int)STATUS_OK == GRPC_STATUS_OK && (int)STATUS_CANCELLED == GRPC_STATUS_CANCELLED &&

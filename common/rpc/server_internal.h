@@ -113,22 +113,3 @@ void rpc_report_slow(struct rpc_server *server);
 void rpc_report_stuck(struct rpc_server *server);
 
 int64_t rpc_clock_us(void);
-
-/*
- * Core is not built for the thread sanitizer, which therefore does not see that a call handed to
- * core by one thread and back to another is synchronised. These two tell it, for a tag.
- */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define RPC_THREAD_SANITIZER 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__) || defined(RPC_THREAD_SANITIZER)
-void __tsan_acquire(void *address);
-void __tsan_release(void *address);
-#define tsan_acquire(address) __tsan_acquire(address)
-#define tsan_release(address) __tsan_release(address)
-#else
-#define tsan_acquire(address) ((void)(address))
-#define tsan_release(address) ((void)(address))
-#endif
