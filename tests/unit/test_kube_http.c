@@ -21,8 +21,8 @@ struct world {
     struct kube *kube;
     struct call call;
     struct error err;
-    struct text seen; /* what the server was asked */
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* over the rest, which the server's threads use */
+    struct text seen;     /* what the server was asked */
     unsigned bad_answers; /* how many come before the good ones */
     flapping_answer_fn *bad;
     const char *good; /* body */
@@ -37,13 +37,38 @@ static void answer(void *object, const struct flapping_request *request,
     pthread_mutex_lock(&world->lock);
     text_addf(&world->seen, "%s %s %s [%s] %s %s\n", request->method, request->path, request->query,
               request->token, request->content_type, request->body);
-    bool is_bad = world->bad_answers > 0;
-    world->bad_answers -= is_bad;
+    flapping_answer_fn *bad = world->bad_answers > 0 ? world->bad : NULL;
+    const char *good = world->good;
+    world->bad_answers -= bad != NULL;
     pthread_mutex_unlock(&world->lock);
-    if (is_bad)
-        world->bad(object, request, connection);
+    if (bad)
+        bad(object, request, connection);
     else
-        flapping_answer(connection, 200, "", world->good);
+        flapping_answer(connection, 200, "", good);
+}
+
+static void answer_badly(struct world *world, flapping_answer_fn *bad, unsigned count)
+{
+    pthread_mutex_lock(&world->lock);
+    world->bad = bad;
+    world->bad_answers = count;
+    pthread_mutex_unlock(&world->lock);
+}
+
+static void answer_well(struct world *world, const char *body)
+{
+    pthread_mutex_lock(&world->lock);
+    world->good = body;
+    pthread_mutex_unlock(&world->lock);
+}
+
+/* What the server was asked; borrowed until it is asked again. */
+static const char *seen(struct world *world)
+{
+    pthread_mutex_lock(&world->lock);
+    const char *text = text_chars(&world->seen);
+    pthread_mutex_unlock(&world->lock);
+    return text;
 }
 
 static struct kube *client_of(const char *url, const char *token, const char *token_file)
@@ -238,7 +263,7 @@ TEST(connection_and_token_are_used_for_each_request, IN_WORLD)
         assert_int_equal(get(world), 0);
     assert_int_equal(flapping_server_requests(world->server), 5);
     assert_int_equal(flapping_server_connections(world->server), 1);
-    assert_true(text_has_prefix(text_chars(&world->seen), "GET " NODE "  [topsecret]  \n"));
+    assert_true(text_has_prefix(seen(world), "GET " NODE "  [topsecret]  \n"));
 }
 
 TEST(writes_are_sent_as_the_api_wants_them, IN_WORLD)
@@ -254,7 +279,7 @@ TEST(writes_are_sent_as_the_api_wants_them, IN_WORLD)
     assert_int_equal(ops->patch(kube, &world->call, "/o/status", item, NULL, &world->err), 0);
     assert_int_equal(ops->remove(kube, &world->call, "/o", &conditions, &world->err), 0);
     assert_string_equal(
-        text_chars(&world->seen),
+        seen(world),
         "POST /c  [topsecret] application/json {\"x\":1}\n"
         "PUT /o  [topsecret] application/json {\"x\":1}\n"
         "PATCH /o/status  [topsecret] application/merge-patch+json {\"x\":1}\n"
@@ -272,8 +297,7 @@ TEST(bad_answers_are_asked_for_again, IN_WORLD)
     for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
         unsigned before = flapping_server_requests(world->server);
 
-        world->bad = bad[i];
-        world->bad_answers = 2;
+        answer_badly(world, bad[i], 2);
         if (get(world) < 0)
             fail_msg("%zu: %s", i, world->err.message);
         assert_in_range(flapping_server_requests(world->server) - before, 2, 3);
@@ -284,8 +308,7 @@ TEST(server_that_is_always_bad_is_given_up, IN_WORLD)
 {
     struct world *world = *state;
 
-    world->bad = truncate_json;
-    world->bad_answers = 1000;
+    answer_badly(world, truncate_json, 1000);
     assert_int_equal(get(world), -1);
     assert_int_equal(world->err.status, STATUS_UNAVAILABLE);
     assert_true(text_has_prefix(world->err.message, "GET " NODE ": "));
@@ -297,8 +320,7 @@ TEST(create_is_not_repeated_when_it_may_have_happened, IN_WORLD)
     struct world *world = *state;
     json_auto_t *item = json_pack("{s:i}", "x", 1);
 
-    world->bad = reset_within_the_body;
-    world->bad_answers = 1;
+    answer_badly(world, reset_within_the_body, 1);
     assert_int_equal(
         world->kube->ops->create(world->kube, &world->call, "/c", item, NULL, &world->err), -1);
     assert_int_equal(world->err.status, STATUS_UNAVAILABLE);
@@ -310,8 +332,7 @@ TEST(retry_after_is_obeyed_even_for_create, IN_WORLD)
     struct world *world = *state;
     json_auto_t *item = json_pack("{s:i}", "x", 1);
 
-    world->bad = too_many;
-    world->bad_answers = 1;
+    answer_badly(world, too_many, 1);
     assert_int_equal(
         world->kube->ops->create(world->kube, &world->call, "/c", item, NULL, &world->err), 0);
     assert_int_equal(flapping_server_requests(world->server), 2);
@@ -321,8 +342,7 @@ TEST(retry_after_beyond_reason_ends_the_call, IN_WORLD)
 {
     struct world *world = *state;
 
-    world->bad = too_many_for_long;
-    world->bad_answers = 1000;
+    answer_badly(world, too_many_for_long, 1000);
     assert_int_equal(get(world), -1);
     assert_int_equal(world->err.status, STATUS_UNAVAILABLE);
     assert_int_equal(flapping_server_requests(world->server), 1);
@@ -332,8 +352,7 @@ TEST(body_without_end_is_refused, IN_WORLD)
 {
     struct world *world = *state;
 
-    world->bad = send_without_end;
-    world->bad_answers = 1;
+    answer_badly(world, send_without_end, 1);
     assert_int_equal(get(world), -1);
     assert_string_equal(world->err.message,
                         "GET " NODE ": the answer is larger than 16777216 bytes");
@@ -344,8 +363,7 @@ TEST(slow_bytes_are_waited_for, IN_WORLD)
 {
     struct world *world = *state;
 
-    world->bad = send_slowly;
-    world->bad_answers = 1;
+    answer_badly(world, send_slowly, 1);
     assert_int_equal(get(world), 0);
     assert_int_equal(flapping_server_requests(world->server), 1);
 }
@@ -354,8 +372,7 @@ TEST(deadline_ends_the_wait, IN_WORLD)
 {
     struct world *world = *state;
 
-    world->bad = stay_silent;
-    world->bad_answers = 1;
+    answer_badly(world, stay_silent, 1);
     world->call.deadline = deadline_in_ms(50);
     assert_int_equal(get(world), -1);
     assert_int_equal(world->err.status, STATUS_DEADLINE_EXCEEDED);
@@ -376,8 +393,7 @@ TEST(caller_who_goes_ends_the_wait, IN_WORLD)
     atomic_bool cancelled = false;
     pthread_t thread;
 
-    world->bad = stay_silent;
-    world->bad_answers = 1;
+    answer_badly(world, stay_silent, 1);
     world->call.cancelled = &cancelled;
     assert_int_equal(pthread_create(&thread, NULL, cancel, &cancelled), 0);
     assert_int_equal(get(world), -1);
@@ -414,14 +430,13 @@ TEST(new_token_is_used_when_the_old_one_expired, IN_WORLD)
     kube_free(world->kube);
     world->kube = client_of(flapping_server_url(world->server), NULL, path);
     write_token(path, "old\n");
-    world->bad = answer_unauthenticated;
-    world->bad_answers = 1;
+    answer_badly(world, answer_unauthenticated, 1);
     assert_int_equal(get(world), -1);
     assert_int_equal(world->err.status, STATUS_UNAUTHENTICATED);
     write_token(path, "new\n");
     assert_int_equal(get(world), 0);
-    assert_non_null(strstr(text_chars(&world->seen), "[old]"));
-    assert_non_null(strstr(text_chars(&world->seen), "[new]"));
+    assert_non_null(strstr(seen(world), "[old]"));
+    assert_non_null(strstr(seen(world), "[new]"));
     unlink(path);
     assert_int_equal(get(world), -1);
     assert_int_equal(world->err.status, STATUS_UNAUTHENTICATED);
@@ -437,14 +452,14 @@ TEST(list_that_is_none_is_refused, IN_WORLD)
     for (size_t i = 0; i < ARRAY_LENGTH(bodies); i++) {
         struct kube_page page = {0};
 
-        world->good = bodies[i];
+        answer_well(world, bodies[i]);
         error_clear(&world->err);
         assert_int_equal(world->kube->ops->list_page(world->kube, &world->call, "/api/v1/nodes",
                                                      &options, &page, &world->err),
                          -1);
         assert_null(page.items);
     }
-    assert_non_null(strstr(text_chars(&world->seen), "limit=5&continue=a%20b%2F%3D"));
+    assert_non_null(strstr(seen(world), "limit=5&continue=a%20b%2F%3D"));
 }
 
 /* Objects so large that no more than ten fit one answer, with a NUL in each. */
@@ -492,8 +507,7 @@ TEST(large_and_odd_objects_do_not_hide_the_others, IN_WORLD)
     const struct kube_list_sink sink = {start_counting, count_item, &items};
     _cleanup_free_ char *version = NULL;
 
-    world->bad = send_large_objects;
-    world->bad_answers = 1000;
+    answer_badly(world, send_large_objects, 1000);
     if (kube_list(world->kube, &world->call, "/api/v1/nodes", NULL, &sink, &version, &world->err) <
         0)
         fail_msg("%s", world->err.message);
@@ -592,8 +606,7 @@ TEST(watch_ends_as_the_server_ends_it, IN_WORLD)
                                                    .event = note_event,
                                                    .object = &events};
 
-        world->bad = cases[i].end;
-        world->bad_answers = 1;
+        answer_badly(world, cases[i].end, 1);
         error_clear(&world->err);
         assert_int_equal(world->kube->ops->watch(world->kube, &world->call, "/api/v1/nodes",
                                                  &options, &world->err),
@@ -603,10 +616,9 @@ TEST(watch_ends_as_the_server_ends_it, IN_WORLD)
         if (cases[i].message)
             assert_string_equal(world->err.message, cases[i].message);
     }
-    assert_true(text_has_prefix(text_chars(&world->seen),
-                                "GET /api/v1/nodes watch=1&allowWatchBookmarks=true&"
-                                "resourceVersion=42&timeoutSeconds=9&"
-                                "fieldSelector=metadata.name%3Da [topsecret]"));
+    assert_true(text_has_prefix(seen(world), "GET /api/v1/nodes watch=1&allowWatchBookmarks=true&"
+                                             "resourceVersion=42&timeoutSeconds=9&"
+                                             "fieldSelector=metadata.name%3Da [topsecret]"));
 }
 
 /* --- everything at once ---------------------------------------------------------------------- */
