@@ -24,6 +24,7 @@
 #include "tests/test.h"
 
 #define OUTPUT_LIMIT (8 * 1024 * 1024)
+#define REPORT_LINES 200 /* of a sanitizer, for the test's output */
 /* csi-provisioner and kubelet go on for ever; a test ends */
 #define RETRY_FIRST_MS 50
 #define RETRY_LIMIT_MS 2000
@@ -211,6 +212,39 @@ void harness_start(struct driver_process *driver, const char *const *extra)
     wait_until_ready(driver);
 }
 
+/* Of ASan, LSan and TSan, and of UBSan, which has one line. */
+static bool begins_report(const char *line)
+{
+    return strstr(line, "Sanitizer: ") || strstr(line, ": runtime error: ");
+}
+
+static bool ends_report(const char *line)
+{
+    return strstr(line, "SUMMARY: ") || strstr(line, ": runtime error: ");
+}
+
+void harness_assert_no_report(const char *log_path)
+{
+    _cleanup_fclose_ FILE *file = fopen(log_path, "re");
+    _cleanup_free_ char *line = NULL;
+    size_t size = 0;
+    size_t printed = 0;
+    bool inside = false;
+
+    if (!file)
+        fail_msg("cannot open '%s'", log_path);
+    while (printed < REPORT_LINES && getline(&line, &size, file) > 0) {
+        inside = inside || begins_report(line);
+        if (inside) {
+            print_error("%s", line);
+            printed++;
+        }
+        inside = inside && !ends_report(line);
+    }
+    if (printed > 0)
+        fail_msg("a sanitizer found this in the process that wrote %s", log_path);
+}
+
 int harness_stop(struct driver_process *driver, int signal_number, int64_t timeout_ms)
 {
     struct deadline deadline = deadline_in_ms(timeout_ms);
@@ -227,6 +261,7 @@ int harness_stop(struct driver_process *driver, int signal_number, int64_t timeo
     driver->pid = 0;
     rpc_client_free(driver->client);
     driver->client = NULL;
+    harness_assert_no_report(driver->log_path);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

@@ -45,7 +45,7 @@ void harness_write_config(struct driver_process *driver, const char *json);
  * flags. A second start after an end takes the same socket and appends to the log. */
 void harness_start(struct driver_process *driver, const char *const *extra);
 /* Sends @signal_number (0: none) and waits; returns the exit code, or 128 + signal. Fails the test
- * if that takes longer than @timeout_ms. */
+ * if that takes longer than @timeout_ms, or if there is a sanitizer's report in the log. */
 int harness_stop(struct driver_process *driver, int signal_number, int64_t timeout_ms);
 /* Stops if it runs and removes the folder. */
 void harness_done(struct driver_process *driver);
@@ -54,6 +54,9 @@ void harness_done(struct driver_process *driver);
 void harness_clean_up(void);
 /* The first half of it, for programs whose volumes are elsewhere. */
 void harness_kill_drivers(void);
+
+/* Fails the test, and prints the report, if a sanitizer wrote one to the log of a process. */
+void harness_assert_no_report(const char *log_path);
 
 /* The whole log so far. Caller frees. */
 char *harness_log(const struct driver_process *driver);

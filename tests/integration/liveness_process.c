@@ -62,6 +62,7 @@ void liveness_stop(struct liveness_process *liveness)
 
     kill(liveness->pid, SIGTERM);
     waitpid(liveness->pid, &status, 0);
+    harness_assert_no_report(liveness->log_path);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     unlink(liveness->log_path);
     free(liveness->log_path);
