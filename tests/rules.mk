@@ -54,6 +54,9 @@ $(CEPHFS_TESTS): $(BUILD)/tests/integration/cephfs.o $(BUILD)/tests/integration/
 RACE_TESTS := $(filter %_races,$(INTEGRATION_TESTS))
 $(RACE_TESTS): $(BUILD)/tests/integration/races.o
 
+STORM_TESTS := $(filter %_storm,$(INTEGRATION_TESTS))
+$(STORM_TESTS): $(addprefix $(BUILD)/tests/integration/,storm.o config_churn.o zones.o calls.o)
+
 CUT_TESTS := $(filter %_cuts,$(INTEGRATION_TESTS))
 $(CUT_TESTS): $(BUILD)/tests/integration/cuts.o
 $(filter $(NODE_TESTS),$(CUT_TESTS)): $(BUILD)/tests/integration/node_cuts.o

@@ -26,19 +26,26 @@ static json_t *source_of(const struct create_call *create)
                : json_pack("{s:{s:s}}", "volume", "volume_id", create->source_volume);
 }
 
-char *call_create(struct driver_process *driver, const struct create_call *create,
-                  struct error *err)
+json_t *call_create_request(const struct create_call *create)
 {
     _cleanup_free_ char *text =
         harness_create_request(create->name, create->pool, create->size_bytes);
-    json_auto_t *request = json_loads(text, 0, NULL);
-    json_auto_t *reply = NULL;
+    json_t *request = json_loads(text, 0, NULL);
 
     set_parameter(request, "clusterID", create->cluster_id);
     set_parameter(request, "volumeNamePrefix", create->name_prefix);
     set_parameter(request, "csi.storage.k8s.io/pvc/namespace", create->owner);
     if (create->source_snapshot || create->source_volume)
         json_object_set_new(request, "volume_content_source", source_of(create));
+    return request;
+}
+
+char *call_create(struct driver_process *driver, const struct create_call *create,
+                  struct error *err)
+{
+    json_auto_t *request = call_create_request(create);
+    json_auto_t *reply = NULL;
+
     if (call(driver, "CreateVolume", request, &reply, err) < 0)
         return NULL;
     return xstrdup(

@@ -16,6 +16,8 @@ struct create_call {
     const char *source_volume;
 };
 
+/* CreateVolume's request; json_decref(). */
+json_t *call_create_request(const struct create_call *create);
 /* The handle; caller frees. */
 char *call_create(struct driver_process *driver, const struct create_call *create,
                   struct error *err);
