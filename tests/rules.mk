@@ -151,13 +151,32 @@ asan-integration:
 asan-unit:
 	$(RUN_UNIT) $(UNIT_TESTS) $(REPLAY_TESTS)
 
+# those with many callers; what a single one does, the unit tests do as well
+TSAN_TESTS := $(STORM_TESTS) $(RACE_TESTS)
+TSAN_SUPPRESSIONS := $(BUILD)/tsan-suppressions.txt
+
 .PHONY: tsan
-tsan: ## unit tests under ThreadSanitizer
+tsan: ## unit tests, races and the storm of calls under ThreadSanitizer
 	@$(MAKE) --no-print-directory $(TSAN) tsan-build
-	@BUILD=build/tsan JOBS=4 tests/run tsan $(UNIT_NAMES:%=build/tsan/tests/unit/%)
+	@$(MAKE) --no-print-directory $(TSAN) tsan-run
 
 .PHONY: tsan-build
-tsan-build: $(UNIT_TESTS)
+tsan-build: $(PROGRAMS) $(TSAN_TESTS) $(UNIT_TESTS) $(REPLAY_TESTS) $(TSAN_SUPPRESSIONS)
+
+$(TSAN_SUPPRESSIONS): tests/tsan/suppressions $(PROGRAMS)
+	$(Q)tests/tsan/suppressions $(PROGRAMS) >$@
+
+# A program that had a report ends with status 66, a driver's report is found by the harness.
+.PHONY: tsan-run tsan-integration tsan-unit
+tsan-run: tsan-integration tsan-unit
+
+tsan-integration tsan-unit: export TSAN_OPTIONS = suppressions=$(abspath $(TSAN_SUPPRESSIONS))
+
+tsan-integration:
+	$(RUN_INTEGRATION) $(TSAN_TESTS)
+
+tsan-unit:
+	$(RUN_UNIT) $(UNIT_TESTS) $(REPLAY_TESTS)
 
 # counted atomically, because the driver has many threads
 COVERAGE := BUILD=build/coverage OPTIMIZE=-O0 SANITIZE='--coverage -fprofile-update=atomic'
