@@ -200,21 +200,29 @@ NODE_TEST(another_file_system_is_not_replaced)
     test_volume_delete(&volume);
 }
 
-NODE_TEST(an_image_locked_by_another_is_not_mapped)
+static void remove_lock(const char *spec)
 {
-    struct test_volume volume = plain_volume("locked");
-
-    _cleanup_free_ char *image = image_of(volume.handle);
-    _cleanup_free_ char *spec = xasprintf("common/%s", image);
-    free(harness_run_tool((const char *[]){"rbd", "lock", "add", spec, "by-hand", NULL}));
-    must_refuse(node_stage(&volume, &err), STATUS_FAILED_PRECONDITION, "locked by client.");
-    assert_nothing_left();
     _cleanup_free_ char *list =
         harness_run_tool((const char *[]){"rbd", "lock", "ls", spec, "--format", "json", NULL});
     json_auto_t *locks = json_loads(list, 0, NULL);
     const char *locker = json_string_value(json_object_get(json_array_get(locks, 0), "locker"));
+
     assert_non_null(locker);
     free(harness_run_tool((const char *[]){"rbd", "lock", "rm", spec, "by-hand", locker, NULL}));
+}
+
+NODE_TEST(an_image_locked_by_another_is_not_mapped)
+{
+    struct test_volume volume = plain_volume("locked");
+    _cleanup_free_ char *image = image_of(volume.handle);
+    _cleanup_free_ char *spec = xasprintf("common/%s", image);
+
+    free(harness_run_tool((const char *[]){"rbd", "lock", "add", spec, "by-hand", NULL}));
+    node_on_failure(remove_lock, spec);
+    must_refuse(node_stage(&volume, &err), STATUS_FAILED_PRECONDITION, "locked by client.");
+    assert_nothing_left();
+    remove_lock(spec);
+    node_undone(spec);
     put_up(&volume);
     take_down(&volume);
     test_volume_delete(&volume);
