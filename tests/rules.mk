@@ -18,7 +18,7 @@ $(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPT
 $(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_SET)
 
 $(BUILD)/tests/unit/test_options: $(BUILD)/programs/options.o
-$(BUILD)/tests/unit/test_tool_print: $(addprefix $(BUILD)/programs/,explain_print.o simulate_print.o table.o)
+$(BUILD)/tests/unit/test_explain_print: $(addprefix $(BUILD)/programs/,explain_print.o simulate_print.o table.o)
 $(BUILD)/tests/unit/test_live_objects: $(addprefix $(BUILD)/programs/,live_objects.o objects.o)
 
 # Not in the archive, where it would answer every program's time().
@@ -214,7 +214,7 @@ format: ## format all C files
 	clang-format -i $(C_FILES)
 
 .PHONY: lint
-lint: lint-format lint-layers lint-shell lint-docs lint-cppcheck lint-tidy lint-clang ## all guards
+lint: lint-format lint-layers lint-tests lint-shell lint-docs lint-cppcheck lint-tidy lint-clang ## all guards
 
 .PHONY: lint-format
 lint-format:
@@ -223,6 +223,10 @@ lint-format:
 .PHONY: lint-layers
 lint-layers:
 	tests/lint/layers
+
+.PHONY: lint-tests
+lint-tests: ## unit tests are named after what they test
+	tests/lint/tests
 
 .PHONY: lint-docs
 lint-docs: $(PROGRAMS) ## what the pages say is what the sources have

@@ -423,7 +423,7 @@ static void write_token(const char *path, const char *token)
 TEST(new_token_is_used_when_the_old_one_expired, IN_WORLD)
 {
     struct world *world = *state;
-    char path[] = "/tmp/test_kube_http.XXXXXX";
+    char path[] = "/tmp/test_http.XXXXXX";
     _cleanup_close_ int fd = mkstemp(path);
 
     assert_true(fd >= 0);

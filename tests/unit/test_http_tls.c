@@ -146,7 +146,7 @@ static int set_up_server(void **state)
 {
     static struct server server;
 
-    snprintf(directory, sizeof(directory), "/tmp/test_kube_tls.XXXXXX");
+    snprintf(directory, sizeof(directory), "/tmp/test_http_tls.XXXXXX");
     assert_non_null(mkdtemp(directory));
     make_certificate("ca", NULL, "keyUsage=keyCertSign");
     make_certificate("stranger", NULL, "keyUsage=keyCertSign");

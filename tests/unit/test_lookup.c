@@ -15,7 +15,7 @@
 #define MIGRATED "mig_mons-west_image-" UUID "_726264" /* pool "rbd" */
 #define MIGRATED_IMAGE "kubernetes-dynamic-pvc-" UUID
 
-static char folder[] = "/tmp/test_controller_lookup.XXXXXX";
+static char folder[] = "/tmp/test_lookup.XXXXXX";
 static char *config_path;
 static char *mapping_path;
 

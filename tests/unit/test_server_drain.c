@@ -15,7 +15,7 @@ extern char **environ;
 /* Starts this program again, with another main. */
 static pid_t start_again(const char *role, const char *argument)
 {
-    char *argv[] = {(char[]){"test_rpc_drain"}, (char *)(uintptr_t)role,
+    char *argv[] = {(char[]){"test_server_drain"}, (char *)(uintptr_t)role,
                     (char *)(uintptr_t)argument, NULL};
     char program[4096] = "";
     pid_t child = 0;
