@@ -1,5 +1,6 @@
 #include "tests/integration/cephfs.h"
 #include "tests/integration/storm.h"
+#include "tests/test.h"
 
 static char *request(const char *name, const char *snapshot)
 {
@@ -14,3 +15,5 @@ const struct storm_kind STORM_KIND = {
     .request = request,
     .assert_empties = cephfs_assert_empties,
 };
+
+TEST_CLEANUP(cephfs_clean_up)

@@ -1,5 +1,6 @@
 #include "tests/integration/calls.h"
 #include "tests/integration/storm.h"
+#include "tests/test.h"
 
 #define POOL "zone-b"
 
@@ -24,3 +25,5 @@ const struct storm_kind STORM_KIND = {
     .restores = true,
     .assert_empties = assert_empties,
 };
+
+TEST_CLEANUP(harness_clean_up)
