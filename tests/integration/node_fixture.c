@@ -106,6 +106,16 @@ void write_at(const char *folder, const char *name, const char *content)
     assert_int_equal(fclose(file), 0);
 }
 
+void write_durably(const char *folder, const char *name, const char *content)
+{
+    _cleanup_free_ char *path = xasprintf("%s/%s", folder, name);
+
+    write_at(folder, name, content);
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(fsync(fd), 0);
+}
+
 void remove_file(const char *path)
 {
     unlink(path);
@@ -410,6 +420,14 @@ void assert_nothing_left(void)
 static bool is_abnormal(const json_t *stats)
 {
     return json_is_true(json_object_get(json_object_get(stats, "volume_condition"), "abnormal"));
+}
+
+bool is_well(const struct test_volume *volume)
+{
+    _cleanup_error_ struct error err = {0};
+    json_auto_t *stats = node_stats(volume, &err);
+
+    return stats && !is_abnormal(stats);
 }
 
 bool is_sick(const struct test_volume *volume)

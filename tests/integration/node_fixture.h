@@ -117,6 +117,8 @@ void take_down(const struct test_volume *volume);
  * which the volume must be well. */
 json_int_t total_of(const struct test_volume *volume, size_t index);
 bool is_sick(const struct test_volume *volume);
+/* Answers false also while there is nothing at the target, as in the midst of a revival. */
+bool is_well(const struct test_volume *volume);
 
 void assert_nothing_left(void);
 void assert_file(const char *folder, const char *name, const char *wanted);
@@ -124,6 +126,8 @@ void assert_file(const char *folder, const char *name, const char *wanted);
 void assert_not_writable(const char *folder);
 
 void write_at(const char *folder, const char *name, const char *content);
+/* And waits until Ceph has it; sync() does not wait for FUSE. */
+void write_durably(const char *folder, const char *name, const char *content);
 node_undo remove_file;
 /* The whole file. Caller frees; NULL if it cannot be read. */
 char *read_at(const char *folder, const char *name);

@@ -256,8 +256,7 @@ NODE_TEST(a_volume_whose_client_died_is_mended_when_it_is_published)
 
     volume.without_secrets = true;
     put_up(&volume);
-    write_at(volume.target, "hello", "synced");
-    sync();
+    write_durably(volume.target, "hello", "synced");
     end_client(&volume, true);
     assert_true(is_sick(&volume));
     must(node_publish(&volume, &err));
@@ -272,8 +271,7 @@ NODE_TEST(a_volume_whose_client_died_is_staged_anew)
     struct test_volume volume = plain_volume("anew");
 
     put_up(&volume);
-    write_at(volume.target, "hello", "synced");
-    sync();
+    write_durably(volume.target, "hello", "synced");
     end_client(&volume, false);
     must(node_stage(&volume, &err));
     assert_file(volume.target, "hello", "synced"); /* the pod's folder has been seen to */
@@ -318,13 +316,12 @@ NODE_TEST(a_driver_with_a_user_revives_volumes_when_it_starts)
     _cleanup_free_ char *flag = xasprintf("--keyring=%s", path);
 
     put_up(&volume);
-    write_at(volume.target, "hello", "synced");
-    sync();
+    write_durably(volume.target, "hello", "synced");
     harness_stop(&node.driver, SIGKILL, WAIT_MS);
     end_client(&volume, false);
     node.flag = flag;
     node_fixture_start();
-    must_become(!is_sick(&volume));
+    must_become(is_well(&volume));
     assert_file(volume.target, "hello", "synced");
     take_down(&volume);
     test_volume_delete(&volume);

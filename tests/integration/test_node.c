@@ -297,8 +297,7 @@ NODE_TEST(a_volume_whose_daemon_died_is_found_sick_and_staged_anew)
     struct test_volume volume = plain_volume("sick");
 
     put_up(&volume);
-    write_at(volume.target, "hello", "synced");
-    sync();
+    write_durably(volume.target, "hello", "synced");
     pid_t pid = daemon_of(&volume);
     assert_true(pid > 0);
     harness_stop(&node.driver, SIGKILL, WAIT_MS);
