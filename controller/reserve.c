@@ -332,14 +332,16 @@ static int follow_to_pool(void *object, int64_t pool_id, struct error *err)
 {
     struct creation *creation = object;
     struct ceph_cluster *cluster = creation->session.cluster;
+    struct ceph_pool *found = NULL;
 
     if (pool_id == creation->pool->id)
         return 0;
     if (cluster->ops->pool_open_by_id(cluster, creation->call, pool_id,
-                                      creation->pool->rados_namespace, &creation->other_pool,
-                                      err) < 0)
+                                      creation->pool->rados_namespace, &found, err) < 0)
         return -1;
-    creation->pool = creation->other_pool;
+    if (creation->other_pool) /* chosen before somebody else claimed the name */
+        ceph_pool_close(creation->other_pool);
+    creation->pool = creation->other_pool = found;
     return 0;
 }
 
