@@ -244,6 +244,43 @@ static void check_found(const struct found_case *found)
                  text ? text : "nothing");
 }
 
+#define IN(zone, pool, data_pool)                                                                  \
+    "{\"poolName\":\"" pool "\",\"dataPool\":\"" data_pool                                         \
+    "\",\"domainSegments\":[{\"domainLabel\":\"zone\",\"value\":\"" zone "\"}]}"
+
+TEST(room_of_an_rbd_entry_is_that_of_its_data_pool)
+{
+    static const char dump[] = "{\"pools\":[{\"pool\":1,\"pool_name\":\"p\",\"quota_max_bytes\":0},"
+                               "{\"pool\":2,\"pool_name\":\"d\",\"quota_max_bytes\":0}]}";
+    _cleanup_strmap_ struct strmap parameters = {0};
+    _cleanup_class_pools_ struct class_pools pools = {0};
+    _cleanup_cluster_usage_ struct cluster_usage usage = {0};
+    _cleanup_error_ struct error err = {0};
+    const struct cluster_pool *pool = NULL;
+
+    fill(&parameters, "clusterID=c|topologyConstrainedPools="
+                      "[{\"poolName\":\"p\",\"domainSegments\":[]}," IN("a", "p", "d") "," IN(
+                          "b", "p", "x") "," IN("c", "x", "d") "]");
+    assert_int_equal(cluster_usage_parse("{\"pools\":[]}", dump, &usage, &err), 0);
+    assert_int_equal(class_pools_parse_rbd(&parameters, &pools, &err), 0);
+    assert_int_equal(pools.entries.count, 4);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(
+            class_pools_look_up(&pools, &pools.entries.items[i], i, &usage, &pool, &err), 0);
+        assert_int_equal(pool->id, i + 1);
+    }
+    for (size_t i = 2; i < 4; i++) {
+        _cleanup_free_ char *key =
+            xasprintf("topologyConstrainedPools[%zu].%s", i, i == 2 ? "dataPool" : "poolName");
+
+        assert_int_equal(
+            class_pools_look_up(&pools, &pools.entries.items[i], i, &usage, &pool, &err), -1);
+        assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+        assert_non_null(strstr(err.message, key));
+        error_clear(&err);
+    }
+}
+
 /* --- CephFS -------------------------------------------------------------------------------------
  */
 

@@ -30,7 +30,9 @@ TEST(levels_are_called_by_what_is_behind_the_first_slash)
     assert_string_equal(levels.items[0].name, "region");
     assert_string_equal(levels.items[1].name, "zone");
     assert_string_equal(levels.items[2].name, "rack");
+    assert_int_equal(topology_level_find(&levels, "region"), 0);
     assert_int_equal(topology_level_find(&levels, "zone"), 1);
+    assert_int_equal(topology_level_find(&levels, "rack"), 2);
     assert_int_equal(topology_level_find(&levels, "Zone"), -1);
     assert_int_equal(topology_level_find(&levels, ZONE), -1);
 }
@@ -79,6 +81,7 @@ TEST(labels_that_cannot_be_levels_are_refused)
     } cases[] = {
         {ZONE "," ZONE, "would both be called 'zone'"},
         {ZONE ",failure-domain.beta.kubernetes.io/zone", "would both be called 'zone'"},
+        {"a/rack,a/zone,b/zone", "would both be called 'zone'"},
         {"a/zone,b/Zone", "would both be called 'Zone'"},
         {"a/zone,a/zone.x", "same membership key"},
         {"a/ZONE.x,a/zone", "same membership key"},

@@ -244,100 +244,6 @@ TEST(policies_are_known_by_name)
     }
 }
 
-/* --- the trace ----------------------------------------------------------------------------------
- */
-
-static void assert_line(const char *pools, const char *preferred, const char *requisite,
-                        const char *wanted)
-{
-    _cleanup_question_ struct question question;
-    _cleanup_decision_ struct decision decision = {0};
-    _cleanup_error_ struct error err = {0};
-    _cleanup_text_ struct text line = TEXT_INIT(8192);
-
-    question_init(&question, pools, preferred, requisite);
-    if (placement_decide(&question.request, &decision, &err) < 0)
-        text_add(&line, err.message);
-    else
-        decision_print_line(&decision, &line);
-    assert_string_equal(text_chars(&line), wanted);
-}
-
-TEST(line_tells_what_became_of_each_pool)
-{
-    assert_line("a/0:zone=a;b!:zone=a;c:zone=a;r:;d:zone=d", NULL, "zone=a",
-                "pool 'c' (zone=a): chosen (first) for 100 B in zone=a: pool 'a' (zone=a): full; "
-                "pool 'b' (zone=a): taken over by zone-b; pool 'r' (anywhere): for a wider place "
-                "than the one chosen; pool 'd' (zone=d): not needed");
-    assert_line("a/0:zone=a;b:zone=b", NULL, "zone=a",
-                "no pool that serves the place has room for 100 B in zone=a: pool 'a' (zone=a): "
-                "full; pool 'b' (zone=b): elsewhere");
-    assert_line("b:zone=b", NULL, "region=r,zone=a",
-                "no pool of the class serves the place asked for, 100 B in region=r,zone=a: pool "
-                "'b' (zone=b): elsewhere");
-    assert_line("a:zone=a;b:zone=b", NULL, NULL,
-                "pool 'a' (zone=a): chosen (first) for 100 B anywhere: pool 'b' (zone=b): would "
-                "do, but first took another");
-    assert_line("a:zone=a", NULL, "+zone=a",
-                "pool 'a' (zone=a): chosen (first) for 100 B in member.zone.a");
-    assert_line("a:", "", NULL, "pool 'a' (anywhere): chosen (first) for 100 B in an empty term");
-}
-
-TEST(line_stays_short_with_many_pools_and_terms)
-{
-    _cleanup_text_ struct text pools = TEXT_INIT(8192);
-
-    for (int i = 0; i < 20; i++)
-        text_addf(&pools, "%spool-%d:zone=%d", i ? ";" : "", i, i);
-    assert_line(text_chars(&pools), "zone=x|zone=y|zone=z|zone=u|zone=v|zone=w", NULL,
-                "no pool of the class serves the place asked for, 100 B in zone=x or zone=y or "
-                "zone=z or zone=u or 2 more: pool 'pool-0' (zone=0): elsewhere; pool 'pool-1' "
-                "(zone=1): elsewhere; pool 'pool-2' (zone=2): elsewhere; pool 'pool-3' (zone=3): "
-                "elsewhere; pool 'pool-4' (zone=4): elsewhere; pool 'pool-5' (zone=5): elsewhere; "
-                "pool 'pool-6' (zone=6): elsewhere; pool 'pool-7' (zone=7): elsewhere; and 12 "
-                "more");
-}
-
-TEST(table_has_a_line_for_each_pool)
-{
-    _cleanup_question_ struct question question;
-    _cleanup_decision_ struct decision decision = {0};
-    _cleanup_error_ struct error err = {0};
-    _cleanup_text_ struct text table = TEXT_INIT(8192);
-
-    question_init(&question, "a/2048/3:region=r,zone=a;long-name/?:;c/0:zone=a", NULL,
-                  "region=r,zone=a");
-    assert_int_equal(placement_decide(&question.request, &decision, &err), 0);
-    decision_print_table(&decision, &table);
-    assert_string_equal(text_chars(&table),
-                        "  POOL       PLACE            ROOM     VOLUMES  VERDICT\n"
-                        "* a          region=r,zone=a  2.0 KiB  3        chosen (first)\n"
-                        "  long-name  anywhere         ?        0        for a wider place than "
-                        "the one chosen\n"
-                        "  c          zone=a           0 B      0        full\n");
-}
-
-TEST(json_has_all_of_it)
-{
-    _cleanup_question_ struct question question;
-    _cleanup_decision_ struct decision decision = {0};
-    _cleanup_error_ struct error err = {0};
-
-    question_init(&question, "a/0:zone=a;b/?/4:zone=b", "zone=b", "zone=a|zone=b");
-    assert_int_equal(placement_decide(&question.request, &decision, &err), 0);
-    json_auto_t *json = decision_to_json(&decision);
-    _cleanup_free_ char *text = json_dumps(json, JSON_COMPACT);
-    assert_string_equal(
-        text,
-        "{\"volume\":\"pvc-1\",\"sizeBytes\":100,\"preferred\":[{\"" PREFIX "/zone\":\"b\"}],"
-        "\"requisite\":[{\"" PREFIX "/zone\":\"a\"},{\"" PREFIX "/zone\":\"b\"}],\"policy\":"
-        "\"first\",\"pool\":\"b\",\"term\":{\"" PREFIX "/zone\":\"b\"},\"candidates\":[{\"pool\":"
-        "\"a\",\"place\":\"zone=a\",\"origin\":\"class\",\"roomBytes\":0,\"volumes\":0,\"verdict\":"
-        "\"not-needed\",\"reason\":\"not needed\"},{\"pool\":\"b\",\"place\":\"zone=b\",\"origin\":"
-        "\"class\",\"roomBytes\":null,\"volumes\":4,\"verdict\":\"chosen\",\"reason\":\"chosen "
-        "(first)\"}]}");
-}
-
 /* --- random worlds ------------------------------------------------------------------------------
  */
 
@@ -530,36 +436,102 @@ TEST(random_worlds_agree_with_the_oracle)
 /* --- shares of free space -----------------------------------------------------------------------
  */
 
-TEST(free_space_gives_each_pool_its_share)
+/* Decides for many names. Each pool's share must be near that of @rooms, which are its rooms or
+ * what unknown ones are taken for. */
+static void check_shares(struct question *question, const double *rooms)
 {
-    _cleanup_question_ struct question question;
     size_t taken[POOLS_MAX] = {0};
     double worst = 0;
     double total = 0;
 
-    question_init(&question, "a/1000:zone=a;b/2000:zone=a;c/3000:zone=a;d/4000:zone=a", NULL,
-                  "zone=a");
-    question.request.policy = PLACEMENT_FREE_SPACE;
+    question->request.policy = PLACEMENT_FREE_SPACE;
     for (int i = 0; i < DECISIONS; i++) {
         _cleanup_free_ char *name = xasprintf("pvc-%d", i);
         _cleanup_decision_ struct decision decision = {0};
         _cleanup_error_ struct error err = {0};
 
-        question.request.volume_name = name;
-        assert_int_equal(placement_decide(&question.request, &decision, &err), 0);
+        question->request.volume_name = name;
+        assert_int_equal(placement_decide(&question->request, &decision, &err), 0);
         taken[decision.chosen]++;
     }
-    for (size_t i = 0; i < question.request.count; i++)
-        total += (double)question.candidates[i].room.bytes;
-    for (size_t i = 0; i < question.request.count; i++) {
-        double ideal = (double)question.candidates[i].room.bytes / total * DECISIONS;
-        double off = fabs((double)taken[i] / ideal - 1);
+    for (size_t i = 0; i < question->request.count; i++)
+        total += rooms[i];
+    for (size_t i = 0; i < question->request.count; i++) {
+        double off = fabs((double)taken[i] / (rooms[i] / total * DECISIONS) - 1);
 
         worst = off > worst ? off : worst;
     }
     printf("figure: free-space is within %.1f %% of the ideal share over %d decisions\n",
            worst * 100, DECISIONS);
     assert_true(worst < 0.1);
+}
+
+TEST(free_space_gives_each_pool_its_share)
+{
+    static const double rooms[] = {1000, 2000, 3000, 4000};
+    _cleanup_question_ struct question question;
+
+    question_init(&question, "a/1000:zone=a;b/2000:zone=a;c/3000:zone=a;d/4000:zone=a", NULL,
+                  "zone=a");
+    check_shares(&question, rooms);
+}
+
+TEST(free_space_takes_unknown_room_for_the_average)
+{
+    static const double rooms[] = {1000, 2000, 3000};
+    _cleanup_question_ struct question question;
+
+    question_init(&question, "a/1000:zone=a;b/?:zone=a;c/3000:zone=a", NULL, "zone=a");
+    check_shares(&question, rooms);
+}
+
+TEST(pools_of_one_name_in_two_clusters_draw_apart)
+{
+    static const double rooms[] = {1000, 1000};
+    _cleanup_question_ struct question question;
+
+    question_init(&question, "a/1000:zone=a;a/1000:zone=a", NULL, "zone=a");
+    question.entries.items[1].cluster_id = xstrdup("c2");
+    check_shares(&question, rooms);
+}
+
+/* Processes of two versions work side by side during an update: they must agree. */
+TEST(free_space_draws_what_it_always_drew)
+{
+    char drawn[33] = {0};
+
+    for (size_t i = 0; i + 1 < sizeof(drawn); i++) {
+        _cleanup_free_ char *name = xasprintf("pvc-%zu", i);
+        _cleanup_question_ struct question question;
+        _cleanup_decision_ struct decision decision = {0};
+        _cleanup_error_ struct error err = {0};
+
+        question_init(&question, "a:zone=a;b:zone=a;c:zone=a;d:zone=a", NULL, "zone=a");
+        question.request.policy = PLACEMENT_FREE_SPACE;
+        question.request.volume_name = name;
+        assert_int_equal(placement_decide(&question.request, &decision, &err), 0);
+        drawn[i] = question.entries.items[decision.chosen].pool[0];
+    }
+    assert_string_equal(drawn, "babaddcacadddbbbacdcdacdabdbbdbb");
+}
+
+TEST(every_one_of_many_domains_is_found)
+{
+    _cleanup_text_ struct text pools = TEXT_INIT(8192);
+
+    for (int i = 0; i < POOLS_MAX; i++)
+        text_addf(&pools, "%sp%d:region=r%d,zone=z%d", i ? ";" : "", i, i / 2, i);
+    for (int i = 0; i < 2 * POOLS_MAX; i++) {
+        _cleanup_free_ char *term =
+            xasprintf(i % 2 ? "+region=r%d,+zone=z%d" : "region=r%d,zone=z%d", i / 4, i / 2);
+        _cleanup_question_ struct question question;
+        _cleanup_decision_ struct decision decision = {0};
+        _cleanup_error_ struct error err = {0};
+
+        question_init(&question, text_chars(&pools), NULL, term);
+        assert_int_equal(placement_decide(&question.request, &decision, &err), 0);
+        assert_int_equal(decision.chosen, i / 2);
+    }
 }
 
 TEST(free_space_decides_the_same_for_the_same_name)

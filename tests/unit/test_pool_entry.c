@@ -263,3 +263,14 @@ TEST(long_names_that_differ_at_their_end_are_no_twins)
     if (pool_entries_parse(text_chars(&text), &entries, &err) < 0)
         fail_msg("%.200s", err.message);
 }
+
+TEST(list_that_is_freed_is_empty)
+{
+    _cleanup_error_ struct error err = {0};
+    struct pool_entries entries = {0};
+
+    assert_int_equal(pool_entries_parse("[{\"poolName\":\"p\"," ZONE_A "}]", &entries, &err), 0);
+    pool_entries_done(&entries);
+    assert_int_equal(entries.count, 0);
+    assert_null(entries.items);
+}

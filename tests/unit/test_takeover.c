@@ -270,3 +270,27 @@ TEST(without_levels_nothing_is_taken_over)
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         check_node(&cases[i], "");
 }
+
+/* A node may carry such keys, but gets no more of them. */
+TEST(own_keys_that_differ_in_case_only_are_left_alone)
+{
+    static const char *const own[] = {"a", "A", "b", "B"};
+    _cleanup_takeover_map_ struct takeover_map map = {0};
+    _cleanup_topology_levels_ struct topology_levels levels = {0};
+    _cleanup_strmap_ struct strmap labels = {0};
+    _cleanup_strmap_ struct strmap segments = {0};
+    _cleanup_string_list_ struct string_list skipped = {0};
+    _cleanup_error_ struct error err = {0};
+
+    decode("{\"zone-x\": [\"zone-b\"]}", &map);
+    assert_int_equal(topology_levels_parse(DRIVER, "x/zone", &levels, &err), 0);
+    strmap_set(&labels, "x/zone", "zone-b");
+    for (size_t i = 0; i < ARRAY_LENGTH(own); i++) {
+        _cleanup_free_ char *key = membership_key(levels.prefix, "zone", own[i]);
+
+        strmap_set(&segments, key, "true");
+    }
+    takeover_apply(&map, &levels, &labels, &segments, &skipped);
+    assert_int_equal(segments.count, ARRAY_LENGTH(own) + 1);
+    assert_int_equal(skipped.count, 0);
+}
