@@ -189,6 +189,35 @@ coverage: ## lines and branches of each folder that unit and integration tests g
 	@$(MAKE) --no-print-directory $(COVERAGE) check integration
 	@tests/coverage/report build/coverage
 
+# --- mutation -----------------------------------------------------------------------------------
+# Changes one place of the decisions at a time; built as for 'make asan', so that leaks and overruns die.
+
+MUTANTS ?= 500
+SEED ?= 1
+MUTATION_TESTS := $(sort $(filter test_%,$(shell cat tests/mutation/subjects.txt)))
+
+.PHONY: mutation
+mutation: ## which changes of the code do the unit tests notice; MUTANTS (500), SEED (1)
+	@$(MAKE) --no-print-directory $(ASAN) mutation-build
+	@$(MAKE) --no-print-directory $(ASAN) MUTANTS=$(MUTANTS) SEED=$(SEED) mutation-run
+
+.PHONY: mutation-short
+mutation-short: ## the same with few changes, for CI
+	@$(MAKE) --no-print-directory MUTANTS=40 SEED=2 mutation
+
+.PHONY: mutation-build
+mutation-build: $(MUTATION_TESTS:%=$(BUILD)/tests/unit/%)
+
+.PHONY: mutation-run
+mutation-run: export COMPILE = $(CC) $(CPPFLAGS) $(CFLAGS)
+mutation-run: export LINK = $(CC) $(LDFLAGS)
+mutation-run: export OBJECTS = $(TEST_MAIN)
+mutation-run: export LIBRARIES = $(UNIT_FIXTURES) $(LIBRARY) $(LIBS) -lcmocka
+mutation-run: export TESTS = $(BUILD)/tests/unit
+mutation-run: export WORK = build/mutation
+mutation-run:
+	@tests/mutation/mutate.py --mutants $(MUTANTS) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
+
 .PHONY: bench-idle
 bench-idle: $(PROGRAMS) ## memory, threads and size of an idle driver
 	@CEPHCSI=$(BUILD)/cephcsi CEPHZONE=$(BUILD)/cephzone tests/bench/idle
