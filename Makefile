@@ -1,4 +1,4 @@
-# cephzone. 'make help' lists the targets; each folder's rules.mk names its sources.
+# cephzone. 'make help' lists the targets.
 
 BUILD ?= build
 ifeq ($(origin CC),default)
@@ -25,16 +25,10 @@ LIBRARY := $(BUILD)/libcephzone.a
 .DELETE_ON_ERROR:
 .SECONDARY:
 
+# every .c file of these folders and of the folders below them
+LIBRARY_SOURCES := $(sort $(wildcard $(foreach folder,common controller node,$(folder)/*.c $(folder)/*/*.c $(folder)/*/*/*.c)))
+
 include proto/rules.mk
-include common/base/rules.mk
-include common/topology/rules.mk
-include common/rpc/rules.mk
-include common/ceph/rules.mk
-include common/kube/rules.mk
-include common/linux/rules.mk
-include common/volume/rules.mk
-include controller/rules.mk
-include node/rules.mk
 include programs/rules.mk
 include tests/rules.mk
 include deploy/rules.mk

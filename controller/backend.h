@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/volume/class_pools.h"
+#include "common/usage/class_pools.h"
 #include "controller/snapshot_steps.h"
 
 /*

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/config/session.h"
 #include "common/topology/domain.h"
-#include "common/volume/session.h"
-#include "common/volume/usage_cache.h"
+#include "common/usage/usage_cache.h"
 #include "controller/backend.h"
 #include "controller/place.h"
 

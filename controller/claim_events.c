@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "common/base/uuid.h"
+#include "common/encoding/uuid.h"
 #include "controller/place.h"
 
 #define LINE_LIMIT 1024 /* as much as an event takes */

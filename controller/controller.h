@@ -5,18 +5,18 @@
 #include <time.h>
 
 #include "common/base/call.h"
+#include "common/base/tasks.h"
 #include "common/ceph/ceph_ops.h"
 #include "common/ceph/journal.h"
+#include "common/config/config.h"
+#include "common/config/credentials.h"
+#include "common/config/standing_credentials.h"
+#include "common/config/takeover_source.h"
 #include "common/kube/events.h"
 #include "common/topology/requirement.h"
 #include "common/volume/capability.h"
-#include "common/volume/config.h"
-#include "common/volume/credentials.h"
 #include "common/volume/operations.h"
 #include "common/volume/size.h"
-#include "common/volume/standing_credentials.h"
-#include "common/volume/takeover_source.h"
-#include "common/volume/tasks.h"
 #include "common/volume/volume_id.h"
 
 /*

@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "controller/backend.h"
-#include "controller/migrated.h"
+#include "controller/rbd/migrated.h"
 
 static int delete_located(const struct controller *controller, struct call *call,
                           struct located *located, const struct credentials *credentials,

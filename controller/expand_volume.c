@@ -1,7 +1,7 @@
 #include "common/base/memory.h"
 #include "controller/backend.h"
-#include "controller/migrated.h"
-#include "controller/rbd.h"
+#include "controller/rbd/migrated.h"
+#include "controller/rbd/rbd_backend.h"
 
 static int grow(const struct controller *controller, struct call *call,
                 const struct expand_request *request, uint64_t wanted, uint64_t *size,

@@ -1,6 +1,6 @@
 #include "common/base/memory.h"
 #include "controller/backend.h"
-#include "controller/qos.h"
+#include "controller/rbd/qos.h"
 
 int controller_modify_volume(const struct controller *controller, struct call *call,
                              const struct modify_request *request, struct error *err)

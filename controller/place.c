@@ -6,10 +6,10 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/config/session.h"
 #include "common/topology/domain.h"
 #include "common/topology/labels.h"
-#include "common/volume/session.h"
-#include "common/volume/usage_cache.h"
+#include "common/usage/usage_cache.h"
 #include "controller/claim_events.h"
 
 #define MEMBER_PREFIX "member."

@@ -8,10 +8,10 @@
 #include "common/base/condition.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/base/worker.h"
 #include "common/kube/capacity_objects.h"
 #include "common/kube/cluster_nodes.h"
 #include "common/kube/lease.h"
-#include "common/kube/worker.h"
 
 #define INTERVAL_MS 60000
 #define ROUND_MS 120000

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "controller/images.h"
+#include "controller/rbd/rbd_images.h"
 
 /* Ours: the handle of the source, because the journal's csi.source is only its image name. */
 #define KEY_SOURCE_HANDLE "cephzone.sourcevolume"

@@ -5,8 +5,8 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/volume/image_meta.h"
 #include "node/backend.h"
+#include "node/rbd/image_meta.h"
 
 #define PATH_BYTES_MAX 4095
 #define HANDLE_BYTES_MAX                                                                           \

@@ -6,10 +6,10 @@
 
 #include "common/base/metrics.h"
 #include "common/base/strmap.h"
+#include "common/config/takeover_source.h"
 #include "common/kube/events.h"
 #include "common/topology/domain.h"
-#include "common/volume/node_labels.h"
-#include "common/volume/takeover_source.h"
+#include "node/node_labels.h"
 
 /*
  * What NodeGetInfo answers: who the node is and where.

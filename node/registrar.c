@@ -11,7 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/kube/worker.h"
+#include "common/base/worker.h"
 #include "common/rpc/endpoint.h"
 #include "node/registration.h"
 

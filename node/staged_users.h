@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "common/base/cleanup.h"
-#include "common/volume/credentials.h"
+#include "common/config/credentials.h"
 #include "node/volumes.h"
 
 /*

@@ -5,17 +5,17 @@
 
 #include "common/base/call.h"
 #include "common/ceph/ceph_ops.h"
+#include "common/config/config.h"
+#include "common/config/credentials.h"
+#include "common/config/standing_credentials.h"
 #include "common/linux/host_ops.h"
 #include "common/linux/io_check.h"
 #include "common/linux/mapper.h"
 #include "common/rpc/server.h"
 #include "common/volume/capability.h"
-#include "common/volume/config.h"
-#include "common/volume/credentials.h"
 #include "common/volume/operations.h"
 #include "common/volume/size.h"
-#include "common/volume/standing_credentials.h"
-#include "node/read_affinity.h"
+#include "node/rbd/read_affinity.h"
 
 /*
  * The node's logic for volumes, in plain structs: mapping an image with a file system on it, or

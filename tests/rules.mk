@@ -17,9 +17,9 @@ FIXTURE_TESTS := $(filter $(BUILD)/tests/integration/test_ceph_csi_% %_fixtures,
 $(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPTOR_SET)"'
 $(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_SET)
 
-$(BUILD)/tests/unit/test_options: $(BUILD)/programs/options.o
-$(BUILD)/tests/unit/test_explain_print: $(addprefix $(BUILD)/programs/,explain_print.o simulate_print.o table.o)
-$(BUILD)/tests/unit/test_live_objects: $(addprefix $(BUILD)/programs/,live_objects.o objects.o)
+$(BUILD)/tests/unit/test_options: $(BUILD)/programs/cephcsi/options.o
+$(BUILD)/tests/unit/test_explain_print: $(addprefix $(BUILD)/programs/cephzone/,explain_print.o simulate_print.o table.o)
+$(BUILD)/tests/unit/test_live_objects: $(addprefix $(BUILD)/programs/cephzone/,live_objects.o objects.o)
 
 # Not in the archive, where it would answer every program's time().
 STANDING_CLOCK := $(BUILD)/tests/unit/fixtures/standing_clock.o

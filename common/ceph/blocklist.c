@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/encoding/json.h"
 
 #define YEAR_SECONDS 31536000
 

@@ -19,10 +19,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/base64.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/encoding/base64.h"
 
 #define FAILURE_KEPT_MS 1000 /* a storm of calls makes one attempt, not one each */
 #define GRACE_MS 100         /* a first attempt that takes no longer is no trouble to report */

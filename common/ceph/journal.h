@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/base/uuid.h"
 #include "common/ceph/ceph_ops.h"
+#include "common/encoding/uuid.h"
 
 /*
  * The journal: which request name became which image. Two kinds of RADOS objects, byte for byte

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json.h"
+#include "common/encoding/json.h"
 
 int manager_ask(struct ceph_cluster *cluster, struct call *call, json_t *command, json_t **answer,
                 struct error *err)

@@ -14,10 +14,10 @@
  */
 #include <errno.h>
 
-#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/ceph/connections.h"
+#include "common/encoding/json.h"
 
 #define NO_OSD 2147483647 /* in a group of an erasure-coded pool */
 

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
+#include "common/encoding/json.h"
 #include "common/kube/kube.h"
 
 /* Longer messages of admission webhooks exist; nobody reads that much in an event. */

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json.h"
+#include "common/base/backoff.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/encoding/json.h"
 #include "common/kube/api_error.h"
-#include "common/kube/backoff.h"
 #include "common/kube/http.h"
 #include "common/kube/kube.h"
 #include "common/kube/watch_stream.h"

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "common/kube/cluster_node.h"
 #include "common/kube/kube_ops.h"
-#include "common/topology/cluster_node.h"
 
 /*
  * The nodes of the cluster as the API server knows them, and the changes that a takeover makes to

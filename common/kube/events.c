@@ -7,9 +7,9 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/base/uuid.h"
+#include "common/base/worker.h"
+#include "common/encoding/uuid.h"
 #include "common/kube/kube.h"
-#include "common/kube/worker.h"
 
 #define QUEUE_MAX 128
 #define MEMORY_MAX 256

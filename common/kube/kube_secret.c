@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/base64.h"
 #include "common/base/memory.h"
+#include "common/encoding/base64.h"
 #include "common/kube/kube.h"
 
 static void add_entry(struct kube_secret *secret, const char *key, const char *value)

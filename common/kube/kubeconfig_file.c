@@ -1,12 +1,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/base64.h"
-#include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
-#include "common/base/yaml.h"
+#include "common/encoding/base64.h"
+#include "common/encoding/json.h"
+#include "common/encoding/yaml.h"
 #include "common/kube/kube_config.h"
 
 /*

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/backoff.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/base/uuid.h"
-#include "common/kube/backoff.h"
+#include "common/base/worker.h"
+#include "common/encoding/uuid.h"
 #include "common/kube/kube.h"
-#include "common/kube/worker.h"
 
 #define DURATION_MS 15000
 #define RENEW_DEADLINE_MS 10000

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/backoff.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/kube/backoff.h"
+#include "common/base/worker.h"
 #include "common/kube/kube.h"
-#include "common/kube/worker.h"
 
 #define POLL_MS 60000
 #define RETRY_FIRST_MS 800

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/base/json.h"
+#include "common/encoding/json.h"
 #include "common/kube/api_error.h"
 #include "common/kube/kube.h"
 

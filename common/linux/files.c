@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
-#include "common/base/uuid.h"
+#include "common/encoding/uuid.h"
 #include "common/linux/host_internal.h"
 
 #define LIST_LIMIT 65536 /* names in one folder */

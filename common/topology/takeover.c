@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
+#include "common/encoding/json.h"
 #include "common/topology/labels.h"
 
 #define EVERYBODY "all"

@@ -5,8 +5,8 @@
 #include "common/base/call.h"
 #include "common/base/strmap.h"
 #include "common/ceph/ceph_ops.h"
-#include "common/volume/config.h"
-#include "common/volume/standing_credentials.h"
+#include "common/config/config.h"
+#include "common/config/standing_credentials.h"
 
 /*
  * Who may have a volume mapped: NodeStage writes the address of the node's Ceph client into the

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/encoding/json.h"
 
 #define MAPPING_BYTES_MAX (1024UL * 1024) /* a ConfigMap cannot be larger */
 

@@ -2,7 +2,7 @@
 
 #include "common/ceph/filesystem.h"
 #include "common/ceph/journal.h"
-#include "common/volume/session.h"
+#include "common/config/session.h"
 #include "common/volume/volume_id.h"
 
 struct located;

@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/base/uuid.h"
+#include "common/encoding/uuid.h"
 
 /*
  * The volume handle: what Kubernetes stores in a PV and gives back in every call. Byte for byte

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "common/base/strmap.h"
+#include "common/config/credentials.h"
 #include "common/topology/requirement.h"
 #include "common/volume/capability.h"
-#include "common/volume/credentials.h"
 #include "common/volume/size.h"
 #include "csi.pb-c.h"
 

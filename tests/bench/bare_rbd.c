@@ -11,7 +11,7 @@
 
 #include "common/base/flags.h"
 #include "common/base/memory.h"
-#include "common/base/uuid.h"
+#include "common/encoding/uuid.h"
 #include "tests/bench/timing.h"
 
 struct bare {

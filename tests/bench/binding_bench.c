@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
-#include "common/topology/binding_score.h"
-#include "common/topology/simulate.h"
+#include "common/scheduling/binding_score.h"
+#include "common/scheduling/simulation/simulate.h"
 #include "tests/fakes/cluster_script.h"
 
 #define CLASSES 20

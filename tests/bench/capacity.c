@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
-#include "common/volume/usage_cache.h"
+#include "common/usage/usage_cache.h"
 #include "controller/controller.h"
 #include "tests/fakes/fake_ceph.h"
 

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "common/base/flags.h"
-#include "common/base/json.h"
 #include "common/base/memory.h"
+#include "common/encoding/json.h"
 #include "common/rpc/client.h"
 #include "common/rpc/message.h"
 #include "common/rpc/rpc.h"

@@ -20,8 +20,8 @@
 
 #include "common/base/log.h"
 #include "common/rpc/rpc.h"
-#include "programs/driver.h"
-#include "programs/options.h"
+#include "programs/cephcsi/driver.h"
+#include "programs/cephcsi/options.h"
 
 static const struct ceph_ops *real;
 static const struct host_ops *real_host;

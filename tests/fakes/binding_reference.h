@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/topology/binding_check.h"
+#include "common/scheduling/binding_check.h"
 
 /*
  * The rules of volume binding written down once more, straight from the facts, without any index

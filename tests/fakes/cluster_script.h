@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/topology/cluster_objects.h"
+#include "common/scheduling/cluster_objects.h"
 
 /*
  * A cluster in a few words, one object per line, for tests that need many small clusters. Goes

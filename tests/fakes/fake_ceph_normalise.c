@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "common/base/uuid.h"
+#include "common/encoding/uuid.h"
 #include "tests/fakes/fake_ceph_state.h"
 
 /*

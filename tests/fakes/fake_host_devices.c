@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
+#include "common/encoding/json.h"
 #include "tests/fakes/fake_host_state.h"
 
 #define DEVICES "/sys/bus/rbd/devices"

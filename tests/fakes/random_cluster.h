@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/topology/cluster_objects.h"
+#include "common/scheduling/cluster_objects.h"
 
 /* Small clusters by chance, the same for the same seed: few names and sizes, so that things meet.
  */

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
+#include "common/encoding/json.h"
 
 #define DEPTH_MAX 8
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "common/topology/actors.h"
+#include "common/scheduling/simulation/actors.h"
 #include "tests/fakes/binding_reference.h"
 #include "tests/fakes/random_cluster.h"
 #include "tests/fuzz/bytes.h"

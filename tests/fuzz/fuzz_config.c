@@ -4,7 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/volume/config.h"
+#include "common/config/config.h"
 #include "tests/fuzz/bytes.h"
 
 /* config.json from a file in memory; every cluster in it must be found, or be without monitors. */

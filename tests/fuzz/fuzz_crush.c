@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "common/volume/class_pools.h"
+#include "common/usage/class_pools.h"
 #include "tests/fuzz/bytes.h"
 
 /*

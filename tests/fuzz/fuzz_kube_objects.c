@@ -1,12 +1,12 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
-#include "common/base/yaml.h"
-#include "common/topology/explain.h"
-#include "common/topology/simulate.h"
-#include "common/topology/volume_zone.h"
+#include "common/encoding/json.h"
+#include "common/encoding/yaml.h"
+#include "common/scheduling/explain.h"
+#include "common/scheduling/simulation/simulate.h"
+#include "common/scheduling/volume_zone.h"
 #include "tests/fakes/binding_reference.h"
 #include "tests/fuzz/bytes.h"
 

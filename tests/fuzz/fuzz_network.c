@@ -4,7 +4,7 @@
 #include "common/base/memory.h"
 #include "common/base/network.h"
 #include "common/ceph/blocklist.h"
-#include "common/volume/network_fences.h"
+#include "controller/addons/network_fences.h"
 #include "tests/fuzz/bytes.h"
 
 /* Networks come from NetworkFence objects, lists and addresses from Ceph. What is read as a network

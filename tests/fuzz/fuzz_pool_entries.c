@@ -1,8 +1,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
+#include "common/encoding/json.h"
 #include "common/topology/domain.h"
 #include "common/topology/labels.h"
 #include "common/topology/pool_entry.h"

@@ -1,7 +1,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/topology/provisioner.h"
+#include "common/scheduling/simulation/provisioner.h"
 #include "tests/fuzz/bytes.h"
 
 /*

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "common/base/json.h"
+#include "common/encoding/json.h"
 #include "common/topology/labels.h"
 #include "common/topology/takeover.h"
 

@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/json.h"
+#include "common/base/backoff.h"
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
-#include "common/kube/backoff.h"
+#include "common/encoding/json.h"
 #include "common/rpc/message.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/place.h"

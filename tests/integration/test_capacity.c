@@ -1,10 +1,10 @@
 /* The built cephzone capacity on a real Ceph: zones, quotas, classes that make no sense. */
 #include <unistd.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
+#include "common/encoding/json.h"
 #include "tests/integration/harness.h"
 #include "tests/test.h"
 

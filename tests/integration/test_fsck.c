@@ -1,12 +1,12 @@
 /* The built cephzone fsck on a real Ceph: clean, with leftovers made by hand, repaired, clean. */
 #include <unistd.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
+#include "common/encoding/json.h"
 #include "common/rpc/rpc.h"
-#include "common/volume/pv_dump.h"
+#include "controller/fsck/pv_dump.h"
 #include "tests/integration/harness.h"
 #include "tests/test.h"
 

@@ -18,7 +18,7 @@
 #include "common/base/text.h"
 #include "common/ceph/ceph.h"
 #include "common/rpc/rpc.h"
-#include "node/image.h"
+#include "node/rbd/node_image.h"
 #include "tests/fakes/flapping_kube.h"
 #include "tests/integration/liveness_process.h"
 #include "tests/test.h"

@@ -1,10 +1,10 @@
 /* The built cephzone place and cephzone topology on a real Ceph with three zones. */
 #include <unistd.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
+#include "common/encoding/json.h"
 #include "tests/integration/harness.h"
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-#include "common/base/base64.h"
 #include "common/base/cleanup.h"
+#include "common/encoding/base64.h"
 #include "tests/test.h"
 
 TEST(decodes_the_vectors_of_the_rfc)

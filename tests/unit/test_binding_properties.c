@@ -1,6 +1,6 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/topology/binding_assume.h"
+#include "common/scheduling/binding_assume.h"
 #include "tests/fakes/binding_reference.h"
 #include "tests/fakes/cluster_script.h"
 #include "tests/fakes/random_cluster.h"

@@ -1,6 +1,6 @@
 #include "tests/unit/fixtures/kube.h"
 
-#include "common/base/json.h"
+#include "common/encoding/json.h"
 #include "controller/publish_capacity.h"
 #include "tests/fakes/case_file.h"
 

@@ -1,4 +1,4 @@
-#include "common/volume/cephfs_parameters.h"
+#include "common/config/cephfs_parameters.h"
 #include "tests/test.h"
 
 TEST(plain_class_is_read)

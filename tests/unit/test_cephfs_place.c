@@ -3,7 +3,7 @@
  * are data pools of the first, zone-c is one of the second. Where a volume goes, what is kept in
  * the journal, what room there is; and creations that are cut and retried in another zone.
  */
-#include "common/volume/usage_cache.h"
+#include "common/usage/usage_cache.h"
 #include "tests/fakes/fake_ceph_subvolumes.h"
 #include "tests/unit/fixtures/cluster_config.h"
 #include "tests/unit/fixtures/fault_scenario.h"

@@ -3,7 +3,7 @@
 #include "tests/unit/fixtures/machine.h"
 
 #include "common/linux/cephfs_client.h"
-#include "common/volume/mount_info.h"
+#include "node/cephfs/mount_info.h"
 
 static struct machine machine;
 

@@ -2,7 +2,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/volume/class_pools.h"
+#include "common/usage/class_pools.h"
 #include "tests/test.h"
 
 #define LIST "[{\"poolName\":\"p\",\"domainSegments\":[]}]"

@@ -1,4 +1,4 @@
-#include "common/volume/credentials.h"
+#include "common/config/credentials.h"
 #include "tests/test.h"
 
 #define KEY "AQDmykFTGsMDDBAAMB3zWwBG3sxJhWn0VgLRBg=="

@@ -1,7 +1,7 @@
 /* The part of a CRUSH map that tells where pools are. */
 
 #include "common/base/memory.h"
-#include "common/volume/crush.h"
+#include "common/usage/crush.h"
 #include "tests/test.h"
 
 #define TYPES                                                                                      \

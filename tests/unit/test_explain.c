@@ -1,8 +1,8 @@
-#include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/base/yaml.h"
-#include "common/topology/explain.h"
+#include "common/encoding/json.h"
+#include "common/encoding/yaml.h"
+#include "common/scheduling/explain.h"
 #include "tests/fakes/cluster_script.h"
 #include "tests/test.h"
 

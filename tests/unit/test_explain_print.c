@@ -1,7 +1,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "programs/explain_print.h"
-#include "programs/simulate_print.h"
+#include "programs/cephzone/explain_print.h"
+#include "programs/cephzone/simulate_print.h"
 #include "tests/fakes/cluster_script.h"
 #include "tests/test.h"
 

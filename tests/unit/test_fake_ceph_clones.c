@@ -1,4 +1,4 @@
-#include "common/base/uuid.h"
+#include "common/encoding/uuid.h"
 #include "tests/unit/fixtures/ceph_client.h"
 
 /* Snapshots, clones, trash and the exclusive lock, all as seen on Ceph 16.2. */

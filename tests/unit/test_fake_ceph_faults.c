@@ -1,6 +1,6 @@
 #include <pthread.h>
 
-#include "common/base/uuid.h"
+#include "common/encoding/uuid.h"
 #include "tests/unit/fixtures/ceph_client.h"
 
 /* Faults, dumps and threads: what the fake has beyond Ceph. */

@@ -2,9 +2,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/encoding/json.h"
 #include "tests/test.h"
 
 /* Shaped like config.json: an array of clusters with everything the decoder knows. */

@@ -1,8 +1,8 @@
 #include "tests/unit/fixtures/kube.h"
 
+#include "common/base/backoff.h"
 #include "common/base/string_list.h"
 #include "common/kube/api_error.h"
-#include "common/kube/backoff.h"
 #include "common/kube/kube_secret.h"
 #include "common/kube/watch_stream.h"
 

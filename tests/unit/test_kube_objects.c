@@ -1,7 +1,7 @@
-#include "common/base/json.h"
 #include "common/base/memory.h"
-#include "common/base/yaml.h"
-#include "common/topology/cluster_objects.h"
+#include "common/encoding/json.h"
+#include "common/encoding/yaml.h"
+#include "common/scheduling/cluster_objects.h"
 #include "tests/test.h"
 
 static int read_text(struct cluster_objects *cluster, const char *text, struct error *err)

@@ -1,12 +1,12 @@
 /* A live cluster explains itself as its dump does, also through a server that flaps. */
 #include <unistd.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
+#include "common/encoding/json.h"
 #include "common/kube/kube.h"
-#include "common/topology/explain.h"
-#include "programs/live_objects.h"
-#include "programs/objects.h"
+#include "common/scheduling/explain.h"
+#include "programs/cephzone/live_objects.h"
+#include "programs/cephzone/objects.h"
 #include "tests/fakes/flapping_kube.h"
 #include "tests/test.h"
 

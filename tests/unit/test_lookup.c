@@ -6,7 +6,7 @@
 
 #include "common/base/memory.h"
 #include "controller/controller.h"
-#include "controller/purge.h"
+#include "controller/rbd/purge.h"
 #include "tests/fakes/fake_ceph.h"
 #include "tests/test.h"
 

@@ -3,10 +3,10 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/ceph/blocklist.h"
-#include "common/volume/network_fences.h"
+#include "common/encoding/json.h"
+#include "controller/addons/network_fences.h"
 #include "tests/fakes/fake_ceph.h"
 #include "tests/test.h"
 

@@ -16,8 +16,8 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/topology/actors.h"
-#include "common/topology/affinity_update.h"
+#include "common/scheduling/affinity_update.h"
+#include "common/scheduling/simulation/actors.h"
 #include "tests/fakes/case_file.h"
 #include "tests/fakes/cluster_script.h"
 #include "tests/test.h"

@@ -2,7 +2,7 @@
 
 #include <stdatomic.h>
 
-#include "common/volume/node_labels.h"
+#include "node/node_labels.h"
 
 #define ZONE "topology.kubernetes.io/zone"
 

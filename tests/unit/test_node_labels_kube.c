@@ -1,6 +1,6 @@
 #include "tests/unit/fixtures/kube.h"
 
-#include "common/volume/node_labels_kube.h"
+#include "node/node_labels_kube.h"
 
 /* The labels of a Kubernetes node as the driver sees them, whatever becomes of the API server. */
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
-#include "programs/options.h"
+#include "programs/cephcsi/options.h"
 #include "tests/test.h"
 
 #define ARGUMENTS 64

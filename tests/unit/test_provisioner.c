@@ -1,7 +1,7 @@
 #include "tests/unit/fixtures/topology_tables.h"
 
 #include "common/base/memory.h"
-#include "common/topology/provisioner.h"
+#include "common/scheduling/simulation/provisioner.h"
 
 /* --- the hash ---------------------------------------------------------------------------------*/
 

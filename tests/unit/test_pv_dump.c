@@ -1,7 +1,7 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
-#include "common/volume/pv_dump.h"
+#include "controller/fsck/pv_dump.h"
 #include "tests/test.h"
 
 #define PV(name, driver, handle)                                                                   \

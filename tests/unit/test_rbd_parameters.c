@@ -1,6 +1,6 @@
 #include "common/base/text.h"
-#include "common/volume/class_parameters.h"
-#include "common/volume/rbd_parameters.h"
+#include "common/config/class_parameters.h"
+#include "common/config/rbd_parameters.h"
 #include "tests/test.h"
 
 #define LETTERS_64 "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ-_"

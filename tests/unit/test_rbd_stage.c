@@ -2,8 +2,8 @@
 #include "tests/unit/fixtures/cluster_config.h"
 #include "tests/unit/fixtures/machine.h"
 
-#include "common/volume/image_meta.h"
 #include "node/checks.h"
+#include "node/rbd/image_meta.h"
 
 static struct machine machine;
 

@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "common/ceph/journal.h"
-#include "common/volume/session.h"
-#include "controller/regenerator.h"
+#include "common/config/session.h"
+#include "controller/regenerate/regenerator.h"
 #include "tests/fakes/fake_ceph.h"
 
 #define DRIVER "rbd.csi.ceph.com"

@@ -1,6 +1,6 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/topology/simulate.h"
+#include "common/scheduling/simulation/simulate.h"
 #include "tests/fakes/cluster_script.h"
 #include "tests/fakes/random_cluster.h"
 #include "tests/test.h"

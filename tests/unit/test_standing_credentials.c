@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "common/volume/standing_credentials.h"
+#include "common/config/standing_credentials.h"
 
 /* Whose key serves a call that carries no secrets. */
 

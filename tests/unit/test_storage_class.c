@@ -2,8 +2,8 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/volume/cluster_usage.h"
-#include "common/volume/storage_class.h"
+#include "common/usage/cluster_usage.h"
+#include "common/usage/storage_class.h"
 #include "tests/test.h"
 
 #define DATA "tests/data/capacity/"

@@ -1,6 +1,6 @@
-#include "common/base/json.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/encoding/json.h"
 #include "common/topology/takeover.h"
 #include "tests/test.h"
 

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "common/volume/takeover_source.h"
+#include "common/config/takeover_source.h"
 
 /* Which map is in force, and what happens when it changes, breaks or goes away. */
 

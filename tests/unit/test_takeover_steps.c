@@ -2,8 +2,8 @@
 
 #include <errno.h>
 
-#include "common/base/json.h"
-#include "controller/takeover.h"
+#include "common/encoding/json.h"
+#include "controller/takeover/takeover.h"
 #include "tests/fakes/fake_ceph.h"
 
 /* Takeovers carried out on an API server and a Ceph in memory, cut anywhere. */

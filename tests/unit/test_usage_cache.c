@@ -7,7 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/volume/usage_cache.h"
+#include "common/usage/usage_cache.h"
 #include "tests/fakes/fake_ceph.h"
 #include "tests/test.h"
 

@@ -2,7 +2,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/memory.h"
-#include "common/base/uuid.h"
+#include "common/encoding/uuid.h"
 #include "tests/test.h"
 
 TEST(new_uuid_is_a_random_one_in_lower_case)

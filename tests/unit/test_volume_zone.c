@@ -1,6 +1,6 @@
 #include "common/base/memory.h"
-#include "common/topology/binding_options.h"
-#include "common/topology/volume_zone.h"
+#include "common/scheduling/binding_options.h"
+#include "common/scheduling/volume_zone.h"
 #include "tests/fakes/cluster_script.h"
 #include "tests/test.h"
 

@@ -2,7 +2,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/base/yaml.h"
+#include "common/encoding/yaml.h"
 #include "tests/test.h"
 
 /* The documents of @text as compact JSON; the error's message if it is refused. Caller frees. */

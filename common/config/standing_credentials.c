@@ -1,0 +1,337 @@
+#include "common/config/standing_credentials.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/kube/kube_secret.h"
+
+#define LIFE_MS 60000
+#define LIVES_WITHOUT_SERVER 10
+#define SECRETS_MAX 64 /* kept at once; classes use few */
+
+/* A Secret, or why it cannot be had. */
+struct known_secret {
+    char *name_space;
+    char *name;
+    struct credentials credentials; /* unset: it could not be read */
+    enum status status;             /* of that failure */
+    char *fault;
+    int64_t read_ms;
+};
+
+struct standing_credentials {
+    struct kube *kube;
+    struct config_file *config;
+    struct credentials keyring;
+    bool is_cephfs;
+    int64_t life_ms;
+    pthread_mutex_t lock; /* over the two below */
+    struct known_secret *known;
+    size_t count;
+};
+
+/* --- what is known ------------------------------------------------------------------------------
+ */
+
+static void known_done(struct known_secret *known)
+{
+    free(known->name_space);
+    free(known->name);
+    free(known->fault);
+    credentials_done(&known->credentials);
+    *known = (struct known_secret){0};
+}
+
+/* Lock held. NULL if it was never read. */
+static struct known_secret *find(struct standing_credentials *standing,
+                                 const struct secret_ref *ref)
+{
+    for (size_t i = 0; i < standing->count; i++)
+        if (strcmp(standing->known[i].name, ref->name) == 0 &&
+            strcmp(standing->known[i].name_space, ref->namespace_name) == 0)
+            return &standing->known[i];
+    return NULL;
+}
+
+/* Lock held. The one that was read longest ago makes room. */
+static struct known_secret *make_known(struct standing_credentials *standing,
+                                       const struct secret_ref *ref)
+{
+    struct known_secret *known = find(standing, ref);
+
+    if (known) {
+        known_done(known);
+    } else if (standing->count < SECRETS_MAX) {
+        standing->known = xreallocarray(standing->known, standing->count + 1, sizeof(*known));
+        known = &standing->known[standing->count++];
+    } else {
+        known = &standing->known[0];
+        for (size_t i = 1; i < standing->count; i++)
+            if (standing->known[i].read_ms < known->read_ms)
+                known = &standing->known[i];
+        known_done(known);
+    }
+    *known = (struct known_secret){.name_space = xstrdup(ref->namespace_name),
+                                   .name = xstrdup(ref->name),
+                                   .read_ms = clock_monotonic_ms()};
+    return known;
+}
+
+/* Lock held. */
+static int give(const struct known_secret *known, struct credentials *credentials,
+                struct error *err)
+{
+    if (!known->credentials.user)
+        return error_set(err, known->status, "%s", known->fault);
+    credentials_copy(credentials, &known->credentials);
+    return 0;
+}
+
+static bool server_is_away(const struct error *err)
+{
+    return err->status == STATUS_UNAVAILABLE || err->status == STATUS_DEADLINE_EXCEEDED ||
+           err->status == STATUS_CANCELLED || err->status == STATUS_UNAUTHENTICATED;
+}
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+static const char *reveal(const struct kube_secret *secret, const char *key)
+{
+    const struct secret *value = kube_secret_get(secret, key);
+
+    return value ? secret_reveal(value) : "";
+}
+
+static int read_secret(struct standing_credentials *standing, struct call *call,
+                       const struct secret_ref *ref, struct credentials *credentials,
+                       struct error *err)
+{
+    _cleanup_kube_secret_ struct kube_secret secret = {0};
+
+    if (kube_secret_read(standing->kube, call, ref->namespace_name, ref->name, &secret, err) < 0)
+        return -1;
+    const struct secret_entry entries[] = {
+        {"userID", reveal(&secret, "userID")},
+        {"userKey", reveal(&secret, "userKey")},
+        {"adminId", reveal(&secret, "adminId")},
+        {"key", reveal(&secret, "key")},
+    };
+    credentials_from_secrets(entries, ARRAY_LENGTH(entries), credentials);
+    if (credentials_check(credentials, err) < 0) {
+        credentials_done(credentials);
+        return error_wrap(err, "secret '%s/%s'", ref->namespace_name, ref->name);
+    }
+    return 0;
+}
+
+/* True if what is known answers without asking again. */
+static bool answer_from_memory(struct standing_credentials *standing, const struct secret_ref *ref,
+                               int64_t life_ms, struct credentials *credentials, int *result,
+                               struct error *err)
+{
+    pthread_mutex_lock(&standing->lock);
+    const struct known_secret *known = find(standing, ref);
+    bool is_fresh = known && clock_monotonic_ms() - known->read_ms < life_ms;
+    if (is_fresh)
+        *result = give(known, credentials, err);
+    pthread_mutex_unlock(&standing->lock);
+    return is_fresh;
+}
+
+static void remember(struct standing_credentials *standing, const struct secret_ref *ref,
+                     const struct credentials *credentials, const struct error *failure)
+{
+    pthread_mutex_lock(&standing->lock);
+    struct known_secret *known = make_known(standing, ref);
+    if (!failure) {
+        credentials_copy(&known->credentials, credentials);
+    } else {
+        known->status = failure->status;
+        known->fault = xstrdup(failure->message);
+    }
+    pthread_mutex_unlock(&standing->lock);
+}
+
+static int get_secret(struct standing_credentials *standing, struct call *call,
+                      const struct secret_ref *ref, struct credentials *credentials,
+                      struct error *err)
+{
+    _cleanup_error_ struct error old_failure = {0};
+    int result = 0;
+
+    if (answer_from_memory(standing, ref, standing->life_ms, credentials, &result, err))
+        return result;
+    if (read_secret(standing, call, ref, credentials, err) == 0) {
+        remember(standing, ref, credentials, NULL);
+        return 0;
+    }
+    if (!server_is_away(err)) {
+        remember(standing, ref, credentials, err);
+        return -1;
+    }
+    if (answer_from_memory(standing, ref, standing->life_ms * LIVES_WITHOUT_SERVER, credentials,
+                           &result, &old_failure) &&
+        result == 0) {
+        error_clear(err);
+        return 0;
+    }
+    return -1;
+}
+
+/* --- where to look ------------------------------------------------------------------------------
+ */
+
+#define CLASS_KEY "csi.storage.k8s.io/"
+
+/* The Secret that the class names, NULL if it names none. Owned by the class. */
+static bool class_secret(const struct strmap *class, struct secret_ref *ref)
+{
+    static const char *const kinds[] = {CLASS_KEY "provisioner-secret",
+                                        CLASS_KEY "controller-expand-secret"};
+
+    for (size_t i = 0; class && i < ARRAY_LENGTH(kinds); i++) {
+        _cleanup_free_ char *name_key = xasprintf("%s-name", kinds[i]);
+        _cleanup_free_ char *namespace_key = xasprintf("%s-namespace", kinds[i]);
+        const char *name = strmap_get(class, name_key);
+        const char *name_space = strmap_get(class, namespace_key);
+
+        /* a template (${pvc.name}) means another Secret for each claim */
+        if (text_is_empty(name) || text_is_empty(name_space) || strchr(name, '$') ||
+            strchr(name_space, '$'))
+            continue;
+        *ref = (struct secret_ref){(char *)(uintptr_t)name, (char *)(uintptr_t)name_space};
+        return true;
+    }
+    return false;
+}
+
+static const struct secret_ref *cluster_secret(const struct standing_credentials *standing,
+                                               const struct cluster_config *cluster)
+{
+    const struct secret_ref *ref =
+        standing->is_cephfs ? &cluster->cephfs.controller_secret : &cluster->rbd.controller_secret;
+
+    return text_is_empty(ref->name) || text_is_empty(ref->namespace_name) ? NULL : ref;
+}
+
+/* Borrowed from *@config, which the caller gives back; NULL if config.json names none. */
+static const struct secret_ref *configured_secret(const struct standing_credentials *standing,
+                                                  const char *cluster_id, struct config **config)
+{
+    _cleanup_error_ struct error err = {0};
+    const struct cluster_config *cluster = NULL;
+
+    if (!standing->config || config_file_get(standing->config, config, &err) < 0 ||
+        config_find_cluster(*config, cluster_id, &cluster, &err) < 0)
+        return NULL;
+    return cluster_secret(standing, cluster);
+}
+
+/* --- the source ---------------------------------------------------------------------------------
+ */
+
+struct standing_credentials *
+standing_credentials_new(const struct standing_credentials_options *options)
+{
+    struct standing_credentials *standing = xcalloc(1, sizeof(*standing));
+
+    standing->kube = options->kube;
+    standing->config = options->config;
+    standing->is_cephfs = options->is_cephfs;
+    standing->life_ms = options->life_ms > 0 ? options->life_ms : LIFE_MS;
+    if (options->keyring)
+        credentials_copy(&standing->keyring, options->keyring);
+    pthread_mutex_init(&standing->lock, NULL);
+    return standing;
+}
+
+void standing_credentials_free(struct standing_credentials *standing)
+{
+    if (!standing)
+        return;
+    for (size_t i = 0; i < standing->count; i++)
+        known_done(&standing->known[i]);
+    free(standing->known);
+    credentials_done(&standing->keyring);
+    pthread_mutex_destroy(&standing->lock);
+    free(standing);
+}
+
+bool standing_credentials_exist(struct standing_credentials *standing)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_config_ struct config *config = NULL;
+
+    if (!standing)
+        return false;
+    if (standing->keyring.user)
+        return true;
+    if (!standing->kube || !standing->config ||
+        config_file_get(standing->config, &config, &err) < 0)
+        return false;
+    for (size_t i = 0; i < config_cluster_count(config); i++) {
+        const struct cluster_config *cluster = NULL;
+
+        if (config_find_cluster(config, config_cluster_id(config, i), &cluster, &err) == 0 &&
+            cluster_secret(standing, cluster))
+            return true;
+        error_clear(&err);
+    }
+    return false;
+}
+
+/* One look: true if it decides. A failure is added to @tried; that the server is away is kept as
+ * the status of it all. */
+static bool try_secret(struct standing_credentials *standing, struct call *call,
+                       const struct secret_ref *ref, struct credentials *credentials,
+                       struct text *tried, enum status *status)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (get_secret(standing, call, ref, credentials, &err) == 0)
+        return true;
+    if (server_is_away(&err))
+        *status = err.status == STATUS_UNAUTHENTICATED ? STATUS_UNAVAILABLE : err.status;
+    text_addf(tried, "%s%s", tried->length ? "; " : "", err.message);
+    return false;
+}
+
+int standing_credentials_get(struct standing_credentials *standing, struct call *call,
+                             const char *cluster_id, const struct strmap *class,
+                             struct credentials *credentials, struct error *err)
+{
+    _cleanup_config_ struct config *config = NULL;
+    _cleanup_text_ struct text tried = TEXT_INIT(2048);
+    enum status status = STATUS_FAILED_PRECONDITION;
+    struct secret_ref named = {0};
+
+    if (standing && standing->kube) {
+        const struct secret_ref *configured = configured_secret(standing, cluster_id, &config);
+
+        if ((class_secret(class, &named) &&
+             try_secret(standing, call, &named, credentials, &tried, &status)) ||
+            (configured && try_secret(standing, call, configured, credentials, &tried, &status)))
+            return 0;
+    }
+    if (standing && standing->keyring.user) {
+        credentials_copy(credentials, &standing->keyring);
+        return 0;
+    }
+    return error_set(err, status,
+                     "this call carries no secrets, and there is no Ceph user for it in cluster "
+                     "'%s': no Secret of the class or of config.json (controllerPublishSecretRef) "
+                     "can be read%s%s%s, and --keyring names none",
+                     cluster_id, tried.length ? " (" : "", text_chars(&tried),
+                     tried.length ? ")" : "");
+}
+
+int standing_credentials_of_secret(struct standing_credentials *standing, struct call *call,
+                                   const struct secret_ref *secret, struct credentials *credentials,
+                                   struct error *err)
+{
+    return get_secret(standing, call, secret, credentials, err);
+}

@@ -1,0 +1,194 @@
+#include "common/config/takeover_configmap.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/condition.h"
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/worker.h"
+#include "common/config/watched_file.h"
+#include "common/encoding/json.h"
+#include "common/kube/kube.h"
+
+#define POLL_MS 5000
+#define REQUEST_MS 20000
+
+struct takeover_configmap {
+    struct kube *kube;
+    char *path;
+    int64_t poll_ms;
+    struct worker worker;
+    char *seen_version;   /* the thread's own: what was looked at last */
+    pthread_mutex_t lock; /* over those below */
+    struct condition state;
+    struct watched_version *map; /* NULL: there never was a good one */
+    bool is_found;
+};
+
+struct map_version {
+    struct watched_version base;
+    struct takeover_map map;
+};
+
+static void release(struct watched_version *version)
+{
+    struct map_version *own = (struct map_version *)version;
+
+    takeover_map_done(&own->map);
+    free(own);
+}
+
+static void note(struct takeover_configmap *configmap, const char *fault)
+{
+    pthread_mutex_lock(&configmap->lock);
+    enum condition_news news = condition_note(&configmap->state, fault);
+    pthread_mutex_unlock(&configmap->lock);
+    if (news == CONDITION_FAULT)
+        log_warn(NULL, "ConfigMap " TAKEOVER_CONFIGMAP ": %s", fault);
+}
+
+static void install(struct takeover_configmap *configmap, struct takeover_map *map)
+{
+    struct map_version *own = xcalloc(1, sizeof(*own));
+
+    watched_version_init(&own->base, release);
+    own->map = *map;
+    log_info(NULL, "read %zu takeover(s) from ConfigMap " TAKEOVER_CONFIGMAP, map->count);
+    pthread_mutex_lock(&configmap->lock);
+    watched_version_unref(configmap->map);
+    configmap->map = &own->base;
+    pthread_mutex_unlock(&configmap->lock);
+}
+
+static int decode(const json_t *item, struct takeover_map *map, struct error *err)
+{
+    const char *text = kube_text(item, "data", TAKEOVER_CONFIGMAP_KEY, NULL);
+    json_auto_t *json = NULL;
+
+    if (text[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "key " TAKEOVER_CONFIGMAP_KEY " is missing");
+    if (json_load_text(text, strlen(text), TAKEOVER_CONFIGMAP_KEY, &json, err) < 0)
+        return -1;
+    return takeover_map_decode(json, map, err);
+}
+
+static void set_found(struct takeover_configmap *configmap)
+{
+    pthread_mutex_lock(&configmap->lock);
+    configmap->is_found = true;
+    pthread_mutex_unlock(&configmap->lock);
+}
+
+static void take(struct takeover_configmap *configmap, const json_t *item)
+{
+    _cleanup_error_ struct error err = {0};
+    struct takeover_map map = {0};
+
+    set_found(configmap);
+    if (configmap->seen_version &&
+        strcmp(configmap->seen_version, kube_resource_version(item)) == 0)
+        return;
+    free(configmap->seen_version);
+    configmap->seen_version = xstrdup(kube_resource_version(item));
+    if (decode(item, &map, &err) == 0)
+        install(configmap, &map);
+    note(configmap, err.message);
+}
+
+static void miss(struct takeover_configmap *configmap, const struct error *err)
+{
+    pthread_mutex_lock(&configmap->lock);
+    bool was_found = configmap->is_found;
+    pthread_mutex_unlock(&configmap->lock);
+    bool is_absent = err->status == STATUS_NOT_FOUND || err->status == STATUS_PERMISSION_DENIED;
+    _cleanup_free_ char *fault = xasprintf("the last map stays: %s", err->message);
+
+    free(TAKE(configmap->seen_version));
+    /* never there, or not for us to see: others may have the map */
+    note(configmap, is_absent && !was_found ? NULL : fault);
+}
+
+static void look(struct takeover_configmap *configmap)
+{
+    _cleanup_error_ struct error err = {0};
+    json_auto_t *item = NULL;
+    struct call call;
+
+    call_init(&call, 0, "takeover-map", deadline_in_ms(REQUEST_MS));
+    call.cancelled = &configmap->worker.stopping;
+    int result = configmap->kube->ops->get(configmap->kube, &call, configmap->path, &item, &err);
+    call_done(&call);
+    if (worker_is_stopping(&configmap->worker))
+        return;
+    if (result == 0)
+        take(configmap, item);
+    else
+        miss(configmap, &err);
+}
+
+static void run(void *object)
+{
+    struct takeover_configmap *configmap = object;
+
+    while (!worker_is_stopping(&configmap->worker)) {
+        look(configmap);
+        worker_pause(&configmap->worker, configmap->poll_ms);
+    }
+}
+
+int takeover_configmap_new(struct kube *kube, const char *name_space, int64_t poll_ms,
+                           struct takeover_configmap **out, struct error *err)
+{
+    const struct kube_location location = {.api = "v1",
+                                           .resource = "configmaps",
+                                           .name_space = name_space,
+                                           .name = TAKEOVER_CONFIGMAP};
+    char *path = NULL;
+
+    if (kube_path(&location, &path, err) < 0)
+        return -1;
+    struct takeover_configmap *configmap = xcalloc(1, sizeof(*configmap));
+    configmap->kube = kube;
+    configmap->path = path;
+    configmap->poll_ms = poll_ms > 0 ? poll_ms : POLL_MS;
+    pthread_mutex_init(&configmap->lock, NULL);
+    worker_start(&configmap->worker, "takeover-map", run, configmap);
+    *out = configmap;
+    return 0;
+}
+
+void takeover_configmap_free(struct takeover_configmap *configmap)
+{
+    if (!configmap)
+        return;
+    worker_stop(&configmap->worker);
+    watched_version_unref(configmap->map);
+    condition_done(&configmap->state);
+    pthread_mutex_destroy(&configmap->lock);
+    free(configmap->seen_version);
+    free(configmap->path);
+    free(configmap);
+}
+
+bool takeover_configmap_get(struct takeover_configmap *configmap,
+                            struct takeover_snapshot *snapshot)
+{
+    pthread_mutex_lock(&configmap->lock);
+    bool found = configmap->is_found;
+    if (found && configmap->map)
+        *snapshot = (struct takeover_snapshot){.map = &((struct map_version *)configmap->map)->map,
+                                               .holder = watched_version_ref(configmap->map)};
+    pthread_mutex_unlock(&configmap->lock);
+    return found;
+}
+
+bool takeover_configmap_is_healthy(struct takeover_configmap *configmap, char **message,
+                                   time_t *since)
+{
+    pthread_mutex_lock(&configmap->lock);
+    bool healthy = condition_is_healthy(&configmap->state, message, since);
+    pthread_mutex_unlock(&configmap->lock);
+    return healthy;
+}

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <stdbool.h>
+#include <time.h>
+
+#include "common/base/metrics.h"
+#include "common/config/config.h"
+#include "common/topology/takeover.h"
+
+/*
+ * Where the takeover map comes from; the first found wins: the file of --takeover-file (the map
+ * alone), then the ConfigMap (takeover_configmap.h), if one was added, then "topology-takeover" in
+ * config.json in version 2 form. A file that was never there is not found; one that is there and
+ * broken, or that went away, is found: its last good map stays in force, which is none if there
+ * never was one. To give everything back, write an empty map: {}.
+ *
+ * Any thread; a look costs two stat() at most.
+ */
+struct takeover_source;
+
+/* @path "" for no file of its own. @config is borrowed. */
+struct takeover_source *takeover_source_new(const char *path, struct config_file *config);
+/* Takes @configmap over; before any other thread knows the source. */
+struct takeover_configmap;
+void takeover_source_add_configmap(struct takeover_source *source,
+                                   struct takeover_configmap *configmap);
+void takeover_source_free(struct takeover_source *source);
+DEFINE_CLEANUP(struct takeover_source, takeover_source_free)
+
+/* The gauge csi_takeover_map_broken, 1 while the last look found the map so. */
+void takeover_source_register(struct takeover_source *source, struct metrics *metrics);
+
+/* The map in force. It stays valid, and the same, until it is given back. */
+struct takeover_snapshot {
+    const struct takeover_map *map; /* never NULL after takeover_source_get() */
+    struct watched_version *holder; /* keeps it; NULL for an empty map */
+    struct takeover_map *own;       /* NULL, or what @map is */
+};
+
+void takeover_source_get(struct takeover_source *source, struct takeover_snapshot *snapshot);
+/* The same with an entry more for each domain that the map says nothing of any more but that is
+ * still being given back: nothing new is to be placed there either. */
+void takeover_source_get_closed(struct takeover_source *source, struct takeover_snapshot *snapshot);
+/* Which these are, "zone=zone-a"; empty at first. Copied. */
+void takeover_source_set_returning(struct takeover_source *source,
+                                   const struct string_list *domains);
+void takeover_snapshot_done(struct takeover_snapshot *snapshot);
+#define _cleanup_takeover_snapshot_ _cleanup_(takeover_snapshot_done)
+
+/* For the health report: false, with the reason in @message (caller frees, "" if healthy), when the
+ * map as it is written now cannot be used. */
+bool takeover_source_is_healthy(struct takeover_source *source, char **message, time_t *since);

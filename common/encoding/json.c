@@ -1,0 +1,517 @@
+#include "common/encoding/json.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/memory.h"
+#include "common/base/nearest.h"
+#include "common/base/text.h"
+
+/*
+ * The decoder keeps the way from the root to the value in hand as a chain of steps on the stack and
+ * prints it only when something is wrong. A step is a key or, with key NULL, an index.
+ */
+struct path {
+    const struct path *parent;
+    const char *key;
+    size_t index;
+};
+
+/* Keys of any length come from the peer; the place of a mistake needs no more than this. */
+#define PATH_LIMIT 1024
+
+static void add_path(struct text *text, const struct path *path)
+{
+    if (!path)
+        return;
+    add_path(text, path->parent);
+    if (!path->key)
+        text_addf(text, "[%zu]", path->index);
+    else
+        text_addf(text, "%s%s", text->length > 0 ? "." : "", path->key);
+}
+
+/* Puts the path in front of an error. */
+static int wrap_path(struct error *err, const struct path *path)
+{
+    _cleanup_text_ struct text text = TEXT_INIT(PATH_LIMIT);
+
+    add_path(&text, path);
+    return text.length > 0 ? error_wrap(err, "%s", text_chars(&text)) : -1;
+}
+
+/* Line and column are counted from 1, in characters, as editors do. */
+static int refuse_depth(const char *text, size_t at, const char *what, struct error *err)
+{
+    size_t line = 1;
+    size_t column = 1;
+
+    for (size_t i = 0; i < at; i++) {
+        if (text[i] == '\n') {
+            line++;
+            column = 1;
+        } else if ((text[i] & 0xc0) != 0x80) {
+            column++;
+        }
+    }
+    return error_set(err, STATUS_INVALID_ARGUMENT,
+                     "%s: line %zu, column %zu: nested more than %d levels deep", what, line,
+                     column, JSON_DEPTH_LIMIT);
+}
+
+/* Before the parser runs, so that depth costs no stack. Malformed text may be counted wrongly; the
+ * parser refuses it anyway. */
+static int check_depth(const char *text, size_t length, const char *what, struct error *err)
+{
+    bool in_string = false;
+    int depth = 0;
+
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '"')
+            in_string = !in_string;
+        else if (in_string && text[i] == '\\')
+            i++;
+        else if (!in_string && (text[i] == '[' || text[i] == '{') && ++depth > JSON_DEPTH_LIMIT)
+            return refuse_depth(text, i, what, err);
+        else if (!in_string && (text[i] == ']' || text[i] == '}'))
+            depth--;
+    }
+    return 0;
+}
+
+/* Jansson quotes the token where it stopped. A repeated key is worth reading; any other token may
+ * be the value of a secret. */
+static int refuse_malformed(json_error_t *reason, const char *what, struct error *err)
+{
+    char *quoted = strstr(reason->text, " near '");
+
+    if (quoted && json_error_code(reason) != json_error_duplicate_key)
+        *quoted = '\0';
+    return error_set(err, STATUS_INVALID_ARGUMENT, "%s: line %d, column %d: %s", what, reason->line,
+                     reason->column, reason->text);
+}
+
+static int parse(const char *text, size_t length, size_t flags, const char *what, json_t **out,
+                 struct error *err)
+{
+    json_error_t reason;
+
+    if (check_depth(text, length, what, err) < 0)
+        return -1;
+    json_t *value = json_loadb(text, length, flags | JSON_REJECT_DUPLICATES, &reason);
+    if (!value)
+        return refuse_malformed(&reason, what, err);
+    *out = value;
+    return 0;
+}
+
+int json_load_large(const char *text, size_t length, const char *what, json_t **out,
+                    struct error *err)
+{
+    return parse(text, length, JSON_ALLOW_NUL, what, out, err);
+}
+
+int json_load_text(const char *text, size_t length, const char *what, json_t **out,
+                   struct error *err)
+{
+    if (length > JSON_TEXT_LIMIT)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "%s: larger than %zu bytes", what,
+                         JSON_TEXT_LIMIT);
+    return parse(text, length, 0, what, out, err);
+}
+
+int json_load_whole(const struct text *text, const char *what, json_t **out, struct error *err)
+{
+    return parse(text_chars(text), text->length, 0, what, out, err);
+}
+
+int json_load_path(const char *path, size_t limit, json_t **out, struct error *err)
+{
+    _cleanup_text_ struct text content = TEXT_INIT(limit);
+
+    if (text_read_path(&content, path, err) < 0)
+        return -1;
+    return parse(text_chars(&content), content.length, 0, path, out, err);
+}
+
+static const char *found_name(const json_t *value)
+{
+    if (!value)
+        return "nothing";
+    switch (json_typeof(value)) {
+    case JSON_OBJECT:
+        return "an object";
+    case JSON_ARRAY:
+        return "an array";
+    case JSON_STRING:
+        return "a string";
+    case JSON_INTEGER:
+    case JSON_REAL:
+        return "a number";
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return "a boolean";
+    case JSON_NULL:
+        return "null";
+    }
+    return "something else";
+}
+
+static int refuse_type(const json_t *value, const char *expected, const struct path *path,
+                       struct error *err)
+{
+    error_set(err, STATUS_INVALID_ARGUMENT, "expected %s, found %s", expected, found_name(value));
+    return wrap_path(err, path);
+}
+
+/* Null is "" here, as in Go; *@chars is borrowed from the value. */
+static int string_of(const json_t *value, const struct path *path, const char **chars,
+                     struct error *err)
+{
+    if (!json_is_string(value) && !json_is_null(value))
+        return refuse_type(value, "a string", path, err);
+    *chars = json_is_null(value) ? "" : json_string_value(value);
+    return 0;
+}
+
+static int integer_of(const json_t *value, const struct path *path, int64_t *number,
+                      struct error *err)
+{
+    if (json_is_real(value)) {
+        error_set(err, STATUS_INVALID_ARGUMENT,
+                  "expected a whole number, found one with a fraction or an exponent");
+        return wrap_path(err, path);
+    }
+    if (!json_is_integer(value))
+        return refuse_type(value, "a whole number", path, err);
+    *number = json_integer_value(value);
+    return 0;
+}
+
+static int decode_string(const json_t *value, const struct path *path, char **target,
+                         struct error *err)
+{
+    const char *chars = NULL;
+
+    if (string_of(value, path, &chars, err) < 0)
+        return -1;
+    *target = xstrdup(chars);
+    return 0;
+}
+
+static int decode_bool(const json_t *value, const struct path *path, bool *target,
+                       struct error *err)
+{
+    if (!json_is_boolean(value))
+        return refuse_type(value, "true or false", path, err);
+    *target = json_is_true(value);
+    return 0;
+}
+
+static int decode_unsigned(const json_t *value, const struct path *path, uint64_t *target,
+                           struct error *err)
+{
+    int64_t number = 0;
+
+    if (integer_of(value, path, &number, err) < 0)
+        return -1;
+    if (number < 0) {
+        error_set(err, STATUS_INVALID_ARGUMENT, "must not be negative");
+        return wrap_path(err, path);
+    }
+    *target = (uint64_t)number;
+    return 0;
+}
+
+static int decode_strings(const json_t *value, const struct path *path, struct string_list *target,
+                          struct error *err)
+{
+    if (!json_is_array(value))
+        return refuse_type(value, "an array", path, err);
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const struct path item = {.parent = path, .index = i};
+        const char *chars = NULL;
+
+        if (string_of(json_array_get(value, i), &item, &chars, err) < 0)
+            return -1;
+        string_list_add(target, chars);
+    }
+    return 0;
+}
+
+/* Jansson iterates through a pointer to non-const but changes nothing. */
+static void *first_key(const json_t *object)
+{
+    return json_object_iter((json_t *)(uintptr_t)object);
+}
+
+static void *next_key(const json_t *object, void *key)
+{
+    return json_object_iter_next((json_t *)(uintptr_t)object, key);
+}
+
+static int decode_strmap(const json_t *value, const struct path *path, struct strmap *target,
+                         struct error *err)
+{
+    if (!json_is_object(value))
+        return refuse_type(value, "an object", path, err);
+    for (void *at = first_key(value); at; at = next_key(value, at)) {
+        const struct path item = {.parent = path, .key = json_object_iter_key(at)};
+        const char *chars = NULL;
+
+        if (string_of(json_object_iter_value(at), &item, &chars, err) < 0)
+            return -1;
+        strmap_set(target, item.key, chars);
+    }
+    return 0;
+}
+
+struct json_array {
+    void *items;
+    size_t count;
+};
+
+static int decode_object(const json_t *value, const struct json_table *table,
+                         const struct path *path, void *target, struct error *err);
+
+static int decode_objects(const json_t *value, const struct json_table *table,
+                          const struct path *path, struct json_array *array, struct error *err)
+{
+    size_t count = json_array_size(value);
+
+    if (!json_is_array(value))
+        return refuse_type(value, "an array", path, err);
+    if (count == 0)
+        return 0;
+    char *items = xcalloc(count, table->size);
+    for (size_t i = 0; i < count; i++) {
+        const struct path step = {.parent = path, .index = i};
+        const json_t *element = json_array_get(value, i);
+
+        if (!json_is_null(element) &&
+            decode_object(element, table, &step, items + i * table->size, err) < 0) {
+            json_free_array(table, items, count);
+            return -1;
+        }
+    }
+    *array = (struct json_array){items, count};
+    return 0;
+}
+
+/* A pointer to the caller's struct type is read and written bytewise: here it is a void pointer. */
+static struct json_array load_array(const struct json_field *field, const void *target)
+{
+    struct json_array array = {0};
+
+    memcpy(&array.items, (const char *)target + field->offset, sizeof(array.items));
+    memcpy(&array.count, (const char *)target + field->count_offset, sizeof(array.count));
+    return array;
+}
+
+static void store_array(const struct json_field *field, void *target, struct json_array array)
+{
+    memcpy((char *)target + field->offset, &array.items, sizeof(array.items));
+    memcpy((char *)target + field->count_offset, &array.count, sizeof(array.count));
+}
+
+static int decode_array_member(const json_t *value, const struct json_field *field,
+                               const struct path *path, void *target, struct error *err)
+{
+    struct json_array array = {0};
+
+    if (decode_objects(value, field->table, path, &array, err) < 0)
+        return -1;
+    store_array(field, target, array);
+    return 0;
+}
+
+/* @value is not null and the member is zero. */
+static int decode_member(const json_t *value, const struct json_field *field,
+                         const struct path *path, void *target, struct error *err)
+{
+    void *member = (char *)target + field->offset;
+
+    switch (field->kind) {
+    case JSON_KIND_STRING:
+        return decode_string(value, path, member, err);
+    case JSON_KIND_BOOL:
+        return decode_bool(value, path, member, err);
+    case JSON_KIND_INT:
+        return integer_of(value, path, member, err);
+    case JSON_KIND_UINT:
+        return decode_unsigned(value, path, member, err);
+    case JSON_KIND_STRINGS:
+        return decode_strings(value, path, member, err);
+    case JSON_KIND_STRMAP:
+        return decode_strmap(value, path, member, err);
+    case JSON_KIND_OBJECT:
+        return decode_object(value, field->table, path, member, err);
+    case JSON_KIND_OBJECTS:
+        return decode_array_member(value, field, path, target, err);
+    case JSON_KIND_PRESENT:
+        *(bool *)member = true;
+        return 0;
+    case JSON_KIND_VALUE:
+        *(json_t **)member = json_incref((json_t *)(uintptr_t)value);
+        return 0;
+    }
+    return error_set(err, STATUS_INTERNAL, "key '%s' is of no known kind", field->key);
+}
+
+/* Two spellings of one key: the last one counts, as in Go. */
+static const json_t *find_value(const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    for (void *at = value ? NULL : first_key(object); at; at = next_key(object, at))
+        if (strcasecmp(json_object_iter_key(at), key) == 0)
+            value = json_object_iter_value(at);
+    return value;
+}
+
+static bool table_has_key(const struct json_table *table, const char *key)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (strcasecmp(table->fields[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+static int refuse_unknown(const struct json_table *table, const char *key, struct error *err)
+{
+    struct nearest nearest = NEAREST_INIT(key);
+
+    for (size_t i = 0; i < table->count; i++)
+        nearest_offer(&nearest, table->fields[i].key);
+    if (nearest.name)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "unknown key (did you mean '%s'?)",
+                         nearest.name);
+    return error_set(err, STATUS_INVALID_ARGUMENT, "unknown key");
+}
+
+/* All keys before the one at @end belong to different fields, so there are few of them. */
+static int refuse_repeated(const json_t *object, void *end, struct error *err)
+{
+    const char *key = json_object_iter_key(end);
+
+    for (void *at = first_key(object); at != end; at = next_key(object, at))
+        if (strcasecmp(json_object_iter_key(at), key) == 0)
+            return error_set(err, STATUS_INVALID_ARGUMENT, "same key as '%s'",
+                             json_object_iter_key(at));
+    return 0;
+}
+
+static int check_keys(const json_t *object, const struct json_table *table, const struct path *path,
+                      struct error *err)
+{
+    for (void *at = first_key(object); at; at = next_key(object, at)) {
+        const struct path step = {.parent = path, .key = json_object_iter_key(at)};
+
+        if (!table_has_key(table, step.key)) {
+            refuse_unknown(table, step.key, err);
+            return wrap_path(err, &step);
+        }
+        if (refuse_repeated(object, at, err) < 0)
+            return wrap_path(err, &step);
+    }
+    return 0;
+}
+
+static void free_objects(const struct json_field *field, void *target)
+{
+    struct json_array array = load_array(field, target);
+
+    json_free_array(field->table, array.items, array.count);
+    store_array(field, target, (struct json_array){0});
+}
+
+/* Back to the zero value. */
+static void free_member(const struct json_field *field, void *target)
+{
+    void *member = (char *)target + field->offset;
+
+    switch (field->kind) {
+    case JSON_KIND_STRING:
+        free(*(char **)member);
+        *(char **)member = NULL;
+        break;
+    case JSON_KIND_BOOL:
+    case JSON_KIND_PRESENT:
+        *(bool *)member = false;
+        break;
+    case JSON_KIND_INT:
+        *(int64_t *)member = 0;
+        break;
+    case JSON_KIND_UINT:
+        *(uint64_t *)member = 0;
+        break;
+    case JSON_KIND_STRINGS:
+        string_list_done(member);
+        break;
+    case JSON_KIND_STRMAP:
+        strmap_done(member);
+        break;
+    case JSON_KIND_OBJECT:
+        json_free_fields(field->table, member);
+        break;
+    case JSON_KIND_OBJECTS:
+        free_objects(field, target);
+        break;
+    case JSON_KIND_VALUE:
+        json_decref(*(json_t **)member);
+        *(json_t **)member = NULL;
+        break;
+    }
+}
+
+static int decode_object(const json_t *value, const struct json_table *table,
+                         const struct path *path, void *target, struct error *err)
+{
+    if (!json_is_object(value))
+        return refuse_type(value, "an object", path, err);
+    if (table->strict && check_keys(value, table, path, err) < 0)
+        return -1;
+    for (size_t i = 0; i < table->count; i++) {
+        const struct json_field *field = &table->fields[i];
+        const struct path step = {.parent = path, .key = field->key};
+        const json_t *found = find_value(value, field->key);
+
+        if (!found)
+            continue;
+        free_member(field, target);
+        if (!json_is_null(found) && decode_member(found, field, &step, target, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int json_decode(const json_t *value, const struct json_table *table, void *target,
+                struct error *err)
+{
+    return decode_object(value, table, NULL, target, err);
+}
+
+int json_decode_array(const json_t *value, const struct json_table *table, void **items,
+                      size_t *count, struct error *err)
+{
+    struct json_array array = {0};
+
+    if (decode_objects(value, table, NULL, &array, err) < 0)
+        return -1;
+    *items = array.items;
+    *count = array.count;
+    return 0;
+}
+
+void json_free_fields(const struct json_table *table, void *target)
+{
+    for (size_t i = 0; i < table->count; i++)
+        free_member(&table->fields[i], target);
+}
+
+void json_free_array(const struct json_table *table, void *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        json_free_fields(table, (char *)items + i * table->size);
+    free(items);
+}

@@ -1,0 +1,26 @@
+#include "common/encoding/uuid.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <uuid/uuid.h>
+
+struct uuid_text uuid_text_generate(void)
+{
+    struct uuid_text text;
+    uuid_t bytes;
+
+    uuid_generate_random(bytes);
+    uuid_unparse_lower(bytes, text.chars);
+    return text;
+}
+
+bool uuid_text_is_valid(const char *text)
+{
+    for (size_t i = 0; i < UUID_LENGTH; i++) {
+        bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+
+        if (dash ? text[i] != '-' : !isxdigit((unsigned char)text[i]))
+            return false;
+    }
+    return text[UUID_LENGTH] == '\0';
+}

@@ -1,0 +1,46 @@
+#include "common/kube/cluster_node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+
+void cluster_node_done(struct cluster_node *node)
+{
+    free(node->name);
+    free(node->version);
+    free(node->node_id);
+    free(node->boot_id);
+    free(node->fenced_boot_id);
+    strmap_done(&node->labels);
+    string_list_done(&node->keys);
+    string_list_done(&node->addresses);
+    string_list_done(&node->handles);
+    string_list_done(&node->fenced_addresses);
+    string_list_done(&node->draining);
+    *node = (struct cluster_node){0};
+}
+
+void cluster_nodes_done(struct cluster_nodes *nodes)
+{
+    for (size_t i = 0; i < nodes->count; i++)
+        cluster_node_done(&nodes->items[i]);
+    free(nodes->items);
+    *nodes = (struct cluster_nodes){0};
+}
+
+struct cluster_node *cluster_nodes_add(struct cluster_nodes *nodes)
+{
+    nodes->items = xreallocarray(nodes->items, nodes->count + 1, sizeof(*nodes->items));
+    struct cluster_node *node = &nodes->items[nodes->count++];
+    *node = (struct cluster_node){0};
+    return node;
+}
+
+const struct cluster_node *cluster_nodes_find(const struct cluster_nodes *nodes, const char *name)
+{
+    for (size_t i = 0; i < nodes->count; i++)
+        if (strcmp(nodes->items[i].name, name) == 0)
+            return &nodes->items[i];
+    return NULL;
+}

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "common/scheduling/kube_objects.h"
+
+/*
+ * Whether the API server takes another node affinity for a PersistentVolume. It may be set where
+ * there was none; afterwards the only change is that keys of old become the ones that replaced them
+ * (zone, region, os, arch, instance type), with everything else the same. With the feature gate
+ * MutablePVNodeAffinity (@is_mutable; alpha and off so far) anything valid goes, also none. Pure.
+ *
+ * INVALID_ARGUMENT for an affinity that would be refused in any case, FAILED_PRECONDITION "field is
+ * immutable, except for updating from beta label to GA".
+ */
+_must_check_ int affinity_update_check(const struct kube_pv *old, const struct kube_pv *new,
+                                       bool is_mutable, struct error *err);
+
+/* The key that replaced @key; @key itself if none did. */
+const char *affinity_current_key(const char *key);

@@ -1,0 +1,211 @@
+#include "common/scheduling/binding_hints.h"
+
+#include <string.h>
+
+#include "common/scheduling/binding_check.h"
+#include "common/scheduling/volume_zone.h"
+
+bool pod_uses_claim(const struct kube_pod *pod, const struct kube_pvc *claim)
+{
+    if (!kube_same(pod->meta.ns, claim->meta.ns))
+        return false;
+    for (size_t i = 0; i < pod->volume_count; i++)
+        if (pod->volumes[i].claim_name && strcmp(pod->volumes[i].claim_name, claim->meta.name) == 0)
+            return true;
+    return false;
+}
+
+static bool has_claims(const struct kube_pod *pod)
+{
+    for (size_t i = 0; i < pod->volume_count; i++)
+        if (pod->volumes[i].kind == KUBE_VOLUME_CLAIM ||
+            pod->volumes[i].kind == KUBE_VOLUME_EPHEMERAL)
+            return true;
+    return false;
+}
+
+static bool has_in_tree(const struct kube_pod *pod)
+{
+    for (size_t i = 0; i < pod->volume_count; i++)
+        if (pod->volumes[i].kind == KUBE_VOLUME_IN_TREE)
+            return true;
+    return false;
+}
+
+/* --- what changed -------------------------------------------------------------------------------
+ */
+
+static bool same_requirements(const struct selector_requirements *a,
+                              const struct selector_requirements *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (!kube_same(a->items[i].key, b->items[i].key) || a->items[i].op != b->items[i].op ||
+            !string_list_is_equal(&a->items[i].values, &b->items[i].values))
+            return false;
+    return true;
+}
+
+static bool same_allowed(const struct allowed_topologies *a, const struct allowed_topologies *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++)
+        if (!same_requirements(&a->terms[i].requirements, &b->terms[i].requirements))
+            return false;
+    return true;
+}
+
+/* Room that grew, or that became known. */
+static bool has_grown(const struct kube_capacity *old, const struct kube_capacity *new)
+{
+    int64_t before = 0;
+    int64_t after = 0;
+
+    if (!binding_capacity_limit(new, &after))
+        return false;
+    return !binding_capacity_limit(old, &before) || after > before;
+}
+
+static bool has_more_places(const struct kube_csi_node *old, const struct kube_csi_node *new)
+{
+    for (size_t i = 0; i < new->driver_count; i++)
+        for (size_t j = 0; j < old->driver_count; j++)
+            if (kube_same(new->drivers[i].name, old->drivers[j].name) &&
+                new->drivers[i].has_limit &&
+                old->drivers[j].has_limit &&new->drivers[i].limit > old->drivers[j].limit)
+                return true;
+    return false;
+}
+
+static bool has_migrated(const struct kube_csi_node *old, const struct kube_csi_node *new)
+{
+    return !kube_same(strmap_get(&old->meta.annotations, KUBE_MIGRATED_PLUGINS),
+                      strmap_get(&new->meta.annotations, KUBE_MIGRATED_PLUGINS));
+}
+
+static bool same_labels(const struct kube_meta *old, const struct kube_meta *new)
+{
+    return strmap_is_equal(&old->labels, &new->labels);
+}
+
+static bool same_zone_labels(const struct kube_meta *old, const struct kube_meta *new)
+{
+    return volume_zone_is_same(&old->labels, &new->labels);
+}
+
+/* Capacity is no longer looked at, and the pod has an inline volume of the driver. Pods with claims
+ * are not tried again by this, as in Kubernetes. */
+static bool is_released(const struct kube_pod *pod, const struct kube_csi_driver *old,
+                        const struct kube_csi_driver *new)
+{
+    if (!old->tracks_capacity || new->tracks_capacity)
+        return false;
+    for (size_t i = 0; i < pod->volume_count; i++)
+        if (pod->volumes[i].kind == KUBE_VOLUME_CSI &&
+            kube_same(pod->volumes[i].driver, new->meta.name))
+            return true;
+    return false;
+}
+
+/* --- by plugin ----------------------------------------------------------------------------------
+ */
+
+static bool helps_binding(const struct kube_pod *pod, const struct cluster_event *event)
+{
+    const struct kube_class *old_class = event->old;
+    const struct kube_class *new_class = event->new;
+
+    switch (event->kind) {
+    case KUBE_CLASS:
+        return !event->old || !same_allowed(&old_class->allowed, &new_class->allowed);
+    case KUBE_PVC:
+        return pod_uses_claim(pod, event->new);
+    case KUBE_PV:
+        return true;
+    case KUBE_NODE:
+        return !event->old || !same_labels(event->old, event->new);
+    case KUBE_CSI_NODE:
+        return !event->old || has_migrated(event->old, event->new);
+    case KUBE_CSI_DRIVER:
+        return event->old && is_released(pod, event->old, event->new);
+    case KUBE_CAPACITY:
+        return !event->old || has_grown(event->old, event->new);
+    default:
+        return false;
+    }
+}
+
+static bool helps_limits(const struct kube_pod *pod, const struct cluster_event *event)
+{
+    const struct kube_pod *gone = event->old;
+
+    if (event->kind == KUBE_POD && !event->new)
+        return !kube_same(gone->node_name, "") && (has_claims(gone) || has_in_tree(gone));
+    if (event->kind == KUBE_ATTACHMENT && !event->new)
+        return has_claims(pod);
+    if (event->kind == KUBE_CSI_NODE && event->new)
+        return !event->old || has_more_places(event->old, event->new);
+    if (event->kind == KUBE_PVC && event->new)
+        return !event->old && pod_uses_claim(pod, event->new);
+    return false;
+}
+
+static bool helps_zone(const struct kube_pod *pod, const struct cluster_event *event)
+{
+    const struct kube_class *class = event->new;
+
+    switch (event->kind) {
+    case KUBE_CLASS:
+        return !event->old && class->mode == KUBE_BINDING_WAIT;
+    case KUBE_NODE:
+        return !event->old || !same_labels(event->old, event->new);
+    case KUBE_PVC:
+        return pod_uses_claim(pod, event->new);
+    case KUBE_PV:
+        return !event->old || !same_zone_labels(event->old, event->new);
+    default:
+        return false;
+    }
+}
+
+bool binding_event_may_help(enum volume_plugin plugin, const struct kube_pod *pod,
+                            const struct cluster_event *event)
+{
+    if (plugin == PLUGIN_VOLUME_LIMITS)
+        return helps_limits(pod, event);
+    /* the other two are never helped by an object going away */
+    if (!event->new)
+        return false;
+    return plugin == PLUGIN_VOLUME_BINDING ? helps_binding(pod, event) : helps_zone(pod, event);
+}
+
+unsigned binding_event_invalidates(const struct cluster_event *event)
+{
+    const struct kube_class *gone = event->old;
+
+    switch (event->kind) {
+    case KUBE_PVC:
+    case KUBE_PV:
+        return PLUGIN_VOLUME_BINDING | PLUGIN_VOLUME_LIMITS | PLUGIN_VOLUME_ZONE;
+    case KUBE_CLASS:
+        /* without their class claims are bound at once */
+        if (!event->new)
+            return gone->mode == KUBE_BINDING_WAIT ? PLUGIN_VOLUME_BINDING | PLUGIN_VOLUME_ZONE : 0;
+        return helps_binding(NULL, event) ? PLUGIN_VOLUME_BINDING | PLUGIN_VOLUME_ZONE : 0;
+    case KUBE_NODE:
+        return !event->old || !event->new || !same_labels(event->old, event->new)
+                   ? PLUGIN_VOLUME_BINDING | PLUGIN_VOLUME_LIMITS | PLUGIN_VOLUME_ZONE
+                   : 0;
+    case KUBE_CSI_DRIVER:
+    case KUBE_CAPACITY:
+        return PLUGIN_VOLUME_BINDING;
+    case KUBE_CSI_NODE:
+    case KUBE_ATTACHMENT:
+    case KUBE_POD:
+        return PLUGIN_VOLUME_LIMITS;
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,144 @@
+#include "common/scheduling/binding_score.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+
+/* Kubernetes' shapes go to 10, its scores to 100. */
+#define SHAPE_FACTOR 10
+
+struct class_use {
+    const char *name;
+    int64_t requested;
+    int64_t capacity;
+};
+
+struct class_uses {
+    struct class_use *items;
+    size_t count;
+};
+
+static struct class_use *use_of(struct class_uses *uses, const char *name)
+{
+    for (size_t i = 0; i < uses->count; i++)
+        if (strcmp(uses->items[i].name, name) == 0)
+            return &uses->items[i];
+    uses->items[uses->count].name = name;
+    return &uses->items[uses->count++];
+}
+
+static int64_t add(int64_t a, int64_t b)
+{
+    int64_t sum = 0;
+
+    return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+static void add_static(struct class_uses *uses, const struct kube_pvc *claim,
+                       const struct kube_pv *pv)
+{
+    /* the field of the spec: Kubernetes forgets the annotation here */
+    struct class_use *use = use_of(uses, pv->class_name ? pv->class_name : "");
+
+    use->requested = add(use->requested, quantity_value(&claim->request));
+    use->capacity = add(use->capacity, quantity_value(&pv->capacity));
+}
+
+static void add_dynamic(struct class_uses *uses, const struct kube_pvc *claim,
+                        const struct kube_capacity *capacity)
+{
+    struct class_use *use = use_of(uses, claim->class_name ? claim->class_name : "");
+
+    use->requested = add(use->requested, quantity_value(&claim->request));
+    /* of one class the last object counts; never the sum, never maximumVolumeSize */
+    use->capacity = capacity->has_capacity ? quantity_value(&capacity->capacity) : 0;
+}
+
+static bool collect(const struct pod_claims *claims, const struct node_decision *decision,
+                    enum choice_kind kind, struct class_uses *uses)
+{
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct claim_choice *choice = &decision->choices[i];
+
+        if (choice->kind != kind)
+            continue;
+        if (kind == CHOICE_STATIC)
+            add_static(uses, claims->items[i].claim, choice->pv);
+        else if (choice->capacity)
+            add_dynamic(uses, claims->items[i].claim, choice->capacity);
+    }
+    return uses->count > 0;
+}
+
+int64_t binding_shape(const struct binding_options *options, int64_t utilization)
+{
+    const struct score_point *points = options->shape;
+    size_t i = 0;
+
+    while (i < options->shape_count && utilization > points[i].utilization)
+        i++;
+    if (i == options->shape_count)
+        return points[i - 1].score * SHAPE_FACTOR;
+    if (i == 0)
+        return points[0].score * SHAPE_FACTOR;
+    int64_t from = points[i - 1].score * SHAPE_FACTOR;
+    int64_t to = points[i].score * SHAPE_FACTOR;
+    return from + (to - from) * (utilization - points[i - 1].utilization) /
+                      (points[i].utilization - points[i - 1].utilization);
+}
+
+static int64_t score_use(const struct binding_options *options, const struct class_use *use)
+{
+    int64_t utilization = 100;
+
+    if (use->capacity > 0 && use->requested <= use->capacity)
+        utilization = (int64_t)((__int128)use->requested * 100 / use->capacity);
+    return binding_shape(options, utilization);
+}
+
+/* The mean, halves away from zero; nothing here is negative. */
+static int64_t mean(int64_t sum, size_t count)
+{
+    return count ? (2 * sum + (int64_t)count) / (2 * (int64_t)count) : 0;
+}
+
+static int64_t score_classes(const struct binding_options *options, const struct pod_claims *claims,
+                             const struct node_decision *decision)
+{
+    struct class_uses uses = {.items = xcalloc(claims->count + 1, sizeof(*uses.items))};
+    int64_t sum = 0;
+
+    if (!collect(claims, decision, CHOICE_STATIC, &uses))
+        collect(claims, decision, CHOICE_DYNAMIC, &uses);
+    for (size_t i = 0; i < uses.count; i++)
+        sum += score_use(options, &uses.items[i]);
+    free(uses.items);
+    return mean(sum, uses.count);
+}
+
+static int64_t score_original(const struct pod_claims *claims, const struct node_decision *decision)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct claim_choice *choice = &decision->choices[i];
+
+        if (choice->kind != CHOICE_STATIC)
+            continue;
+        int64_t request = quantity_value(&claims->items[i].claim->request);
+        int64_t capacity = quantity_value(&choice->pv->capacity);
+        sum += 50 + (capacity > 0 ? (int64_t)((__int128)request * 50 / capacity) : 50);
+    }
+    return mean(sum, claims->delayed_count);
+}
+
+int64_t binding_score(const struct binding_options *options, const struct pod_claims *claims,
+                      const struct node_decision *decision)
+{
+    if (decision->verdict != BINDING_FITS)
+        return 0;
+    if (options->original_design)
+        return score_original(claims, decision);
+    return options->capacity_scoring ? score_classes(options, claims, decision) : 0;
+}

@@ -1,0 +1,163 @@
+#pragma once
+
+#include <jansson.h>
+
+#include "common/scheduling/assume_cache.h"
+#include "common/scheduling/kube_objects.h"
+#include "common/scheduling/label_index.h"
+#include "common/scheduling/name_table.h"
+#include "common/scheduling/pointer_list.h"
+
+/*
+ * A snapshot of a cluster with the indexes that keep a pod's check far below nodes x volumes:
+ *
+ *   by kind and name; volumes by the claim they name; pods by claim and by node;
+ *   free volumes by class, and in a class by affinity: one group for all that have the same
+ *   affinity, volume mode, attributes class and access modes, sorted by size, then name;
+ *   CSIStorageCapacity by class and by the labels they select.
+ *
+ * Indexes show objects through their assumptions. Load with cluster_put() or cluster_read(), then
+ * call cluster_settle() once; after that every change keeps the indexes. Owns all objects. One
+ * thread; several may read while nobody writes.
+ */
+struct object_list {
+    struct pointer_list objects; /* sorted by namespace and name once settled */
+    struct name_table names;
+};
+
+/* Free volumes that are the same to any claim except for size and labels. */
+struct pv_group {
+    /* what a check reads comes first: it is the reading from memory that takes its time */
+    struct quantity smallest; /* of the volumes, once settled */
+    struct quantity largest;
+    struct pointer_list pvs; /* struct kube_pv; smallest first, then by name */
+    unsigned access_modes;
+    bool is_block;
+    bool is_exact; /* whoever is found by a label, or by none, fits the affinity */
+    bool has_attributes_class;
+    char *attributes_class; /* "" if none */
+    char *key;
+};
+
+/* All that is known of one class name, whether or not there is such a class. */
+struct class_index {
+    char *name;
+    struct name_table group_names;
+    struct pointer_list groups;     /* struct pv_group */
+    struct label_index by_affinity; /* of struct pv_group */
+    struct pointer_list capacities; /* struct kube_capacity, by namespace and name */
+    struct label_index by_topology; /* of struct kube_capacity */
+};
+
+/* Who uses or is meant for a claim, whether or not it exists. */
+struct claim_index {
+    char *ns;
+    char *name;
+    struct pointer_list pvs; /* struct kube_pv that name it; smallest first, then by name */
+    struct pointer_list pods;
+};
+
+/* Volumes in use on a node: one "driver/handle" each, sorted. */
+struct node_volumes {
+    struct string_list keys;
+    bool is_counted;
+};
+
+struct node_index {
+    char *name;
+    struct pointer_list pods;
+    struct pointer_list attachments;
+    struct node_volumes volumes; /* see volume_limits.h */
+};
+
+struct cluster_objects {
+    struct object_list lists[KUBE_KINDS];
+    enum assume_rules rules;
+    bool is_settled;
+    struct label_pairs pairs;
+    struct name_table class_names;
+    struct pointer_list classes; /* struct class_index */
+    struct name_table claim_names;
+    struct pointer_list claims; /* struct claim_index */
+    struct name_table node_names;
+    struct pointer_list nodes; /* struct node_index */
+    size_t foreign_count;      /* objects of other kinds that cluster_read() left out */
+};
+
+/* More than the largest clusters have, of each kind. */
+#define CLUSTER_OBJECTS_MAX 4000000
+
+void cluster_done(struct cluster_objects *cluster);
+#define _cleanup_cluster_ _cleanup_(cluster_done)
+
+/*
+ * Takes what "kubectl get -o json" prints, what the API server lists, one object, or an array of
+ * any of these. Objects of other kinds are counted and left. An object that is there already is
+ * replaced. INVALID_ARGUMENT with the place: "items[3]: PersistentVolume 'pv-1': ...".
+ */
+_must_check_ int cluster_read(struct cluster_objects *cluster, const json_t *value,
+                              struct error *err);
+
+/* Sorts and builds what is built once. */
+void cluster_settle(struct cluster_objects *cluster);
+
+/* Takes the object over and replaces the one of its name, as an event of the API server would; an
+ * assumption about it stays or falls by the rules. Returns what is stored now: the old one if the
+ * rules refuse an outdated event (the new one is then freed). */
+void *cluster_put(struct cluster_objects *cluster, enum kube_kind kind, void *object);
+void cluster_remove(struct cluster_objects *cluster, enum kube_kind kind, const char *ns,
+                    const char *name);
+
+/* Changes in place go between these two, which take the volume or claim out of the indexes and put
+ * it back; @detach may be called for objects that are not indexed. */
+void cluster_detach_pv(struct cluster_objects *cluster, struct kube_pv *pv);
+void cluster_attach_pv(struct cluster_objects *cluster, struct kube_pv *pv);
+void cluster_detach_pod(struct cluster_objects *cluster, struct kube_pod *pod);
+void cluster_attach_pod(struct cluster_objects *cluster, struct kube_pod *pod);
+/* The node's labels were changed in place. */
+void cluster_relabel_node(struct cluster_objects *cluster, struct kube_node *node);
+/* The volumes in use on the nodes where pods use the claim are counted anew. */
+void cluster_touch_claim(struct cluster_objects *cluster, const char *ns, const char *name);
+/* The volumes in use on the node are counted anew. */
+void cluster_touch_node(struct cluster_objects *cluster, const char *name);
+
+/* Whoever assumes hands the assumption over; see assume_check() for when it is refused (and freed).
+ * Restoring drops it if it was made at @version. */
+_must_check_ int cluster_assume_pv(struct cluster_objects *cluster, const char *name,
+                                   struct assumption *assumption, struct error *err);
+_must_check_ int cluster_assume_pvc(struct cluster_objects *cluster, const char *ns,
+                                    const char *name, struct assumption *assumption,
+                                    struct error *err);
+void cluster_restore_pv(struct cluster_objects *cluster, const char *name, const char *version);
+void cluster_restore_pvc(struct cluster_objects *cluster, const char *ns, const char *name,
+                         const char *version);
+
+/* NULL if there is none. Borrowed. */
+void *cluster_find(const struct cluster_objects *cluster, enum kube_kind kind, const char *ns,
+                   const char *name);
+struct kube_pv *cluster_find_pv(const struct cluster_objects *cluster, const char *name);
+struct kube_pvc *cluster_find_pvc(const struct cluster_objects *cluster, const char *ns,
+                                  const char *name);
+struct kube_class *cluster_find_class(const struct cluster_objects *cluster, const char *name);
+const struct class_index *cluster_class_index(const struct cluster_objects *cluster,
+                                              const char *name);
+const struct claim_index *cluster_claim_index(const struct cluster_objects *cluster, const char *ns,
+                                              const char *name);
+struct node_index *cluster_node_index(const struct cluster_objects *cluster, const char *name);
+
+/* The objects of a kind in their order. */
+static inline size_t cluster_count(const struct cluster_objects *cluster, enum kube_kind kind)
+{
+    return cluster->lists[kind].objects.count;
+}
+
+static inline void *cluster_at(const struct cluster_objects *cluster, enum kube_kind kind,
+                               size_t at)
+{
+    return cluster->lists[kind].objects.items[at];
+}
+
+/* The order among volumes wherever Kubernetes leaves it open: size, then name. */
+int cluster_compare_pvs(const void *a, const void *b);
+/* And among all others: namespace, then name. */
+int cluster_compare_objects(const void *a, const void *b);

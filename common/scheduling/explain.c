@@ -1,0 +1,582 @@
+#include "common/scheduling/explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/nearest.h"
+#include "common/base/text.h"
+#include "common/scheduling/binding_hints.h"
+#include "common/scheduling/explain_node.h"
+#include "common/scheduling/pod_placement.h"
+
+#define TEXT_LIMIT 65536
+
+const char *explain_cause_name(enum explain_cause cause)
+{
+    static const char *const NAMES[EXPLAIN_CAUSES] = {
+        [EXPLAIN_FITS] = "fits",
+        [EXPLAIN_POD] = "pod",
+        [EXPLAIN_SELECTED_NODE] = "selected-node",
+        [EXPLAIN_ROOM] = "room",
+        [EXPLAIN_NO_CAPACITY] = "no-capacity-object",
+        [EXPLAIN_LIMIT] = "volume-limit",
+        [EXPLAIN_NO_DRIVER] = "no-driver",
+        [EXPLAIN_ALLOWED] = "allowed-topologies",
+        [EXPLAIN_LABEL_MISSING] = "label-missing",
+        [EXPLAIN_PREBOUND] = "prebound",
+        [EXPLAIN_NO_VOLUME] = "no-volume",
+        [EXPLAIN_AFFINITY] = "node-affinity",
+        [EXPLAIN_VOLUME_MISSING] = "volume-missing",
+        [EXPLAIN_ZONE] = "zone-label",
+        [EXPLAIN_PLACEMENT] = "placement",
+        [EXPLAIN_FAULT] = "fault",
+    };
+
+    return cause < EXPLAIN_CAUSES ? NAMES[cause] : "";
+}
+
+/* --- the whole pod ------------------------------------------------------------------------------
+ */
+
+static char *explain_named(const struct explain_run *run, const struct kube_pvc *claim)
+{
+    const struct kube_pv *pv = cluster_find_pv(run->cluster, claim->volume_name);
+    const struct kube_claim_ref *ref = pv ? assume_cache_claim(pv) : NULL;
+
+    if (!pv)
+        return xasprintf("claim '%s' asks for volume '%s', which does not exist; create it or "
+                         "remove spec.volumeName",
+                         claim->meta.name, claim->volume_name);
+    if (ref && !binding_is_meant_for(pv, claim))
+        return xasprintf("claim '%s' asks for volume '%s', which belongs to claim '%s/%s'%s; "
+                         "give the claim another volume or free this one",
+                         claim->meta.name, claim->volume_name, ref->ns ? ref->ns : "",
+                         ref->name ? ref->name : "",
+                         kube_same(ref->name, claim->meta.name) &&
+                                 kube_same(ref->ns, claim->meta.ns)
+                             ? " of an earlier day (another uid)"
+                             : "");
+    return xasprintf("claim '%s' asks for volume '%s' and the PV controller has not bound them; "
+                     "compare size (%s) and mode of both",
+                     claim->meta.name, claim->volume_name,
+                     quantity_compare(&pv->capacity, &claim->request) < 0 ? "the volume is smaller"
+                                                                          : "fits");
+}
+
+static char *explain_immediate(const struct explain_run *run, const struct kube_pvc *claim)
+{
+    const char *name = kube_pvc_class(claim);
+    const struct kube_class *class = cluster_find_class(run->cluster, name);
+
+    if (!kube_same(claim->volume_name, ""))
+        return explain_named(run, claim);
+    if (name[0] == '\0')
+        return xasprintf("claim '%s' has no class and no volume; give it a class, or create a "
+                         "volume without one",
+                         claim->meta.name);
+    if (!class)
+        return xasprintf("claim '%s' is of class '%s', which does not exist; create the class or "
+                         "correct the name",
+                         claim->meta.name, name);
+    if (kube_same(class->provisioner, "") || kube_same(class->provisioner, KUBE_NO_PROVISIONER))
+        return xasprintf("claim '%s' of class '%s' is bound immediately, before a node is chosen, "
+                         "and no volume fits it; create one, or make the class wait "
+                         "(WaitForFirstConsumer)",
+                         claim->meta.name, name);
+    return xasprintf("claim '%s' of class '%s' is bound immediately and its provisioner '%s' has "
+                     "not made the volume; look at the events of the claim",
+                     claim->meta.name, name, class->provisioner);
+}
+
+static char *explain_missing_claim(const struct explain_run *run)
+{
+    for (size_t i = 0; i < run->pod->volume_count; i++) {
+        const char *name = run->pod->volumes[i].claim_name;
+
+        if (!name || cluster_find_pvc(run->cluster, run->pod->meta.ns, name))
+            continue;
+        struct nearest nearest = NEAREST_INIT(name);
+        for (size_t j = 0; j < cluster_count(run->cluster, KUBE_PVC); j++) {
+            const struct kube_pvc *claim = cluster_at(run->cluster, KUBE_PVC, j);
+
+            if (kube_same(claim->meta.ns, run->pod->meta.ns))
+                nearest_offer(&nearest, claim->meta.name);
+        }
+        return xasprintf("claim '%s' does not exist in namespace '%s'%s%s%s", name,
+                         run->pod->meta.ns, nearest.name ? "; did you mean '" : "",
+                         nearest.name ? nearest.name : "", nearest.name ? "'?" : "");
+    }
+    return NULL;
+}
+
+static char *explain_refused_claim(const struct explain_run *run)
+{
+    for (size_t i = 0; i < run->pod->volume_count; i++) {
+        const char *name = run->pod->volumes[i].claim_name;
+        const struct kube_pvc *claim =
+            name ? cluster_find_pvc(run->cluster, run->pod->meta.ns, name) : NULL;
+
+        if (claim && kube_same(claim->phase, "Lost"))
+            return xasprintf("claim '%s' is lost: its volume '%s' no longer exists; restore the "
+                             "PersistentVolume or replace the claim",
+                             name, claim->volume_name ? claim->volume_name : "");
+        if (claim && claim->meta.deletion_timestamp)
+            return xasprintf("claim '%s' is being deleted; it goes when no pod uses it, then "
+                             "create it again",
+                             name);
+    }
+    return NULL;
+}
+
+/* Our own words for a pod that the scheduler rejects as a whole; its own where we have none. */
+static char *pod_headline(const struct explain_run *run)
+{
+    bool is_unbound = kube_same(run->claims.reason, BINDING_UNBOUND_IMMEDIATE);
+    char *headline = NULL;
+
+    for (size_t i = 0; is_unbound && i < run->claims.count && !headline; i++)
+        if (run->claims.items[i].kind == CLAIM_IMMEDIATE)
+            headline = explain_immediate(run, run->claims.items[i].claim);
+    if (!headline)
+        headline = explain_refused_claim(run);
+    if (!headline)
+        headline = explain_missing_claim(run);
+    return headline ? headline : xstrdup(run->claims.reason ? run->claims.reason : "");
+}
+
+/* --- all nodes ----------------------------------------------------------------------------------
+ */
+
+static const struct explained_node *best_fit(const struct explanation *explanation)
+{
+    const struct explained_node *best = NULL;
+
+    for (size_t i = 0; i < explanation->count; i++) {
+        const struct explained_node *row = &explanation->nodes[i];
+
+        if (row->cause == EXPLAIN_FITS && (!best || row->score > best->score))
+            best = row;
+    }
+    return best;
+}
+
+static size_t count_of(const struct explanation *explanation, enum explain_cause cause,
+                       const char *subject)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < explanation->count; i++)
+        if (explanation->nodes[i].cause == cause &&
+            (!subject || kube_same(explanation->nodes[i].subject, subject)))
+            count++;
+    return count;
+}
+
+/* The node of that cause that comes nearest to fitting. */
+static const struct explained_node *nearest_row(const struct explanation *explanation,
+                                                enum explain_cause cause)
+{
+    const struct explained_node *best = NULL;
+
+    for (size_t i = 0; i < explanation->count; i++) {
+        const struct explained_node *row = &explanation->nodes[i];
+
+        if (row->cause == cause && (!best || row->room > best->room))
+            best = row;
+    }
+    return best;
+}
+
+/* What stands nearest to success tells most; a claim tied to a node makes all else idle. */
+static const enum explain_cause PRIORITY[] = {
+    EXPLAIN_FAULT,    EXPLAIN_SELECTED_NODE, EXPLAIN_VOLUME_MISSING, EXPLAIN_ROOM,
+    EXPLAIN_LIMIT,    EXPLAIN_NO_CAPACITY,   EXPLAIN_NO_DRIVER,      EXPLAIN_LABEL_MISSING,
+    EXPLAIN_ALLOWED,  EXPLAIN_PREBOUND,      EXPLAIN_PLACEMENT,      EXPLAIN_NO_VOLUME,
+    EXPLAIN_AFFINITY, EXPLAIN_ZONE,
+};
+
+/* A volume that exists is somewhere, and there the pod would have to go. */
+static bool has_pinned_volume(const struct explain_run *run)
+{
+    for (size_t i = 0; i < run->claims.count; i++)
+        if (run->claims.items[i].pv && run->claims.items[i].pv->has_required)
+            return true;
+    return false;
+}
+
+static const struct explained_node *telling_row(const struct explain_run *run,
+                                                const struct explanation *explanation)
+{
+    const struct explained_node *row =
+        has_pinned_volume(run) ? nearest_row(explanation, EXPLAIN_PLACEMENT) : NULL;
+
+    for (size_t i = 0; i < ARRAY_LENGTH(PRIORITY) && !row; i++)
+        row = nearest_row(explanation, PRIORITY[i]);
+    return row;
+}
+
+static char *label_headline(const struct explanation *explanation, const struct explained_node *row)
+{
+    size_t count = count_of(explanation, EXPLAIN_LABEL_MISSING, row->subject);
+
+    return xasprintf("label %s is missing on %zu node%s: %s", row->subject, count,
+                     count == 1 ? "" : "s", row->fix);
+}
+
+/* Where the volumes are, for a pod that is kept away from there by itself. */
+static char *placement_headline(const struct explain_run *run,
+                                const struct explanation *explanation,
+                                const struct explained_node *row)
+{
+    _cleanup_free_ char *reason = pod_placement_explain(run->pod, row->node);
+    size_t count = count_of(explanation, EXPLAIN_PLACEMENT, NULL);
+
+    for (size_t i = 0; i < run->claims.count; i++) {
+        const struct kube_pv *pv = run->claims.items[i].pv;
+
+        if (!pv || !pv->has_required)
+            continue;
+        _cleanup_free_ char *affinity = explain_affinity(pv);
+        return xasprintf("volume '%s' of claim '%s' is in %s, where the pod may not run: on %zu "
+                         "node%s there, %s",
+                         pv->meta.name, run->claims.items[i].claim->meta.name, affinity, count,
+                         count == 1 ? "" : "s", reason);
+    }
+    return xasprintf("the volumes fit on %zu node%s, but the pod may not run there: %s", count,
+                     count == 1 ? "" : "s", reason);
+}
+
+/* A claim tied to a node: what is wrong with that node? */
+static char *selected_headline(const struct explanation *explanation,
+                               const struct explained_node *row)
+{
+    for (size_t i = 0; i < explanation->count; i++) {
+        const struct explained_node *there = &explanation->nodes[i];
+
+        if (there->cause != EXPLAIN_SELECTED_NODE && there->cause != EXPLAIN_FITS)
+            return xasprintf("%s, where: %s; %s", row->detail,
+                             there->detail[0] ? there->detail : there->reason, row->fix);
+    }
+    return xasprintf("%s; %s", row->detail, row->fix);
+}
+
+static char *cause_headline(const struct explain_run *run, const struct explanation *explanation)
+{
+    const struct explained_node *row = telling_row(run, explanation);
+
+    if (!row)
+        return xstrdup("there are no nodes");
+    if (row->cause == EXPLAIN_LABEL_MISSING)
+        return label_headline(explanation, row);
+    if (row->cause == EXPLAIN_PLACEMENT)
+        return placement_headline(run, explanation, row);
+    if (row->cause == EXPLAIN_SELECTED_NODE)
+        return selected_headline(explanation, row);
+    return xasprintf("%s; %s", row->detail, row->fix);
+}
+
+/* The domain whose volumes are served by others, from the first volume that shows it. */
+static char *taken_over_domain(const struct explain_run *run)
+{
+    for (size_t i = 0; i < run->claims.count; i++) {
+        const struct kube_pv *pv = run->claims.items[i].pv;
+
+        for (size_t j = 0; pv && pv->has_required && j < pv->required.count; j++)
+            for (size_t k = 0; k < pv->required.terms[j].expressions.count; k++) {
+                char *member =
+                    explain_membership(pv->required.terms[j].expressions.items[k].key, NULL);
+
+                if (member)
+                    return member;
+            }
+    }
+    return xstrdup("a domain");
+}
+
+static char *fits_headline(const struct explain_run *run, const struct explanation *explanation)
+{
+    const struct explained_node *best = best_fit(explanation);
+    size_t taken = 0;
+
+    for (size_t i = 0; i < explanation->count; i++)
+        if (explanation->nodes[i].cause == EXPLAIN_FITS && explanation->nodes[i].is_takeover)
+            taken++;
+    if (taken > 0) {
+        _cleanup_free_ char *domain = taken_over_domain(run);
+
+        return xasprintf("takeover of %s is active: fits on %zu of %zu nodes, %zu of them outside "
+                         "%s; best is %s in %s",
+                         domain, explanation->fitting, explanation->count, taken, domain,
+                         best->node->meta.name, best->place);
+    }
+    if (!kube_same(run->pod->node_name, ""))
+        return xasprintf("runs on %s; its volumes fit on %zu of %zu nodes", run->pod->node_name,
+                         explanation->fitting, explanation->count);
+    return xasprintf("fits on %zu of %zu nodes; best is %s in %s (score %lld)",
+                     explanation->fitting, explanation->count, best->node->meta.name, best->place,
+                     (long long)best->score);
+}
+
+/* --- the scheduler's own summary ----------------------------------------------------------------
+ */
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void count_reasons(const struct explanation *explanation, struct string_list *reasons,
+                          size_t *counts)
+{
+    for (size_t i = 0; i < explanation->count; i++) {
+        const char *rest = explanation->nodes[i].verdict;
+
+        while (rest[0] != '\0') {
+            const char *end = strstr(rest, "; ");
+            _cleanup_free_ char *reason =
+                end ? xstrndup(rest, (size_t)(end - rest)) : xstrdup(rest);
+            size_t at = 0;
+
+            while (at < reasons->count && strcmp(reasons->items[at], reason) != 0)
+                at++;
+            if (at == reasons->count)
+                string_list_add(reasons, reason);
+            counts[at]++;
+            rest = end ? end + 2 : "";
+        }
+    }
+}
+
+static char *make_summary(const struct explain_run *run, const struct explanation *explanation)
+{
+    struct text text = TEXT_INIT(TEXT_LIMIT);
+    _cleanup_string_list_ struct string_list reasons = {0};
+    _cleanup_string_list_ struct string_list lines = {0};
+    size_t *counts = xcalloc(explanation->count * 8 + 1, sizeof(*counts));
+
+    text_addf(&text, "%zu/%zu nodes are available", explanation->fitting, explanation->count);
+    if (run->claims.reason) {
+        text_addf(&text, ": %s", run->claims.reason);
+    } else {
+        count_reasons(explanation, &reasons, counts);
+        for (size_t i = 0; i < reasons.count; i++) {
+            _cleanup_free_ char *line = xasprintf("%zu %s", counts[i], reasons.items[i]);
+            string_list_add(&lines, line);
+        }
+        if (lines.count > 1)
+            qsort(lines.items, lines.count, sizeof(*lines.items), compare_texts);
+        for (size_t i = 0; i < lines.count; i++)
+            text_addf(&text, "%s%s", i ? ", " : ": ", lines.items[i]);
+    }
+    text_add(&text, ".");
+    free(counts);
+    return text_take(&text);
+}
+
+/* --- notes --------------------------------------------------------------------------------------
+ */
+
+_printf_(2, 3) static void note(struct explanation *explanation, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    _cleanup_free_ char *text = xvasprintf(fmt, args);
+    va_end(args);
+    string_list_add(&explanation->notes, text);
+}
+
+static bool is_first_of_its_label(const struct explanation *explanation, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (explanation->nodes[i].cause == EXPLAIN_LABEL_MISSING &&
+            kube_same(explanation->nodes[i].subject, explanation->nodes[at].subject))
+            return false;
+    return true;
+}
+
+static void note_labels(struct explanation *explanation)
+{
+    for (size_t i = 0; i < explanation->count; i++) {
+        const struct explained_node *row = &explanation->nodes[i];
+
+        if (row->cause == EXPLAIN_LABEL_MISSING && is_first_of_its_label(explanation, i))
+            note(explanation, "label %s is missing on %zu of %zu nodes: %s", row->subject,
+                 count_of(explanation, row->cause, row->subject), explanation->count, row->fix);
+    }
+}
+
+static void note_claims(const struct explain_run *run, struct explanation *explanation)
+{
+    for (size_t i = 0; i < run->claims.count; i++) {
+        const struct pod_claim *item = &run->claims.items[i];
+        const char *name = item->claim->meta.name;
+
+        if (item->kind == CLAIM_BOUND && item->pv) {
+            _cleanup_free_ char *affinity = explain_affinity(item->pv);
+            note(explanation, "claim '%s' is bound to volume '%s', reachable from: %s", name,
+                 item->pv->meta.name, affinity);
+        } else if (item->kind == CLAIM_DELAYED) {
+            _cleanup_free_ char *size = text_size((uint64_t)quantity_value(&item->claim->request));
+            note(explanation, "claim '%s' (%s, class '%s') waits for its first consumer", name,
+                 size, item->class->meta.name);
+        }
+    }
+}
+
+/* --- entry --------------------------------------------------------------------------------------
+ */
+
+static void look_at_nodes(struct explain_run *run, struct explanation *explanation)
+{
+    _cleanup_pod_decisions_ struct pod_decisions decisions = {0};
+
+    binding_check(run->cluster, run->options, &run->claims, &decisions);
+    explanation->nodes = xcalloc(decisions.count + 1, sizeof(*explanation->nodes));
+    for (size_t i = 0; i < decisions.count; i++) {
+        explain_node(run, cluster_at(run->cluster, KUBE_NODE, i), &decisions.nodes[i],
+                     &explanation->nodes[i]);
+        explanation->count++;
+        if (explanation->nodes[i].cause == EXPLAIN_FITS)
+            explanation->fitting++;
+    }
+}
+
+/* A pod that is rejected as a whole: the same on every node. */
+static void reject_nodes(struct explain_run *run, struct explanation *explanation)
+{
+    size_t count = cluster_count(run->cluster, KUBE_NODE);
+
+    explanation->nodes = xcalloc(count + 1, sizeof(*explanation->nodes));
+    for (; explanation->count < count; explanation->count++) {
+        const struct kube_node *node = cluster_at(run->cluster, KUBE_NODE, explanation->count);
+
+        explanation->nodes[explanation->count] = (struct explained_node){
+            .node = node,
+            .cause = EXPLAIN_POD,
+            .place = xstrdup(explain_place(node)),
+            .verdict = xstrdup(run->claims.reason),
+            .reason = xstrdup(run->claims.reason),
+            .detail = xstrdup("no node is looked at before that is mended"),
+            .fix = xstrdup(""),
+            .volumes = xstrdup(""),
+        };
+    }
+}
+
+static void explain(struct cluster_objects *cluster, const struct binding_options *options,
+                    const struct kube_pod *pod, struct explanation *explanation)
+{
+    struct explain_run run = {.cluster = cluster, .options = options, .pod = pod};
+
+    *explanation = (struct explanation){0};
+    binding_prepare(cluster, options, pod, &run.claims);
+    volume_limits_prepare(cluster, pod, &run.keys);
+    volume_zone_prepare(cluster, pod, &run.zones);
+    if (run.claims.verdict == BINDING_REJECTED || run.claims.verdict == BINDING_FAILED) {
+        explanation->headline = pod_headline(&run);
+        reject_nodes(&run, explanation);
+    } else {
+        look_at_nodes(&run, explanation);
+        explanation->headline = explanation->fitting > 0 ? fits_headline(&run, explanation)
+                                                         : cause_headline(&run, explanation);
+        note_claims(&run, explanation);
+        note_labels(explanation);
+    }
+    explanation->summary = make_summary(&run, explanation);
+    pod_zones_done(&run.zones);
+    pod_volume_keys_done(&run.keys);
+    pod_claims_done(&run.claims);
+}
+
+static int refuse(const struct cluster_objects *cluster, enum kube_kind kind, const char *ns,
+                  const char *name, struct error *err)
+{
+    struct nearest nearest = NEAREST_INIT(name);
+    size_t same_name = 0;
+    const char *elsewhere = NULL;
+
+    for (size_t i = 0; i < cluster_count(cluster, kind); i++) {
+        const struct kube_meta *meta = cluster_at(cluster, kind, i);
+
+        if (kube_same(meta->ns, ns))
+            nearest_offer(&nearest, meta->name);
+        else if (kube_same(meta->name, name) && same_name++ == 0)
+            elsewhere = meta->ns;
+    }
+    error_set(err, STATUS_NOT_FOUND, "there is no %s '%s' in namespace '%s'",
+              kind == KUBE_POD ? "pod" : "claim", name, ns);
+    if (elsewhere)
+        return error_hint(err, "there is one in namespace '%s': use -n", elsewhere);
+    return nearest.name ? error_hint(err, "did you mean '%s'?", nearest.name) : -1;
+}
+
+int explain_pod(struct cluster_objects *cluster, const struct binding_options *options,
+                const char *ns, const char *name, struct explanation *explanation,
+                struct error *err)
+{
+    const struct kube_pod *pod = cluster_find(cluster, KUBE_POD, ns, name);
+
+    if (!pod)
+        return refuse(cluster, KUBE_POD, ns, name, err);
+    explain(cluster, options, pod, explanation);
+    return 0;
+}
+
+static const struct kube_pod *pending_user(const struct cluster_objects *cluster, const char *ns,
+                                           const char *name)
+{
+    const struct claim_index *index = cluster_claim_index(cluster, ns, name);
+
+    for (size_t i = 0; index && i < index->pods.count; i++) {
+        const struct kube_pod *pod = index->pods.items[i];
+
+        if (kube_same(pod->node_name, ""))
+            return pod;
+    }
+    return NULL;
+}
+
+int explain_claim(struct cluster_objects *cluster, const struct binding_options *options,
+                  const char *ns, const char *name, struct explanation *explanation,
+                  struct error *err)
+{
+    const struct kube_pvc *claim = cluster_find_pvc(cluster, ns, name);
+
+    if (!claim)
+        return refuse(cluster, KUBE_PVC, ns, name, err);
+    const struct kube_pod *pod = pending_user(cluster, ns, name);
+    if (pod) {
+        explain(cluster, options, pod, explanation);
+        note(explanation, "looked at through the pending pod '%s'", pod->meta.name);
+        return 0;
+    }
+    char supposed[] = "any";
+    struct kube_pod_volume volume = {.kind = KUBE_VOLUME_CLAIM, .claim_name = claim->meta.name};
+    struct kube_pod any = {
+        .meta = {.name = supposed, .ns = claim->meta.ns}, .volumes = &volume, .volume_count = 1};
+    explain(cluster, options, &any, explanation);
+    note(explanation, "no pending pod uses the claim: looked at for a pod without other wishes");
+    return 0;
+}
+
+void explanation_done(struct explanation *explanation)
+{
+    for (size_t i = 0; i < explanation->count; i++) {
+        struct explained_node *row = &explanation->nodes[i];
+
+        free(row->place);
+        free(row->verdict);
+        free(row->reason);
+        free(row->detail);
+        free(row->fix);
+        free(row->subject);
+        free(row->volumes);
+    }
+    free(explanation->nodes);
+    free(explanation->headline);
+    free(explanation->summary);
+    string_list_done(&explanation->notes);
+    *explanation = (struct explanation){0};
+}

@@ -1,0 +1,644 @@
+/* The diagnosis of one node. */
+#include "common/scheduling/explain_node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/scheduling/binding_score.h"
+#include "common/scheduling/in_tree.h"
+#include "common/scheduling/pod_placement.h"
+#include "common/topology/labels.h"
+
+#define DETAIL_LIMIT 4096
+
+_printf_(3, 4) static void say(struct explained_node *row, enum explain_cause cause,
+                               const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    row->cause = cause;
+    free(row->detail);
+    row->detail = xvasprintf(fmt, args);
+    va_end(args);
+}
+
+_printf_(2, 3) static void help(struct explained_node *row, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    free(row->fix);
+    row->fix = xvasprintf(fmt, args);
+    va_end(args);
+}
+
+static void set_subject(struct explained_node *row, const char *subject)
+{
+    free(row->subject);
+    row->subject = xstrdup(subject);
+}
+
+/* --- words for places ---------------------------------------------------------------------------
+ */
+
+const char *explain_place(const struct kube_node *node)
+{
+    static const char *const LEVELS[] = {"zone", "rack", "region"};
+    const struct strmap *labels = &node->meta.labels;
+
+    for (size_t level = 0; level < ARRAY_LENGTH(LEVELS); level++)
+        for (size_t i = 0; i < labels->count; i++)
+            if (strcmp(label_tail(labels->entries[i].key), LEVELS[level]) == 0)
+                return labels->entries[i].value;
+    return "-";
+}
+
+char *explain_membership(const char *key, char **level)
+{
+    const char *tail = label_tail(key);
+
+    if (!text_has_prefix(tail, "member."))
+        return NULL;
+    tail += strlen("member.");
+    const char *dot = strchr(tail, '.');
+    if (level)
+        *level = dot ? xstrndup(tail, (size_t)(dot - tail)) : xstrdup("domain");
+    return xstrdup(dot ? dot + 1 : tail);
+}
+
+static void add_values(struct text *text, const struct string_list *values)
+{
+    for (size_t i = 0; i < values->count; i++)
+        text_addf(text, "%s%s", i ? ", " : "", values->items[i]);
+}
+
+static void add_requirement(struct text *text, const struct selector_requirement *requirement)
+{
+    _cleanup_free_ char *level = NULL;
+    _cleanup_free_ char *member = explain_membership(requirement->key, &level);
+
+    if (member && requirement->op == SELECTOR_IN) {
+        text_addf(text, "%s %s", level, member);
+        return;
+    }
+    text_add(text, requirement->key);
+    switch (requirement->op) {
+    case SELECTOR_IN:
+        text_add(text, requirement->values.count == 1 ? " = " : " in ");
+        add_values(text, &requirement->values);
+        break;
+    case SELECTOR_NOT_IN:
+        text_add(text, " not in ");
+        add_values(text, &requirement->values);
+        break;
+    case SELECTOR_EXISTS:
+        text_add(text, " present");
+        break;
+    case SELECTOR_DOES_NOT_EXIST:
+        text_add(text, " absent");
+        break;
+    case SELECTOR_GT:
+        text_addf(text, " > %lld", (long long)requirement->operand);
+        break;
+    case SELECTOR_LT:
+        text_addf(text, " < %lld", (long long)requirement->operand);
+        break;
+    case SELECTOR_UNKNOWN:
+        text_add(text, " (an operator that makes no sense)");
+        break;
+    }
+}
+
+static void add_requirements(struct text *text, const struct selector_requirements *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        text_add(text, i ? " and " : "");
+        add_requirement(text, &list->items[i]);
+    }
+}
+
+static char *affinity_text(const struct node_selector *affinity)
+{
+    struct text text = TEXT_INIT(DETAIL_LIMIT);
+
+    if (!affinity)
+        return xstrdup("any node");
+    for (size_t i = 0; i < affinity->count; i++) {
+        text_add(&text, i ? ", or " : "");
+        add_requirements(&text, &affinity->terms[i].expressions);
+    }
+    if (text.length == 0)
+        text_add(&text, "no node at all");
+    return text_take(&text);
+}
+
+char *explain_affinity(const struct kube_pv *pv)
+{
+    return affinity_text(pv->has_required ? &pv->required : NULL);
+}
+
+/* --- a volume that cannot be reached ------------------------------------------------------------
+ */
+
+/* The term with the fewest requirements that fail; *@failing is its first one. */
+static void nearest_failing(const struct node_selector *affinity, const struct kube_node *node,
+                            const struct selector_requirement **failing)
+{
+    size_t least = SIZE_MAX;
+
+    *failing = NULL;
+    for (size_t i = 0; affinity && i < affinity->count; i++) {
+        const struct selector_requirements *all = &affinity->terms[i].expressions;
+        const struct selector_requirement *first = NULL;
+        size_t count = 0;
+
+        for (size_t j = 0; j < all->count; j++)
+            if (!selector_requirement_match(&all->items[j], &node->meta.labels)) {
+                first = first ? first : &all->items[j];
+                count++;
+            }
+        if (first && count < least) {
+            least = count;
+            *failing = first;
+        }
+    }
+}
+
+/* Whether the node takes part at all in what the key belongs to: it has a label of that prefix. */
+static bool has_prefix_of(const struct kube_node *node, const char *key)
+{
+    size_t length = (size_t)(label_tail(key) - key);
+
+    for (size_t i = 0; length > 0 && i < node->meta.labels.count; i++)
+        if (strncmp(node->meta.labels.entries[i].key, key, length) == 0)
+            return true;
+    return false;
+}
+
+static void help_register(const struct explain_run *run, const struct kube_node *node,
+                          const char *driver, const char *key, struct explained_node *row)
+{
+    if (driver && !volume_limits_driver(run->cluster, node->meta.name, driver))
+        help(row, "the node plugin of %s is not registered there: start it", driver);
+    else
+        help(row, "set the label %s on the node and restart its node plugin", key);
+}
+
+/* The driver whose label a key is: "topology.DRIVER/zone". */
+static const char *driver_of_key(const char *key, char **storage)
+{
+    const char *slash = strchr(key, '/');
+
+    if (!text_has_prefix(key, "topology.") || !slash || text_has_prefix(key, "topology.kubernetes"))
+        return NULL;
+    *storage = xstrndup(key + strlen("topology."), (size_t)(slash - key) - strlen("topology."));
+    return *storage;
+}
+
+static void say_label_missing(const struct explain_run *run, const struct kube_node *node,
+                              const char *driver, const char *key, struct explained_node *row)
+{
+    _cleanup_free_ char *storage = NULL;
+
+    if (!driver)
+        driver = driver_of_key(key, &storage);
+    say(row, EXPLAIN_LABEL_MISSING, "label %s is missing", key);
+    set_subject(row, key);
+    help_register(run, node, driver, key, row);
+}
+
+static void diagnose_affinity(const struct explain_run *run, const struct kube_pvc *claim,
+                              const struct kube_pv *pv, const struct kube_node *node,
+                              struct explained_node *row)
+{
+    const struct selector_requirement *failing = NULL;
+    const struct node_selector *counts = binding_affinity_on(run->cluster, pv, node);
+    _cleanup_free_ char *affinity = affinity_text(counts);
+    _cleanup_free_ char *member = NULL;
+
+    nearest_failing(counts, node, &failing);
+    if (failing && failing->op == SELECTOR_IN && !strmap_has(&node->meta.labels, failing->key) &&
+        !has_prefix_of(node, failing->key)) {
+        say_label_missing(run, node, pv->plugin ? pv->plugin->driver : pv->driver, failing->key,
+                          row);
+        return;
+    }
+    say(row, EXPLAIN_AFFINITY, "volume '%s' of claim '%s' can be reached from: %s", pv->meta.name,
+        claim->meta.name, affinity);
+    member = failing ? explain_membership(failing->key, NULL) : NULL;
+    if (member)
+        help(row, "run the pod in %s, or let this place take %s over", member, member);
+    else
+        help(row, "run the pod where its volume is");
+}
+
+static void diagnose_bound(const struct explain_run *run, const struct kube_node *node,
+                           struct explained_node *row)
+{
+    for (size_t i = 0; i < run->claims.count; i++) {
+        const struct pod_claim *item = &run->claims.items[i];
+
+        if (item->kind != CLAIM_BOUND)
+            continue;
+        if (!item->pv) {
+            say(row, EXPLAIN_VOLUME_MISSING,
+                "claim '%s' is bound to volume '%s', which does not exist", item->claim->meta.name,
+                item->claim->volume_name);
+            help(row, "restore the PersistentVolume '%s' from a backup of the API objects",
+                 item->claim->volume_name);
+            return;
+        }
+        if (!binding_fits_bound(run->cluster, item->pv, node)) {
+            diagnose_affinity(run, item->claim, item->pv, node, row);
+            return;
+        }
+    }
+}
+
+/* --- no volume and no provisioning --------------------------------------------------------------
+ */
+
+static bool diagnose_selected(const struct explain_run *run, const struct kube_node *node,
+                              struct explained_node *row)
+{
+    for (size_t i = 0; i < run->claims.count; i++) {
+        const struct pod_claim *item = &run->claims.items[i];
+
+        if (item->kind != CLAIM_DELAYED || !item->selected_node ||
+            strcmp(item->selected_node, node->meta.name) == 0)
+            continue;
+        bool exists = cluster_find(run->cluster, KUBE_NODE, NULL, item->selected_node) != NULL;
+        say(row, EXPLAIN_SELECTED_NODE, "claim '%s' is tied to node '%s'%s", item->claim->meta.name,
+            item->selected_node, exists ? "" : ", which does not exist");
+        help(row,
+             "if provisioning there cannot succeed, remove the annotation: kubectl -n %s annotate "
+             "pvc %s " KUBE_SELECTED_NODE "-",
+             item->claim->meta.ns, item->claim->meta.name);
+        return true;
+    }
+    return false;
+}
+
+static bool diagnose_prebound(const struct pod_claim *item, struct explained_node *row)
+{
+    if (item->prebound.count == 0)
+        return false;
+    const struct kube_pv *pv = item->prebound.items[0];
+    _cleanup_free_ char *affinity = explain_affinity(pv);
+    say(row, EXPLAIN_PREBOUND,
+        "volume '%s' is meant for claim '%s' and can be reached from: %s; no other volume is taken",
+        pv->meta.name, item->claim->meta.name, affinity);
+    help(row, "run the pod there, or remove spec.claimRef of volume '%s'", pv->meta.name);
+    return true;
+}
+
+static void offer_group(const struct label_bucket *bucket, const struct kube_node *node,
+                        const struct kube_pv **here)
+{
+    for (size_t i = 0; bucket && i < bucket->count; i++) {
+        const struct pv_group *group = label_bucket_item(bucket, i);
+
+        if (group->pvs.count == 0)
+            continue;
+        const struct kube_pv *largest = group->pvs.items[group->pvs.count - 1];
+        if ((!*here || cluster_compare_pvs(largest, *here) > 0) &&
+            binding_fits_affinity(largest, &node->meta.labels))
+            *here = largest;
+    }
+}
+
+/* The largest free volume of the class on this node, and the largest of all. */
+static void nearest_volume(const struct pod_claim *item, const struct kube_node *node,
+                           const struct kube_pv **here, const struct kube_pv **elsewhere)
+{
+    *here = NULL;
+    *elsewhere = NULL;
+    if (!item->index)
+        return;
+    offer_group(&item->index->by_affinity.always, node, here);
+    for (size_t i = 0; i < node->meta.labels.count; i++)
+        offer_group(label_index_find(&item->index->by_affinity, node->label_pairs[i]), node, here);
+    for (size_t i = 0; !*here && i < item->index->groups.count; i++) {
+        const struct pv_group *group = item->index->groups.items[i];
+
+        if (group->pvs.count > 0 &&
+            (!*elsewhere || quantity_compare(&group->largest, &(*elsewhere)->capacity) > 0))
+            *elsewhere = group->pvs.items[group->pvs.count - 1];
+    }
+}
+
+static void diagnose_no_volume(const struct pod_claim *item, const struct kube_node *node,
+                               struct explained_node *row)
+{
+    const struct kube_pv *here = NULL;
+    const struct kube_pv *elsewhere = NULL;
+    const struct kube_pvc *claim = item->claim;
+    _cleanup_free_ char *asked = text_size((uint64_t)quantity_value(&claim->request));
+
+    nearest_volume(item, node, &here, &elsewhere);
+    const struct kube_pv *near = here ? here : elsewhere;
+    if (!near) {
+        say(row, EXPLAIN_NO_VOLUME,
+            "claim '%s' asks %s of class '%s', which has no free volume and no provisioner",
+            claim->meta.name, asked, item->class->meta.name);
+        help(row, "create a PersistentVolume of class '%s' of at least %s", item->class->meta.name,
+             asked);
+        return;
+    }
+    _cleanup_free_ char *size = text_size((uint64_t)quantity_value(&near->capacity));
+    _cleanup_free_ char *affinity = explain_affinity(near);
+    bool is_small = quantity_compare(&near->capacity, &claim->request) < 0;
+    if (here)
+        say(row, EXPLAIN_NO_VOLUME, "claim '%s' asks %s; the largest free volume here, '%s', %s %s",
+            claim->meta.name, asked, near->meta.name,
+            is_small ? "has" : "has other modes, labels or attributes than asked:", size);
+    else
+        say(row, EXPLAIN_NO_VOLUME, "claim '%s' asks %s; free volume '%s' (%s) is only on: %s",
+            claim->meta.name, asked, near->meta.name, size, affinity);
+    help(row, "create a PersistentVolume of class '%s' of at least %s for this node",
+         item->class->meta.name, asked);
+}
+
+static void diagnose_allowed(const struct explain_run *run, const struct pod_claim *item,
+                             const struct kube_node *node, struct explained_node *row)
+{
+    const struct allowed_topologies *allowed = &item->class->allowed;
+    _cleanup_text_ struct text text = TEXT_INIT(DETAIL_LIMIT);
+
+    for (size_t i = 0; i < allowed->count; i++) {
+        const struct selector_requirements *all = &allowed->terms[i].requirements;
+
+        for (size_t j = 0; allowed->count == 1 && j < all->count; j++)
+            if (!strmap_has(&node->meta.labels, all->items[j].key) &&
+                !has_prefix_of(node, all->items[j].key)) {
+                say_label_missing(run, node, item->class->provisioner, all->items[j].key, row);
+                return;
+            }
+        text_add(&text, i ? ", or " : "");
+        add_requirements(&text, all);
+    }
+    say(row, EXPLAIN_ALLOWED, "class '%s' allows only: %s", item->class->meta.name,
+        text.length ? text_chars(&text) : "no node at all (an empty term)");
+    help(row, "widen allowedTopologies of class '%s', or run the pod there",
+         item->class->meta.name);
+}
+
+static bool has_provisioner(const struct kube_class *class)
+{
+    return !kube_same(class->provisioner, "") &&
+           !kube_same(class->provisioner, KUBE_NO_PROVISIONER);
+}
+
+/* --- room ---------------------------------------------------------------------------------------
+ */
+
+static void offer_capacity(const struct label_bucket *bucket, const struct kube_node *node,
+                           const struct kube_capacity **best, int64_t *room)
+{
+    for (size_t i = 0; bucket && i < bucket->count; i++) {
+        const struct kube_capacity *capacity = label_bucket_item(bucket, i);
+        _cleanup_error_ struct error fault = {0};
+        bool matches = false;
+        int64_t limit = 0;
+
+        if (label_selector_match(&capacity->topology, &node->meta.labels, &matches, &fault) < 0 ||
+            !matches || !binding_capacity_limit(capacity, &limit))
+            continue;
+        if (!*best || limit > *room) {
+            *best = capacity;
+            *room = limit;
+        }
+    }
+}
+
+/* The most room that is published for the node; NULL: nothing is. */
+static const struct kube_capacity *roomiest(const struct pod_claim *item,
+                                            const struct kube_node *node, int64_t *room)
+{
+    const struct kube_capacity *best = NULL;
+
+    *room = 0;
+    if (!item->index)
+        return NULL;
+    offer_capacity(&item->index->by_topology.always, node, &best, room);
+    for (size_t i = 0; i < node->meta.labels.count; i++)
+        offer_capacity(label_index_find(&item->index->by_topology, node->label_pairs[i]), node,
+                       &best, room);
+    return best;
+}
+
+static void diagnose_room(const struct explain_run *run, const struct pod_claim *item,
+                          const struct kube_node *node, struct explained_node *row)
+{
+    const char *place = explain_place(node);
+    int64_t room = 0;
+
+    if (!roomiest(item, node, &room)) {
+        bool is_none = !item->index || item->index->capacities.count == 0;
+
+        say(row, EXPLAIN_NO_CAPACITY,
+            "%s CSIStorageCapacity of class '%s'%s%s, and CSIDriver '%s' asks to look at them",
+            is_none ? "there is no" : "no", item->class->meta.name, is_none ? "" : " covers ",
+            is_none                   ? ""
+            : strcmp(place, "-") == 0 ? node->meta.name
+                                      : place,
+            item->class->provisioner);
+        if (volume_limits_driver(run->cluster, node->meta.name, item->class->provisioner))
+            help(row, "run csi-provisioner with --enable-capacity, or cephcsi with "
+                      "--publish-capacity");
+        else
+            help(row, "the node plugin of %s is not registered there: start it",
+                 item->class->provisioner);
+        return;
+    }
+    row->room = (uint64_t)(room > 0 ? room : 0);
+    _cleanup_free_ char *has = text_size(row->room);
+    _cleanup_free_ char *asks = text_size((uint64_t)quantity_value(&item->claim->request));
+    say(row, EXPLAIN_ROOM, "%s has room for %s of class '%s', the claim '%s' asks %s",
+        strcmp(place, "-") == 0 ? node->meta.name : place, has, item->class->meta.name,
+        item->claim->meta.name, asks);
+    help(row, "make room there, ask for less, or use a class with room");
+}
+
+/* The claim at which the check ended, as the check goes through them. */
+static void diagnose_delayed(const struct explain_run *run, const struct kube_node *node,
+                             const struct node_decision *decision, struct explained_node *row)
+{
+    const struct pod_claims *claims = &run->claims;
+
+    if (diagnose_selected(run, node, row))
+        return;
+    for (size_t i = 0; i < claims->delayed_count; i++) {
+        size_t at = claims->by_size[i];
+        const struct pod_claim *item = &claims->items[at];
+
+        if (decision->choices[at].kind == CHOICE_STATIC)
+            continue;
+        if (!has_provisioner(item->class)) {
+            if (!diagnose_prebound(item, row))
+                diagnose_no_volume(item, node, row);
+            return;
+        }
+        if (!allowed_topologies_match(&item->class->allowed, &node->meta.labels)) {
+            diagnose_allowed(run, item, node, row);
+            return;
+        }
+        if (item->driver && item->claim->has_request &&
+            !binding_find_capacity(item->index, node, quantity_value(&item->claim->request))) {
+            diagnose_room(run, item, node, row);
+            return;
+        }
+    }
+}
+
+/* --- the other plugins --------------------------------------------------------------------------
+ */
+
+static void add_reason(struct text *reasons, const char *reason)
+{
+    text_addf(reasons, "%s%s", reasons->length ? "; " : "", reason);
+}
+
+static void diagnose_limits(struct explain_run *run, const struct kube_node *node,
+                            struct text *reasons, struct explained_node *row)
+{
+    struct limits_decision limits = {0};
+
+    volume_limits_check(run->cluster, run->options, &run->keys, node, &limits);
+    _cleanup_free_ char *reason = limits.reason;
+    if (limits.verdict == LIMITS_FIT)
+        return;
+    add_reason(reasons, reason);
+    if (limits.verdict != LIMITS_UNSCHEDULABLE)
+        return;
+    set_subject(row, limits.driver);
+    if (limits.added == 0) {
+        say(row, EXPLAIN_NO_DRIVER, "the node plugin of %s is not registered", limits.driver);
+        help(row, "start the node plugin of %s there", limits.driver);
+        return;
+    }
+    say(row, EXPLAIN_LIMIT, "the node has %lld of at most %lld volumes of %s, the pod needs %lld",
+        (long long)limits.in_use, (long long)limits.limit, limits.driver, (long long)limits.added);
+    help(row, "move pods with such volumes away, or raise the limit that the driver reports");
+}
+
+static void diagnose_zone(const struct explain_run *run, const struct kube_node *node,
+                          struct text *reasons, struct explained_node *row)
+{
+    const struct zone_constraint *constraint = volume_zone_check(&run->zones, node);
+
+    if (!constraint)
+        return;
+    add_reason(reasons, VOLUME_ZONE_CONFLICT);
+    if (row->cause != EXPLAIN_FITS)
+        return;
+    say(row, EXPLAIN_ZONE, "volume '%s' has the label %s=%s", constraint->pv->meta.name,
+        constraint->key, strmap_get(&constraint->pv->meta.labels, constraint->key));
+    help(row, "run the pod in the volume's zone");
+}
+
+static void diagnose_binding(const struct explain_run *run, const struct kube_node *node,
+                             const struct node_decision *decision, struct text *reasons,
+                             struct explained_node *row)
+{
+    for (unsigned i = 0; i < BINDING_REASONS; i++)
+        if (decision->reasons & (1U << i))
+            add_reason(reasons, binding_reason_text((enum binding_reason)(1U << i)));
+    if (decision->verdict == BINDING_FAILED) {
+        add_reason(reasons, decision->fault);
+        say(row, EXPLAIN_FAULT, "%s", decision->fault);
+        help(row, "correct the claim");
+    } else if (decision->reasons & (BINDING_NODE_AFFINITY | BINDING_VOLUME_MISSING)) {
+        diagnose_bound(run, node, row);
+    } else if (decision->reasons) {
+        diagnose_delayed(run, node, decision, row);
+    }
+}
+
+/* --- what fits ----------------------------------------------------------------------------------
+ */
+
+/* A volume that is pinned by membership to a domain which is not this node's own. */
+static bool is_foreign(const struct kube_pv *pv, const struct kube_node *node)
+{
+    for (size_t i = 0; pv->has_required && i < pv->required.count; i++)
+        for (size_t j = 0; j < pv->required.terms[i].expressions.count; j++) {
+            const char *key = pv->required.terms[i].expressions.items[j].key;
+            _cleanup_free_ char *level = NULL;
+            _cleanup_free_ char *member = explain_membership(key, &level);
+
+            if (!member)
+                continue;
+            _cleanup_free_ char *plain =
+                xasprintf("%.*s%s", (int)(label_tail(key) - key), key, level);
+            const char *home = strmap_get(&node->meta.labels, plain);
+            if (home && strcmp(home, member) != 0)
+                return true;
+        }
+    return false;
+}
+
+static void tell_choices(const struct explain_run *run, const struct kube_node *node,
+                         const struct node_decision *decision, struct explained_node *row)
+{
+    _cleanup_text_ struct text text = TEXT_INIT(DETAIL_LIMIT);
+
+    for (size_t i = 0; i < run->claims.count; i++) {
+        const struct pod_claim *item = &run->claims.items[i];
+        const struct claim_choice *choice = &decision->choices[i];
+        const struct kube_pv *pv = item->kind == CLAIM_BOUND ? item->pv : choice->pv;
+
+        text_addf(&text, "%s%s: ", i ? ", " : "", item->claim->meta.name);
+        if (pv)
+            text_addf(&text, "%s '%s'", item->kind == CLAIM_BOUND ? "bound to" : "volume",
+                      pv->meta.name);
+        else
+            text_add(&text, choice->kind == CHOICE_DYNAMIC ? "new volume" : "-");
+        if (pv && is_foreign(pv, node))
+            row->is_takeover = true;
+    }
+    row->volumes = text_take(&text);
+    if (!row->volumes)
+        row->volumes = xstrdup("");
+}
+
+/* Kubernetes stops at the first plugin that rejects a node. */
+static void keep_verdict(const struct text *reasons, struct explained_node *row)
+{
+    if (!row->verdict && reasons->length > 0)
+        row->verdict = xstrdup(text_chars(reasons));
+}
+
+void explain_node(struct explain_run *run, const struct kube_node *node,
+                  const struct node_decision *decision, struct explained_node *row)
+{
+    _cleanup_text_ struct text reasons = TEXT_INIT(DETAIL_LIMIT);
+    _cleanup_free_ char *placement = pod_placement_check(run->options, run->pod, node);
+
+    *row = (struct explained_node){.node = node, .place = xstrdup(explain_place(node))};
+    if (placement)
+        add_reason(&reasons, placement);
+    keep_verdict(&reasons, row);
+    diagnose_limits(run, node, &reasons, row);
+    keep_verdict(&reasons, row);
+    diagnose_binding(run, node, decision, &reasons, row);
+    keep_verdict(&reasons, row);
+    diagnose_zone(run, node, &reasons, row);
+    keep_verdict(&reasons, row);
+    if (placement && row->cause == EXPLAIN_FITS) {
+        _cleanup_free_ char *detail = pod_placement_explain(run->pod, node);
+
+        say(row, EXPLAIN_PLACEMENT, "the volumes fit, but %s", detail);
+        help(row, "change the pod's selector or tolerations, or the node's labels or taints");
+    }
+    tell_choices(run, node, decision, row);
+    if (row->cause == EXPLAIN_FITS)
+        row->score = binding_score(run->options, &run->claims, decision);
+    row->reason = xstrdup(text_chars(&reasons));
+    row->verdict = row->verdict ? row->verdict : xstrdup("");
+    row->detail = row->detail ? row->detail : xstrdup("");
+    row->fix = row->fix ? row->fix : xstrdup("");
+}

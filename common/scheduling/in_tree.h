@@ -1,0 +1,44 @@
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "common/scheduling/kube_objects.h"
+
+/*
+ * Volumes of the plugins that were once part of Kubernetes. On a node whose CSINode names such a
+ * plugin as migrated, the scheduler takes the volume for the CSI volume that stands for it: its
+ * node affinity then asks for the CSI driver's zone label instead of the node's, and it counts for
+ * the CSI driver's limit. It does so for volumes of bound claims, while it waits for a binding, and
+ * in NodeVolumeLimits; not when it looks for free volumes. Pure; any thread.
+ *
+ * Ceph's own old plugins (kubernetes.io/rbd, kubernetes.io/cephfs) are not among them: the
+ * scheduler never translated their volumes.
+ */
+struct in_tree_plugin {
+    const char *name;      /* "kubernetes.io/gce-pd" */
+    const char *source;    /* the member of a volume that makes it one of this plugin */
+    const char *id;        /* in there: which disk it is */
+    const char *driver;    /* the CSI driver that took over */
+    const char *zone_key;  /* the driver's label; NULL: it has no topology */
+    bool counts_by_itself; /* for limits a CSINode is enough, whatever it names */
+};
+
+/* What a volume of a pod or the spec of a PersistentVolume is made of; NULL if it is none of these.
+ * *@id (caller frees) is the disk. */
+const struct in_tree_plugin *in_tree_find_source(const json_t *volume, char **id);
+/* By its name, as StorageClasses have it; NULL if there is none. */
+const struct in_tree_plugin *in_tree_find(const char *name);
+
+/* Whether the node's CSINode names the plugin as migrated. False for @csi_node NULL. */
+bool in_tree_is_migrated(const struct in_tree_plugin *plugin, const struct kube_csi_node *csi_node);
+/* Whether volumes of the plugin count for the limit of its CSI driver there. */
+bool in_tree_is_counted(const struct in_tree_plugin *plugin, const struct kube_csi_node *csi_node);
+
+/*
+ * The required node affinity of the CSI volume that stands for @pv, a PersistentVolume as the API
+ * server gives it. The zone's key becomes the driver's; without zones in the affinity those of the
+ * zone label are added to each term; with beta keys the region's becomes the new one. NULL: every
+ * node will do. The caller gets a reference.
+ */
+json_t *in_tree_translate(const struct in_tree_plugin *plugin, const json_t *pv);

@@ -1,0 +1,662 @@
+/*
+ * Kubernetes JSON to structs. Plain members go by tables; a table describes "spec" and "status" as
+ * parts of the same flat struct (INLINE), so the same table frees what it decoded. What needs a
+ * parser of its own (quantities, selectors, access modes) is taken from the JSON afterwards.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/encoding/json.h"
+#include "common/scheduling/assume_cache.h"
+#include "common/scheduling/in_tree.h"
+#include "common/scheduling/kube_objects.h"
+
+/* An object in JSON whose members belong to the struct in hand. */
+#define INLINE(name, inner_table)                                                                  \
+    {                                                                                              \
+        .key = (name), .kind = JSON_KIND_OBJECT, .offset = 0, .table = (inner_table)               \
+    }
+
+static const struct json_field OWNER_FIELDS[] = {
+    JSON_FIELD_STRING("kind", struct kube_owner, kind),
+    JSON_FIELD_STRING("name", struct kube_owner, name),
+    JSON_FIELD_STRING("uid", struct kube_owner, uid),
+    JSON_FIELD_BOOL("controller", struct kube_owner, is_controller),
+};
+static const struct json_table OWNER_TABLE = JSON_TABLE(struct kube_owner, OWNER_FIELDS);
+
+static const struct json_field META_FIELDS[] = {
+    JSON_FIELD_STRING("name", struct kube_meta, name),
+    JSON_FIELD_STRING("namespace", struct kube_meta, ns),
+    JSON_FIELD_STRING("uid", struct kube_meta, uid),
+    JSON_FIELD_STRING("resourceVersion", struct kube_meta, version),
+    JSON_FIELD_STRING("deletionTimestamp", struct kube_meta, deletion_timestamp),
+    JSON_FIELD_STRMAP("labels", struct kube_meta, labels),
+    JSON_FIELD_STRMAP("annotations", struct kube_meta, annotations),
+    JSON_FIELD_OBJECTS("ownerReferences", struct kube_meta, owners, owner_count, &OWNER_TABLE),
+};
+static const struct json_table META_TABLE = JSON_TABLE(struct kube_meta, META_FIELDS);
+
+/* --- Node ---------------------------------------------------------------------------------------
+ */
+
+static const struct json_field TAINT_FIELDS[] = {
+    JSON_FIELD_STRING("key", struct kube_taint, key),
+    JSON_FIELD_STRING("value", struct kube_taint, value),
+    JSON_FIELD_STRING("effect", struct kube_taint, effect),
+};
+static const struct json_table TAINT_TABLE = JSON_TABLE(struct kube_taint, TAINT_FIELDS);
+
+static const struct json_field CONDITION_FIELDS[] = {
+    JSON_FIELD_STRING("type", struct kube_condition, type),
+    JSON_FIELD_STRING("status", struct kube_condition, status),
+};
+static const struct json_table CONDITION_TABLE =
+    JSON_TABLE(struct kube_condition, CONDITION_FIELDS);
+
+static const struct json_field NODE_SPEC_FIELDS[] = {
+    JSON_FIELD_BOOL("unschedulable", struct kube_node, is_unschedulable),
+    JSON_FIELD_OBJECTS("taints", struct kube_node, taints, taint_count, &TAINT_TABLE),
+};
+static const struct json_table NODE_SPEC_TABLE = JSON_TABLE(struct kube_node, NODE_SPEC_FIELDS);
+
+static const struct json_field NODE_STATUS_FIELDS[] = {
+    JSON_FIELD_OBJECTS("conditions", struct kube_node, conditions, condition_count,
+                       &CONDITION_TABLE),
+};
+static const struct json_table NODE_STATUS_TABLE = JSON_TABLE(struct kube_node, NODE_STATUS_FIELDS);
+
+static const struct json_field NODE_FIELDS[] = {
+    JSON_FIELD_OBJECT("metadata", struct kube_node, meta, &META_TABLE),
+    INLINE("spec", &NODE_SPEC_TABLE),
+    INLINE("status", &NODE_STATUS_TABLE),
+};
+static const struct json_table NODE_TABLE = JSON_TABLE(struct kube_node, NODE_FIELDS);
+
+/* --- PersistentVolume ---------------------------------------------------------------------------
+ */
+
+static const struct json_field CLAIM_REF_FIELDS[] = {
+    JSON_FIELD_STRING("namespace", struct kube_claim_ref, ns),
+    JSON_FIELD_STRING("name", struct kube_claim_ref, name),
+    JSON_FIELD_STRING("uid", struct kube_claim_ref, uid),
+};
+static const struct json_table CLAIM_REF_TABLE =
+    JSON_TABLE(struct kube_claim_ref, CLAIM_REF_FIELDS);
+
+static const struct json_field PV_CSI_FIELDS[] = {
+    JSON_FIELD_STRING("driver", struct kube_pv, driver),
+    JSON_FIELD_STRING("volumeHandle", struct kube_pv, handle),
+};
+static const struct json_table PV_CSI_TABLE = JSON_TABLE(struct kube_pv, PV_CSI_FIELDS);
+
+static const struct json_field PV_SPEC_FIELDS[] = {
+    JSON_FIELD_STRING("storageClassName", struct kube_pv, class_name),
+    JSON_FIELD_STRING("volumeMode", struct kube_pv, volume_mode),
+    JSON_FIELD_STRING("volumeAttributesClassName", struct kube_pv, attributes_class),
+    JSON_FIELD_STRING("persistentVolumeReclaimPolicy", struct kube_pv, reclaim_policy),
+    JSON_FIELD_PRESENT("claimRef", struct kube_pv, has_claim),
+    JSON_FIELD_OBJECT("claimRef", struct kube_pv, claim, &CLAIM_REF_TABLE),
+    JSON_FIELD_PRESENT("nodeAffinity", struct kube_pv, has_affinity),
+    INLINE("csi", &PV_CSI_TABLE),
+};
+static const struct json_table PV_SPEC_TABLE = JSON_TABLE(struct kube_pv, PV_SPEC_FIELDS);
+
+static const struct json_field PV_STATUS_FIELDS[] = {
+    JSON_FIELD_STRING("phase", struct kube_pv, phase),
+};
+static const struct json_table PV_STATUS_TABLE = JSON_TABLE(struct kube_pv, PV_STATUS_FIELDS);
+
+static const struct json_field PV_FIELDS[] = {
+    JSON_FIELD_OBJECT("metadata", struct kube_pv, meta, &META_TABLE),
+    INLINE("spec", &PV_SPEC_TABLE),
+    INLINE("status", &PV_STATUS_TABLE),
+};
+static const struct json_table PV_TABLE = JSON_TABLE(struct kube_pv, PV_FIELDS);
+
+/* --- PersistentVolumeClaim ----------------------------------------------------------------------
+ */
+
+static const struct json_field PVC_SPEC_FIELDS[] = {
+    JSON_FIELD_STRING("storageClassName", struct kube_pvc, class_name),
+    JSON_FIELD_STRING("volumeMode", struct kube_pvc, volume_mode),
+    JSON_FIELD_STRING("volumeAttributesClassName", struct kube_pvc, attributes_class),
+    JSON_FIELD_STRING("volumeName", struct kube_pvc, volume_name),
+};
+static const struct json_table PVC_SPEC_TABLE = JSON_TABLE(struct kube_pvc, PVC_SPEC_FIELDS);
+
+static const struct json_field PVC_STATUS_FIELDS[] = {
+    JSON_FIELD_STRING("phase", struct kube_pvc, phase),
+};
+static const struct json_table PVC_STATUS_TABLE = JSON_TABLE(struct kube_pvc, PVC_STATUS_FIELDS);
+
+static const struct json_field PVC_FIELDS[] = {
+    JSON_FIELD_OBJECT("metadata", struct kube_pvc, meta, &META_TABLE),
+    INLINE("spec", &PVC_SPEC_TABLE),
+    INLINE("status", &PVC_STATUS_TABLE),
+};
+static const struct json_table PVC_TABLE = JSON_TABLE(struct kube_pvc, PVC_FIELDS);
+
+/* --- storage.k8s.io -----------------------------------------------------------------------------
+ */
+
+static const struct json_field CLASS_FIELDS[] = {
+    JSON_FIELD_OBJECT("metadata", struct kube_class, meta, &META_TABLE),
+    JSON_FIELD_STRING("provisioner", struct kube_class, provisioner),
+    JSON_FIELD_STRMAP("parameters", struct kube_class, parameters),
+};
+static const struct json_table CLASS_TABLE = JSON_TABLE(struct kube_class, CLASS_FIELDS);
+
+static const struct json_field CSI_DRIVER_SPEC_FIELDS[] = {
+    JSON_FIELD_BOOL("storageCapacity", struct kube_csi_driver, tracks_capacity),
+    JSON_FIELD_BOOL("preventPodSchedulingIfMissing", struct kube_csi_driver, must_be_on_the_node),
+};
+static const struct json_table CSI_DRIVER_SPEC_TABLE =
+    JSON_TABLE(struct kube_csi_driver, CSI_DRIVER_SPEC_FIELDS);
+
+static const struct json_field CSI_DRIVER_FIELDS[] = {
+    JSON_FIELD_OBJECT("metadata", struct kube_csi_driver, meta, &META_TABLE),
+    INLINE("spec", &CSI_DRIVER_SPEC_TABLE),
+};
+static const struct json_table CSI_DRIVER_TABLE =
+    JSON_TABLE(struct kube_csi_driver, CSI_DRIVER_FIELDS);
+
+static const struct json_field ALLOCATABLE_FIELDS[] = {
+    JSON_FIELD_INT("count", struct kube_node_driver, limit),
+    JSON_FIELD_PRESENT("count", struct kube_node_driver, has_limit),
+};
+static const struct json_table ALLOCATABLE_TABLE =
+    JSON_TABLE(struct kube_node_driver, ALLOCATABLE_FIELDS);
+
+static const struct json_field NODE_DRIVER_FIELDS[] = {
+    JSON_FIELD_STRING("name", struct kube_node_driver, name),
+    JSON_FIELD_STRING("nodeID", struct kube_node_driver, node_id),
+    JSON_FIELD_STRINGS("topologyKeys", struct kube_node_driver, topology_keys),
+    INLINE("allocatable", &ALLOCATABLE_TABLE),
+};
+static const struct json_table NODE_DRIVER_TABLE =
+    JSON_TABLE(struct kube_node_driver, NODE_DRIVER_FIELDS);
+
+static const struct json_field CSI_NODE_SPEC_FIELDS[] = {
+    JSON_FIELD_OBJECTS("drivers", struct kube_csi_node, drivers, driver_count, &NODE_DRIVER_TABLE),
+};
+static const struct json_table CSI_NODE_SPEC_TABLE =
+    JSON_TABLE(struct kube_csi_node, CSI_NODE_SPEC_FIELDS);
+
+static const struct json_field CSI_NODE_FIELDS[] = {
+    JSON_FIELD_OBJECT("metadata", struct kube_csi_node, meta, &META_TABLE),
+    INLINE("spec", &CSI_NODE_SPEC_TABLE),
+};
+static const struct json_table CSI_NODE_TABLE = JSON_TABLE(struct kube_csi_node, CSI_NODE_FIELDS);
+
+static const struct json_field CAPACITY_FIELDS[] = {
+    JSON_FIELD_OBJECT("metadata", struct kube_capacity, meta, &META_TABLE),
+    JSON_FIELD_STRING("storageClassName", struct kube_capacity, class_name),
+};
+static const struct json_table CAPACITY_TABLE = JSON_TABLE(struct kube_capacity, CAPACITY_FIELDS);
+
+static const struct json_field ATTACHMENT_SOURCE_FIELDS[] = {
+    JSON_FIELD_STRING("persistentVolumeName", struct kube_attachment, pv_name),
+};
+static const struct json_table ATTACHMENT_SOURCE_TABLE =
+    JSON_TABLE(struct kube_attachment, ATTACHMENT_SOURCE_FIELDS);
+
+static const struct json_field ATTACHMENT_SPEC_FIELDS[] = {
+    JSON_FIELD_STRING("attacher", struct kube_attachment, attacher),
+    JSON_FIELD_STRING("nodeName", struct kube_attachment, node_name),
+    INLINE("source", &ATTACHMENT_SOURCE_TABLE),
+};
+static const struct json_table ATTACHMENT_SPEC_TABLE =
+    JSON_TABLE(struct kube_attachment, ATTACHMENT_SPEC_FIELDS);
+
+static const struct json_field ATTACHMENT_FIELDS[] = {
+    JSON_FIELD_OBJECT("metadata", struct kube_attachment, meta, &META_TABLE),
+    INLINE("spec", &ATTACHMENT_SPEC_TABLE),
+};
+static const struct json_table ATTACHMENT_TABLE =
+    JSON_TABLE(struct kube_attachment, ATTACHMENT_FIELDS);
+
+/* --- Pod ----------------------------------------------------------------------------------------
+ */
+
+static const struct json_field VOLUME_CLAIM_FIELDS[] = {
+    JSON_FIELD_STRING("claimName", struct kube_pod_volume, claim_name),
+};
+static const struct json_table VOLUME_CLAIM_TABLE =
+    JSON_TABLE(struct kube_pod_volume, VOLUME_CLAIM_FIELDS);
+
+static const struct json_field VOLUME_CSI_FIELDS[] = {
+    JSON_FIELD_STRING("driver", struct kube_pod_volume, driver),
+};
+static const struct json_table VOLUME_CSI_TABLE =
+    JSON_TABLE(struct kube_pod_volume, VOLUME_CSI_FIELDS);
+
+static const struct json_field VOLUME_FIELDS[] = {
+    JSON_FIELD_STRING("name", struct kube_pod_volume, name),
+    INLINE("persistentVolumeClaim", &VOLUME_CLAIM_TABLE),
+    INLINE("csi", &VOLUME_CSI_TABLE),
+};
+static const struct json_table VOLUME_TABLE = JSON_TABLE(struct kube_pod_volume, VOLUME_FIELDS);
+
+static const struct json_field TOLERATION_FIELDS[] = {
+    JSON_FIELD_STRING("key", struct kube_toleration, key),
+    JSON_FIELD_STRING("operator", struct kube_toleration, op),
+    JSON_FIELD_STRING("value", struct kube_toleration, value),
+    JSON_FIELD_STRING("effect", struct kube_toleration, effect),
+};
+static const struct json_table TOLERATION_TABLE =
+    JSON_TABLE(struct kube_toleration, TOLERATION_FIELDS);
+
+static const struct json_field POD_SPEC_FIELDS[] = {
+    JSON_FIELD_STRING("nodeName", struct kube_pod, node_name),
+    JSON_FIELD_OBJECTS("volumes", struct kube_pod, volumes, volume_count, &VOLUME_TABLE),
+    JSON_FIELD_STRMAP("nodeSelector", struct kube_pod, node_selector),
+    JSON_FIELD_OBJECTS("tolerations", struct kube_pod, tolerations, toleration_count,
+                       &TOLERATION_TABLE),
+};
+static const struct json_table POD_SPEC_TABLE = JSON_TABLE(struct kube_pod, POD_SPEC_FIELDS);
+
+static const struct json_field POD_STATUS_FIELDS[] = {
+    JSON_FIELD_STRING("phase", struct kube_pod, phase),
+};
+static const struct json_table POD_STATUS_TABLE = JSON_TABLE(struct kube_pod, POD_STATUS_FIELDS);
+
+static const struct json_field POD_FIELDS[] = {
+    JSON_FIELD_OBJECT("metadata", struct kube_pod, meta, &META_TABLE),
+    INLINE("spec", &POD_SPEC_TABLE),
+    INLINE("status", &POD_STATUS_TABLE),
+};
+static const struct json_table POD_TABLE = JSON_TABLE(struct kube_pod, POD_FIELDS);
+
+/* --- what tables cannot say ---------------------------------------------------------------------
+ */
+
+/* What stands at a path like "spec.capacity.storage"; NULL if nothing or null does. */
+static const json_t *value_at(const json_t *value, const char *path)
+{
+    while (value && path[0] != '\0') {
+        size_t length = strcspn(path, ".");
+
+        value = json_object_getn(value, path, length);
+        path += length;
+        path += path[0] == '.';
+    }
+    return json_is_null(value) ? NULL : value;
+}
+
+static int decode_quantity(const json_t *root, const char *path, struct quantity *quantity,
+                           bool *is_there, struct error *err)
+{
+    const json_t *value = value_at(root, path);
+
+    *is_there = value != NULL;
+    if (!value)
+        return 0;
+    /* YAML writers leave out the quotes, and the API server takes the number */
+    _cleanup_free_ char *number =
+        json_is_number(value) ? json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) : NULL;
+    const char *text = number ? number : json_string_value(value);
+    if (!text)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "%s: expected a quantity", path);
+    return quantity_parse(text, quantity, err) < 0 ? error_wrap(err, "%s", path) : 0;
+}
+
+static int decode_access_mode(const json_t *value, unsigned *modes)
+{
+    static const struct {
+        const char *name;
+        unsigned mode;
+    } MODES[] = {
+        {"ReadWriteOnce", KUBE_ACCESS_RWO},
+        {"ReadOnlyMany", KUBE_ACCESS_ROX},
+        {"ReadWriteMany", KUBE_ACCESS_RWX},
+        {"ReadWriteOncePod", KUBE_ACCESS_RWOP},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(MODES); i++)
+        if (kube_same(json_string_value(value), MODES[i].name)) {
+            *modes |= MODES[i].mode;
+            return 0;
+        }
+    return -1;
+}
+
+static int decode_access_modes(const json_t *root, unsigned *modes, struct error *err)
+{
+    const json_t *list = value_at(root, "spec.accessModes");
+
+    if (list && !json_is_array(list))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "spec.accessModes: expected an array");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *value = json_array_get(list, i);
+
+        if (decode_access_mode(value, modes) < 0)
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "spec.accessModes[%zu]: there is no access mode '%.40s'", i,
+                             json_is_string(value) ? json_string_value(value) : "");
+    }
+    return 0;
+}
+
+static int decode_node_selector(const json_t *root, const char *path,
+                                struct node_selector *selector, bool *is_there, struct error *err)
+{
+    const json_t *value = value_at(root, path);
+
+    *is_there = value != NULL;
+    if (value && node_selector_decode(value, selector, err) < 0)
+        return error_wrap(err, "%s", path);
+    return 0;
+}
+
+static int decode_label_selector(const json_t *root, const char *path,
+                                 struct label_selector *selector, struct error *err)
+{
+    const json_t *value = value_at(root, path);
+
+    if (value && label_selector_decode(value, selector, err) < 0)
+        return error_wrap(err, "%s", path);
+    return 0;
+}
+
+/* Nearly all volumes are CSI's; translating the others here costs the check of a node nothing. */
+static int decode_in_tree(const json_t *root, struct kube_pv *pv, struct error *err)
+{
+    char *disk = NULL;
+
+    pv->plugin = in_tree_find_source(json_object_get(root, "spec"), &disk);
+    if (!pv->plugin)
+        return 0;
+    free(pv->handle);
+    pv->handle = disk;
+    json_auto_t *required = in_tree_translate(pv->plugin, root);
+    pv->has_translated = required && !json_is_null(required);
+    if (pv->has_translated && node_selector_decode(required, &pv->translated, err) < 0)
+        return error_wrap(err, "spec.nodeAffinity.required as of %s", pv->plugin->driver);
+    return 0;
+}
+
+static int finish_pv(const json_t *root, void *object, struct error *err)
+{
+    struct kube_pv *pv = object;
+    bool ignored = false;
+
+    if (decode_quantity(root, "spec.capacity.storage", &pv->capacity, &ignored, err) < 0 ||
+        decode_access_modes(root, &pv->access_modes, err) < 0)
+        return -1;
+    if (decode_node_selector(root, "spec.nodeAffinity.required", &pv->required, &pv->has_required,
+                             err) < 0)
+        return -1;
+    return pv->driver ? 0 : decode_in_tree(root, pv, err);
+}
+
+static int finish_pvc(const json_t *root, void *object, struct error *err)
+{
+    struct kube_pvc *claim = object;
+
+    if (decode_quantity(root, "spec.resources.requests.storage", &claim->request,
+                        &claim->has_request, err) < 0 ||
+        decode_access_modes(root, &claim->access_modes, err) < 0)
+        return -1;
+    return decode_label_selector(root, "spec.selector", &claim->selector, err);
+}
+
+static int finish_class(const json_t *root, void *object, struct error *err)
+{
+    struct kube_class *class = object;
+    const json_t *mode = value_at(root, "volumeBindingMode");
+    const json_t *allowed = value_at(root, "allowedTopologies");
+
+    if (kube_same(json_string_value(mode), "Immediate"))
+        class->mode = KUBE_BINDING_IMMEDIATE;
+    else if (kube_same(json_string_value(mode), "WaitForFirstConsumer"))
+        class->mode = KUBE_BINDING_WAIT;
+    else if (mode)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "volumeBindingMode: expected 'Immediate' or 'WaitForFirstConsumer'");
+    if (allowed && allowed_topologies_decode(allowed, &class->allowed, err) < 0)
+        return error_wrap(err, "allowedTopologies");
+    return 0;
+}
+
+static int finish_capacity(const json_t *root, void *object, struct error *err)
+{
+    struct kube_capacity *capacity = object;
+
+    if (decode_quantity(root, "capacity", &capacity->capacity, &capacity->has_capacity, err) < 0 ||
+        decode_quantity(root, "maximumVolumeSize", &capacity->maximum, &capacity->has_maximum,
+                        err) < 0)
+        return -1;
+    return decode_label_selector(root, "nodeTopology", &capacity->topology, err);
+}
+
+static void name_volume(const struct kube_pod *pod, const json_t *value,
+                        struct kube_pod_volume *volume)
+{
+    if (value_at(value, "persistentVolumeClaim")) {
+        volume->kind = KUBE_VOLUME_CLAIM;
+    } else if (value_at(value, "ephemeral")) {
+        volume->kind = KUBE_VOLUME_EPHEMERAL;
+        free(volume->claim_name);
+        volume->claim_name = xasprintf("%s-%s", pod->meta.name, volume->name ? volume->name : "");
+    } else if (value_at(value, "csi")) {
+        volume->kind = KUBE_VOLUME_CSI;
+    } else {
+        volume->plugin = in_tree_find_source(value, &volume->disk);
+        if (volume->plugin)
+            volume->kind = KUBE_VOLUME_IN_TREE;
+    }
+}
+
+/* A preference is a selector of one term with a weight. */
+static int decode_preference(const json_t *value, struct kube_preference *preference,
+                             struct error *err)
+{
+    const json_t *weight = value_at(value, "weight");
+    const json_t *term = value_at(value, "preference");
+
+    if (weight && !json_is_integer(weight))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "weight: expected a whole number");
+    preference->weight = json_integer_value(weight);
+    if (!term)
+        return 0;
+    json_auto_t *selector = json_pack("{s:[O]}", "nodeSelectorTerms", (json_t *)(uintptr_t)term);
+    return node_selector_decode(selector, &preference->selector, err);
+}
+
+static int decode_preferences(const json_t *root, struct kube_pod *pod, struct error *err)
+{
+    static const char PATH[] =
+        "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution";
+    const json_t *list = value_at(root, PATH);
+
+    if (!list)
+        return 0;
+    if (!json_is_array(list) || json_array_size(list) > KUBE_LIST_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "%s: expected an array of at most %d", PATH,
+                         KUBE_LIST_MAX);
+    pod->preferences = xcalloc(json_array_size(list) + 1, sizeof(*pod->preferences));
+    for (; pod->preference_count < json_array_size(list); pod->preference_count++) {
+        size_t i = pod->preference_count;
+
+        if (decode_preference(json_array_get(list, i), &pod->preferences[i], err) < 0)
+            return error_wrap(err, "%s[%zu]", PATH, i);
+    }
+    return 0;
+}
+
+static int finish_pod(const json_t *root, void *object, struct error *err)
+{
+    struct kube_pod *pod = object;
+    const json_t *volumes = value_at(root, "spec.volumes");
+
+    for (size_t i = 0; i < pod->volume_count; i++)
+        name_volume(pod, json_array_get(volumes, i), &pod->volumes[i]);
+    if (decode_preferences(root, pod, err) < 0)
+        return -1;
+    return decode_node_selector(
+        root, "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+        &pod->required, &pod->has_required, err);
+}
+
+static void done_node(void *object)
+{
+    free(((struct kube_node *)object)->label_pairs);
+}
+
+static void done_pv(void *object)
+{
+    struct kube_pv *pv = object;
+
+    node_selector_done(&pv->required);
+    node_selector_done(&pv->translated);
+    assumption_free(pv->assumed);
+}
+
+static void done_pvc(void *object)
+{
+    struct kube_pvc *claim = object;
+
+    label_selector_done(&claim->selector);
+    assumption_free(claim->assumed);
+}
+
+static void done_class(void *object)
+{
+    allowed_topologies_done(&((struct kube_class *)object)->allowed);
+}
+
+static void done_capacity(void *object)
+{
+    label_selector_done(&((struct kube_capacity *)object)->topology);
+}
+
+static void done_pod(void *object)
+{
+    struct kube_pod *pod = object;
+
+    for (size_t i = 0; i < pod->volume_count; i++)
+        free(pod->volumes[i].disk);
+    node_selector_done(&pod->required);
+    /* one more than counted may be half-decoded */
+    for (size_t i = 0; pod->preferences && i <= pod->preference_count; i++)
+        node_selector_done(&pod->preferences[i].selector);
+    free(pod->preferences);
+}
+
+/* --- any kind -----------------------------------------------------------------------------------
+ */
+
+static const struct {
+    const struct json_table *table;
+    int (*finish)(const json_t *root, void *object, struct error *err);
+    void (*done)(void *object);
+} DECODERS[KUBE_KINDS] = {
+    [KUBE_NODE] = {&NODE_TABLE, NULL, done_node},
+    [KUBE_PV] = {&PV_TABLE, finish_pv, done_pv},
+    [KUBE_PVC] = {&PVC_TABLE, finish_pvc, done_pvc},
+    [KUBE_CLASS] = {&CLASS_TABLE, finish_class, done_class},
+    [KUBE_CSI_DRIVER] = {&CSI_DRIVER_TABLE, NULL, NULL},
+    [KUBE_CSI_NODE] = {&CSI_NODE_TABLE, NULL, NULL},
+    [KUBE_CAPACITY] = {&CAPACITY_TABLE, finish_capacity, done_capacity},
+    [KUBE_POD] = {&POD_TABLE, finish_pod, done_pod},
+    [KUBE_ATTACHMENT] = {&ATTACHMENT_TABLE, NULL, NULL},
+};
+
+static int check_list(const json_t *root, const char *path, size_t limit, struct error *err)
+{
+    const json_t *value = value_at(root, path);
+    size_t count = json_is_object(value) ? json_object_size(value) : json_array_size(value);
+
+    if (count > limit)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "%s: %zu entries, at most %zu are read",
+                         path, count, limit);
+    return 0;
+}
+
+/* Before anything is decoded: lists and maps of a size that no API server would keep. */
+static int check_limits(const json_t *root, struct error *err)
+{
+    static const char *const MAPS[] = {"metadata.labels", "metadata.annotations",
+                                       "spec.nodeSelector", "parameters"};
+    static const char *const LISTS[] = {"spec.volumes",
+                                        "spec.drivers",
+                                        "spec.taints",
+                                        "spec.tolerations",
+                                        "spec.accessModes",
+                                        "allowedTopologies",
+                                        "metadata.ownerReferences",
+                                        "status.conditions"};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(MAPS); i++)
+        if (check_list(root, MAPS[i], KUBE_LABELS_MAX, err) < 0)
+            return -1;
+    for (size_t i = 0; i < ARRAY_LENGTH(LISTS); i++)
+        if (check_list(root, LISTS[i], KUBE_LIST_MAX, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* What the API server takes for names of these kinds; they end up in commands for people. */
+static bool is_name(const char *text)
+{
+    size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.-");
+
+    return text[length] == '\0' && length > 0 && length <= KUBE_NAME_MAX && text[0] != '-';
+}
+
+static int check_meta(enum kube_kind kind, struct kube_meta *meta, struct error *err)
+{
+    if (!meta->name || meta->name[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "metadata.name is missing");
+    if (!is_name(meta->name))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "metadata.name: no name of lower-case letters, digits, '-' and '.' of at "
+                         "most %d bytes",
+                         KUBE_NAME_MAX);
+    if (!kube_kind_is_namespaced(kind))
+        return 0;
+    if (!meta->ns || meta->ns[0] == '\0') {
+        free(meta->ns);
+        meta->ns = xstrdup("default");
+    }
+    if (!is_name(meta->ns))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "metadata.namespace: no name");
+    return 0;
+}
+
+static int decode_into(enum kube_kind kind, const json_t *value, void *object, struct error *err)
+{
+    if (!json_is_object(value))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "expected an object");
+    if (check_limits(value, err) < 0 || json_decode(value, DECODERS[kind].table, object, err) < 0 ||
+        check_meta(kind, object, err) < 0)
+        return -1;
+    return DECODERS[kind].finish ? DECODERS[kind].finish(value, object, err) : 0;
+}
+
+int kube_object_decode(enum kube_kind kind, const json_t *value, void **object, struct error *err)
+{
+    void *made = xcalloc(1, DECODERS[kind].table->size);
+
+    if (decode_into(kind, value, made, err) < 0) {
+        const char *name = json_string_value(value_at(value, "metadata.name"));
+
+        error_wrap(err, "%s '%.80s'", kube_kind_name(kind), name ? name : "");
+        kube_object_free(kind, made);
+        return -1;
+    }
+    *object = made;
+    return 0;
+}
+
+void kube_object_free(enum kube_kind kind, void *object)
+{
+    if (!object)
+        return;
+    if (DECODERS[kind].done)
+        DECODERS[kind].done(object);
+    json_free_fields(DECODERS[kind].table, object);
+    free(object);
+}

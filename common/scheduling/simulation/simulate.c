@@ -1,0 +1,620 @@
+#include "common/scheduling/simulation/simulate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/scheduling/binding_hints.h"
+#include "common/scheduling/binding_score.h"
+#include "common/scheduling/pod_placement.h"
+#include "common/scheduling/simulation/simulate_scenario.h"
+#include "common/scheduling/volume_limits.h"
+#include "common/scheduling/volume_zone.h"
+
+/* A pod is tried so often in a row when its volumes are given back, and in so many rounds. */
+#define TRIES_MAX 4
+#define ROUNDS_MAX 4
+/* Waiting for the others ends after so many turns without an end. */
+#define TURNS_MAX 8
+/* More events than this in one round: every pod may be helped. */
+#define EVENTS_MAX 4096
+#define PROGRESS_STEP 16
+
+struct simulated_event {
+    enum kube_kind kind;
+    const void *object;
+    bool is_new;
+};
+
+/* What pods of one kind were told. */
+struct remembered {
+    char *signature;
+    char *reason;
+};
+
+struct scheduler {
+    struct cluster_objects *cluster;
+    const struct binding_options *options;
+    const struct simulation_request *request;
+    struct simulation *result;
+    struct actors actors;
+    struct simulated_event events[EVENTS_MAX];
+    size_t event_count; /* may be larger than what is kept */
+    struct name_table remembered;
+    struct pointer_list remembered_items;
+    size_t start; /* the node to begin with */
+    size_t done;
+    size_t stuck;
+};
+
+/* --- events -------------------------------------------------------------------------------------
+ */
+
+static void forget_results(struct scheduler *scheduler)
+{
+    for (size_t i = 0; i < scheduler->remembered_items.count; i++) {
+        struct remembered *item = scheduler->remembered_items.items[i];
+
+        free(item->signature);
+        free(item->reason);
+        free(item);
+    }
+    scheduler->remembered_items.count = 0;
+    name_table_done(&scheduler->remembered);
+}
+
+static struct cluster_event event_of(const struct simulated_event *event)
+{
+    /* of what changed, only the new state is kept: the hints need no more of claims and volumes */
+    return (struct cluster_event){event->kind, event->is_new ? NULL : event->object, event->object};
+}
+
+static void on_event(void *object, enum kube_kind kind, const void *changed, bool is_new)
+{
+    struct scheduler *scheduler = object;
+    const struct simulated_event event = {kind, changed, is_new};
+    const struct cluster_event hint = event_of(&event);
+
+    if (scheduler->event_count < EVENTS_MAX)
+        scheduler->events[scheduler->event_count] = event;
+    scheduler->event_count++;
+    if (binding_event_invalidates(&hint) & PLUGIN_VOLUME_BINDING)
+        forget_results(scheduler);
+}
+
+static bool may_be_helped(const struct scheduler *scheduler, const struct kube_pod *pod)
+{
+    if (scheduler->event_count > EVENTS_MAX)
+        return true;
+    for (size_t i = 0; i < scheduler->event_count; i++) {
+        const struct cluster_event hint = event_of(&scheduler->events[i]);
+
+        if (binding_event_may_help(PLUGIN_VOLUME_BINDING, pod, &hint) ||
+            binding_event_may_help(PLUGIN_VOLUME_ZONE, pod, &hint))
+            return true;
+    }
+    return false;
+}
+
+/* --- results that hold for others ---------------------------------------------------------------
+ */
+
+/* NULL: the pod has wishes of its own, or claims with something special. */
+static char *signature_of(const struct kube_pod *pod, const struct pod_claims *claims)
+{
+    struct text text = TEXT_INIT(65536);
+
+    if (pod->node_selector.count || pod->has_required || pod->preference_count ||
+        pod->toleration_count || claims->bound_count || claims->delayed_count != claims->count)
+        return NULL;
+    for (size_t i = 0; i < claims->count; i++) {
+        const struct pod_claim *item = &claims->items[i];
+        const struct kube_pvc *claim = item->claim;
+
+        if (item->selected_node || item->prebound.count || claim->selector.is_set || item->fault) {
+            text_done(&text);
+            return NULL;
+        }
+        text_addf(&text, "%s\n%llx%016llx %d %u %s\n", item->class->meta.name,
+                  (unsigned long long)(claim->request.nano >> 64),
+                  (unsigned long long)claim->request.nano,
+                  kube_volume_mode_is_block(claim->volume_mode), claim->access_modes,
+                  claim->attributes_class ? claim->attributes_class : "");
+    }
+    return text.length ? text_take(&text) : NULL;
+}
+
+static void remember(struct scheduler *scheduler, const char *signature, const char *reason)
+{
+    struct remembered *item = xcalloc(1, sizeof(*item));
+
+    item->signature = xstrdup(signature);
+    item->reason = xstrdup(reason);
+    name_table_set(&scheduler->remembered, NULL, item->signature, item);
+    pointer_list_add(&scheduler->remembered_items, item);
+}
+
+/* --- choosing a node ----------------------------------------------------------------------------
+ */
+
+/* Why nodes were not taken, by the plugin that rejected them first. */
+struct reasons {
+    struct string_list texts;
+    size_t *counts;
+};
+
+static void count_reason(struct reasons *reasons, const char *text)
+{
+    size_t at = 0;
+
+    while (at < reasons->texts.count && strcmp(reasons->texts.items[at], text) != 0)
+        at++;
+    if (at == reasons->texts.count) {
+        string_list_add(&reasons->texts, text);
+        reasons->counts = xreallocarray(reasons->counts, at + 1, sizeof(*reasons->counts));
+        reasons->counts[at] = 0;
+    }
+    reasons->counts[at]++;
+}
+
+static void count_binding(struct reasons *reasons, const struct node_decision *decision)
+{
+    if (decision->verdict == BINDING_FAILED)
+        count_reason(reasons, decision->fault);
+    for (unsigned i = 0; i < BINDING_REASONS; i++)
+        if (decision->reasons & (1U << i))
+            count_reason(reasons, binding_reason_text((enum binding_reason)(1U << i)));
+}
+
+static char *reasons_text(const struct reasons *reasons, size_t nodes)
+{
+    struct text text = TEXT_INIT(16384);
+
+    text_addf(&text, "0/%zu nodes are available", nodes);
+    for (size_t i = 0; i < reasons->texts.count; i++)
+        text_addf(&text, "%s%zu %s", i ? ", " : ": ", reasons->counts[i], reasons->texts.items[i]);
+    return text_take(&text);
+}
+
+static void reasons_done(struct reasons *reasons)
+{
+    string_list_done(&reasons->texts);
+    free(reasons->counts);
+}
+
+struct pod_look {
+    struct pod_claims claims;
+    struct pod_volume_keys keys;
+    struct pod_zones zones;
+    struct pod_decisions decisions;
+    struct reasons reasons;
+};
+
+static void pod_look_done(struct pod_look *look)
+{
+    pod_decisions_done(&look->decisions);
+    pod_zones_done(&look->zones);
+    pod_volume_keys_done(&look->keys);
+    pod_claims_done(&look->claims);
+    reasons_done(&look->reasons);
+}
+
+/* All plugins, in the scheduler's order. */
+static bool fits(struct scheduler *scheduler, const struct kube_pod *pod, struct pod_look *look,
+                 size_t at)
+{
+    const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, at);
+    struct node_decision *decision = &look->decisions.nodes[at];
+    _cleanup_free_ char *placement = pod_placement_check(scheduler->options, pod, node);
+    struct limits_decision limits = {0};
+
+    if (placement) {
+        count_reason(&look->reasons, placement);
+        return false;
+    }
+    volume_limits_check(scheduler->cluster, scheduler->options, &look->keys, node, &limits);
+    _cleanup_free_ char *limits_reason = limits.reason;
+    if (limits.verdict != LIMITS_FIT) {
+        count_reason(&look->reasons, limits_reason);
+        return false;
+    }
+    binding_check_node(scheduler->cluster, scheduler->options, &look->claims, node, decision);
+    if (decision->verdict == BINDING_REJECTED || decision->verdict == BINDING_FAILED) {
+        count_binding(&look->reasons, decision);
+        return false;
+    }
+    if (volume_zone_check(&look->zones, node)) {
+        count_reason(&look->reasons, VOLUME_ZONE_CONFLICT);
+        return false;
+    }
+    return true;
+}
+
+static size_t pods_on(const struct cluster_objects *cluster, const struct kube_node *node)
+{
+    const struct node_index *index = cluster_node_index(cluster, node->meta.name);
+
+    return index ? index->pods.count : 0;
+}
+
+/* So many nodes that fit are enough to choose from: Kubernetes' default, 100 or more. */
+static size_t enough(size_t nodes)
+{
+    size_t percent = nodes / 125 < 45 ? 50 - nodes / 125 : 5;
+    size_t count = nodes * percent / 100;
+
+    return count > 100 ? count : 100;
+}
+
+struct best_node {
+    size_t at; /* the number of nodes: none */
+    int64_t score;
+    size_t pods;
+};
+
+static void offer(struct scheduler *scheduler, const struct kube_pod *pod,
+                  const struct pod_look *look, size_t at, struct best_node *best)
+{
+    const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, at);
+    int64_t score = binding_score(scheduler->options, &look->claims, &look->decisions.nodes[at]) +
+                    pod_placement_preference(pod, node);
+    size_t pods = pods_on(scheduler->cluster, node);
+
+    if (best->at == look->decisions.count || score > best->score ||
+        (score == best->score && pods < best->pods))
+        *best = (struct best_node){at, score, pods};
+}
+
+/* The place of the best node; the number of nodes if none fits. Each pod begins where the one
+ * before ended. */
+static size_t choose_node(struct scheduler *scheduler, const struct kube_pod *pod,
+                          struct pod_look *look)
+{
+    size_t count = look->decisions.count;
+    struct best_node best = {.at = count};
+    size_t found = 0;
+    size_t looked = 0;
+
+    for (; looked < count && found < enough(count); looked++) {
+        size_t at = (scheduler->start + looked) % count;
+
+        if (!fits(scheduler, pod, look, at))
+            continue;
+        offer(scheduler, pod, look, at, &best);
+        found++;
+    }
+    scheduler->start = count ? (scheduler->start + looked) % count : 0;
+    return best.at;
+}
+
+/* --- binding ------------------------------------------------------------------------------------
+ */
+
+/* The others take their turns until the pod's volumes are there or cannot be had. */
+static enum bind_progress wait_for_volumes(struct scheduler *scheduler,
+                                           const struct pod_binding *binding, char **why)
+{
+    for (size_t turn = 0; turn < TURNS_MAX; turn++) {
+        _cleanup_error_ struct error err = {0};
+
+        for (size_t i = 0; i < binding->count; i++) {
+            struct kube_pvc *claim =
+                cluster_find_pvc(scheduler->cluster, binding->items[i].ns, binding->items[i].claim);
+            char *failure = NULL;
+
+            if (!claim || pv_controller_sync(&scheduler->actors, claim))
+                continue;
+            provisioner_sync(&scheduler->actors, claim, &failure);
+            if (failure) {
+                free(*why);
+                *why = failure;
+            }
+        }
+        enum bind_progress progress = binding_poll(scheduler->cluster, binding, &err);
+        if (progress == BIND_WAITING)
+            continue;
+        if (progress == BIND_FAILED && !*why)
+            *why = xstrdup(err.message);
+        return progress;
+    }
+    return BIND_WAITING;
+}
+
+static bool bind_volumes(struct scheduler *scheduler, struct pod_binding *binding, char **why)
+{
+    const struct binding_api api = actors_api(&scheduler->actors);
+    _cleanup_error_ struct error err = {0};
+
+    if (binding_bind(scheduler->cluster, &api, binding, &err) < 0) {
+        *why = xstrdup(err.message);
+        return false;
+    }
+    if (wait_for_volumes(scheduler, binding, why) == BIND_DONE)
+        return true;
+    binding_revert(scheduler->cluster, binding);
+    return false;
+}
+
+/* --- one pod ------------------------------------------------------------------------------------
+ */
+
+enum attempt { ATTEMPT_PLACED, ATTEMPT_STUCK, ATTEMPT_AGAIN };
+
+static void set_reason(struct simulated_pod *row, char *reason)
+{
+    free(row->reason);
+    row->reason = reason;
+}
+
+static enum attempt reject(struct scheduler *scheduler, struct simulated_pod *row,
+                           const struct pod_look *look)
+{
+    _cleanup_free_ char *signature = signature_of(row->pod, &look->claims);
+
+    set_reason(row, reasons_text(&look->reasons, look->decisions.count));
+    if (signature)
+        remember(scheduler, signature, row->reason);
+    return ATTEMPT_STUCK;
+}
+
+static bool is_known(struct scheduler *scheduler, struct simulated_pod *row,
+                     const struct pod_look *look)
+{
+    _cleanup_free_ char *signature = signature_of(row->pod, &look->claims);
+    const struct remembered *known =
+        signature ? name_table_get(&scheduler->remembered, NULL, signature) : NULL;
+
+    if (!known)
+        return false;
+    set_reason(row, xstrdup(known->reason));
+    scheduler->result->remembered++;
+    return true;
+}
+
+static enum attempt place(struct scheduler *scheduler, struct simulated_pod *row,
+                          struct pod_look *look, size_t at)
+{
+    struct kube_pod *pod =
+        cluster_find(scheduler->cluster, KUBE_POD, row->pod->meta.ns, row->pod->meta.name);
+    const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, at);
+    _cleanup_pod_binding_ struct pod_binding binding = {0};
+    _cleanup_error_ struct error err = {0};
+    char *why = NULL;
+
+    if (binding_assume(scheduler->cluster, &look->claims, node, &look->decisions.nodes[at],
+                       &binding, &err) < 0) {
+        set_reason(row, xstrdup(err.message));
+        return ATTEMPT_AGAIN;
+    }
+    if (!bind_volumes(scheduler, &binding, &why)) {
+        set_reason(row, why ? why : xstrdup("waits for its volumes"));
+        return ATTEMPT_AGAIN;
+    }
+    free(why);
+    actors_place_pod(&scheduler->actors, pod, node->meta.name);
+    set_reason(row, NULL);
+    row->is_placed = true;
+    return ATTEMPT_PLACED;
+}
+
+static enum attempt try_pod(struct scheduler *scheduler, struct simulated_pod *row)
+{
+    _cleanup_(pod_look_done) struct pod_look look = {0};
+
+    row->tries++;
+    binding_prepare(scheduler->cluster, scheduler->options, row->pod, &look.claims);
+    if (look.claims.verdict == BINDING_REJECTED || look.claims.verdict == BINDING_FAILED) {
+        set_reason(row, xstrdup(look.claims.reason));
+        return ATTEMPT_STUCK;
+    }
+    if (is_known(scheduler, row, &look))
+        return ATTEMPT_STUCK;
+    volume_limits_prepare(scheduler->cluster, row->pod, &look.keys);
+    volume_zone_prepare(scheduler->cluster, row->pod, &look.zones);
+    pod_decisions_init(scheduler->cluster, &look.claims, &look.decisions);
+    scheduler->result->checks++;
+    size_t at = choose_node(scheduler, row->pod, &look);
+    if (at == look.decisions.count)
+        return reject(scheduler, row, &look);
+    return place(scheduler, row, &look, at);
+}
+
+static void schedule_pod(struct scheduler *scheduler, struct simulated_pod *row)
+{
+    enum attempt attempt = ATTEMPT_AGAIN;
+
+    for (unsigned i = 0; i < TRIES_MAX && attempt == ATTEMPT_AGAIN; i++)
+        attempt = try_pod(scheduler, row);
+    if (attempt == ATTEMPT_PLACED)
+        scheduler->result->placed++;
+}
+
+/* --- all pods -----------------------------------------------------------------------------------
+ */
+
+static bool is_pending(const struct kube_pod *pod)
+{
+    return kube_same(pod->node_name, "") && !pod->meta.deletion_timestamp &&
+           (kube_same(pod->phase, "") || kube_same(pod->phase, "Pending"));
+}
+
+static void tell_progress(const struct scheduler *scheduler, size_t total)
+{
+    const struct simulation_request *request = scheduler->request;
+
+    if (request->progress && (scheduler->done % PROGRESS_STEP == 0 || scheduler->done == total))
+        request->progress(request->progress_object, scheduler->done, total, scheduler->stuck);
+}
+
+/* Returns how many pods found a place. */
+static size_t run_round(struct scheduler *scheduler, bool is_first)
+{
+    struct simulation *result = scheduler->result;
+    size_t before = result->placed;
+
+    scheduler->done = 0;
+    scheduler->stuck = 0;
+    for (size_t i = 0; i < result->count; i++) {
+        struct simulated_pod *row = &result->pods[i];
+
+        if (!row->is_placed && (is_first || may_be_helped(scheduler, row->pod)))
+            schedule_pod(scheduler, row);
+        scheduler->done++;
+        scheduler->stuck += !row->is_placed;
+        tell_progress(scheduler, result->count);
+    }
+    return result->placed - before;
+}
+
+static void schedule_all(struct scheduler *scheduler)
+{
+    struct simulation *result = scheduler->result;
+
+    do {
+        size_t seen = scheduler->event_count;
+        size_t placed = run_round(scheduler, result->rounds == 0);
+
+        result->rounds++;
+        if (placed == 0 || result->placed == result->count || scheduler->event_count == seen)
+            return;
+        /* the next round looks at what happened in this one */
+        if (seen > 0 && seen <= EVENTS_MAX && scheduler->event_count <= EVENTS_MAX) {
+            memmove(scheduler->events, scheduler->events + seen,
+                    (scheduler->event_count - seen) * sizeof(*scheduler->events));
+            scheduler->event_count -= seen;
+        }
+    } while (result->rounds < ROUNDS_MAX);
+}
+
+/* Claims that need not wait are bound and provisioned before any pod is looked at. */
+static void settle_claims(struct scheduler *scheduler)
+{
+    for (size_t i = 0; i < cluster_count(scheduler->cluster, KUBE_PVC); i++) {
+        struct kube_pvc *claim = cluster_at(scheduler->cluster, KUBE_PVC, i);
+        _cleanup_free_ char *why = NULL;
+
+        if (!binding_is_bound(claim) && !pv_controller_sync(&scheduler->actors, claim) &&
+            !strmap_has(&claim->meta.annotations, KUBE_SELECTED_NODE))
+            provisioner_sync(&scheduler->actors, claim, &why);
+    }
+}
+
+struct displaced_list {
+    struct pointer_list pods;
+    struct string_list nodes;
+};
+
+static void on_displaced(void *object, struct kube_pod *pod, const char *node)
+{
+    struct displaced_list *list = object;
+
+    pointer_list_add(&list->pods, pod);
+    string_list_add(&list->nodes, node);
+}
+
+static void list_pods(const struct cluster_objects *cluster, const struct displaced_list *displaced,
+                      struct simulation *result)
+{
+    struct name_table from = {0};
+
+    for (size_t i = 0; i < displaced->pods.count; i++) {
+        const struct kube_meta *meta = displaced->pods.items[i];
+
+        name_table_set(&from, meta->ns, meta->name, displaced->nodes.items[i]);
+    }
+    result->pods = xcalloc(cluster_count(cluster, KUBE_POD) + 1, sizeof(*result->pods));
+    for (size_t i = 0; i < cluster_count(cluster, KUBE_POD); i++) {
+        const struct kube_pod *pod = cluster_at(cluster, KUBE_POD, i);
+        const char *node = name_table_get(&from, pod->meta.ns, pod->meta.name);
+
+        if (!is_pending(pod))
+            continue;
+        result->pods[result->count++] = (struct simulated_pod){
+            .pod = pod, .was_displaced = node != NULL, .from = node ? xstrdup(node) : NULL};
+        result->displaced += node != NULL;
+    }
+    name_table_done(&from);
+}
+
+static void count_results(const struct cluster_objects *cluster, struct simulation *result)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        const struct simulated_pod *row = &result->pods[i];
+
+        result->recovered += row->was_displaced && row->is_placed;
+        for (size_t j = 0; !row->is_placed && j < row->pod->volume_count; j++) {
+            const char *name = row->pod->volumes[j].claim_name;
+            const struct kube_pvc *claim =
+                name ? cluster_find_pvc(cluster, row->pod->meta.ns, name) : NULL;
+
+            result->stuck_volumes += claim && binding_is_bound(claim);
+        }
+    }
+}
+
+static int prepare(struct scheduler *scheduler, struct error *err)
+{
+    struct displaced_list displaced = {0};
+    int result = 0;
+
+    scenario_rooms(scheduler->cluster, false, scheduler->result);
+    if (scheduler->request->fail[0] != '\0')
+        result = scenario_fail(&scheduler->actors, scheduler->request, on_displaced, &displaced,
+                               scheduler->result, err);
+    else if (scheduler->request->takeover[0] != '\0')
+        result = error_set(err, STATUS_INVALID_ARGUMENT, "a takeover needs a domain that failed");
+    if (result == 0)
+        result = scenario_add(&scheduler->actors, scheduler->request, err);
+    if (result == 0)
+        list_pods(scheduler->cluster, &displaced, scheduler->result);
+    pointer_list_done(&displaced.pods);
+    string_list_done(&displaced.nodes);
+    return result;
+}
+
+int simulate(struct cluster_objects *cluster, const struct binding_options *options,
+             const struct simulation_request *request, struct simulation *simulation,
+             struct error *err)
+{
+    struct scheduler *scheduler = xcalloc(1, sizeof(*scheduler));
+
+    *simulation = (struct simulation){0};
+    scheduler->cluster = cluster;
+    scheduler->options = options;
+    scheduler->request = request;
+    scheduler->result = simulation;
+    actors_init(&scheduler->actors, cluster, options);
+    scheduler->actors.notify = on_event;
+    scheduler->actors.notify_object = scheduler;
+    int result = prepare(scheduler, err);
+    if (result == 0) {
+        settle_claims(scheduler);
+        schedule_all(scheduler);
+        scenario_rooms(cluster, true, simulation);
+        count_results(cluster, simulation);
+        simulation->volumes_made = scheduler->actors.volumes_made;
+    } else {
+        simulation_done(simulation);
+    }
+    forget_results(scheduler);
+    pointer_list_done(&scheduler->remembered_items);
+    free(scheduler);
+    return result;
+}
+
+void simulation_done(struct simulation *simulation)
+{
+    for (size_t i = 0; i < simulation->count; i++) {
+        free(simulation->pods[i].from);
+        free(simulation->pods[i].reason);
+    }
+    for (size_t i = 0; i < simulation->room_count; i++) {
+        free(simulation->rooms[i].class_name);
+        free(simulation->rooms[i].place);
+    }
+    free(simulation->pods);
+    free(simulation->rooms);
+    string_list_done(&simulation->notes);
+    *simulation = (struct simulation){0};
+}

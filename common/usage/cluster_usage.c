@@ -1,0 +1,325 @@
+#include "common/usage/cluster_usage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/encoding/json.h"
+
+/* As the monitors of Ceph 16 answer. Presence is checked: a figure that has moved elsewhere in
+ * another release must not read as zero. */
+struct df_stats {
+    uint64_t stored;
+    uint64_t objects;
+    uint64_t max_avail;
+    bool has_stored;
+    bool has_max_avail;
+};
+
+struct df_pool {
+    char *name;
+    struct df_stats stats;
+};
+
+struct df_totals {
+    uint64_t available;
+};
+
+struct df_answer {
+    struct df_totals totals;
+    struct df_pool *pools;
+    size_t count;
+    bool has_pools;
+};
+
+struct dump_applications {
+    struct strmap rbd;
+    bool has_rbd;
+    struct strmap cephfs;
+};
+
+struct dump_pool {
+    int64_t id;
+    char *name;
+    int64_t type; /* 1: replicated */
+    int64_t crush_rule;
+    char *flags;
+    uint64_t quota;
+    uint64_t quota_objects;
+    struct dump_applications applications;
+    bool has_quota;
+};
+
+struct dump_answer {
+    int64_t crush_version;
+    struct dump_pool *pools;
+    size_t count;
+    bool has_pools;
+};
+
+static const struct json_field STATS_FIELDS[] = {
+    JSON_FIELD_UINT("stored", struct df_stats, stored),
+    JSON_FIELD_UINT("objects", struct df_stats, objects),
+    JSON_FIELD_UINT("max_avail", struct df_stats, max_avail),
+    JSON_FIELD_PRESENT("stored", struct df_stats, has_stored),
+    JSON_FIELD_PRESENT("max_avail", struct df_stats, has_max_avail),
+};
+static const struct json_table STATS_TABLE = JSON_TABLE(struct df_stats, STATS_FIELDS);
+
+static const struct json_field DF_POOL_FIELDS[] = {
+    JSON_FIELD_STRING("name", struct df_pool, name),
+    JSON_FIELD_OBJECT("stats", struct df_pool, stats, &STATS_TABLE),
+};
+static const struct json_table DF_POOL_TABLE = JSON_TABLE(struct df_pool, DF_POOL_FIELDS);
+
+static const struct json_field TOTALS_FIELDS[] = {
+    JSON_FIELD_UINT("total_avail_bytes", struct df_totals, available),
+};
+static const struct json_table TOTALS_TABLE = JSON_TABLE(struct df_totals, TOTALS_FIELDS);
+
+static const struct json_field DF_FIELDS[] = {
+    JSON_FIELD_OBJECT("stats", struct df_answer, totals, &TOTALS_TABLE),
+    JSON_FIELD_OBJECTS("pools", struct df_answer, pools, count, &DF_POOL_TABLE),
+    JSON_FIELD_PRESENT("pools", struct df_answer, has_pools),
+};
+static const struct json_table DF_TABLE = JSON_TABLE(struct df_answer, DF_FIELDS);
+
+static const struct json_field APPLICATION_FIELDS[] = {
+    JSON_FIELD_STRMAP("rbd", struct dump_applications, rbd),
+    JSON_FIELD_PRESENT("rbd", struct dump_applications, has_rbd),
+    JSON_FIELD_STRMAP("cephfs", struct dump_applications, cephfs),
+};
+static const struct json_table APPLICATION_TABLE =
+    JSON_TABLE(struct dump_applications, APPLICATION_FIELDS);
+
+static const struct json_field DUMP_POOL_FIELDS[] = {
+    JSON_FIELD_INT("pool", struct dump_pool, id),
+    JSON_FIELD_STRING("pool_name", struct dump_pool, name),
+    JSON_FIELD_INT("type", struct dump_pool, type),
+    JSON_FIELD_INT("crush_rule", struct dump_pool, crush_rule),
+    JSON_FIELD_STRING("flags_names", struct dump_pool, flags),
+    JSON_FIELD_UINT("quota_max_objects", struct dump_pool, quota_objects),
+    JSON_FIELD_OBJECT("application_metadata", struct dump_pool, applications, &APPLICATION_TABLE),
+    JSON_FIELD_UINT("quota_max_bytes", struct dump_pool, quota),
+    JSON_FIELD_PRESENT("quota_max_bytes", struct dump_pool, has_quota),
+};
+static const struct json_table DUMP_POOL_TABLE = JSON_TABLE(struct dump_pool, DUMP_POOL_FIELDS);
+
+static const struct json_field DUMP_FIELDS[] = {
+    JSON_FIELD_INT("crush_version", struct dump_answer, crush_version),
+    JSON_FIELD_OBJECTS("pools", struct dump_answer, pools, count, &DUMP_POOL_TABLE),
+    JSON_FIELD_PRESENT("pools", struct dump_answer, has_pools),
+};
+static const struct json_table DUMP_TABLE = JSON_TABLE(struct dump_answer, DUMP_FIELDS);
+
+/* --- the monitors' answers --------------------------------------------------------------------
+ */
+
+static int check_df(const struct df_answer *df, struct error *err)
+{
+    if (!df->has_pools)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "df: pools is missing");
+    for (size_t i = 0; i < df->count; i++) {
+        const struct df_pool *pool = &df->pools[i];
+
+        if (!pool->name || !pool->stats.has_stored || !pool->stats.has_max_avail)
+            return error_set(err, STATUS_INVALID_ARGUMENT, "df: pools[%zu].%s is missing", i,
+                             !pool->name               ? "name"
+                             : !pool->stats.has_stored ? "stats.stored"
+                                                       : "stats.max_avail");
+    }
+    return 0;
+}
+
+static int check_dump(const struct dump_answer *dump, struct error *err)
+{
+    if (!dump->has_pools)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "osd dump: pools is missing");
+    for (size_t i = 0; i < dump->count; i++)
+        if (!dump->pools[i].name || !dump->pools[i].has_quota)
+            return error_set(err, STATUS_INVALID_ARGUMENT, "osd dump: pools[%zu].%s is missing", i,
+                             dump->pools[i].name ? "quota_max_bytes" : "pool_name");
+    return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(((const struct cluster_pool *)a)->usage.name,
+                  ((const struct cluster_pool *)b)->usage.name);
+}
+
+static struct cluster_pool *find(const struct cluster_usage *usage, const char *name)
+{
+    _cleanup_free_ char *copy = xstrdup(name);
+    const struct cluster_pool key = {.usage = {.name = copy}};
+
+    return usage->count ? bsearch(&key, usage->pools, usage->count, sizeof(key), compare_names)
+                        : NULL;
+}
+
+/* "hashpspool,full,full_quota": whether one of the words is "full". */
+static bool has_full_flag(const char *flags)
+{
+    for (const char *word = flags; word; word = strchr(word, ',')) {
+        word += *word == ',';
+        if (strncmp(word, "full", 4) == 0 && (word[4] == ',' || word[4] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static void take_pool(struct dump_pool *from, struct cluster_pool *pool)
+{
+    *pool = (struct cluster_pool){
+        .usage = {.quota_bytes = from->quota,
+                  .quota_objects = from->quota_objects,
+                  .is_full = has_full_flag(from->flags)},
+        .id = from->id,
+        .crush_rule = from->crush_rule,
+        .is_replicated = from->type == 1,
+        .is_rbd = from->applications.has_rbd,
+        .rbd_metadata = from->applications.rbd,
+        .cephfs_metadata = from->applications.cephfs,
+    };
+    pool->usage.name = TAKE(from->name);
+    from->applications.rbd = (struct strmap){0};
+    from->applications.cephfs = (struct strmap){0};
+}
+
+/* The osdmap says which pools there are; df follows it by a few seconds. */
+static void merge(const struct df_answer *df, struct dump_answer *dump, struct cluster_usage *usage)
+{
+    *usage = (struct cluster_usage){
+        .pools = xcalloc(dump->count + 1, sizeof(*usage->pools)),
+        .count = dump->count,
+        .available_bytes = df->totals.available,
+        .crush_version = dump->crush_version,
+    };
+    for (size_t i = 0; i < dump->count; i++)
+        take_pool(&dump->pools[i], &usage->pools[i]);
+    qsort(usage->pools, usage->count, sizeof(*usage->pools), compare_names);
+    for (size_t i = 0; i < df->count; i++) {
+        struct cluster_pool *pool = find(usage, df->pools[i].name);
+
+        if (!pool)
+            continue;
+        pool->usage.stored_bytes = df->pools[i].stats.stored;
+        pool->usage.objects = df->pools[i].stats.objects;
+        pool->usage.max_avail_bytes = df->pools[i].stats.max_avail;
+        pool->usage.has_figures = true;
+    }
+}
+
+static int decode_answer(const char *text, const char *what, const struct json_table *table,
+                         void *target, struct error *err)
+{
+    json_auto_t *json = NULL;
+
+    if (json_load_text(text, strlen(text), what, &json, err) < 0)
+        return -1;
+    return json_decode(json, table, target, err) < 0 ? error_wrap(err, "%s", what) : 0;
+}
+
+int cluster_usage_parse(const char *df_text, const char *dump_text, struct cluster_usage *usage,
+                        struct error *err)
+{
+    struct df_answer df = {0};
+    struct dump_answer dump = {.crush_version = -1};
+    int result = decode_answer(df_text, "df", &DF_TABLE, &df, err);
+
+    if (result == 0)
+        result = decode_answer(dump_text, "osd dump", &DUMP_TABLE, &dump, err);
+    if (result == 0)
+        result = check_df(&df, err);
+    if (result == 0)
+        result = check_dump(&dump, err);
+    if (result == 0)
+        merge(&df, &dump, usage);
+    json_free_fields(&DF_TABLE, &df);
+    json_free_fields(&DUMP_TABLE, &dump);
+    return result;
+}
+
+void cluster_usage_set_crush(struct cluster_usage *usage, struct crush_map *crush)
+{
+    crush_map_done(&usage->crush);
+    usage->crush = *crush;
+    *crush = (struct crush_map){0};
+    for (size_t i = 0; i < usage->count; i++)
+        usage->pools[i].usage.root = crush_rule_takes(&usage->crush, usage->pools[i].crush_rule);
+}
+
+static int ask_crush(struct ceph_cluster *cluster, struct call *call, struct cluster_usage *usage,
+                     struct error *err)
+{
+    _cleanup_free_ char *dump = NULL;
+    struct crush_map crush = {0};
+
+    if (cluster->ops->mon_command(cluster, call, CRUSH_DUMP, &dump, err) < 0 ||
+        crush_map_parse(dump, &crush, err) < 0)
+        return -1;
+    cluster_usage_set_crush(usage, &crush);
+    return 0;
+}
+
+int cluster_usage_ask(struct ceph_cluster *cluster, struct call *call, bool is_cephfs,
+                      struct cluster_usage *out, struct error *err)
+{
+    const struct ceph_ops *ops = cluster->ops;
+    _cleanup_cluster_usage_ struct cluster_usage usage = {0};
+    _cleanup_free_ char *df = NULL;
+    _cleanup_free_ char *dump = NULL;
+
+    if (ops->mon_command(cluster, call, CLUSTER_USAGE_DF, &df, err) < 0 ||
+        ops->mon_command(cluster, call, CLUSTER_USAGE_OSD_DUMP, &dump, err) < 0 ||
+        cluster_usage_parse(df, dump, &usage, err) < 0 || ask_crush(cluster, call, &usage, err) < 0)
+        return -1;
+    if (is_cephfs && filesystem_list_read(cluster, call, &usage.filesystems, err) < 0)
+        return -1;
+    *out = usage;
+    usage = (struct cluster_usage){0};
+    return 0;
+}
+
+void cluster_usage_done(struct cluster_usage *usage)
+{
+    for (size_t i = 0; i < usage->count; i++) {
+        free(usage->pools[i].usage.name);
+        strmap_done(&usage->pools[i].rbd_metadata);
+        strmap_done(&usage->pools[i].cephfs_metadata);
+    }
+    free(usage->pools);
+    crush_map_done(&usage->crush);
+    filesystem_list_done(&usage->filesystems);
+    *usage = (struct cluster_usage){0};
+}
+
+const struct cluster_pool *cluster_usage_find(const struct cluster_usage *usage, const char *name)
+{
+    return find(usage, name);
+}
+
+const struct cluster_pool *cluster_usage_find_id(const struct cluster_usage *usage, int64_t id)
+{
+    for (size_t i = 0; i < usage->count; i++)
+        if (usage->pools[i].id == id)
+            return &usage->pools[i];
+    return NULL;
+}
+
+const struct filesystem *cluster_usage_find_fs(const struct cluster_usage *usage, const char *name)
+{
+    for (size_t i = 0; i < usage->filesystems.count; i++)
+        if (strcmp(usage->filesystems.items[i].name, name) == 0)
+            return &usage->filesystems.items[i];
+    return NULL;
+}
+
+const struct filesystem *cluster_usage_fs_of_pool(const struct cluster_usage *usage,
+                                                  int64_t pool_id)
+{
+    for (size_t i = 0; i < usage->filesystems.count; i++)
+        if (filesystem_has_data_pool(&usage->filesystems.items[i], pool_id))
+            return &usage->filesystems.items[i];
+    return NULL;
+}

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <stdint.h>
+
+#include "common/ceph/filesystem.h"
+#include "common/config/session.h"
+
+/*
+ * How many CephFS volumes have their files in a data pool, and what they are promised: from the
+ * journal, because the manager, which works on one command after the other, would need one for each
+ * of them. Any thread.
+ *
+ * Keys of ours in journal entries of volumes, which Ceph-CSI does not see.
+ */
+#define CEPHFS_KEY_SIZE "cephzone.size"   /* as made; snapshots: quota of the source when cut */
+#define CEPHFS_KEY_GROWN "cephzone.grown" /* size that a volume was to grow to, if it did */
+#define CEPHFS_KEY_DATA_POOL "cephzone.datapool" /* not there: the file system's first */
+/* Ceph-CSI's: handle of the snapshot that a volume shows. */
+#define CEPHFS_KEY_BACKING "csi.volume.backingsnapshotid"
+
+/* Where volumes are noted. Borrowed. */
+struct subvolume_source {
+    const char *instance_id;     /* --instanceid */
+    const char *rados_namespace; /* --radosnamespacecephfs; NULL or "": not given */
+};
+
+/*
+ * Counts the volumes of file system @fs_name with files in @data_pool, those that are being made
+ * too, but not those that show a snapshot. One round trip per 512 volumes of the cluster and one
+ * for each of the file system; for one of Ceph-CSI's, whose entry does not tell, a command to the
+ * manager.
+ */
+_must_check_ int subvolume_count(const struct subvolume_source *source,
+                                 const struct session *session, struct call *call,
+                                 const char *fs_name, const char *data_pool, int64_t *volumes,
+                                 int64_t *bytes, struct error *err);

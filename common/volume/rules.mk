@@ -1,1 +1,0 @@
-LIBRARY_SOURCES += $(sort $(wildcard common/volume/*.c))

@@ -1,0 +1,227 @@
+#include "common/base/memory.h"
+#include "common/rpc/message.h"
+#include "common/volume/wire.h"
+#include "controller/addons/addons.h"
+
+#include "csiaddons_fence.pb-c.h"
+#include "csiaddons_identity.pb-c.h"
+
+/* --- Identity -----------------------------------------------------------------------------------
+ */
+
+static int get_identity(void *object, struct call *call, const ProtobufCMessage *request,
+                        ProtobufCMessage **reply, struct error *err)
+{
+    const struct addons *addons = object;
+    Identity__GetIdentityResponse *response =
+        message_new(&identity__get_identity_response__descriptor);
+
+    (void)call, (void)request, (void)err;
+    response->name = xstrdup(addons->driver_name);
+    response->vendor_version = xstrdup(addons->version);
+    *reply = &response->base;
+    return 0;
+}
+
+static Identity__Capability *role(Identity__Capability__Service__Type type)
+{
+    Identity__Capability *capability = message_new(&identity__capability__descriptor);
+
+    capability->type_case = IDENTITY__CAPABILITY__TYPE_SERVICE;
+    capability->service = message_new(&identity__capability__service__descriptor);
+    capability->service->type = type;
+    return capability;
+}
+
+static Identity__Capability *fencing(Identity__Capability__NetworkFence__Type type)
+{
+    Identity__Capability *capability = message_new(&identity__capability__descriptor);
+
+    capability->type_case = IDENTITY__CAPABILITY__TYPE_NETWORK_FENCE;
+    capability->network_fence = message_new(&identity__capability__network_fence__descriptor);
+    capability->network_fence->type = type;
+    return capability;
+}
+
+/* A controller's own address is that of its pod, and nobody's volumes are mounted there: only nodes
+ * offer theirs. */
+static int get_capabilities(void *object, struct call *call, const ProtobufCMessage *request,
+                            ProtobufCMessage **reply, struct error *err)
+{
+    const struct addons *addons = object;
+    Identity__GetCapabilitiesResponse *response =
+        message_new(&identity__get_capabilities_response__descriptor);
+    size_t n = 0;
+
+    (void)call, (void)request, (void)err;
+    response->capabilities = xcalloc(4, sizeof(*response->capabilities));
+    if (addons->is_controller) {
+        response->capabilities[n++] = role(IDENTITY__CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
+        response->capabilities[n++] =
+            fencing(IDENTITY__CAPABILITY__NETWORK_FENCE__TYPE__NETWORK_FENCE);
+    }
+    if (addons->is_node) {
+        response->capabilities[n++] = role(IDENTITY__CAPABILITY__SERVICE__TYPE__NODE_SERVICE);
+        response->capabilities[n++] =
+            fencing(IDENTITY__CAPABILITY__NETWORK_FENCE__TYPE__GET_CLIENTS_TO_FENCE);
+    }
+    response->n_capabilities = n;
+    *reply = &response->base;
+    return 0;
+}
+
+/* As that of CSI: a cluster that is away is no reason for the sidecar to exit. */
+static int probe(void *object, struct call *call, const ProtobufCMessage *request,
+                 ProtobufCMessage **reply, struct error *err)
+{
+    Identity__ProbeResponse *response = message_new(&identity__probe_response__descriptor);
+
+    (void)object, (void)call, (void)request, (void)err;
+    response->ready = message_new(&google__protobuf__bool_value__descriptor);
+    response->ready->value = true;
+    *reply = &response->base;
+    return 0;
+}
+
+/* --- FenceController ----------------------------------------------------------------------------
+ */
+
+/* All requests have parameters and secrets, some have networks. */
+#define DECODE(message, request)                                                                   \
+    do {                                                                                           \
+        wire_get_map((message)->n_parameters, (message)->parameters, &(request)->parameters);      \
+        wire_get_credentials((message)->n_secrets, (message)->secrets, &(request)->credentials);   \
+    } while (0)
+
+static void get_cidrs(size_t count, Fence__CIDR *const *messages, struct string_list *cidrs)
+{
+    for (size_t i = 0; i < count; i++)
+        string_list_add(cidrs, messages[i]->cidr);
+}
+
+static Fence__CIDR **put_cidrs(const struct string_list *cidrs, size_t *count)
+{
+    Fence__CIDR **messages = xcalloc(cidrs->count, sizeof(*messages));
+
+    for (size_t i = 0; i < cidrs->count; i++) {
+        messages[i] = message_new(&fence__cidr__descriptor);
+        messages[i]->cidr = xstrdup(cidrs->items[i]);
+    }
+    *count = cidrs->count;
+    return messages;
+}
+
+static int fence_cluster_network(void *object, struct call *call, const ProtobufCMessage *base,
+                                 ProtobufCMessage **reply, struct error *err)
+{
+    const struct addons *addons = object;
+    const Fence__FenceClusterNetworkRequest *message =
+        (const Fence__FenceClusterNetworkRequest *)base;
+    _cleanup_fence_request_ struct fence_request request = {0};
+
+    DECODE(message, &request);
+    get_cidrs(message->n_cidrs, message->cidrs, &request.cidrs);
+    if (network_fences_add(&addons->fences, call, &request, err) < 0)
+        return -1;
+    *reply = message_new(&fence__fence_cluster_network_response__descriptor);
+    return 0;
+}
+
+static int unfence_cluster_network(void *object, struct call *call, const ProtobufCMessage *base,
+                                   ProtobufCMessage **reply, struct error *err)
+{
+    const struct addons *addons = object;
+    const Fence__UnfenceClusterNetworkRequest *message =
+        (const Fence__UnfenceClusterNetworkRequest *)base;
+    _cleanup_fence_request_ struct fence_request request = {0};
+
+    DECODE(message, &request);
+    get_cidrs(message->n_cidrs, message->cidrs, &request.cidrs);
+    if (network_fences_remove(&addons->fences, call, &request, err) < 0)
+        return -1;
+    *reply = message_new(&fence__unfence_cluster_network_response__descriptor);
+    return 0;
+}
+
+static int list_cluster_fence(void *object, struct call *call, const ProtobufCMessage *base,
+                              ProtobufCMessage **reply, struct error *err)
+{
+    const struct addons *addons = object;
+    const Fence__ListClusterFenceRequest *message = (const Fence__ListClusterFenceRequest *)base;
+    _cleanup_fence_request_ struct fence_request request = {0};
+    _cleanup_string_list_ struct string_list cidrs = {0};
+
+    DECODE(message, &request);
+    if (network_fences_list(&addons->fences, call, &request, &cidrs, err) < 0)
+        return -1;
+    Fence__ListClusterFenceResponse *response =
+        message_new(&fence__list_cluster_fence_response__descriptor);
+    response->cidrs = put_cidrs(&cidrs, &response->n_cidrs);
+    *reply = &response->base;
+    return 0;
+}
+
+static int get_fence_clients(void *object, struct call *call, const ProtobufCMessage *base,
+                             ProtobufCMessage **reply, struct error *err)
+{
+    const struct addons *addons = object;
+    const Fence__GetFenceClientsRequest *message = (const Fence__GetFenceClientsRequest *)base;
+    _cleanup_fence_request_ struct fence_request request = {0};
+    _cleanup_fence_client_ struct fence_client client = {0};
+
+    DECODE(message, &request);
+    if (network_fences_self(&addons->fences, call, &request, &client, err) < 0)
+        return -1;
+    Fence__GetFenceClientsResponse *response =
+        message_new(&fence__get_fence_clients_response__descriptor);
+    response->clients = xcalloc(1, sizeof(*response->clients));
+    response->clients[0] = message_new(&fence__client_details__descriptor);
+    response->n_clients = 1;
+    response->clients[0]->id = TAKE(client.id);
+    response->clients[0]->addresses = put_cidrs(&client.cidrs, &response->clients[0]->n_addresses);
+    *reply = &response->base;
+    return 0;
+}
+
+#define METHOD(service, prefix, name, message, function, is_quick)                                 \
+    {                                                                                              \
+        .path = "/" service "/" name, .request = &prefix##__##message##_request__descriptor,       \
+        .response = &prefix##__##message##_response__descriptor, .handle = (function),             \
+        .quick = (is_quick)                                                                        \
+    }
+#define IDENTITY(name, message, function)                                                          \
+    METHOD("identity.Identity", identity, name, message, function, true)
+#define FENCE(name, message, function)                                                             \
+    METHOD("fence.FenceController", fence, name, message, function, false)
+
+static const struct rpc_method IDENTITY_METHODS[] = {
+    IDENTITY("GetIdentity", get_identity, get_identity),
+    IDENTITY("GetCapabilities", get_capabilities, get_capabilities),
+    IDENTITY("Probe", probe, probe),
+};
+
+static const struct rpc_method FENCE_METHODS[] = {
+    FENCE("FenceClusterNetwork", fence_cluster_network, fence_cluster_network),
+    FENCE("UnfenceClusterNetwork", unfence_cluster_network, unfence_cluster_network),
+    FENCE("ListClusterFence", list_cluster_fence, list_cluster_fence),
+    FENCE("GetFenceClients", get_fence_clients, get_fence_clients),
+};
+
+static const struct rpc_method CLIENT_METHODS[] = {
+    FENCE("GetFenceClients", get_fence_clients, get_fence_clients),
+};
+
+struct rpc_service addons_identity_service(struct addons *addons)
+{
+    return (struct rpc_service){IDENTITY_METHODS, ARRAY_LENGTH(IDENTITY_METHODS), addons};
+}
+
+struct rpc_service addons_fence_service(struct addons *addons)
+{
+    return (struct rpc_service){FENCE_METHODS, ARRAY_LENGTH(FENCE_METHODS), addons};
+}
+
+struct rpc_service addons_client_service(struct addons *addons)
+{
+    return (struct rpc_service){CLIENT_METHODS, ARRAY_LENGTH(CLIENT_METHODS), addons};
+}

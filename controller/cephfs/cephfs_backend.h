@@ -1,0 +1,91 @@
+#pragma once
+
+#include "common/ceph/subvolume.h"
+#include "common/config/cephfs_parameters.h"
+#include "common/usage/subvolume_count.h"
+#include "controller/backend.h"
+
+/*
+ * CephFS' part of the rpcs. A volume is a subvolume of the group that config.json names, a snapshot
+ * one of the subvolume; both come from commands to the manager. The journal is in the metadata
+ * pool. A volume that only reads from a snapshot needs no subvolume: see cephfs_shallow.c.
+ *
+ * Keys of ours in journal entries, which Ceph-CSI does not see; more are in subvolume_count.h.
+ */
+#define CEPHFS_KEY_COMPLETE "cephzone.complete" /* the making came to its end */
+#define CEPHFS_KEY_CREATED "cephzone.created"   /* snapshots: SECONDS.NANOSECONDS */
+#define CEPHFS_KEY_CLONED "cephzone.cloned"     /* subvolume that the cut of a clone is on */
+#define CEPHFS_KEY_DELETED "cephzone.deleted"   /* snapshots: deleted, kept for its volumes */
+
+/* Where the subvolumes are; borrows from its arguments. */
+struct subvolume_group cephfs_group(const struct session *session, const struct filesystem *fs);
+
+/* The snapshot that the volume shows; NULL if it has a subvolume of its own. Borrowed. */
+const char *cephfs_backing(const struct journal_entry *entry);
+
+_must_check_ int cephfs_create_volume(const struct controller *controller, struct call *call,
+                                      const struct create_request *request, struct volume *volume,
+                                      struct error *err);
+
+/* --- sources and clones ------------------------------------------------------------------------
+ */
+
+/* What a new volume is filled from. Zero-initialise. */
+struct cephfs_source {
+    struct operation operation; /* keeps deletion of the source out */
+    char cluster_id[VOLUME_ID_CLUSTER_MAX + 1];
+    struct filesystem fs;
+    char *data_pool; /* NULL: Ceph does not tell */
+    char *subvolume;
+    char *snapshot;        /* NULL: must be cut first */
+    char *snapshot_handle; /* NULL with @snapshot */
+    char *root;            /* the directory above the subvolume's own */
+    uint64_t size_bytes;   /* 0: not known */
+};
+
+/*
+ * Finds the source of @request. NOT_FOUND if it is not there. A volume that shows a snapshot stands
+ * for that snapshot. A snapshot that was deleted but is still there will do if the new volume was
+ * @begun before. Caller calls cephfs_source_done(), also after a failure.
+ */
+_must_check_ int cephfs_source_open(const struct controller *controller, struct call *call,
+                                    const struct create_request *request, bool begun,
+                                    struct cephfs_source *source, struct error *err);
+/* INVALID_ARGUMENT unless a volume in @fs of that cluster can be made from it. */
+_must_check_ int cephfs_source_check_place(const struct cephfs_source *source,
+                                           const char *cluster_id, const struct filesystem *fs,
+                                           struct error *err);
+void cephfs_source_done(struct cephfs_source *source);
+
+/* --- volumes that show a snapshot --------------------------------------------------------------
+ */
+
+/*
+ * Gives up volume @name's claim to @snapshot (a handle), and removes the snapshot if it was deleted
+ * and nobody else needs it. Repeatable.
+ */
+_must_check_ int cephfs_shallow_release(struct call *call, struct ceph_pool *pool,
+                                        const struct subvolume_group *group, const char *instance,
+                                        const char *snapshot, const char *name, struct error *err);
+
+/* Lets go of a deleted snapshot: *@is_needed says that volumes still show it. Then it stays, but
+ * its name is free and its entry says that it is deleted. */
+_must_check_ int cephfs_shallow_forget(struct call *call, struct located *snapshot, bool *is_needed,
+                                       struct error *err);
+
+/* --- snapshots ---------------------------------------------------------------------------------
+ */
+
+_must_check_ int cephfs_check_snapshot_class(const struct strmap *parameters, struct error *err);
+_must_check_ int cephfs_prepare_snapshot(struct snapshot_work *work, struct error *err);
+_must_check_ int cephfs_build_snapshot(struct snapshot_work *work, bool cut, struct error *err);
+_must_check_ int cephfs_describe_snapshot(struct snapshot_work *work, struct snapshot *snapshot,
+                                          struct error *err);
+void cephfs_give_up_snapshot(struct snapshot_work *work);
+_must_check_ int cephfs_discard_snapshot(const struct controller *controller, struct call *call,
+                                         struct located *snapshot,
+                                         const struct credentials *credentials, struct error *err);
+_must_check_ int cephfs_read_snapshot(struct call *call, struct located *located,
+                                      struct snapshot *snapshot, struct error *err);
+_must_check_ int cephfs_cut_together(struct snapshot_work *const *works, size_t count,
+                                     struct timespec *moment, struct error *err);

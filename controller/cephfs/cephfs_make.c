@@ -1,0 +1,341 @@
+/*
+ * The middle of CreateVolume: a subvolume, a clone, or a reference to a snapshot.
+ *
+ * A clone of a volume is made from a cut of it, a snapshot that bears the new subvolume's name, as
+ * Ceph-CSI does it. Ceph copies in the background. The call waits for the end of a copy, because
+ * small ones are done in seconds and a sidecar that is told ABORTED comes back late; but only so
+ * long, and only so many calls at once, so that workers remain for others.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/ceph/references.h"
+#include "controller/cephfs/cephfs_creation.h"
+#include "controller/fingerprint.h"
+
+#define WAIT_MAX_MS 30000
+#define WAITERS_MAX 32
+#define PAUSE_FIRST_MS 100
+#define PAUSE_MAX_MS 2000
+#define CUT_TRIES 5
+
+static bool is_committed(const struct cephfs_creation *creation)
+{
+    return strmap_has(&creation->entry.extra, CEPHFS_KEY_COMPLETE);
+}
+
+static int commit(struct cephfs_creation *creation, struct error *err)
+{
+    _cleanup_strmap_ struct strmap complete = {0};
+
+    if (is_committed(creation))
+        return 0;
+    if (!creation->is_shallow &&
+        subvolume_set_metadata(&creation->group, creation->call, creation->entry.image_name,
+                               &creation->metadata, err) < 0)
+        return -1;
+    strmap_set(&complete, CEPHFS_KEY_COMPLETE, "1");
+    return journal_set(&creation->journal, creation->call, creation->pool, &creation->entry.uuid,
+                       &complete, err);
+}
+
+/* Takes over path and size of the subvolume; *@found is false if there is none. */
+static int look(struct cephfs_creation *creation, bool *found, struct error *err)
+{
+    _cleanup_subvolume_facts_ struct subvolume_facts facts = {0};
+
+    *found = false;
+    if (subvolume_get_facts(&creation->group, creation->call, creation->entry.image_name, &facts,
+                            err) < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return -1;
+        error_clear(err);
+        return 0;
+    }
+    *found = true;
+    free(creation->path);
+    creation->path = TAKE(facts.path);
+    if (facts.size_bytes) /* without a quota it holds whatever was asked for */
+        creation->size_bytes = facts.size_bytes;
+    return 0;
+}
+
+/* As look(), for one that must be there. */
+static int look_again(struct cephfs_creation *creation, struct error *err)
+{
+    bool found = false;
+
+    if (look(creation, &found, err) < 0)
+        return -1;
+    if (!found)
+        return error_set(err, STATUS_ABORTED, "subvolume '%s' was removed while it was being made",
+                         creation->entry.image_name);
+    return 0;
+}
+
+static int check_size(const struct cephfs_creation *creation, struct error *err)
+{
+    return capacity_range_check(&creation->request->range, creation->size_bytes, err);
+}
+
+/* --- an empty one -------------------------------------------------------------------------------
+ */
+
+static int make_empty(struct cephfs_creation *creation, struct error *err)
+{
+    if (subvolume_create(&creation->group, creation->call, creation->entry.image_name,
+                         creation->size_bytes, creation->data_pool, err) < 0)
+        return -1;
+    return look_again(creation, err);
+}
+
+/* --- a clone ------------------------------------------------------------------------------------
+ */
+
+/* The subvolume that the cut is on; NULL if there was none to make, or it is not known. */
+static const char *cut_source(const struct cephfs_creation *creation)
+{
+    const char *recorded = strmap_get(&creation->entry.extra, CEPHFS_KEY_CLONED);
+
+    if (recorded)
+        return recorded;
+    return creation->source.snapshot ? NULL : creation->source.subvolume;
+}
+
+static int remove_cut(struct cephfs_creation *creation, struct error *err)
+{
+    const char *source = cut_source(creation);
+
+    if (!source)
+        return 0;
+    /* for a moment after its end the clone still counts as pending */
+    for (int tries = 1;; tries++) {
+        if (subvolume_snapshot_remove(&creation->group, creation->call, source,
+                                      creation->entry.image_name, err) == 0)
+            return 0;
+        if (err->status != STATUS_ABORTED || tries == CUT_TRIES ||
+            !creation->controller->clone_waiters)
+            return -1;
+        error_clear(err);
+        if (call_pause(creation->call, PAUSE_FIRST_MS * tries, err) < 0)
+            return -1;
+    }
+}
+
+static int begin_clone(struct cephfs_creation *creation, struct error *err)
+{
+    const struct cephfs_source *source = &creation->source;
+    const char *name = creation->entry.image_name;
+
+    if (cephfs_creation_open_source(creation, err) < 0)
+        return -1;
+    const char *snapshot = source->snapshot ? source->snapshot : name;
+    if (!source->snapshot && subvolume_snapshot_create(&creation->group, creation->call,
+                                                       source->subvolume, snapshot, err) < 0)
+        return -1;
+    if (subvolume_clone(&creation->group, creation->call, source->subvolume, snapshot, name,
+                        creation->data_pool, err) == 0)
+        return 0;
+    if (err->status != STATUS_ALREADY_EXISTS)
+        return -1;
+    error_clear(err); /* begun by another process: its state is looked at next */
+    return 0;
+}
+
+/* Sees how far the clone is, and begins it if need be. One that failed is removed and made again,
+ * once per call. */
+static int advance_clone(struct cephfs_creation *creation, bool *failed_before,
+                         struct clone_status *status, struct error *err)
+{
+    const char *name = creation->entry.image_name;
+
+    clone_status_done(status);
+    if (subvolume_clone_status(&creation->group, creation->call, name, status, err) < 0)
+        return -1;
+    if (status->state == CLONE_NONE)
+        return begin_clone(creation, err);
+    if (status->state != CLONE_FAILED)
+        return 0;
+    log_warn(creation->call, "clone '%s' %s", name, status->words);
+    if (subvolume_remove(&creation->group, creation->call, name, err) < 0)
+        return -1;
+    if (*failed_before)
+        return error_set(err, STATUS_INTERNAL, "Ceph could not copy the source to '%s': %s", name,
+                         status->words);
+    *failed_before = true;
+    return begin_clone(creation, err);
+}
+
+static bool may_wait(const struct cephfs_creation *creation)
+{
+    atomic_uint *waiters = creation->controller->clone_waiters;
+
+    if (!waiters)
+        return false;
+    if (atomic_fetch_add(waiters, 1) < WAITERS_MAX)
+        return true;
+    atomic_fetch_sub(waiters, 1);
+    return false;
+}
+
+static int not_yet(const struct clone_status *status, struct error *err)
+{
+    return error_set(err, STATUS_ABORTED, "Ceph is copying the source (%s); retry later",
+                     status->words ? status->words : "just begun");
+}
+
+/* Asks until the clone is complete or the time is up. */
+static int poll_clone(struct cephfs_creation *creation, struct clone_status *status,
+                      struct error *err)
+{
+    const struct deadline end = deadline_in_ms(WAIT_MAX_MS);
+    int64_t pause_ms = PAUSE_FIRST_MS;
+    bool failed_before = false;
+
+    for (;;) {
+        if (advance_clone(creation, &failed_before, status, err) < 0)
+            return -1;
+        if (status->state == CLONE_COMPLETE)
+            return 0;
+        /* a caller that waits no longer must hear why */
+        if (deadline_has_passed(end) ||
+            deadline_remaining_ms(creation->call->deadline) < 2 * pause_ms + PAUSE_MAX_MS)
+            return not_yet(status, err);
+        call_stage(creation->call, "waiting {age} until Ceph has copied the source (%s)",
+                   status->words ? status->words : "just begun");
+        if (call_pause(creation->call, pause_ms, err) < 0)
+            return -1;
+        pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
+    }
+}
+
+/* Waits without a place in the pool, which others can use meanwhile. */
+static int wait_for_clone(struct cephfs_creation *creation, struct clone_status *status,
+                          struct error *err)
+{
+    _cleanup_error_ struct error failure = {0};
+    struct error *reopened = err;
+
+    if (!may_wait(creation))
+        return not_yet(status, err);
+    cephfs_creation_close_pools(creation);
+    int result = poll_clone(creation, status, err);
+    atomic_fetch_sub(creation->controller->clone_waiters, 1);
+    if (result < 0)
+        reopened = &failure; /* the first error is the one to tell */
+    if (cephfs_creation_open_pools(creation, reopened) < 0)
+        return -1;
+    return result;
+}
+
+static int grow_clone(struct cephfs_creation *creation, struct error *err)
+{
+    const uint64_t wanted = creation->size_bytes;
+    _cleanup_subvolume_facts_ struct subvolume_facts facts = {0};
+
+    if (subvolume_get_facts(&creation->group, creation->call, creation->entry.image_name, &facts,
+                            err) < 0)
+        return -1;
+    creation->path = TAKE(facts.path);
+    creation->size_bytes = facts.size_bytes > wanted ? facts.size_bytes : wanted;
+    if (facts.size_bytes >= wanted)
+        return 0;
+    return subvolume_resize(&creation->group, creation->call, creation->entry.image_name, wanted,
+                            err);
+}
+
+static int make_clone(struct cephfs_creation *creation, struct error *err)
+{
+    _cleanup_(clone_status_done) struct clone_status status = {0};
+    bool failed_before = false;
+
+    if (creation->fresh ? begin_clone(creation, err) < 0
+                        : advance_clone(creation, &failed_before, &status, err) < 0)
+        return -1;
+    if (status.state != CLONE_COMPLETE && wait_for_clone(creation, &status, err) < 0)
+        return -1;
+    /* of what Ceph-CSI began, only the source tells where the cut is; it may be gone meanwhile */
+    if (!fingerprint_is_present(&creation->entry.extra) &&
+        cephfs_creation_open_source(creation, err) < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return -1;
+        error_clear(err);
+    }
+    if (grow_clone(creation, err) < 0)
+        return -1;
+    return remove_cut(creation, err);
+}
+
+/* --- one that shows its snapshot ----------------------------------------------------------------
+ */
+
+static int make_reference(struct cephfs_creation *creation, struct error *err)
+{
+    const struct cephfs_source *source = &creation->source;
+    struct subvolume_snapshot_facts facts;
+
+    if (cephfs_creation_open_source(creation, err) < 0)
+        return -1;
+    if (references_add(creation->pool, creation->call, source->snapshot_handle,
+                       creation->entry.image_name, err) < 0)
+        return -1;
+    /* from now on it stays; but another process may have removed it just before */
+    return subvolume_snapshot_get_facts(&creation->group, creation->call, source->subvolume,
+                                        source->snapshot, &facts, err);
+}
+
+static int make_shallow(struct cephfs_creation *creation, struct error *err)
+{
+    if (!is_committed(creation) && make_reference(creation, err) < 0)
+        return -1;
+    if (cephfs_creation_open_source(creation, err) < 0) {
+        /* deleted, which the volume does not notice; only its path is not known here */
+        if (err->status != STATUS_NOT_FOUND)
+            return -1;
+        error_clear(err);
+    }
+    if (creation->source.root)
+        creation->path = xstrdup(creation->source.root);
+    return 0;
+}
+
+/* --- the whole ----------------------------------------------------------------------------------
+ */
+
+/* Makes what is not there. One that is committed, or that Ceph-CSI has made, may have grown since
+ * and is only looked at. */
+static int make_subvolume(struct cephfs_creation *creation, struct error *err)
+{
+    const bool is_clone = creation->request->source_kind != SOURCE_NONE;
+    const bool is_foreign = !creation->fresh && !fingerprint_is_present(&creation->entry.extra);
+    bool found = false;
+
+    if ((is_committed(creation) || (is_foreign && !is_clone)) && look(creation, &found, err) < 0)
+        return -1;
+    if (found)
+        return 0;
+    return is_clone ? make_clone(creation, err) : make_empty(creation, err);
+}
+
+int cephfs_creation_make(struct cephfs_creation *creation, struct error *err)
+{
+    if ((creation->is_shallow ? make_shallow(creation, err) : make_subvolume(creation, err)) < 0 ||
+        check_size(creation, err) < 0)
+        return -1;
+    return commit(creation, err);
+}
+
+int cephfs_creation_unmake(struct cephfs_creation *creation, struct error *err)
+{
+    const char *name = creation->entry.image_name;
+    const char *backing = cephfs_backing(&creation->entry);
+
+    if (backing)
+        return cephfs_shallow_release(creation->call, creation->pool, &creation->group,
+                                      creation->controller->instance_id, backing, name, err);
+    if (subvolume_remove(&creation->group, creation->call, name, err) < 0)
+        return -1;
+    return remove_cut(creation, err);
+}

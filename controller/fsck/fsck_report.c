@@ -1,0 +1,180 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "controller/fsck/fsck_look.h"
+
+static const char *const KINDS[] = {
+    [FSCK_PV_WITHOUT_VOLUME] = "pv-without-volume",
+    [FSCK_NAME_BROKEN] = "name-broken",
+    [FSCK_NAME_MISMATCH] = "name-mismatch",
+    [FSCK_IMAGE_ID_DIFFERS] = "image-id-differs",
+    [FSCK_OBJECT_WITHOUT_IMAGE] = "object-without-image",
+    [FSCK_OBJECT_WITHOUT_NAME] = "object-without-name",
+    [FSCK_NAME_WITHOUT_OBJECT] = "name-without-object",
+    [FSCK_NAME_WITHOUT_POOL] = "name-without-pool",
+    [FSCK_NAME_IN_TWO_POOLS] = "name-in-two-pools",
+    [FSCK_ENTRY_EMPTY] = "entry-empty",
+    [FSCK_ENTRY_UNFINISHED] = "entry-unfinished",
+    [FSCK_HALF_ENTRY] = "half-entry",
+    [FSCK_SPLIT_ENTRY] = "split-entry",
+    [FSCK_GROUP_INCOMPLETE] = "group-incomplete",
+    [FSCK_IMAGE_WITHOUT_JOURNAL] = "image-without-journal",
+    [FSCK_TEMP_WITHOUT_VOLUME] = "temp-without-volume",
+    [FSCK_LEFTOVER_CUT] = "leftover-cut",
+    [FSCK_TRASH_WITHOUT_KEY] = "trash-without-key",
+    [FSCK_PURGE_WITHOUT_TRASH] = "purge-without-trash",
+    [FSCK_PURGE_PENDING] = "purge-pending",
+    [FSCK_VOLUME_WITHOUT_PV] = "volume-without-pv",
+    [FSCK_PV_RETAINED] = "pv-retained",
+    [FSCK_SNAPSHOT_WITHOUT_SOURCE] = "snapshot-without-source",
+};
+
+static const char *const SEVERITIES[] = {
+    [FSCK_NOTE] = "note",
+    [FSCK_WARNING] = "warning",
+    [FSCK_ERROR] = "error",
+    [FSCK_DATA_LOSS] = "DATA-LOSS",
+};
+
+static const char *const ACTIONS[] = {
+    [FSCK_NO_REPAIR] = "nothing",
+    [FSCK_FORGET_NAME] = "remove the name from the journal",
+    [FSCK_FORGET_ENTRY] = "remove the entry from the journal",
+    [FSCK_FORGET_PURGE] = "remove the purge key",
+    [FSCK_REMOVE_CUT] = "remove the snapshot",
+    [FSCK_DISCARD_IMAGE] = "move the image to the trash and queue its data for removal",
+};
+
+const char *fsck_kind_name(enum fsck_kind kind)
+{
+    return KINDS[kind];
+}
+
+const char *fsck_severity_name(enum fsck_severity severity)
+{
+    return SEVERITIES[severity];
+}
+
+const char *fsck_action_text(enum fsck_action action)
+{
+    return ACTIONS[action];
+}
+
+struct fsck_finding *look_report(struct look *look, enum fsck_kind kind,
+                                 enum fsck_severity severity, size_t pool, const char *object,
+                                 const char *fmt, ...)
+{
+    struct fsck_report *report = look->report;
+    va_list args;
+
+    report->findings =
+        xreallocarray(report->findings, report->count + 1, sizeof(*report->findings));
+    struct fsck_finding *finding = &report->findings[report->count++];
+    va_start(args, fmt);
+    *finding = (struct fsck_finding){
+        .kind = kind,
+        .severity = severity,
+        .cluster_id = xstrdup(look->session.cluster->cluster_id),
+        .pool = xstrdup(pool == LOOK_NO_POOL ? "-" : look->pools[pool].pool->name),
+        .object = xstrdup(object),
+        .explanation = xvasprintf(fmt, args),
+    };
+    va_end(args);
+    return finding;
+}
+
+void finding_under_way(struct fsck_finding *finding)
+{
+    _cleanup_free_ char *text = finding->explanation;
+
+    finding->explanation = xasprintf("%s; may be under way: run again", text);
+    finding->under_way = true;
+    finding->repair.action = FSCK_NO_REPAIR;
+}
+
+void finding_set_handle(struct look *look, struct fsck_finding *finding, size_t pool,
+                        const struct uuid_text *uuid)
+{
+    const char *cluster_id = look->session.cluster->cluster_id;
+    struct volume_id id = {.location_id = (uint64_t)look->pools[pool].pool->id, .uuid = *uuid};
+
+    if (!volume_id_cluster_is_valid(cluster_id))
+        return;
+    memcpy(id.cluster_id, cluster_id, strlen(cluster_id) + 1);
+    volume_id_format(&id, finding->handle);
+}
+
+void finding_forget_entry(struct look *look, struct fsck_finding *finding,
+                          const struct look_entry *entry, const struct look_name *name,
+                          const struct trash_entry *trash)
+{
+    size_t directory = name ? name->directory : entry->pool;
+    size_t pool = name && name->pool != LOOK_NO_POOL ? name->pool : entry->pool;
+
+    finding->repair = (struct fsck_repair){
+        .action = FSCK_FORGET_ENTRY,
+        .kind = entry->kind,
+        .uuid = entry->uuid,
+        .pool_id = look->pools[pool].pool->id,
+        .directory_id = look->pools[directory].pool->id,
+        .has_half = directory != pool,
+        .directory_object = name ? xstrdup(name->object) : NULL,
+        .key = name ? xstrdup(name->key) : NULL,
+        .value = name ? xstrdup(name->value) : NULL,
+        .image = xstrdup(look_attributes(look, entry, name)->entry.image_name),
+        .image_id = trash ? xstrdup(trash->id) : NULL,
+    };
+}
+
+static int compare_findings(const void *a, const void *b)
+{
+    const struct fsck_finding *left = a;
+    const struct fsck_finding *right = b;
+    int order = (int)right->severity - (int)left->severity;
+
+    if (order == 0)
+        order = (int)left->kind - (int)right->kind;
+    if (order == 0)
+        order = strcmp(left->cluster_id, right->cluster_id);
+    if (order == 0)
+        order = strcmp(left->pool, right->pool);
+    return order ? order : strcmp(left->object, right->object);
+}
+
+void report_sort(struct fsck_report *report)
+{
+    if (report->count > 0)
+        qsort(report->findings, report->count, sizeof(*report->findings), compare_findings);
+}
+
+size_t fsck_report_faults(const struct fsck_report *report)
+{
+    size_t faults = 0;
+
+    for (size_t i = 0; i < report->count; i++)
+        faults += report->findings[i].severity > FSCK_NOTE;
+    return faults;
+}
+
+void fsck_report_done(struct fsck_report *report)
+{
+    for (size_t i = 0; i < report->count; i++) {
+        struct fsck_finding *finding = &report->findings[i];
+
+        free(finding->cluster_id);
+        free(finding->pool);
+        free(finding->object);
+        free(finding->explanation);
+        free(finding->repair.directory_object);
+        free(finding->repair.key);
+        free(finding->repair.value);
+        free(finding->repair.image);
+        free(finding->repair.image_id);
+        free(finding->repair.snapshot);
+    }
+    free(report->findings);
+    string_list_done(&report->unreadable);
+    *report = (struct fsck_report){0};
+}

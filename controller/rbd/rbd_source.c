@@ -1,0 +1,96 @@
+#include "controller/rbd/rbd_source.h"
+
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "controller/rbd/flatten.h"
+#include "controller/rbd/rbd_images.h"
+
+static int lock_source(const struct controller *controller, struct call *call,
+                       const struct create_request *request, struct source *source,
+                       struct error *err)
+{
+    const char *prefix = source->kind == SOURCE_SNAPSHOT ? "snapshot" : "volume";
+    _cleanup_free_ char *key = xasprintf("%s:%s", prefix, request->source_handle);
+
+    return operation_begin_shared(controller->operations, key, call, &source->operation, err);
+}
+
+static int read_size(struct source *source, struct call *call, struct error *err)
+{
+    struct ceph_pool *pool = source->located.pool;
+    _cleanup_free_ char *image_id = NULL;
+
+    if (pool->ops->image_get_id(pool, call, source->image, &image_id, err) < 0)
+        return -1;
+    return pool->ops->image_get_size(pool, call, image_id, &source->size_bytes, err);
+}
+
+static int check_depth(const struct controller *controller, struct call *call,
+                       const struct create_request *request, struct source *source,
+                       struct error *err)
+{
+    const struct located *located = &source->located;
+    const struct flatten_target target = {located->id.cluster_id, &request->credentials,
+                                          located->pool, source->image};
+
+    if (source->kind == SOURCE_VOLUME &&
+        snapshots_make_room(controller, call, &target, located->pool, err) < 0)
+        return -1;
+    return flatten_if_needed(controller, call, located->session.cluster, located->pool, &target, 1,
+                             err);
+}
+
+int source_open(const struct controller *controller, struct call *call,
+                const struct create_request *request, const char *cluster_id, struct source *source,
+                struct error *err)
+{
+    enum journal_kind kind =
+        request->source_kind == SOURCE_SNAPSHOT ? JOURNAL_SNAPSHOT : JOURNAL_VOLUME;
+
+    *source = (struct source){.kind = request->source_kind};
+    if (source->kind == SOURCE_NONE)
+        return 0;
+    if (lock_source(controller, call, request, source, err) < 0)
+        return -1;
+    if (locate(controller, call, kind, request->source_handle, &request->credentials,
+               &source->located, err) < 0)
+        return error_wrap(err, "find the source '%s'", request->source_handle);
+    source->image = source->located.entry.image_name;
+    if (strcmp(source->located.id.cluster_id, cluster_id) != 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "the source '%s' is in cluster '%s', the new volume would be in '%s'",
+                         request->source_handle, source->located.id.cluster_id, cluster_id);
+    if (read_size(source, call, err) < 0)
+        return error_wrap(err, "find the source '%s'", request->source_handle);
+    return check_depth(controller, call, request, source, err);
+}
+
+void source_done(struct source *source)
+{
+    located_done(&source->located);
+    operation_end(&source->operation);
+}
+
+int source_clone(struct source *source, struct call *call, struct ceph_pool *pool, const char *name,
+                 const struct image_options *options, struct error *err)
+{
+    struct ceph_pool *parent = source->located.pool;
+
+    if (source->kind == SOURCE_SNAPSHOT) {
+        if (parent->ops->image_clone(parent, call, source->image, source->image, pool, name,
+                                     options, err) == 0)
+            return 0;
+        return something_interfered(err);
+    }
+    if (image_cut_and_clone(parent, call, source->image, pool, name, options, err) < 0)
+        return -1;
+    return source_remove_cut(source, call, name, err);
+}
+
+int source_remove_cut(struct source *source, struct call *call, const char *name, struct error *err)
+{
+    if (source->kind != SOURCE_VOLUME || !source->image)
+        return 0;
+    return snapshot_ensure_gone(source->located.pool, call, source->image, name, err);
+}

@@ -1,1 +1,0 @@
-LIBRARY_SOURCES += $(sort $(wildcard controller/*.c))

@@ -1,0 +1,185 @@
+#include "controller/takeover/fences.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/ceph/blocklist.h"
+#include "common/config/session.h"
+#include "common/encoding/json.h"
+
+/* The addresses in the answer of "osd blocklist ls" that stay beyond @until. */
+static int decode(const char *reply, const char *until, struct string_list *addresses,
+                  struct error *err)
+{
+    _cleanup_blocklist_ struct blocklist list = {0};
+    char address[NETWORK_TEXT_MAX];
+
+    if (blocklist_decode(reply, &list, err) < 0)
+        return -1;
+    for (size_t i = 0; i < list.count; i++) {
+        /* ranges are somebody else's fences, and go when he says so */
+        if (list.items[i].is_range || strcmp(list.items[i].until, until) < 0)
+            continue;
+        network_print_address(&list.items[i].network, address);
+        string_list_add(addresses, address);
+    }
+    return 0;
+}
+
+/* --- clusters -----------------------------------------------------------------------------------
+ */
+
+typedef int cluster_fn(void *object, struct ceph_cluster *cluster, struct call *call,
+                       const char *reply, struct error *err);
+
+/* Runs one monitor command in a cluster; @take may be NULL. */
+static int ask_cluster(const struct fences *fences, struct call *call, const char *cluster_id,
+                       const char *command, cluster_fn *take, void *object, struct error *err)
+{
+    _cleanup_credentials_ struct credentials credentials = {0};
+    _cleanup_session_ struct session session = {0};
+    _cleanup_free_ char *reply = NULL;
+
+    if (standing_credentials_get(fences->standing, call, cluster_id, NULL, &credentials, err) < 0 ||
+        session_open(fences->ceph, fences->config, call, cluster_id, &credentials, &session, err) <
+            0 ||
+        session.cluster->ops->mon_command(session.cluster, call, command, &reply, err) < 0 ||
+        (take && take(object, session.cluster, call, reply ? reply : "", err) < 0))
+        return error_wrap(err, "cluster '%s'", cluster_id);
+    return 0;
+}
+
+/* Runs it in all of them; @take may be NULL. */
+static int ask_all(const struct fences *fences, struct call *call, const char *command,
+                   cluster_fn *take, void *object, struct error *err)
+{
+    _cleanup_config_ struct config *config = NULL;
+
+    if (config_file_get(fences->config, &config, err) < 0)
+        return -1;
+    if (config_cluster_count(config) == 0)
+        return error_set(err, STATUS_FAILED_PRECONDITION, "config.json names no cluster");
+    for (size_t i = 0; i < config_cluster_count(config); i++)
+        if (ask_cluster(fences, call, config_cluster_id(config, i), command, take, object, err) < 0)
+            return -1;
+    return 0;
+}
+
+struct common_addresses {
+    struct string_list addresses;
+    char *until;
+    bool has_begun;
+};
+
+/* Keeps those that this cluster has as well. */
+static int intersect(void *object, struct ceph_cluster *cluster, struct call *call,
+                     const char *reply, struct error *err)
+{
+    struct common_addresses *common = object;
+    _cleanup_string_list_ struct string_list here = {0};
+    struct string_list both = {0};
+
+    (void)cluster;
+    (void)call;
+    if (decode(reply, common->until, &here, err) < 0)
+        return -1;
+    for (size_t i = 0; i < here.count; i++)
+        if (!common->has_begun || string_list_has(&common->addresses, here.items[i]))
+            string_list_add(&both, here.items[i]);
+    string_list_done(&common->addresses);
+    common->addresses = both;
+    common->has_begun = true;
+    return 0;
+}
+
+int fences_read(const struct fences *fences, struct call *call, struct string_list *addresses,
+                struct error *err)
+{
+    _cleanup_free_ char *until = blocklist_lasting();
+    struct common_addresses common = {.until = until};
+
+    if (ask_all(fences, call, BLOCKLIST_LIST_COMMAND, intersect, &common, err) < 0) {
+        string_list_done(&common.addresses);
+        return error_wrap(err, "read fences");
+    }
+    *addresses = common.addresses;
+    return 0;
+}
+
+/* Whether volumes may be in the pool. */
+static bool is_ours(const json_t *pool)
+{
+    const json_t *applications = json_object_get(pool, "application_metadata");
+
+    return json_object_get(applications, "rbd") || json_object_get(applications, "cephfs");
+}
+
+static int settle_pool(struct ceph_cluster *cluster, struct call *call, const json_t *entry,
+                       struct error *err)
+{
+    const char *name = json_string_value(json_object_get(entry, "pool_name"));
+    const json_int_t groups = json_integer_value(json_object_get(entry, "pg_num"));
+    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
+
+    if (!name || groups <= 0)
+        return error_set(err, STATUS_INTERNAL, "osd dump: a pool has no pool_name or pg_num");
+    if (cluster->ops->pool_open(cluster, call, name, "", &pool, err) < 0)
+        return -1;
+    return pool->ops->pool_settle(pool, call, (size_t)groups, err);
+}
+
+/* @reply is "osd dump". */
+static int settle_cluster(void *object, struct ceph_cluster *cluster, struct call *call,
+                          const char *reply, struct error *err)
+{
+    json_auto_t *dump = json_loads(reply, 0, NULL);
+    const json_t *pools = json_object_get(dump, "pools");
+    size_t i = 0;
+    json_t *entry = NULL;
+
+    (void)object;
+    if (!json_is_array(pools))
+        return error_set(err, STATUS_INTERNAL, "osd dump: expected a list of pools");
+    json_array_foreach(pools, i, entry)
+    {
+        if (is_ours(entry) && settle_pool(cluster, call, entry, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int fences_settle(const struct fences *fences, struct call *call, struct error *err)
+{
+    static const char command[] = "{\"prefix\": \"osd dump\", \"format\": \"json\"}";
+
+    return ask_all(fences, call, command, settle_cluster, NULL, err) < 0
+               ? error_wrap(err, "not all OSDs are known to keep to the fences")
+               : 0;
+}
+
+static int change(const struct fences *fences, struct call *call, const char *operation,
+                  const char *address, struct error *err)
+{
+    _cleanup_error_ struct error ignored = {0};
+    struct network network;
+
+    if (network_parse(address, &network, NULL, &ignored) < 0 || strchr(address, '/'))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%.64s' is no IP address", address);
+    _cleanup_free_ char *command = blocklist_command(operation, &network, false);
+    return ask_all(fences, call, command, NULL, NULL, err);
+}
+
+int fences_add(const struct fences *fences, struct call *call, const char *address,
+               struct error *err)
+{
+    return change(fences, call, "add", address, err) < 0 ? error_wrap(err, "fence '%s'", address)
+                                                         : 0;
+}
+
+int fences_remove(const struct fences *fences, struct call *call, const char *address,
+                  struct error *err)
+{
+    return change(fences, call, "rm", address, err) < 0 ? error_wrap(err, "unfence '%s'", address)
+                                                        : 0;
+}

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/base/string_list.h"
+#include "common/kube/cluster_node.h"
+#include "common/topology/takeover.h"
+
+/*
+ * What has to be done next so that the nodes' labels follow the takeover map. Pure: the cluster as
+ * it was just read in, steps out; whoever carries them out reads everything again and asks again,
+ * until no step is left. So a step is only ever planned on what has been seen to be true, and a
+ * process that dies between two steps is continued by the next one.
+ *
+ *   takeover   record the fence on the node   what will be fenced, and the boot id of now
+ *              fence                          every address of every home node, in every cluster:
+ *                                             internal ones and those that volumes have recorded
+ *              taint                          release the attachments of nodes that are down
+ *              label                          once all fences have been read back
+ *   giveback   unfence                        a node that has rebooted since, or holds no volume
+ *              untaint, forget                once the fence has been seen to be gone
+ *              unlabel                        once a home node serves again; notes that pods leave
+ *              evict                          a few pods at a time, once all labels are gone
+ *              note that it is drained        once no pod of the domain is left
+ *
+ * A domain's home nodes are those whose plain segment says so. A label that kubelet was told
+ * (topologyKeys) is a home label and is never touched, nor is any node without the driver.
+ */
+enum takeover_step_kind {
+    TAKEOVER_RECORD,
+    TAKEOVER_FENCE,
+    TAKEOVER_TAINT,
+    TAKEOVER_LABEL,
+    TAKEOVER_UNFENCE,
+    TAKEOVER_UNTAINT,
+    TAKEOVER_FORGET,
+    TAKEOVER_UNLABEL,
+    TAKEOVER_EVICT,
+    TAKEOVER_DRAINED,
+};
+
+#define TAKEOVER_EVICTIONS_MAX 5 /* pods of a domain that are on their way at once */
+
+struct takeover_step {
+    enum takeover_step_kind kind;
+    const struct cluster_node *node; /* borrowed from the nodes */
+    char *subject; /* the address, the label's key, the pod's NAMESPACE/NAME; or "" */
+    char *domain;  /* "zone=zone-a" */
+};
+
+/* Where a domain stands. */
+struct takeover_progress {
+    char *domain;
+    bool is_giveback;
+    bool is_done;    /* nothing is left to do */
+    bool is_blocked; /* something else has to happen first */
+    /* It goes on only when the recorded clients of its volumes are known: has not, without. */
+    bool waits_for_clients;
+    bool drains;       /* pods have to leave nodes that served it */
+    bool is_closed;    /* nothing new may be placed there */
+    char *explanation; /* one sentence */
+};
+
+/* A client that has one of the domain's volumes attached, and no Node. */
+struct takeover_stray {
+    char *domain; /* "zone=zone-a" */
+    char *name;
+    char *address;
+};
+
+/* A pod on a node that has served a domain, with a volume that is pinned to the domain. */
+struct takeover_pod {
+    char *node;
+    char *domain;
+    char *name;          /* "NAMESPACE/NAME" */
+    bool is_leaving;     /* has been told to end */
+    bool has_controller; /* that will make another one elsewhere */
+};
+
+struct takeover_pods {
+    struct takeover_pod *items;
+    size_t count;
+};
+
+void takeover_pods_add(struct takeover_pods *pods, const struct takeover_pod *pod); /* a copy */
+void takeover_pods_done(struct takeover_pods *pods);
+
+struct takeover_plan {
+    struct takeover_step *steps;
+    size_t count;
+    struct takeover_progress *domains;
+    size_t domain_count;
+};
+
+/* What the plan is made of; all borrowed. */
+struct takeover_world {
+    const char *prefix; /* "topology.DRIVER" */
+    const struct takeover_map *map;
+    const struct cluster_nodes *nodes;
+    /* Addresses that are fenced for long in every cluster, as just read. */
+    const struct string_list *fenced;
+    const char *blindness; /* why fences cannot be read or made; NULL: they can */
+    /* Why the nodes' addresses lack those that volumes have recorded; NULL: they have them. Without
+     * them no node is written down, released or labelled. */
+    const char *clients_unknown;
+    const struct takeover_stray *strays;
+    size_t stray_count;
+    const struct takeover_pods *pods;
+    const char *pods_unknown; /* why @pods lacks those of draining nodes; NULL: it has them */
+    /* Kubelet tells, in volumesInUse, all volumes of the driver that it has: true of drivers that
+     * are attached (CSIDriver.spec.attachRequired). */
+    bool use_is_told;
+    const char
+        *own_node;     /* on which the reconciler runs; "" if unknown: it must not fence itself */
+    bool only_removes; /* --takeover-via=nodeinfo: kubelet adds the labels and leaves them */
+};
+
+/* @plan is zero; takeover_plan_done() frees. Steps of a domain come in the order above. */
+void takeover_plan_make(const struct takeover_world *world, struct takeover_plan *plan);
+void takeover_plan_done(struct takeover_plan *plan);
+#define _cleanup_takeover_plan_ _cleanup_(takeover_plan_done)
+
+/* "fence 10.0.0.7 of node 'node-7'", for people. Caller frees. */
+char *takeover_step_text(const struct takeover_step *step);
+
+/* Changes the cluster as the step would, for looking ahead. @step is of a plan made from @nodes. */
+void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes *nodes,
+                          struct string_list *fenced, struct takeover_pods *pods);

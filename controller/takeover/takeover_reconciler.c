@@ -1,0 +1,321 @@
+#include "controller/takeover/takeover.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/condition.h"
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/base/worker.h"
+#include "common/kube/lease.h"
+
+#define BUSY_MS 10000
+#define IDLE_MS 300000
+#define MAP_MS 1000     /* between two looks at the map, which cost a stat() */
+#define ROUND_MS 600000 /* for one look and its steps: 100000 volumes may have to be asked */
+#define ROUNDS_MAX 16   /* without a pause */
+#define FAULT_BYTES 4096
+
+struct takeover_reconciler {
+    struct takeover_site site;
+    struct takeover_source *source;
+    int64_t busy_ms;
+    int64_t idle_ms;
+    struct lease *lease;
+    struct worker worker;
+    struct takeover_snapshot map; /* the thread's own: the one that was followed last */
+    char *returning;              /* the thread's own: domains that are being given back, "a,b" */
+    atomic_size_t blocked;
+    atomic_size_t active;
+    atomic_size_t returning_count;
+    atomic_ullong steps;
+    atomic_ullong failures;
+    pthread_mutex_t lock; /* over the one below */
+    struct condition state;
+};
+
+static bool leads(void *object)
+{
+    struct takeover_reconciler *reconciler = object;
+
+    return !worker_is_stopping(&reconciler->worker) && lease_is_held(reconciler->lease);
+}
+
+static void note(struct takeover_reconciler *reconciler, const char *fault)
+{
+    pthread_mutex_lock(&reconciler->lock);
+    enum condition_news news = condition_note(&reconciler->state, fault);
+    pthread_mutex_unlock(&reconciler->lock);
+    if (news == CONDITION_FAULT)
+        log_warn(NULL, "takeover: %s", fault);
+    else if (news == CONDITION_MENDED)
+        log_info(NULL, "takeover: nothing is in the way any more");
+}
+
+/* Nothing new is placed in domains that are not wholly back. Takes @returning over. */
+static void set_returning(struct takeover_reconciler *reconciler, char *returning)
+{
+    _cleanup_string_list_ struct string_list domains = {0};
+    _cleanup_free_ char *copy = xstrdup(returning);
+    char *rest = NULL;
+
+    for (const char *domain = strtok_r(copy, ",", &rest); domain;
+         domain = strtok_r(NULL, ",", &rest))
+        string_list_add(&domains, domain);
+    free(reconciler->returning);
+    reconciler->returning = returning;
+    takeover_source_set_returning(reconciler->source, &domains);
+    atomic_store(&reconciler->returning_count, domains.count);
+}
+
+/* The leader knows which these are, and tells the other controllers by the Lease. */
+static void tell_returning(struct takeover_reconciler *reconciler, const struct takeover_plan *plan)
+{
+    _cleanup_text_ struct text names = TEXT_INIT(FAULT_BYTES);
+
+    for (size_t i = 0; i < plan->domain_count; i++)
+        if (plan->domains[i].is_giveback && plan->domains[i].is_closed)
+            text_addf(&names, "%s%s", names.length ? "," : "", plan->domains[i].domain);
+    lease_say(reconciler->lease, text_chars(&names));
+    if (strcmp(reconciler->returning, text_chars(&names)) != 0)
+        set_returning(reconciler, xstrdup(text_chars(&names)));
+}
+
+static void hear_returning(struct takeover_reconciler *reconciler)
+{
+    _cleanup_free_ char *words = lease_words(reconciler->lease);
+
+    if (strcmp(reconciler->returning, words) != 0)
+        set_returning(reconciler, TAKE(words));
+}
+
+/* What is in the way, of all domains. */
+static void sum_up(struct takeover_reconciler *reconciler, const struct takeover_plan *plan,
+                   const struct error *failure)
+{
+    _cleanup_text_ struct text fault = TEXT_INIT(FAULT_BYTES);
+    size_t blocked = 0;
+    size_t active = 0;
+
+    for (size_t i = 0; i < plan->domain_count; i++) {
+        const struct takeover_progress *domain = &plan->domains[i];
+
+        active += !domain->is_giveback && domain->is_done;
+        if (!domain->is_blocked)
+            continue;
+        blocked++;
+        text_addf(&fault, "%s%s: %s", fault.length ? "; " : "", domain->domain,
+                  domain->explanation);
+    }
+    if (failure->message)
+        text_addf(&fault, "%s%s", fault.length ? "; " : "", failure->message);
+    atomic_store(&reconciler->blocked, blocked);
+    atomic_store(&reconciler->active, active);
+    note(reconciler, fault.length ? text_chars(&fault) : NULL);
+}
+
+/* One look and what follows from it; false if there is no point in another one right now. */
+static bool round_once(struct takeover_reconciler *reconciler, struct call *call)
+{
+    _cleanup_takeover_look_ struct takeover_look look = {0};
+    _cleanup_error_ struct error err = {0};
+    size_t done = 0;
+
+    if (takeover_look_at(&reconciler->site, call, reconciler->map.map, &look, &err) < 0) {
+        atomic_fetch_add(&reconciler->failures, 1);
+        if (!worker_is_stopping(&reconciler->worker))
+            note(reconciler, err.message);
+        return false;
+    }
+    tell_returning(reconciler, &look.plan);
+    int result = takeover_carry_out(&reconciler->site, call, &look, leads, reconciler, &done, &err);
+    atomic_fetch_add(&reconciler->steps, done);
+    if (result < 0)
+        atomic_fetch_add(&reconciler->failures, 1);
+    if (!worker_is_stopping(&reconciler->worker))
+        sum_up(reconciler, &look.plan, &err);
+    return result == 0 && done > 0;
+}
+
+static void follow(struct takeover_reconciler *reconciler)
+{
+    for (int i = 0; i < ROUNDS_MAX && leads(reconciler); i++) {
+        struct call call;
+
+        call_init(&call, 0, "takeover", deadline_in_ms(ROUND_MS));
+        call.cancelled = &reconciler->worker.stopping;
+        bool again = round_once(reconciler, &call);
+        call_done(&call);
+        if (!again)
+            return;
+    }
+}
+
+/* True if the map is another one than before. */
+static bool map_has_changed(struct takeover_reconciler *reconciler)
+{
+    struct takeover_snapshot now = {0};
+
+    takeover_source_get(reconciler->source, &now);
+    bool changed = now.map != reconciler->map.map;
+    takeover_snapshot_done(&reconciler->map);
+    reconciler->map = now;
+    return changed;
+}
+
+static bool is_busy(struct takeover_reconciler *reconciler)
+{
+    pthread_mutex_lock(&reconciler->lock);
+    bool has_fault = reconciler->state.fault != NULL;
+    pthread_mutex_unlock(&reconciler->lock);
+    return has_fault || reconciler->map.map->count > 0 || reconciler->returning[0] != '\0';
+}
+
+static void run(void *object)
+{
+    struct takeover_reconciler *reconciler = object;
+    struct deadline next = deadline_in_ms(0);
+    bool did_lead = false;
+
+    while (!worker_is_stopping(&reconciler->worker)) {
+        bool changed = map_has_changed(reconciler);
+        bool is_leader = leads(reconciler);
+
+        if (!is_leader || !did_lead)
+            hear_returning(reconciler);
+        if (is_leader && (changed || !did_lead || deadline_has_passed(next))) {
+            follow(reconciler);
+            next = deadline_in_ms(is_busy(reconciler) ? reconciler->busy_ms : reconciler->idle_ms);
+        } else if (!is_leader) {
+            note(reconciler, NULL); /* the leader's matter */
+        }
+        did_lead = is_leader;
+        int64_t wait = deadline_remaining_ms(next);
+        worker_pause(&reconciler->worker, is_leader && wait < MAP_MS ? wait : MAP_MS);
+    }
+}
+
+/* The thread asks for itself, before each step; what is under way may be done twice. */
+static void gained(void *object)
+{
+    (void)object;
+}
+
+static void lost(void *object, const char *reason)
+{
+    (void)object, (void)reason;
+}
+
+static double read_leads(void *object)
+{
+    struct takeover_reconciler *reconciler = object;
+
+    return lease_is_held(reconciler->lease) ? 1 : 0;
+}
+
+static double read_blocked(void *object)
+{
+    return (double)atomic_load(&((struct takeover_reconciler *)object)->blocked);
+}
+
+static double read_active(void *object)
+{
+    return (double)atomic_load(&((struct takeover_reconciler *)object)->active);
+}
+
+static double read_returning(void *object)
+{
+    return (double)atomic_load(&((struct takeover_reconciler *)object)->returning_count);
+}
+
+static double read_steps(void *object)
+{
+    return (double)atomic_load(&((struct takeover_reconciler *)object)->steps);
+}
+
+static double read_failures(void *object)
+{
+    return (double)atomic_load(&((struct takeover_reconciler *)object)->failures);
+}
+
+static void register_metrics(struct takeover_reconciler *reconciler, struct metrics *metrics)
+{
+    metrics_gauge_callback(metrics, "csi_takeover_leader",
+                           "1 while this controller carries takeovers out.", read_leads,
+                           reconciler);
+    metrics_gauge_callback(metrics, "csi_takeover_domains_active",
+                           "Domains whose volumes others serve, all steps done.", read_active,
+                           reconciler);
+    metrics_gauge_callback(metrics, "csi_takeover_domains_blocked",
+                           "Domains whose takeover or giveback cannot go on.", read_blocked,
+                           reconciler);
+    metrics_gauge_callback(metrics, "csi_takeover_domains_returning",
+                           "Domains that are being given back; nothing new is placed there.",
+                           read_returning, reconciler);
+    metrics_counter_callback(metrics, "csi_takeover_steps_total",
+                             "Steps of takeovers and givebacks that were done.", read_steps,
+                             reconciler);
+    metrics_counter_callback(metrics, "csi_takeover_failures_total",
+                             "Looks and steps of takeovers that failed.", read_failures,
+                             reconciler);
+}
+
+int takeover_reconciler_new(const struct takeover_reconciler_options *options,
+                            struct takeover_reconciler **out, struct error *err)
+{
+    struct takeover_reconciler *reconciler = xcalloc(1, sizeof(*reconciler));
+    _cleanup_free_ char *name = xasprintf("%s-takeover", options->site.driver_name);
+    _cleanup_free_ char *annotation = xasprintf("takeover.%s/returning", options->site.driver_name);
+    const struct lease_options lease = {
+        .name_space = options->name_space,
+        .name = name,
+        .identity = options->identity,
+        .annotation = annotation,
+        .gained = gained,
+        .lost = lost,
+        .object = reconciler,
+    };
+
+    reconciler->site = options->site;
+    reconciler->source = options->source;
+    reconciler->returning = xstrdup("");
+    reconciler->busy_ms = options->busy_ms > 0 ? options->busy_ms : BUSY_MS;
+    reconciler->idle_ms = options->idle_ms > 0 ? options->idle_ms : IDLE_MS;
+    pthread_mutex_init(&reconciler->lock, NULL);
+    if (lease_new(options->site.kube, &lease, &reconciler->lease, err) < 0) {
+        pthread_mutex_destroy(&reconciler->lock);
+        free(reconciler->returning);
+        free(reconciler);
+        return -1;
+    }
+    if (options->metrics)
+        register_metrics(reconciler, options->metrics);
+    worker_start(&reconciler->worker, "takeover", run, reconciler);
+    *out = reconciler;
+    return 0;
+}
+
+void takeover_reconciler_free(struct takeover_reconciler *reconciler)
+{
+    if (!reconciler)
+        return;
+    worker_stop(&reconciler->worker);
+    lease_free(reconciler->lease);
+    takeover_snapshot_done(&reconciler->map);
+    free(reconciler->returning);
+    condition_done(&reconciler->state);
+    pthread_mutex_destroy(&reconciler->lock);
+    free(reconciler);
+}
+
+bool takeover_reconciler_is_healthy(struct takeover_reconciler *reconciler, char **message,
+                                    time_t *since)
+{
+    pthread_mutex_lock(&reconciler->lock);
+    bool healthy = condition_is_healthy(&reconciler->state, message, since);
+    pthread_mutex_unlock(&reconciler->lock);
+    return healthy;
+}

@@ -1,0 +1,288 @@
+/*
+ * NodeStageVolume for CephFS: the file that says what is to be, the mount, the snapshot over it if
+ * the volume shows one, and the file again, now saying that all of it is there. A call that fails
+ * takes down what it made; what one that was killed left is taken down by the next.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "node/cephfs/cephfs_staged.h"
+#include "node/cephfs/cephfs_volume.h"
+#include "node/checks.h"
+#include "node/mounts.h"
+#include "node/staged_users.h"
+
+/* One call's way through. */
+struct stage {
+    const struct node_volumes *volumes;
+    struct call *call;
+    const struct stage_request *request;
+    bool read_only;
+    gid_t group;
+    bool has_group;
+    struct cephfs_staged staged;
+    struct cephfs_volume volume;
+    const struct cephfs_client *client;
+    struct string_list options;
+};
+
+static void stage_done(struct stage *stage)
+{
+    cephfs_staged_done(&stage->staged);
+    cephfs_volume_close(&stage->volume);
+    string_list_done(&stage->options);
+}
+
+/* --- which client -------------------------------------------------------------------------------
+ */
+
+static int choose_client(struct stage *stage, struct error *err)
+{
+    const struct node_volumes *volumes = stage->volumes;
+    struct host *host = volumes->mappers.host;
+    const char *name = strmap_get_or(&stage->request->context, "mounter", volumes->default_mounter);
+    const struct cephfs_client *wanted = name[0] ? cephfs_client_find(name) : &CEPHFS_KERNEL;
+    _cleanup_free_ char *reason = NULL;
+    _cleanup_free_ char *other_reason = NULL;
+
+    if (!wanted)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "mounter '%.64s' is unknown; there are kernel and fuse", name);
+    stage->client = wanted;
+    if (wanted->is_usable(host, stage->call, volumes->cephfs.force_kernel, &reason))
+        return 0;
+    stage->client = wanted == &CEPHFS_KERNEL ? &CEPHFS_FUSE : &CEPHFS_KERNEL;
+    if (!stage->client->is_usable(host, stage->call, volumes->cephfs.force_kernel, &other_reason))
+        return error_set(err, STATUS_FAILED_PRECONDITION, "nothing here mounts CephFS: %s; %s",
+                         reason, other_reason);
+    if (name[0]) /* as in Ceph-CSI, but not silently */
+        log_warn(stage->call, "mounting with client '%s': %s", stage->client->name, reason);
+    return 0;
+}
+
+/* --- its options --------------------------------------------------------------------------------
+ */
+
+static void add_option(struct string_list *options, const char *option)
+{
+    if (option[0] && !string_list_has(options, option))
+        string_list_add(options, option);
+}
+
+static void add_options(struct string_list *options, const char *text)
+{
+    _cleanup_free_ char *list = xstrdup(text ? text : "");
+    char *rest = NULL;
+
+    for (char *part = strtok_r(list, ",", &rest); part; part = strtok_r(NULL, ",", &rest))
+        add_option(options, text_trim(part));
+}
+
+/* The class's, then the cluster's or, where it has none, the flag's, then which replica to read
+ * from, then those of the PersistentVolume. */
+static void choose_options(struct stage *stage)
+{
+    const struct node_volumes *volumes = stage->volumes;
+    const struct cluster_config *config = stage->volume.config;
+    const struct string_list *flags = &stage->request->capability.mount_flags;
+    const bool is_kernel = stage->client == &CEPHFS_KERNEL;
+    const char *of_cluster =
+        is_kernel ? config->cephfs.kernel_mount_options : config->cephfs.fuse_mount_options;
+    const char *of_flag = is_kernel ? volumes->cephfs.kernel_options : volumes->cephfs.fuse_options;
+    const char *of_class = is_kernel ? "kernelMountOptions" : "fuseMountOptions";
+    _cleanup_free_ char *nearest = NULL;
+
+    if (is_kernel && volumes->read_affinity)
+        nearest =
+            read_affinity_options(volumes->read_affinity, &config->read_affinity, stage->call);
+    add_options(&stage->options, strmap_get(&stage->request->context, of_class));
+    add_options(&stage->options, text_is_empty(of_cluster) ? of_flag : of_cluster);
+    add_options(&stage->options, nearest);
+    for (size_t i = 0; i < flags->count; i++)
+        add_option(&stage->options, flags->items[i]);
+}
+
+/* --- mounting -----------------------------------------------------------------------------------
+ */
+
+/* Over the directory that has the snapshot comes the snapshot. */
+static int bind_snapshot(const struct stage *stage, const char *root, struct error *err)
+{
+    struct host *host = stage->volumes->mappers.host;
+    const char *path = stage->request->staging_path;
+    _cleanup_free_ char *source = xasprintf("%s%s", path, root);
+
+    return host->ops->mount(
+        host, &(struct mount_request){.source = source, .target = path, .read_only = true}, err);
+}
+
+static int mount_volume(struct stage *stage, struct error *err)
+{
+    const struct stage_request *request = stage->request;
+    const struct cephfs_mount mount = {
+        .handle = request->handle,
+        .target = request->staging_path,
+        .monitors = stage->volume.config->monitors,
+        .user = request->credentials.user,
+        .key = &request->credentials.key,
+        .fs_name = stage->volume.fs_name,
+        .path = stage->volume.path,
+        .options = &stage->options,
+        .read_only = stage->read_only,
+    };
+
+    return stage->client->mount(stage->volumes->mappers.host, stage->call, &mount, err);
+}
+
+static int build(struct stage *stage, struct error *err)
+{
+    const struct node_volumes *volumes = stage->volumes;
+    struct host *host = volumes->mappers.host;
+    const struct stage_request *request = stage->request;
+    _cleanup_free_ char *root = NULL;
+
+    /* The address of a client that died is on record, and is this node's: a new one must not wait
+     * until Ceph has given up the dead one, which holds the metadata. */
+    if ((!stage->staged.is_dead &&
+         cephfs_volume_record(volumes, stage->call, &stage->volume, err) < 0) ||
+        cephfs_staged_write(volumes, &stage->staged, request, stage->client, "", err) < 0 ||
+        mount_volume(stage, err) < 0 ||
+        cephfs_volume_root(volumes, &stage->volume, request->staging_path, &root, err) < 0)
+        return -1;
+    if (strcmp(root, "/") != 0 && bind_snapshot(stage, root, err) < 0)
+        return -1;
+    if (stage->has_group && !stage->read_only &&
+        host->ops->set_group(host, request->staging_path, stage->group, err) < 0)
+        return -1;
+    return cephfs_staged_write(volumes, &stage->staged, request, stage->client, root, err);
+}
+
+/* The call failed: back to where nothing is staged, as far as that goes. */
+static void undo(struct stage *stage)
+{
+    struct host *host = stage->volumes->mappers.host;
+    _cleanup_error_ struct error err = {0};
+    _cleanup_cephfs_staged_ struct cephfs_staged left = {0};
+
+    if (cephfs_staged_look(stage->volumes, stage->request->handle, stage->request->staging_path,
+                           &left, &err) < 0 ||
+        cephfs_staged_unmount(stage->volumes, stage->call, &left, &err) < 0 ||
+        host->ops->remove(host, left.info_path, &err) < 0)
+        log_warn(stage->call, "cannot take down what failed, the next try will: %s", err.message);
+}
+
+/* --- pods that lost their volume ----------------------------------------------------------------
+ */
+
+/* Binds the new mount to a target that shows the dead one, with the same flags. */
+static int rebind(const struct stage *stage, const struct mount_entry *entry, struct error *err)
+{
+    struct host *host = stage->volumes->mappers.host;
+    _cleanup_string_list_ struct string_list flags = {0};
+
+    add_options(&flags, entry->flags);
+    if (host->ops->unmount(host, entry->target, true, err) < 0)
+        return -1;
+    return host->ops->mount(host,
+                            &(struct mount_request){.source = stage->request->staging_path,
+                                                    .target = entry->target,
+                                                    .flags = &flags},
+                            err);
+}
+
+/* Containers that start from now on see the volume again, without NodePublishVolume. */
+static void rebind_all(const struct stage *stage, const struct mount_list *before)
+{
+    const struct cephfs_staged *dead = &stage->staged;
+
+    for (size_t i = 0; i < before->count; i++) {
+        const struct mount_entry *entry = &before->items[i];
+        _cleanup_error_ struct error err = {0};
+
+        if (entry->device != dead->device || strcmp(entry->target, dead->path) == 0)
+            continue;
+        if (rebind(stage, entry, &err) < 0)
+            log_warn(stage->call, "'%s' still shows a dead mount: %s", entry->target, err.message);
+        else
+            log_info(stage->call, "'%s' shows the volume again", entry->target);
+    }
+}
+
+/* --- the whole ----------------------------------------------------------------------------------
+ */
+
+static int check_same(const struct stage *stage, struct error *err)
+{
+    const struct cephfs_staged *staged = &stage->staged;
+
+    if (stage->read_only || !staged->facts.is_read_only)
+        return 0;
+    return error_set(err, STATUS_ALREADY_EXISTS,
+                     "volume '%s' is staged at '%s' already, for reading only",
+                     stage->request->handle, stage->request->staging_path);
+}
+
+/* A mount of the kernel's client that another driver made names the directory. */
+static int check_foreign(const struct stage *stage, struct error *err)
+{
+    const struct cephfs_staged *staged = &stage->staged;
+    _cleanup_free_ char *end = xasprintf(":%s", stage->volume.path);
+
+    if (staged->client != &CEPHFS_KERNEL || text_has_suffix(staged->source, end))
+        return 0;
+    return error_set(err, STATUS_FAILED_PRECONDITION,
+                     "'%s' is a mount of '%s', not of the volume's '%s'", staged->path,
+                     staged->source, stage->volume.path);
+}
+
+static int stage_directory(struct stage *stage, struct error *err)
+{
+    struct host *host = stage->volumes->mappers.host;
+    const bool is_foreign = cephfs_staged_is_complete(&stage->staged);
+    _cleanup_mount_list_ struct mount_list before = {0};
+
+    if (cephfs_volume_open(stage->volumes, stage->call, stage->request, &stage->volume, err) < 0)
+        return -1;
+    if (is_foreign)
+        return check_foreign(stage, err);
+    if (choose_client(stage, err) < 0)
+        return -1;
+    choose_options(stage);
+    if (stage->staged.is_dead && stage->staged.client && !stage->staged.is_shared &&
+        host->ops->list_mounts(host, &before, err) < 0)
+        return -1;
+    if (cephfs_staged_unmount(stage->volumes, stage->call, &stage->staged, err) < 0)
+        return -1;
+    int result = build(stage, err);
+    if (result < 0)
+        undo(stage);
+    else
+        rebind_all(stage, &before);
+    return result;
+}
+
+int cephfs_stage_volume(const struct node_volumes *volumes, struct call *call,
+                        const struct stage_request *request, struct error *err)
+{
+    _cleanup_(stage_done) struct stage stage = {
+        .volumes = volumes,
+        .call = call,
+        .request = request,
+        .read_only = access_mode_is_read_only(request->capability.mode),
+    };
+
+    if (node_parse_group(&request->capability, &stage.group, &stage.has_group, err) < 0 ||
+        cephfs_staged_look(volumes, request->handle, request->staging_path, &stage.staged, err) < 0)
+        return -1;
+    bool is_complete = cephfs_staged_is_complete(&stage.staged);
+    if (is_complete && check_same(&stage, err) < 0)
+        return -1;
+    if (!(is_complete && stage.staged.info.staging_path) && stage_directory(&stage, err) < 0)
+        return -1;
+    if (request->credentials.user && secret_is_set(&request->credentials.key))
+        staged_users_note(volumes->users, request);
+    return 0;
+}

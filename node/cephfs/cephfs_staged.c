@@ -1,0 +1,203 @@
+#include "node/cephfs/cephfs_staged.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "node/mounts.h"
+
+#define PAUSE_FIRST_MS 10
+#define PAUSE_MAX_MS 500
+
+char *cephfs_info_path(const struct node_volumes *volumes, const char *handle)
+{
+    return xasprintf("%s/nodestage-%s.json", volumes->cephfs.mount_info_dir, handle);
+}
+
+/* --- looking ------------------------------------------------------------------------------------
+ */
+
+static int read_info(struct host *host, struct cephfs_staged *staged, struct error *err)
+{
+    _cleanup_free_ char *text = NULL;
+
+    if (host->ops->read_text(host, staged->info_path, &text, err) < 0)
+        return -1;
+    if (!text)
+        return 0;
+    if (mount_info_parse(text, &staged->info, err) < 0)
+        return error_wrap(err, "'%s'", staged->info_path);
+    staged->has_info = true;
+    return 0;
+}
+
+static bool has_option(const char *options, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *next = options; next; next = strchr(next, ',')) {
+        next += *next == ',';
+        if (strncmp(next, name, length) == 0 && (next[length] == ',' || next[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static int read_mount(struct host *host, struct cephfs_staged *staged, struct error *err)
+{
+    _cleanup_mount_list_ struct mount_list mounts = {0};
+
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
+        return -1;
+    const struct mount_entry *entry = mount_on_top(&mounts, staged->path);
+    if (!entry)
+        return 0;
+    staged->is_mounted = true;
+    staged->client = cephfs_client_of(entry);
+    staged->source = xstrdup(entry->source);
+    staged->root = xstrdup(entry->root);
+    staged->device = entry->device;
+    staged->is_shared = staged->client == &CEPHFS_KERNEL && !has_option(entry->options, "noshare");
+    return 0;
+}
+
+int cephfs_staged_look(const struct node_volumes *volumes, const char *handle,
+                       const char *staging_path, struct cephfs_staged *out, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_cephfs_staged_ struct cephfs_staged staged = {
+        .handle = handle,
+        .path = staging_path,
+        .info_path = cephfs_info_path(volumes, handle),
+    };
+
+    if (host->ops->look(host, staging_path, &staged.facts, err) < 0) {
+        if (!errno_is_death(err->sys_errno))
+            return -1;
+        error_clear(err);
+        staged.is_dead = true;
+    }
+    if (read_info(host, &staged, err) < 0 || read_mount(host, &staged, err) < 0)
+        return -1;
+    *out = staged;
+    staged = (struct cephfs_staged){0};
+    return 0;
+}
+
+void cephfs_staged_done(struct cephfs_staged *staged)
+{
+    free(staged->info_path);
+    mount_info_done(&staged->info);
+    free(staged->source);
+    free(staged->root);
+    *staged = (struct cephfs_staged){0};
+}
+
+/* Whether what is mounted is what the file says. */
+static bool is_as_recorded(const struct cephfs_staged *staged)
+{
+    _cleanup_free_ char *source = cephfs_fuse_source(staged->handle);
+
+    return strcmp(staged->info.staging_path, staged->path) == 0 &&
+           strcmp(staged->info.mounter, staged->client->name) == 0 &&
+           strcmp(staged->info.root, staged->root) == 0 &&
+           (staged->client != &CEPHFS_FUSE || strcmp(staged->source, source) == 0);
+}
+
+bool cephfs_staged_is_complete(const struct cephfs_staged *staged)
+{
+    if (staged->is_dead || !staged->client)
+        return false;
+    return !staged->info.staging_path || is_as_recorded(staged);
+}
+
+int cephfs_staged_check(const struct cephfs_staged *staged, struct error *err)
+{
+    if (cephfs_staged_is_complete(staged))
+        return 0;
+    const char *fault = staged->is_dead       ? "the client that served it has died"
+                        : !staged->is_mounted ? "nothing is mounted there"
+                        : !staged->client     ? "what is mounted there is not CephFS"
+                                              : "what is mounted there is not what was asked for";
+    error_set(err, STATUS_FAILED_PRECONDITION, "volume '%s' is not staged at '%s': %s",
+              staged->handle, staged->path, fault);
+    return error_hint(err, "NodeStageVolume stages it");
+}
+
+int cephfs_staged_write(const struct node_volumes *volumes, const struct cephfs_staged *staged,
+                        const struct stage_request *request, const struct cephfs_client *client,
+                        const char *root, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    const struct mount_info info = {
+        .capability = request->capability,
+        .staging_path = request->staging_path,
+        .mounter = (char *)(uintptr_t)client->name,
+        .root = (char *)(uintptr_t)root,
+        .context = request->context,
+    };
+    _cleanup_free_ char *text = mount_info_print(&info);
+
+    return host->ops->write_text(host, staged->info_path, text, err);
+}
+
+/* --- taking down --------------------------------------------------------------------------------
+ */
+
+/* *@is_gone: nothing was mounted there. */
+static int unmount_top(struct host *host, const struct cephfs_staged *staged, bool *is_gone,
+                       struct error *err)
+{
+    _cleanup_mount_list_ struct mount_list mounts = {0};
+
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
+        return -1;
+    const struct mount_entry *entry = mount_on_top(&mounts, staged->path);
+    *is_gone = !entry;
+    if (!entry)
+        return 0;
+    if (!cephfs_client_of(entry))
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "'%s' is a mount of '%s', which is no CephFS", staged->path,
+                         entry->source);
+    return host->ops->unmount(host, staged->path, staged->is_dead, err);
+}
+
+static int unmount_all(struct host *host, const struct cephfs_staged *staged, struct error *err)
+{
+    bool is_gone = false;
+
+    for (int i = 0; i < STACKED_MAX; i++)
+        if (unmount_top(host, staged, &is_gone, err) < 0)
+            return -1;
+        else if (is_gone)
+            return 0;
+    return error_set(err, STATUS_FAILED_PRECONDITION, "more than %d mounts are on '%s'",
+                     STACKED_MAX, staged->path);
+}
+
+int cephfs_staged_unmount(const struct node_volumes *volumes, struct call *call,
+                          const struct cephfs_staged *staged, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    struct deadline deadline = deadline_in_ms(volumes->cephfs.fuse_wait_ms);
+    int64_t pause_ms = PAUSE_FIRST_MS;
+    bool running = false;
+
+    for (;;) {
+        /* again and again: one that a killed driver had begun may mount only now */
+        if (unmount_all(host, staged, err) < 0 ||
+            cephfs_fuse_is_running(host, staged->handle, &running, err) < 0)
+            return -1;
+        if (!running)
+            return 0;
+        if (deadline_has_passed(deadline))
+            return error_set(err, STATUS_UNAVAILABLE,
+                             "its ceph-fuse still runs: it has not written back all that it holds");
+        call_stage(call, "waiting {age} for ceph-fuse to write back what it holds");
+        if (call_pause(call, pause_ms, err) < 0)
+            return -1;
+        pause_ms = pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause_ms * 2;
+    }
+}

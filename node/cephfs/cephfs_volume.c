@@ -1,0 +1,301 @@
+#include "node/cephfs/cephfs_volume.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/usage/subvolume_count.h"
+#include "common/volume/client_records.h"
+#include "node/checks.h"
+
+/* Ceph-CSI's: handle of the snapshot that a static volume shows. */
+#define BACKING_CONTEXT "backingSnapshotID"
+
+static int refuse_encrypted(struct error *err)
+{
+    return error_set(err, STATUS_FAILED_PRECONDITION,
+                     "it is encrypted (fscrypt), which this driver cannot open yet");
+}
+
+/* Volumes of Ceph-CSI 1.0 bring their monitors along, and are in no journal. */
+static int refuse_ancient(const struct stage_request *request, struct error *err)
+{
+    if (!strmap_has(&request->context, "monitors") &&
+        !strmap_has(&request->context, "provisionVolume"))
+        return 0;
+    error_set(err, STATUS_FAILED_PRECONDITION,
+              "it is a volume of Ceph-CSI 1.0, which this driver does not know");
+    return error_hint(err, "make a static PersistentVolume of it: clusterID, fsName, rootPath and "
+                           "staticVolume: \"true\"");
+}
+
+/* --- static volumes -----------------------------------------------------------------------------
+ */
+
+static int open_static(const struct node_volumes *volumes, struct call *call,
+                       const struct stage_request *request, struct cephfs_volume *volume,
+                       struct error *err)
+{
+    const struct strmap *context = &request->context;
+    const char *cluster_id = strmap_get_or(context, "clusterID", "");
+    const char *root = strmap_get_or(context, "rootPath", "");
+
+    if (!cluster_id[0] || !root[0])
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "volume_context of a static volume needs clusterID and rootPath");
+    if (strcmp(root, "/") != 0 && node_check_path("volume_context: rootPath", root, err) < 0)
+        return -1;
+    if (session_open(volumes->ceph, volumes->config, call, cluster_id, &request->credentials,
+                     &volume->session, err) < 0)
+        return -1;
+    volume->cluster = volume->session.cluster;
+    volume->config = volume->session.cluster_config;
+    volume->fs_name = xstrdup(strmap_get_or(context, "fsName", ""));
+    volume->path = xstrdup(root);
+    const char *backing = strmap_get_or(context, BACKING_CONTEXT, NULL);
+    if (!backing)
+        return 0;
+    volume->snapshot = xstrdup(backing);
+    volume->folder = xstrdup("");
+    volume->is_part = true;
+    return 0;
+}
+
+/* --- volumes in the journal ---------------------------------------------------------------------
+ */
+
+static int open_location(void *object, struct call *call, const struct credentials *credentials,
+                         struct located *located, struct error *err)
+{
+    const struct node_volumes *volumes = object;
+
+    (void)credentials;
+    return located_open_filesystem(located, call, volumes->cephfs.rados_namespace, err);
+}
+
+static int locate(const struct node_volumes *volumes, struct call *call, enum journal_kind kind,
+                  const char *handle, const struct credentials *credentials,
+                  struct located *located, struct error *err)
+{
+    const struct locator locator = {
+        .ceph = volumes->ceph,
+        .config = volumes->config,
+        .instance_id = volumes->instance_id,
+        .open = open_location,
+        .object = (struct node_volumes *)(uintptr_t)volumes,
+    };
+
+    return volume_locate(&locator, call, kind, handle, credentials, located, err);
+}
+
+static struct subvolume_group group_of(const struct cephfs_volume *volume)
+{
+    return (struct subvolume_group){volume->cluster, volume->fs_name, volume->group};
+}
+
+static int read_subvolume(struct call *call, struct cephfs_volume *volume, const char *name,
+                          struct error *err)
+{
+    const struct subvolume_group group = group_of(volume);
+    _cleanup_subvolume_facts_ struct subvolume_facts facts = {0};
+
+    if (subvolume_get_facts(&group, call, name, &facts, err) < 0)
+        return -1;
+    if (!facts.path)
+        return error_set(err, STATUS_NOT_FOUND,
+                         "subvolume '%s' is deleted; only snapshots are left", name);
+    volume->path = TAKE(facts.path);
+    volume->subvolume = xstrdup(name);
+    return 0;
+}
+
+/* What is mounted is the directory above that of the subvolume's files, because snapshots are made
+ * of that. Of a subvolume that is deleted but for its snapshots Ceph does not tell the path. */
+static int read_snapshot(struct call *call, struct cephfs_volume *volume, const char *name,
+                         struct error *err)
+{
+    const struct subvolume_group group = group_of(volume);
+    _cleanup_subvolume_facts_ struct subvolume_facts facts = {0};
+
+    if (subvolume_get_facts(&group, call, name, &facts, err) < 0)
+        return -1;
+    const char *end = facts.path ? strrchr(facts.path, '/') : NULL;
+    if (!end || end == facts.path) {
+        volume->path = xasprintf("/volumes/%s/%s", volume->group, name);
+        return 0;
+    }
+    volume->path = xstrndup(facts.path, (size_t)(end - facts.path));
+    volume->folder = xstrdup(end + 1);
+    return 0;
+}
+
+static int open_shown(const struct node_volumes *volumes, struct call *call,
+                      const struct stage_request *request, const char *handle,
+                      struct cephfs_volume *volume, struct error *err)
+{
+    _cleanup_located_ struct located shown = {0};
+
+    if (locate(volumes, call, JOURNAL_SNAPSHOT, handle, &request->credentials, &shown, err) < 0)
+        return error_wrap(err, "snapshot '%s', which it shows", handle);
+    if (!shown.entry.source)
+        return error_set(err, STATUS_NOT_FOUND, "the journal does not say whose snapshot '%s' is",
+                         handle);
+    volume->snapshot = xstrdup(shown.entry.image_name);
+    return read_snapshot(call, volume, shown.entry.source, err);
+}
+
+static int open_located(const struct node_volumes *volumes, struct call *call,
+                        const struct stage_request *request, struct cephfs_volume *volume,
+                        struct error *err)
+{
+    struct located *located = &volume->located;
+
+    if (locate(volumes, call, JOURNAL_VOLUME, request->handle, &request->credentials, located,
+               err) < 0)
+        return -1;
+    if (!text_is_empty(located->entry.kms_id))
+        return refuse_encrypted(err);
+    volume->cluster = located->session.cluster;
+    volume->config = located->session.cluster_config;
+    volume->fs_name = xstrdup(located->fs.name);
+    volume->group = xstrdup(strmap_get_or(&request->context, "subvolumeGroup",
+                                          session_cephfs_group(&located->session)));
+    const char *backing = strmap_get_or(&located->entry.extra, CEPHFS_KEY_BACKING, NULL);
+    return backing ? open_shown(volumes, call, request, backing, volume, err)
+                   : read_subvolume(call, volume, located->entry.image_name, err);
+}
+
+/* --- the whole ----------------------------------------------------------------------------------
+ */
+
+static int check_mode(const struct cephfs_volume *volume, const struct stage_request *request,
+                      struct error *err)
+{
+    if (!volume->snapshot || access_mode_is_read_only(request->capability.mode))
+        return 0;
+    return error_set(err, STATUS_INVALID_ARGUMENT,
+                     "the volume shows a snapshot, which nobody can write, but access mode is %s",
+                     access_mode_name(request->capability.mode));
+}
+
+int cephfs_volume_open(const struct node_volumes *volumes, struct call *call,
+                       const struct stage_request *request, struct cephfs_volume *out,
+                       struct error *err)
+{
+    _cleanup_cephfs_volume_ struct cephfs_volume volume = {0};
+    bool is_encrypted = false;
+    bool is_static = false;
+
+    if (node_context_is_true(&request->context, "encrypted", &is_encrypted, err) < 0 ||
+        node_context_is_true(&request->context, "staticVolume", &is_static, err) < 0)
+        return -1;
+    if (is_encrypted)
+        return refuse_encrypted(err);
+    if ((!is_static && refuse_ancient(request, err) < 0) ||
+        credentials_check(&request->credentials, err) < 0)
+        return -1;
+    int result = is_static ? open_static(volumes, call, request, &volume, err)
+                           : open_located(volumes, call, request, &volume, err);
+    if (result < 0 || check_mode(&volume, request, err) < 0)
+        return -1;
+    *out = volume;
+    volume = (struct cephfs_volume){0};
+    return 0;
+}
+
+void cephfs_volume_close(struct cephfs_volume *volume)
+{
+    free(volume->fs_name);
+    free(volume->group);
+    free(volume->subvolume);
+    free(volume->path);
+    free(volume->snapshot);
+    free(volume->folder);
+    session_close(&volume->session);
+    located_done(&volume->located);
+    *volume = (struct cephfs_volume){0};
+}
+
+int cephfs_volume_record(const struct node_volumes *volumes, struct call *call,
+                         const struct cephfs_volume *volume, struct error *err)
+{
+    const struct subvolume_group group = group_of(volume);
+    struct ceph_cluster *cluster = volume->cluster;
+    _cleanup_free_ char *key = xasprintf(CLIENT_RECORD_CEPHFS "%s", volumes->node_id);
+    _cleanup_strmap_ struct strmap entries = {0};
+    _cleanup_free_ char *address = NULL;
+
+    if (!volume->subvolume)
+        return 0;
+    if (cluster->ops->client_address(cluster, call, &address, err) < 0)
+        return -1;
+    strmap_set(&entries, key, address);
+    if (subvolume_set_metadata(&group, call, volume->subvolume, &entries, err) == 0)
+        return 0;
+    if (err->status != STATUS_PERMISSION_DENIED)
+        return -1;
+    log_v(2, call, "this node's address is not recorded: %s", err->message);
+    error_clear(err);
+    return 0;
+}
+
+/* --- which part of it ---------------------------------------------------------------------------
+ */
+
+/* The only name among @names that is, or contains, @part; "" matches all. */
+static int find_only(const struct string_list *names, const char *part, const char *folder,
+                     const char **found, struct error *err)
+{
+    *found = NULL;
+    for (size_t i = 0; i < names->count; i++) {
+        if (strcmp(names->items[i], ".meta") == 0 || !strstr(names->items[i], part))
+            continue;
+        if (*found)
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "'%s' has several entries with '%s' in their names", folder, part);
+        *found = names->items[i];
+    }
+    if (!*found)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' has no entry with '%s' in its name",
+                         folder, part);
+    return 0;
+}
+
+/* Adds to *@root the only name in it that contains @part. */
+static int descend(struct host *host, const char *target, const char *part, char **root,
+                   struct error *err)
+{
+    _cleanup_free_ char *folder = xasprintf("%s%s", target, *root);
+    _cleanup_string_list_ struct string_list names = {0};
+    const char *found = NULL;
+
+    if (host->ops->list(host, folder, &names, err) < 0 ||
+        find_only(&names, part, folder, &found, err) < 0)
+        return -1;
+    char *deeper = xasprintf("%s/%s", *root, found);
+    free(*root);
+    *root = deeper;
+    return 0;
+}
+
+int cephfs_volume_root(const struct node_volumes *volumes, const struct cephfs_volume *volume,
+                       const char *target, char **out, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+
+    if (!volume->snapshot) {
+        *out = xstrdup("/");
+        return 0;
+    }
+    _cleanup_free_ char *root =
+        volume->is_part ? xstrdup("/.snap") : xasprintf("/.snap/%s", volume->snapshot);
+    if (volume->is_part && descend(host, target, volume->snapshot, &root, err) < 0)
+        return -1;
+    if (!volume->folder && descend(host, target, "", &root, err) < 0)
+        return -1;
+    const char *folder = volume->folder && volume->folder[0] ? volume->folder : NULL;
+    *out = folder ? xasprintf("%s/%s", root, folder) : TAKE(root);
+    return 0;
+}

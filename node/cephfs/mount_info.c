@@ -1,0 +1,209 @@
+#include "node/cephfs/mount_info.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/encoding/json.h"
+
+#define WHAT "nodestage.json"
+#define SECRETS_MAX 16
+
+/* --- the capability, as protobuf writes it in JSON ----------------------------------------------
+ */
+
+struct mount_json {
+    char *fs_type;
+    char *group;
+    struct string_list flags;
+};
+
+struct mode_json {
+    char *mode;
+};
+
+struct capability_json {
+    struct mount_json mount;
+    struct mode_json access_mode;
+};
+
+static const struct json_field MOUNT_FIELDS[] = {
+    JSON_FIELD_STRING("fsType", struct mount_json, fs_type),
+    JSON_FIELD_STRING("volumeMountGroup", struct mount_json, group),
+    JSON_FIELD_STRINGS("mountFlags", struct mount_json, flags),
+};
+static const struct json_table MOUNT_TABLE = JSON_TABLE(struct mount_json, MOUNT_FIELDS);
+static const struct json_field MODE_FIELDS[] = {
+    JSON_FIELD_STRING("mode", struct mode_json, mode),
+};
+static const struct json_table MODE_TABLE = JSON_TABLE(struct mode_json, MODE_FIELDS);
+static const struct json_field CAPABILITY_FIELDS[] = {
+    JSON_FIELD_OBJECT("mount", struct capability_json, mount, &MOUNT_TABLE),
+    JSON_FIELD_OBJECT("accessMode", struct capability_json, access_mode, &MODE_TABLE),
+};
+static const struct json_table CAPABILITY_TABLE =
+    JSON_TABLE(struct capability_json, CAPABILITY_FIELDS);
+
+static json_t *put_flags(const struct string_list *flags)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < flags->count; i++)
+        json_array_append_new(array, json_string(flags->items[i]));
+    return array;
+}
+
+static char *put_capability(const struct volume_capability *capability)
+{
+    json_auto_t *json = json_object();
+    json_t *mount = json_object();
+
+    if (capability->fs_type && capability->fs_type[0])
+        json_object_set_new(mount, "fsType", json_string(capability->fs_type));
+    if (capability->mount_flags.count > 0)
+        json_object_set_new(mount, "mountFlags", put_flags(&capability->mount_flags));
+    if (capability->mount_group && capability->mount_group[0])
+        json_object_set_new(mount, "volumeMountGroup", json_string(capability->mount_group));
+    json_object_set_new(json, "mount", mount);
+    json_object_set_new(json, "accessMode",
+                        json_pack("{s:s}", "mode", access_mode_name(capability->mode)));
+    return json_dumps(json, JSON_COMPACT);
+}
+
+static enum access_mode mode_of(const char *name)
+{
+    for (int mode = ACCESS_SINGLE_NODE_WRITER; mode <= ACCESS_SINGLE_NODE_MULTI_WRITER; mode++)
+        if (name && strcmp(access_mode_name((enum access_mode)mode), name) == 0)
+            return (enum access_mode)mode;
+    return ACCESS_UNKNOWN;
+}
+
+static int get_capability(const char *text, struct volume_capability *capability, struct error *err)
+{
+    json_auto_t *json = NULL;
+    struct capability_json found = {0};
+    int result = json_load_text(text, strlen(text), "capability", &json, err);
+
+    if (result == 0)
+        result = json_decode(json, &CAPABILITY_TABLE, &found, err);
+    if (result == 0) {
+        *capability = (struct volume_capability){
+            .type = ACCESS_TYPE_MOUNT,
+            .mode = mode_of(found.access_mode.mode),
+            .mount_flags = found.mount.flags,
+        };
+        capability->fs_type = TAKE(found.mount.fs_type);
+        capability->mount_group = TAKE(found.mount.group);
+        found.mount.flags = (struct string_list){0};
+    }
+    json_free_fields(&CAPABILITY_TABLE, &found);
+    return result;
+}
+
+/* --- the file -----------------------------------------------------------------------------------
+ */
+
+struct own_json {
+    char *staging_path;
+    char *mounter;
+    char *root;
+    struct strmap context;
+};
+
+struct file_json {
+    char *capability;
+    json_t *secrets;
+    struct own_json own;
+};
+
+static const struct json_field OWN_FIELDS[] = {
+    JSON_FIELD_STRING("stagingPath", struct own_json, staging_path),
+    JSON_FIELD_STRING("mounter", struct own_json, mounter),
+    JSON_FIELD_STRING("root", struct own_json, root),
+    JSON_FIELD_STRMAP("volumeContext", struct own_json, context),
+};
+static const struct json_table OWN_TABLE = JSON_TABLE(struct own_json, OWN_FIELDS);
+static const struct json_field FILE_FIELDS[] = {
+    JSON_FIELD_STRING("VolumeCapabilityProtoJSON", struct file_json, capability),
+    JSON_FIELD_VALUE("Secrets", struct file_json, secrets),
+    JSON_FIELD_OBJECT("cephzone", struct file_json, own, &OWN_TABLE),
+};
+static const struct json_table FILE_TABLE = JSON_TABLE(struct file_json, FILE_FIELDS);
+
+char *mount_info_print(const struct mount_info *info)
+{
+    _cleanup_free_ char *capability = put_capability(&info->capability);
+    json_t *context = json_object();
+
+    for (size_t i = 0; i < info->context.count; i++)
+        json_object_set_new(context, info->context.entries[i].key,
+                            json_string(info->context.entries[i].value));
+    json_auto_t *json =
+        json_pack("{s:s, s:o, s:{}, s:{s:s, s:s, s:s, s:o}}", "VolumeCapabilityProtoJSON",
+                  capability, "MountOptions", put_flags(&info->capability.mount_flags), "Secrets",
+                  "cephzone", "stagingPath", info->staging_path, "mounter", info->mounter, "root",
+                  info->root, "volumeContext", context);
+    return json ? json_dumps(json, JSON_COMPACT) : xstrdup("{}");
+}
+
+static void get_secrets(json_t *secrets, struct credentials *credentials)
+{
+    struct secret_entry entries[SECRETS_MAX];
+    size_t count = 0;
+    const char *name = NULL;
+    json_t *value = NULL;
+
+    json_object_foreach(secrets, name, value)
+    {
+        if (count < SECRETS_MAX && json_is_string(value))
+            entries[count++] = (struct secret_entry){name, json_string_value(value)};
+    }
+    credentials_from_secrets(entries, count, credentials);
+}
+
+static int take(struct file_json *file, struct mount_info *info, struct error *err)
+{
+    if (!file->capability)
+        return error_set(err, STATUS_DATA_LOSS, "it has no capability");
+    if (get_capability(file->capability, &info->capability, err) < 0)
+        return -1;
+    get_secrets(file->secrets, &info->credentials);
+    info->staging_path = TAKE(file->own.staging_path);
+    info->mounter = TAKE(file->own.mounter);
+    info->root = TAKE(file->own.root);
+    info->context = file->own.context;
+    file->own.context = (struct strmap){0};
+    if (info->staging_path && (!info->mounter || !info->root))
+        return error_set(err, STATUS_DATA_LOSS, "it does not tell what is mounted");
+    return 0;
+}
+
+int mount_info_parse(const char *text, struct mount_info *out, struct error *err)
+{
+    json_auto_t *json = NULL;
+    struct file_json file = {0};
+    _cleanup_mount_info_ struct mount_info info = {0};
+
+    int result = json_load_text(text, strlen(text), WHAT, &json, err);
+    if (result == 0)
+        result = json_decode(json, &FILE_TABLE, &file, err);
+    if (result == 0)
+        result = take(&file, &info, err);
+    json_free_fields(&FILE_TABLE, &file);
+    if (result < 0)
+        return error_recode(err, STATUS_DATA_LOSS);
+    *out = info;
+    info = (struct mount_info){0};
+    return 0;
+}
+
+void mount_info_done(struct mount_info *info)
+{
+    volume_capability_done(&info->capability);
+    credentials_done(&info->credentials);
+    free(info->staging_path);
+    free(info->mounter);
+    free(info->root);
+    strmap_done(&info->context);
+    *info = (struct mount_info){0};
+}

@@ -1,0 +1,61 @@
+#include "node/node_labels_kube.h"
+
+#include <stdlib.h>
+
+#include "common/base/memory.h"
+#include "common/kube/node_labels.h"
+
+struct kube_labels {
+    struct kube_node_labels *labels;
+    char *subject;
+};
+
+static int get(void *object, struct call *call, struct strmap *labels, struct error *err)
+{
+    const struct kube_labels *own = object;
+
+    return kube_node_labels_copy(own->labels, call, labels, err);
+}
+
+static bool is_healthy(void *object, char **message, time_t *since)
+{
+    const struct kube_labels *own = object;
+    struct kube_node_labels_health health = {0};
+
+    kube_node_labels_health(own->labels, &health);
+    *since = time(NULL) - (clock_monotonic_ms() - health.since_ms) / 1000;
+    if (health.healthy)
+        *message = xstrdup("");
+    else if (health.known)
+        *message = xasprintf("the labels may be old: %s",
+                             health.last_error ? health.last_error : "no answer");
+    else
+        *message = xasprintf("served without topology until the labels are known: %s",
+                             health.last_error ? health.last_error : "no answer yet");
+    free(health.last_error);
+    return health.healthy;
+}
+
+static void free_labels(void *object)
+{
+    struct kube_labels *own = object;
+
+    kube_node_labels_free(own->labels);
+    free(own->subject);
+    free(own);
+}
+
+int node_labels_from_kube(struct kube *kube, const char *node, int64_t retry_first_ms,
+                          struct node_labels_source *source, struct error *err)
+{
+    const struct kube_node_labels_options options = {.node = node,
+                                                     .retry_first_ms = retry_first_ms};
+    struct kube_node_labels *labels = NULL;
+
+    if (kube_node_labels_new(kube, &options, &labels, err) < 0)
+        return -1;
+    struct kube_labels *own = xmalloc(sizeof(*own));
+    *own = (struct kube_labels){labels, xasprintf("labels of Kubernetes node %s", node)};
+    *source = (struct node_labels_source){own, own->subject, get, is_healthy, free_labels};
+    return 0;
+}

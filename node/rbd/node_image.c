@@ -1,0 +1,173 @@
+#include "node/rbd/node_image.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/volume/client_records.h"
+#include "node/checks.h"
+
+#define WATCH_FIRST_MS 100
+#define WATCH_LONGEST_MS 2000
+
+static int refuse_encrypted(const char *handle, struct error *err)
+{
+    return error_set(err, STATUS_FAILED_PRECONDITION,
+                     "volume '%s' is encrypted, which this driver cannot open yet", handle);
+}
+
+static int open_static(const struct node_volumes *volumes, struct call *call,
+                       const struct stage_request *request, struct node_image *image,
+                       struct error *err)
+{
+    const char *cluster_id = strmap_get_or(&request->context, "clusterID", "");
+    const char *pool = strmap_get_or(&request->context, "pool", "");
+
+    if (!cluster_id[0] || !pool[0])
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "volume_context of a static volume needs clusterID and pool");
+    if (session_open(volumes->ceph, volumes->config, call, cluster_id, &request->credentials,
+                     &image->session, err) < 0)
+        return -1;
+    image->cluster = image->session.cluster;
+    if (image->cluster->ops->pool_open(image->cluster, call, pool,
+                                       session_rbd_namespace(&image->session), &image->own_pool,
+                                       err) < 0)
+        return -1;
+    image->pool = image->own_pool;
+    image->config = image->session.cluster_config;
+    image->name = strmap_get_or(&request->context, "imageName", request->handle);
+    return 0;
+}
+
+static int open_located(const struct node_volumes *volumes, struct call *call,
+                        const struct stage_request *request, struct node_image *image,
+                        struct error *err)
+{
+    const struct locator locator = {
+        .ceph = volumes->ceph,
+        .config = volumes->config,
+        .instance_id = volumes->instance_id,
+        .mapping_path = volumes->mapping_path,
+        .knows_migrated = true,
+    };
+
+    if (volume_locate(&locator, call, JOURNAL_VOLUME, request->handle, &request->credentials,
+                      &image->located, err) < 0)
+        return -1;
+    if (!text_is_empty(image->located.entry.kms_id))
+        return refuse_encrypted(request->handle, err);
+    image->cluster = image->located.session.cluster;
+    image->pool = image->located.pool;
+    image->config = image->located.session.cluster_config;
+    image->name = image->located.entry.image_name;
+    return 0;
+}
+
+int node_image_open(const struct node_volumes *volumes, struct call *call,
+                    const struct stage_request *request, struct node_image *out, struct error *err)
+{
+    _cleanup_node_image_ struct node_image image = {0};
+    bool is_encrypted = false;
+    bool is_static = false;
+
+    if (node_context_is_true(&request->context, "encrypted", &is_encrypted, err) < 0 ||
+        node_context_is_true(&request->context, "staticVolume", &is_static, err) < 0)
+        return -1;
+    if (is_encrypted)
+        return refuse_encrypted(request->handle, err);
+    if (credentials_check(&request->credentials, err) < 0)
+        return -1;
+    int result = is_static ? open_static(volumes, call, request, &image, err)
+                           : open_located(volumes, call, request, &image, err);
+    if (result < 0)
+        return -1;
+    *out = image;
+    image = (struct node_image){0};
+    return 0;
+}
+
+void node_image_close(struct node_image *image)
+{
+    if (image->own_pool)
+        ceph_pool_close(image->own_pool);
+    session_close(&image->session);
+    located_done(&image->located);
+    *image = (struct node_image){0};
+}
+
+/* --- other clients ------------------------------------------------------------------------------
+ */
+
+static char *join(const struct string_list *list)
+{
+    _cleanup_text_ struct text text = TEXT_INIT(1024);
+
+    for (size_t i = 0; i < list->count; i++)
+        text_addf(&text, "%s%s", i ? ", " : "", list->items[i]);
+    return text.chars ? text_take(&text) : xstrdup("");
+}
+
+static int refuse_used(const struct node_image *image, const struct string_list *clients,
+                       const char *how, struct error *err)
+{
+    _cleanup_free_ char *names = join(clients);
+
+    error_set(err, STATUS_FAILED_PRECONDITION, "image '%s' in pool '%s' is still %s by %s",
+              image->name, image->pool->name, how, names);
+    return error_hint(err, "a volume for one node is not mapped while another client has it");
+}
+
+/* A client that died without saying so counts until its watch expires, 30 s by default. */
+static int wait_for_watchers(const struct node_volumes *volumes, struct call *call,
+                             struct node_image *image, struct error *err)
+{
+    struct deadline deadline = deadline_in_ms(volumes->watcher_wait_ms);
+    int64_t pause_ms = WATCH_FIRST_MS;
+
+    for (;;) {
+        _cleanup_string_list_ struct string_list watchers = {0};
+
+        if (image->pool->ops->image_watchers(image->pool, call, image->name, &watchers, err) < 0)
+            return -1;
+        if (watchers.count == 0)
+            return 0;
+        if (deadline_has_passed(deadline) || call_is_cancelled(call))
+            return refuse_used(image, &watchers, "open", err);
+        call_stage(call, "waiting {age} for %s to let go of image '%s'", watchers.items[0],
+                   image->name);
+        usleep((useconds_t)(pause_ms * 1000));
+        pause_ms = pause_ms * 2 > WATCH_LONGEST_MS ? WATCH_LONGEST_MS : pause_ms * 2;
+    }
+}
+
+int node_image_claim(const struct node_volumes *volumes, struct call *call,
+                     struct node_image *image, struct error *err)
+{
+    _cleanup_string_list_ struct string_list lockers = {0};
+
+    if (wait_for_watchers(volumes, call, image, err) < 0 ||
+        image->pool->ops->image_lockers(image->pool, call, image->name, &lockers, err) < 0)
+        return -1;
+    return lockers.count ? refuse_used(image, &lockers, "locked", err) : 0;
+}
+
+int node_image_record(const struct node_volumes *volumes, struct call *call,
+                      struct node_image *image, const struct strmap *metadata, struct error *err)
+{
+    struct ceph_cluster *cluster = image->cluster;
+    _cleanup_free_ char *key = xasprintf(CLIENT_RECORD_RBD "%s", volumes->node_id);
+    _cleanup_strmap_ struct strmap entries = {0};
+    _cleanup_free_ char *address = NULL;
+
+    if (cluster->ops->client_address(cluster, call, &address, err) < 0)
+        return -1;
+    const char *known = strmap_get(metadata, key);
+    if (known && strcmp(known, address) == 0)
+        return 0;
+    strmap_set(&entries, key, address);
+    return image->pool->ops->image_metadata_change(image->pool, call, image->name, &entries, NULL,
+                                                   err);
+}

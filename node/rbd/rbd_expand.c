@@ -1,0 +1,156 @@
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/memory.h"
+#include "common/linux/disk_fs.h"
+#include "node/checks.h"
+#include "node/rbd/node_image.h"
+#include "node/rbd/rbd_staged.h"
+#include "node/staged_users.h"
+
+#define POLL_FIRST_MS 50
+#define POLL_LONGEST_MS 1000
+
+static int too_small(const struct staged *staged, uint64_t wanted, struct error *err)
+{
+    error_set(err, STATUS_OUT_OF_RANGE,
+              "device '%s' of image '%s' has %llu bytes, not the %llu that were asked",
+              staged->mapped.device, staged->meta.image,
+              (unsigned long long)staged->device.size_bytes, (unsigned long long)wanted);
+    return error_hint(err, "ControllerExpandVolume grows the image");
+}
+
+/* --- the size of the image ---------------------------------------------------------------------
+ */
+
+static int read_image_size(const struct node_volumes *volumes, struct call *call,
+                           const struct node_expand_request *request, const struct staged *staged,
+                           uint64_t *size_bytes, struct error *err)
+{
+    _cleanup_(stage_request_done) struct stage_request found = {0};
+    _cleanup_node_image_ struct node_image image = {0};
+    _cleanup_free_ char *id = NULL;
+
+    if (staged_user_find(volumes, call, request->handle, &request->credentials, &found, err) < 0 ||
+        node_image_open(volumes, call, &found, &image, err) < 0)
+        return -1;
+    if (strcmp(image.name, staged->meta.image) != 0 ||
+        strcmp(image.pool->name, staged->meta.pool) != 0)
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "the volume is image '%s' in pool '%s' now, but '%s' in '%s' is staged",
+                         image.name, image.pool->name, staged->meta.image, staged->meta.pool);
+    if (image.pool->ops->image_get_id(image.pool, call, image.name, &id, err) < 0)
+        return -1;
+    return image.pool->ops->image_get_size(image.pool, call, id, size_bytes, err);
+}
+
+/* A size that Ceph has not confirmed is never told: what is written beyond the image is lost. */
+static int tell_size(const struct node_volumes *volumes, struct call *call,
+                     const struct node_expand_request *request, const struct staged *staged,
+                     struct error *err)
+{
+    uint64_t image_bytes = 0;
+
+    if (read_image_size(volumes, call, request, staged, &image_bytes, err) < 0) {
+        if (err->status == STATUS_NOT_FOUND) /* the volume is here */
+            error_recode(err, STATUS_FAILED_PRECONDITION);
+        error_wrap(err, "'%s' must be told the size of image '%s', which cannot be read",
+                   staged->mapped.device, staged->meta.image);
+        return error_hint(err, "name a Secret in the class: "
+                               "csi.storage.k8s.io/node-expand-secret-name and -namespace");
+    }
+    return staged->mapper->tell_size(&volumes->mappers, call, staged->mapped.device, image_bytes,
+                                     err);
+}
+
+static int refresh_device(const struct node_volumes *volumes, struct call *call,
+                          const struct node_expand_request *request, const struct staged *staged,
+                          struct error *err)
+{
+    const struct image_spec spec = staged_spec(staged);
+
+    if (staged->mapper->tell_size)
+        return tell_size(volumes, call, request, staged, err);
+    if (staged->mapper->refresh)
+        return staged->mapper->refresh(&volumes->mappers, call, &spec, staged->mapped.device, err);
+    return 0;
+}
+
+/*
+ * The kernel is told of a new size by Ceph, a moment after the controller's call has returned, or
+ * by the process that serves the device, or by us. A failure of ours counts only if nobody else
+ * does it either.
+ */
+static int wait_for_device(const struct node_volumes *volumes, struct call *call,
+                           const struct node_expand_request *request, struct staged *staged,
+                           struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    struct deadline deadline = deadline_in_ms(volumes->device_wait_ms);
+    const uint64_t wanted = (uint64_t)request->range.required_bytes;
+    const char *device = staged->mapped.device;
+    int64_t pause_ms = POLL_FIRST_MS;
+
+    for (;;) {
+        _cleanup_error_ struct error why = {0};
+
+        if (staged->device.size_bytes < wanted || wanted == 0)
+            refresh_device(volumes, call, request, staged, &why);
+        if (host->ops->device_facts(host, device, &staged->device, err) < 0)
+            return -1;
+        if (staged->device.size_bytes >= wanted)
+            return 0;
+        if (deadline_has_passed(deadline) || call_is_cancelled(call))
+            return why.message ? error_move(err, &why) : too_small(staged, wanted, err);
+        call_stage(call, "waiting {age} for '%s' to grow", device);
+        usleep((useconds_t)(pause_ms * 1000));
+        pause_ms = pause_ms * 2 > POLL_LONGEST_MS ? POLL_LONGEST_MS : pause_ms * 2;
+    }
+}
+
+/* --- what is on it ------------------------------------------------------------------------------
+ */
+
+static int grow_filesystem(const struct node_volumes *volumes, struct call *call,
+                           const struct staged *staged, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    struct device_content content;
+
+    if (staged->facts.kind != PATH_DIRECTORY || staged->facts.is_read_only)
+        return 0;
+    if (host->ops->device_content(host, staged->mapped.device, &content, err) < 0)
+        return -1;
+    const struct disk_fs *fs = disk_fs_find(content.fs_type);
+    if (!fs)
+        return error_set(err, STATUS_FAILED_PRECONDITION, "its file system '%s' cannot be grown",
+                         content.fs_type);
+    return disk_fs_grow(fs, host, call, staged->mapped.device, staged->path, err);
+}
+
+int rbd_expand_volume(const struct node_volumes *volumes, struct call *call,
+                      const struct node_expand_request *request, uint64_t *size_bytes,
+                      struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_free_ char *staging_path = NULL;
+    _cleanup_staged_ struct staged staged = {0};
+    struct path_facts facts;
+
+    if (host->ops->look(host, request->volume_path, &facts, err) < 0)
+        return -1;
+    if (!facts.is_mount_point)
+        return node_volume_not_there(request->handle, request->volume_path, err);
+    if (staging_path_of(volumes, request->handle, request->volume_path, &facts, &staging_path,
+                        err) < 0)
+        return -1;
+    if (!staging_path)
+        return node_volume_not_there(request->handle, request->volume_path, err);
+    if (staged_look(volumes, call, request->handle, staging_path, &staged, err) < 0 ||
+        staged_check(&staged, request->handle, err) < 0 ||
+        wait_for_device(volumes, call, request, &staged, err) < 0 ||
+        grow_filesystem(volumes, call, &staged, err) < 0)
+        return -1;
+    *size_bytes = staged.device.size_bytes;
+    return 0;
+}

@@ -1,0 +1,202 @@
+#include "node/rbd/rbd_staged.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "node/mounts.h"
+
+static int read_meta(const struct node_volumes *volumes, struct staged *staged, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_free_ char *text = NULL;
+
+    if (host->ops->read_text(host, staged->meta_path, &text, err) < 0)
+        return -1;
+    if (!text)
+        return 0;
+    if (image_meta_parse(text, &staged->meta, err) < 0)
+        return error_wrap(err, "'%s'", staged->meta_path);
+    staged->has_meta = true;
+    const char *name = staged->meta.mapper   ? staged->meta.mapper
+                       : staged->meta.is_nbd ? MAPPER_NBD.name
+                                             : MAPPER_KRBD.name;
+    staged->mapper = mapper_find(name);
+    if (!staged->mapper)
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "'%s' names mapper '%s', which this driver does not have",
+                         staged->meta_path, name);
+    return 0;
+}
+
+static int find_mapping(const struct node_volumes *volumes, struct call *call,
+                        struct staged *staged, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    const struct image_spec spec = staged_spec(staged);
+
+    if (!staged->mapper)
+        return 0;
+    if (staged->mapper->find(&volumes->mappers, call, &spec, &staged->mapped, err) < 0)
+        return -1;
+    if (!staged->mapped.device || staged->mapped.is_dead)
+        return 0;
+    return host->ops->device_facts(host, staged->mapped.device, &staged->device, err);
+}
+
+int staged_look(const struct node_volumes *volumes, struct call *call, const char *handle,
+                const char *staging_path, struct staged *out, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_error_ struct error dead = {0};
+    _cleanup_staged_ struct staged staged = {
+        .path = xasprintf("%s/%s", staging_path, handle),
+        .meta_path = xasprintf("%s/" IMAGE_META_FILE, staging_path),
+    };
+
+    if (host->ops->look(host, staged.path, &staged.facts, &dead) < 0) {
+        if (dead.status != STATUS_INTERNAL && dead.status != STATUS_UNAVAILABLE)
+            return error_move(err, &dead);
+        staged.is_dead = true;
+    }
+    if (read_meta(volumes, &staged, err) < 0 || find_mapping(volumes, call, &staged, err) < 0)
+        return -1;
+    *out = staged;
+    staged = (struct staged){0};
+    return 0;
+}
+
+void staged_done(struct staged *staged)
+{
+    free(staged->path);
+    free(staged->meta_path);
+    image_meta_done(&staged->meta);
+    mapped_image_done(&staged->mapped);
+    *staged = (struct staged){0};
+}
+
+struct image_spec staged_spec(const struct staged *staged)
+{
+    return (struct image_spec){staged->meta.pool, staged->meta.rados_namespace, staged->meta.image};
+}
+
+bool staged_is_complete(const struct staged *staged)
+{
+    return !staged->is_dead && staged->facts.is_mount_point && staged->mapped.device &&
+           !staged->mapped.is_dead && staged->facts.device == staged->device.number;
+}
+
+int staged_check(const struct staged *staged, const char *handle, struct error *err)
+{
+    if (staged_is_complete(staged))
+        return 0;
+    const char *fault = !staged->facts.is_mount_point && !staged->is_dead
+                            ? "nothing is mounted there"
+                        : !staged->has_meta      ? "there is no " IMAGE_META_FILE " beside it"
+                        : !staged->mapped.device ? "its image is not mapped on this node any more"
+                        : staged->mapped.is_dead || staged->is_dead
+                            ? "the process that served its device has died"
+                            : "what is mounted there is another device than that of its image";
+    error_set(err, STATUS_FAILED_PRECONDITION, "volume '%s' is not staged at '%s': %s", handle,
+              staged->path, fault);
+    return error_hint(err, "NodeStageVolume stages it");
+}
+
+int staged_write_meta(const struct node_volumes *volumes, struct staged *staged, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_free_ char *text = image_meta_print(&staged->meta);
+
+    if (host->ops->write_text(host, staged->meta_path, text, err) < 0)
+        return -1;
+    staged->has_meta = true;
+    return 0;
+}
+
+/* --- taking down --------------------------------------------------------------------------------
+ */
+
+static int unmount_all(const struct node_volumes *volumes, struct staged *staged, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    bool lazily = staged->is_dead || staged->mapped.is_dead;
+
+    for (int i = 0; i < STACKED_MAX; i++) {
+        if (!staged->is_dead && !staged->facts.is_mount_point)
+            return 0;
+        if (host->ops->unmount(host, staged->path, lazily, err) < 0)
+            return -1;
+        staged->is_dead = false;
+        if (host->ops->look(host, staged->path, &staged->facts, err) < 0)
+            return -1;
+    }
+    return error_set(err, STATUS_FAILED_PRECONDITION, "more than %d mounts are on '%s'",
+                     STACKED_MAX, staged->path);
+}
+
+static int unmap(const struct node_volumes *volumes, struct call *call, struct staged *staged,
+                 struct error *err)
+{
+    _cleanup_free_ char *options = NULL;
+
+    if (!staged->mapper)
+        return 0;
+    if (mapper_options(staged->meta.unmap_options, staged->mapper, &options, err) < 0)
+        return -1;
+    const struct unmap_request request = {
+        .spec = staged_spec(staged), .options = options, .device = staged->mapped.device};
+    return staged->mapper->unmap(&volumes->mappers, call, &request, err);
+}
+
+int staged_remove(const struct node_volumes *volumes, struct call *call, struct staged *staged,
+                  struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+
+    call_stage(call, "taking down '%s' for {age}", staged->path);
+    if (unmount_all(volumes, staged, err) < 0 || host->ops->remove(host, staged->path, err) < 0 ||
+        unmap(volumes, call, staged, err) < 0)
+        return -1;
+    return host->ops->remove(host, staged->meta_path, err);
+}
+
+/* --- who else shows it --------------------------------------------------------------------------
+ */
+
+/* "/x/globalmount/HANDLE" gives "/x/globalmount" if image-meta.json is there. */
+static int try_staging(const struct node_volumes *volumes, const char *handle, const char *target,
+                       char **staging_path, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_free_ char *suffix = xasprintf("/%s", handle);
+    struct path_facts facts;
+
+    if (!text_has_suffix(target, suffix))
+        return 0;
+    _cleanup_free_ char *folder = xstrndup(target, strlen(target) - strlen(suffix));
+    _cleanup_free_ char *meta = xasprintf("%s/" IMAGE_META_FILE, folder);
+    if (host->ops->look(host, meta, &facts, err) < 0)
+        return -1;
+    if (facts.kind == PATH_FILE)
+        *staging_path = TAKE(folder);
+    return 0;
+}
+
+int staging_path_of(const struct node_volumes *volumes, const char *handle, const char *path,
+                    const struct path_facts *facts, char **staging_path, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_mount_list_ struct mount_list mounts = {0};
+    _cleanup_string_list_ struct string_list targets = {0};
+
+    *staging_path = NULL;
+    string_list_add(&targets, path); /* it may be the staged path itself */
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
+        return -1;
+    mounts_of_same(&mounts, path, facts->kind == PATH_BLOCK_DEVICE, &targets);
+    for (size_t i = 0; i < targets.count && !*staging_path; i++)
+        if (try_staging(volumes, handle, targets.items[i], staging_path, err) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "node/rbd/image_meta.h"
+#include "node/volumes.h"
+
+/*
+ * What is at a staging path, as the machine itself tells it:
+ *
+ *   STAGING/image-meta.json   which image, mapped how
+ *   STAGING/HANDLE            folder with the file system, or file that the device is bound to
+ */
+struct staged {
+    char *path;      /* STAGING/HANDLE */
+    char *meta_path; /* STAGING/image-meta.json */
+    struct path_facts facts;
+    bool is_dead; /* the path cannot even be looked at: what is mounted there has died */
+    bool has_meta;
+    struct image_meta meta;
+    const struct mapper *mapper; /* of the meta; NULL without */
+    struct mapped_image mapped;  /* of the meta's image */
+    struct device_facts device;  /* of the mapped device, if it lives */
+};
+
+/* Looks at everything; changes nothing. Caller calls staged_done(). */
+_must_check_ int staged_look(const struct node_volumes *volumes, struct call *call,
+                             const char *handle, const char *staging_path, struct staged *staged,
+                             struct error *err);
+void staged_done(struct staged *staged);
+#define _cleanup_staged_ _cleanup_(staged_done)
+
+/* Whether something is mounted there and it is the device of the image that the meta names. */
+bool staged_is_complete(const struct staged *staged);
+
+/* FAILED_PRECONDITION unless complete, with what is wrong. */
+_must_check_ int staged_check(const struct staged *staged, const char *handle, struct error *err);
+
+/* The spec of the meta's image; borrowed. */
+struct image_spec staged_spec(const struct staged *staged);
+
+_must_check_ int staged_write_meta(const struct node_volumes *volumes, struct staged *staged,
+                                   struct error *err);
+
+/*
+ * Takes everything down: mount, path, mapping, meta, in this order, so that what is left of a call
+ * that was cut leads to the rest. What is not there is skipped. A folder that holds files is not
+ * removed: FAILED_PRECONDITION.
+ */
+_must_check_ int staged_remove(const struct node_volumes *volumes, struct call *call,
+                               struct staged *staged, struct error *err);
+
+/* The folder in which the volume that is at @path is staged; *@staging_path (caller frees) is NULL
+ * when @path does not belong to the volume. */
+_must_check_ int staging_path_of(const struct node_volumes *volumes, const char *handle,
+                                 const char *path, const struct path_facts *facts,
+                                 char **staging_path, struct error *err);
+
+/* --- the parts of RBD's backend ----------------------------------------------------------------
+ */
+
+_must_check_ int rbd_stage_volume(const struct node_volumes *volumes, struct call *call,
+                                  const struct stage_request *request, struct error *err);
+_must_check_ int rbd_unstage_volume(const struct node_volumes *volumes, struct call *call,
+                                    const struct unstage_request *request, struct error *err);
+_must_check_ int rbd_get_stats(const struct node_volumes *volumes, struct call *call,
+                               const struct stats_request *request, struct volume_stats *stats,
+                               struct error *err);
+_must_check_ int rbd_expand_volume(const struct node_volumes *volumes, struct call *call,
+                                   const struct node_expand_request *request, uint64_t *size_bytes,
+                                   struct error *err);

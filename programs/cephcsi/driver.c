@@ -1,0 +1,384 @@
+#include "programs/cephcsi/driver.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/base/memory.h"
+#include "common/base/metrics.h"
+#include "common/base/process_metrics.h"
+#include "common/base/tasks.h"
+#include "common/config/config.h"
+#include "common/config/keyring.h"
+#include "common/linux/host.h"
+#include "common/linux/key_file.h"
+#include "common/rpc/endpoint.h"
+#include "common/rpc/server.h"
+#include "common/usage/usage_cache.h"
+#include "common/volume/identity.h"
+#include "common/volume/operations.h"
+#include "controller/backend.h"
+#include "controller/rbd/purge.h"
+#include "controller/service.h"
+#include "node/backend.h"
+#include "node/node.h"
+#include "node/staged_users.h"
+#include "node/volumes.h"
+#include "programs/cephcsi/driver_addons.h"
+#include "programs/cephcsi/driver_capacity.h"
+#include "programs/cephcsi/driver_kube.h"
+#include "programs/cephcsi/driver_node.h"
+#include "programs/cephcsi/driver_takeover.h"
+
+/* More than the pools' own limits together, so that one slow pool leaves workers for others. */
+#define WORKERS 128
+/* Background work: enough to keep up, few enough to leave the cluster to the calls. */
+#define TASK_THREADS 4
+#define TASKS_STOP_MS 5000
+#define PURGE_QUIET_MS 200
+#define LISTING_AGE_MS 300000
+/* A little more than the 30 s after which Ceph forgets a client that died. */
+#define WATCHER_WAIT_MS 40000
+#define DEVICE_WAIT_MS 10000
+#define RECOVERY_MS 60000
+#define REVIVAL_MS 600000
+#define FUSE_WAIT_MS 30000
+#define MOUNT_INFO_FOLDER "mountinfo"
+
+struct driver {
+    struct metrics *metrics;
+    struct config_file *config;
+    struct driver_kube kube;
+    struct ceph *ceph;
+    struct operations *operations;
+    struct tasks *tasks;
+    struct purger *purger;
+    atomic_uint clone_waiters;
+    struct usage_cache *usage;
+    struct subvolume_source subvolumes;
+    struct standing_credentials *standing;
+    struct controller controller;
+    struct driver_node place;
+    struct driver_takeover takeover;
+    struct capacity_publisher *publisher;
+    struct node node;
+    struct host *host;
+    char *mount_info_dir;
+    struct node_volumes volumes;
+    struct identity identity;
+    struct driver_addons addons;
+    struct rpc_server *server;
+};
+
+static void report_cluster(void *object, const char *cluster_id, bool healthy, const char *message,
+                           time_t since)
+{
+    _cleanup_free_ char *subject = xasprintf("cluster %s", cluster_id);
+
+    health_add(object, subject, healthy, message, since);
+}
+
+static void report(void *object, struct health_sink *sink)
+{
+    struct driver *driver = object;
+    _cleanup_free_ char *message = NULL;
+    _cleanup_free_ char *subject = xasprintf("file %s", config_file_path(driver->config));
+    time_t since = 0;
+    bool healthy = config_file_is_healthy(driver->config, &message, &since);
+
+    health_add(sink, subject, healthy, message, since);
+    driver_node_report(&driver->place, sink);
+    driver_takeover_report(&driver->takeover, sink);
+    driver_capacity_report(driver->publisher, sink);
+    ceph_report(driver->ceph, report_cluster, sink);
+}
+
+static bool serves_cephfs(const struct options *options)
+{
+    return strcmp(options->type, "cephfs") == 0;
+}
+
+/* For calls without secrets. */
+static struct standing_credentials *make_standing(const struct driver *driver,
+                                                  const struct options *options)
+{
+    const char *keyring = options->keyring;
+    _cleanup_credentials_ struct credentials credentials = {0};
+    _cleanup_error_ struct error err = {0};
+    bool found = false;
+
+    if (keyring_read(keyring, &credentials, &found, &err) < 0)
+        log_warn(NULL, "calls without secrets go without a keyring: %s", err.message);
+    else if (found)
+        log_info(NULL, "client.%s of '%s' serves calls without secrets", credentials.user, keyring);
+    return standing_credentials_new(&(struct standing_credentials_options){
+        .kube = driver->kube.kube,
+        .config = driver->config,
+        .keyring = &credentials,
+        .is_cephfs = serves_cephfs(options),
+    });
+}
+
+/* Beside the socket, where Ceph-CSI has it: in the plugin's folder on the host. Caller frees. */
+static char *mount_info_dir(const struct options *options)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *socket = NULL;
+
+    if (endpoint_parse(options->endpoint, &socket, &err) < 0)
+        return xasprintf("%s/" MOUNT_INFO_FOLDER, options->run_dir);
+    *strrchr(socket, '/') = '\0';
+    return xasprintf("%s/" MOUNT_INFO_FOLDER, socket);
+}
+
+static void init_volumes(struct driver *driver, const struct options *options,
+                         struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
+{
+    _cleanup_free_ char *key_dir = xasprintf("%s/" KEY_FOLDER, options->run_dir);
+
+    driver->host = make_host(options->kubelet_dir, key_dir);
+    driver->mount_info_dir = mount_info_dir(options);
+    driver->volumes = (struct node_volumes){
+        .backend = serves_cephfs(options) ? &CEPHFS_NODE_BACKEND : &RBD_NODE_BACKEND,
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .operations = driver->operations,
+        .mappers = {driver->host, options->run_dir},
+        .io_checks = io_checks_new(driver->host),
+        .standing = driver->standing,
+        .users = staged_users_new(),
+        .node_id = options->node_id,
+        .instance_id = options->instance_id,
+        .mapping_path = options->mapping_path,
+        .read_affinity = &driver->place.read_affinity,
+        .default_mounter = options->mounter,
+        .watcher_wait_ms = WATCHER_WAIT_MS,
+        .device_wait_ms = DEVICE_WAIT_MS,
+        .cephfs = {.mount_info_dir = driver->mount_info_dir,
+                   .rados_namespace = options->cephfs_namespace,
+                   .kernel_options = options->kernel_mount_options,
+                   .fuse_options = options->fuse_mount_options,
+                   .force_kernel = options->force_kernel_client,
+                   .fuse_wait_ms = FUSE_WAIT_MS},
+    };
+}
+
+static void recover_volumes(struct driver *driver)
+{
+    struct call call;
+
+    call_init(&call, 0, "recovery", deadline_in_ms(RECOVERY_MS));
+    node_recover(&driver->volumes, &call);
+    call_done(&call);
+}
+
+/* Volumes that lost their process may take Ceph's time, and calls do not wait for them. */
+static int revive(void *object, struct call *call, struct error *err)
+{
+    const struct driver *driver = object;
+
+    (void)err;
+    call->deadline = deadline_earlier(call->deadline, deadline_in_ms(REVIVAL_MS));
+    node_revive(&driver->volumes, call);
+    return 0;
+}
+
+static void release_nothing(void *object)
+{
+    (void)object;
+}
+
+static void revive_volumes(struct driver *driver)
+{
+    static const struct task_kind kind = {revive, release_nothing, "revive"};
+
+    tasks_start(driver->tasks, "revive", &kind, driver);
+}
+
+static void driver_init(struct driver *driver, const struct options *options,
+                        struct ceph *(*make_ceph)(const struct ceph_options *options),
+                        struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
+{
+    process_metrics_register(driver->metrics);
+    driver->operations = operations_new();
+    driver->tasks = tasks_new(TASK_THREADS);
+    driver->purger = purger_new(PURGE_QUIET_MS);
+    driver->ceph = make_ceph(&(struct ceph_options){
+        .connect_timeout_ms = options->ceph_timeout_ms,
+        .mon_op_timeout_ms = options->ceph_timeout_ms,
+        .osd_op_timeout_ms = options->ceph_timeout_ms,
+    });
+    const bool is_cephfs = serves_cephfs(options);
+    driver->subvolumes = (struct subvolume_source){options->instance_id, options->cephfs_namespace};
+    driver->usage = usage_cache_new(&(struct usage_cache_options){
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .max_age_ms = options->capacity_interval_ms,
+        .listing_age_ms = LISTING_AGE_MS,
+        .subvolumes = is_cephfs ? &driver->subvolumes : NULL,
+    });
+    driver->standing = make_standing(driver, options);
+    driver->controller = (struct controller){
+        .backend = is_cephfs ? &CEPHFS_BACKEND : &RBD_BACKEND,
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .operations = driver->operations,
+        .tasks = driver->tasks,
+        .purger = driver->purger,
+        .process_id = uuid_text_generate(),
+        .mapping_path = options->mapping_path,
+        .cephfs_namespace = options->cephfs_namespace,
+        .clone_waiters = &driver->clone_waiters,
+        .instance_id = options->instance_id,
+        .cluster_name = options->cluster_name,
+        .driver_name = options->driver_name,
+        .usage = driver->usage,
+        .takeover = driver->place.takeover,
+        .standing = driver->standing,
+        .events = driver->kube.events,
+        .set_metadata = options->set_metadata,
+        .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
+                   (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
+    };
+    driver->takeover.fences = (struct fences){driver->ceph, driver->config, driver->standing};
+    driver->takeover.records = (struct client_records){
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .standing = driver->standing,
+        .instance_id = options->instance_id,
+        .mapping_path = options->mapping_path,
+        .cephfs_namespace = options->cephfs_namespace,
+        .is_cephfs = is_cephfs,
+    };
+    driver_takeover_start(&driver->takeover, &driver->kube, options, driver->place.takeover,
+                          driver->metrics);
+    driver->publisher =
+        driver_capacity_start(&driver->kube, options, &driver->controller, driver->metrics);
+    driver->node = (struct node){options->node_id, driver->place.info};
+    init_volumes(driver, options, make_host);
+    driver->identity = (struct identity){
+        .driver_name = options->driver_name,
+        .version = CEPHZONE_VERSION,
+        /* Ceph-CSI's CephFS driver never says so: only where somebody asks for it */
+        .topology = !is_cephfs || options->domain_labels[0] || options->topology,
+        .group_controller = true,
+        .metrics = driver->metrics,
+        .report = report,
+        .report_object = driver,
+    };
+}
+
+/* False if something hangs in Ceph and the process can only end by _exit(). */
+static bool driver_done(struct driver *driver)
+{
+    driver_addons_done(&driver->addons);
+    rpc_server_free(driver->server);
+    tasks_free(driver->tasks);
+    purger_free(driver->purger);
+    usage_cache_free(driver->usage);
+    operations_free(driver->operations);
+    io_checks_free(driver->volumes.io_checks);
+    staged_users_free(driver->volumes.users);
+    host_free(driver->host);
+    free(driver->mount_info_dir);
+    metrics_free(driver->metrics);
+    standing_credentials_free(driver->standing);
+    driver_node_done(&driver->place);
+    driver_kube_done(&driver->kube);
+    config_file_free(driver->config);
+    return ceph_free(driver->ceph);
+}
+
+static int serve(struct driver *driver, const struct options *options, struct error *err)
+{
+    const struct rpc_server_options server_options = {
+        .endpoint = options->endpoint,
+        .workers = WORKERS,
+        .drain_ms = options->drain_ms,
+        .slow_call_interval_ms = options->slow_call_ms,
+        .metrics = driver->metrics,
+        .metrics_prefix = "csi",
+    };
+    const bool is_controller = options->controller_server;
+    const bool is_node = options->node_server;
+    const struct {
+        struct rpc_service service;
+        bool wanted;
+    } services[] = {
+        {identity_service(&driver->identity), true},
+        {health_service(&driver->identity), true},
+        {controller_volume_service(&driver->controller), is_controller},
+        {controller_snapshot_service(&driver->controller), is_controller},
+        {controller_group_service(&driver->controller), is_controller},
+        {node_service(&driver->node), is_node},
+        {node_volume_service(&driver->volumes), is_node},
+    };
+
+    if (is_node)
+        recover_volumes(driver);
+    if (rpc_server_new(&server_options, &driver->server, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
+        if (services[i].wanted)
+            rpc_server_add(driver->server, &services[i].service);
+    const struct network_fences fences = {driver->ceph, driver->config};
+    if (driver_addons_start(&driver->addons, options, &fences, driver->metrics, err) < 0)
+        return -1;
+    return rpc_server_start(driver->server, err);
+}
+
+static bool drain(struct driver *driver)
+{
+    bool addons_ended = driver_addons_drain(&driver->addons);
+
+    if (!rpc_server_drain(driver->server) || !addons_ended)
+        return false;
+    /* nobody reads their metrics any more, and they use what ends next */
+    capacity_publisher_free(TAKE(driver->publisher));
+    driver_takeover_done(&driver->takeover);
+    return true;
+}
+
+int driver_run(const struct options *options, const sigset_t *signals,
+               struct ceph *(*make_ceph)(const struct ceph_options *options),
+               struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
+{
+    _cleanup_error_ struct error err = {0};
+    struct driver driver = {0};
+    int signal_number = 0;
+
+    driver.metrics = metrics_new();
+    driver.config = config_file_new(options->config_path);
+    if (driver_kube_init(&driver.kube, options, driver.metrics, &err) < 0 ||
+        driver_node_init(&driver.place, options, driver.config, &driver.kube, driver.metrics,
+                         &err) < 0) {
+        log_error(NULL, "cannot start: %s", err.message);
+        metrics_free(driver.metrics);
+        driver_node_done(&driver.place);
+        driver_kube_done(&driver.kube);
+        config_file_free(driver.config);
+        return 1;
+    }
+    driver_takeover_watch(&driver.kube, options, driver.place.takeover);
+    driver_init(&driver, options, make_ceph, make_host);
+    if (serve(&driver, options, &err) < 0) {
+        log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);
+        return 1;
+    }
+    log_info(NULL, "listening on '%s'", options->endpoint);
+    if (options->node_server)
+        revive_volumes(&driver);
+    driver_node_enter(&driver.place);
+    sigwait(signals, &signal_number);
+    log_info(NULL, "got %s, draining", sigabbrev_np(signal_number));
+    driver_node_leave(&driver.place);
+    if (!drain(&driver) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
+        !usage_cache_stop(driver.usage, TASKS_STOP_MS) || !driver_done(&driver)) {
+        /* All state is in Ceph: the retry continues the call, the next start the task. */
+        log_warn(NULL, "something still waits for Ceph; leaving it");
+        _exit(0);
+    }
+    log_info(NULL, "ended");
+    return 0;
+}

@@ -1,0 +1,337 @@
+#include "programs/cephcsi/options.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "common/base/flags.h"
+#include "common/base/text.h"
+
+static const struct options DEFAULTS = {
+    .type = "",
+    .endpoint = "unix:///tmp/csi.sock",
+    .addons_endpoint = "",
+    .driver_name = "",
+    .driver_namespace = "default",
+    .node_id = "",
+    .cluster_name = "",
+    .instance_id = "default",
+    .config_path = "/etc/ceph-csi-config/config.json",
+    .mapping_path = "/etc/ceph-csi-config/cluster-mapping.json",
+    .cephfs_namespace = "",
+    .keyring = "/etc/ceph/keyring",
+    .kubelet_dir = "",
+    .run_dir = "/run/cephzone",
+    .mounter = "",
+    .kernel_mount_options = "",
+    .fuse_mount_options = "",
+    .metrics_path = "/metrics",
+    .log_file = "",
+    .domain_labels = "",
+    .node_labels = "",
+    .node_labels_path = "",
+    .kubeconfig = "",
+    .registration_dir = "",
+    .registration_path = "",
+    .takeover_path = "",
+    .takeover_via = "labels",
+    .crush_location_labels = "",
+    .log_to_stderr = true,
+    .metrics_port = 8080,
+    .generator_port = -1,
+    .poll_ms = 60000,
+    .timeout_ms = 3000,
+    .slow_call_ms = 30000,
+    .drain_ms = 20000,
+    .ceph_timeout_ms = 30000,
+    .capacity_interval_ms = 30000,
+    .hard_clone_depth = 8,
+    .soft_clone_depth = 4,
+    .max_snapshots = 450,
+    .min_snapshots = 250,
+};
+
+/* Flags that do nothing here, of this or other versions of Ceph-CSI, with the reason. */
+#define LEGACY_BOOL(name, reason)                                                                  \
+    {                                                                                              \
+        (name), FLAG_IGNORED_BOOL, NULL, NULL, (reason)                                            \
+    }
+#define LEGACY_VALUE(name, reason)                                                                 \
+    {                                                                                              \
+        (name), FLAG_IGNORED_VALUE, NULL, NULL, (reason)                                           \
+    }
+
+static int parse(struct options *o, int argc, char **argv)
+{
+    const struct flag table[] = {
+        {"type", FLAG_STRING, &o->type, "TYPE", "what to run: rbd, cephfs, liveness or controller"},
+        {"endpoint", FLAG_STRING, &o->endpoint, "URL", "CSI socket, unix:///path"},
+        {"csi-addons-endpoint", FLAG_STRING, &o->addons_endpoint, NULL,
+         "socket for the sidecar of csi-addons, which fences; none if empty"},
+        {"drivername", FLAG_STRING, &o->driver_name, NULL, "name of the driver"},
+        {"drivernamespace", FLAG_STRING, &o->driver_namespace, NULL,
+         "controller: namespace of the Lease by which one of several acts"},
+        {"nodeid", FLAG_STRING, &o->node_id, NULL, "name of this node"},
+        {"controllerserver", FLAG_BOOL, &o->controller_server, NULL, "serve the controller"},
+        {"nodeserver", FLAG_BOOL, &o->node_server, NULL, "serve the node"},
+        {"instanceid", FLAG_STRING, &o->instance_id, NULL,
+         "suffix of the journal's directories, to keep several drivers in one pool apart"},
+        {"clustername", FLAG_STRING, &o->cluster_name, NULL,
+         "name of the Kubernetes cluster, kept with --setmetadata"},
+        {"setmetadata", FLAG_BOOL, &o->set_metadata, NULL,
+         "write the names of PVC, PV and snapshot to the image's metadata"},
+        {"configpath", FLAG_STRING, &o->config_path, "FILE", "config.json"},
+        {"clustermapping", FLAG_STRING, &o->mapping_path, "FILE",
+         "cluster-mapping.json: where volumes are after a failover; need not exist"},
+        {"radosnamespacecephfs", FLAG_STRING, &o->cephfs_namespace, NULL,
+         "RADOS namespace of CephFS' journal where config.json names none; csi if empty"},
+        {"keyring", FLAG_STRING, &o->keyring, "FILE",
+         "Ceph keyring for calls that carry no secrets, such as ListVolumes"},
+        {"topology", FLAG_BOOL, &o->topology, NULL,
+         "cephfs: volumes have places; implied by --domainlabels, rbd's always have them"},
+        {"domainlabels", FLAG_STRING, &o->domain_labels, "LABELS",
+         "labels of the node that say where it is, outermost first: LABEL,LABEL"},
+        {"node-labels", FLAG_STRING, &o->node_labels, "LABELS",
+         "the labels of this node, without asking anybody: LABEL=VALUE,LABEL=VALUE"},
+        {"node-labels-file", FLAG_STRING, &o->node_labels_path, "FILE",
+         "file with the labels of this node: lines LABEL=VALUE or a JSON object"},
+        {"kubeconfig", FLAG_STRING, &o->kubeconfig, "FILE",
+         "how to reach the Kubernetes API; in a pod its service account is used"},
+        {"registration-dir", FLAG_STRING, &o->registration_dir, "DIR",
+         "kubelet's plugins_registry, to register there without node-driver-registrar"},
+        {"kubelet-registration-path", FLAG_STRING, &o->registration_path, "PATH",
+         "the CSI socket as the host sees it, for --registration-dir; else that of --endpoint"},
+        {"max-volumes-per-node", FLAG_INT, &o->max_volumes_per_node, "COUNT",
+         "how many volumes a node takes; 0: the orchestrator decides"},
+        {"takeover-file", FLAG_STRING, &o->takeover_path, "FILE",
+         "map of failed domains to those that take over; need not exist"},
+        {"takeover-via", FLAG_STRING, &o->takeover_via, "labels|nodeinfo",
+         "who tells that a node takes over: the controller by labels, or NodeGetInfo"},
+        {"enable-read-affinity", FLAG_BOOL, &o->read_affinity, NULL,
+         "read from the nearest replica, for clusters that have readAffinity enabled"},
+        {"crush-location-labels", FLAG_STRING, &o->crush_location_labels, "LABELS",
+         "labels of the node that are its CRUSH location: LABEL,LABEL"},
+        {"kubeletdir", FLAG_STRING, &o->kubelet_dir, "DIR",
+         "kubelet's folder, if links lead to it; beneath it no link is followed"},
+        {"rundir", FLAG_STRING, &o->run_dir, "DIR",
+         "where exports of the fuse mapper, and keys for programs, are"},
+        {"mounter", FLAG_STRING, &o->mounter, "NAME",
+         "rbd, rbd-nbd or fuse, for CephFS kernel or fuse, for classes that name none; else what "
+         "there is"},
+        {"forcecephkernelclient", FLAG_BOOL, &o->force_kernel_client, NULL,
+         "CephFS: mount with the kernel's client even if it is too old to keep quotas"},
+        {"kernelmountoptions", FLAG_STRING, &o->kernel_mount_options, "OPTIONS",
+         "CephFS: options for the kernel's client, for clusters that name none in config.json"},
+        {"fusemountoptions", FLAG_STRING, &o->fuse_mount_options, "OPTIONS",
+         "CephFS: options for ceph-fuse, for clusters that name none in config.json"},
+        {"rbdhardmaxclonedepth", FLAG_UINT, &o->hard_clone_depth, NULL,
+         "chain of clones on which nothing more is built before it is flattened"},
+        {"rbdsoftmaxclonedepth", FLAG_UINT, &o->soft_clone_depth, NULL,
+         "chain of clones from which on images are flattened in the background"},
+        {"maxsnapshotsonimage", FLAG_UINT, &o->max_snapshots, NULL,
+         "snapshots of an image after which there is no further one"},
+        {"minsnapshotsonimage", FLAG_UINT, &o->min_snapshots, NULL,
+         "snapshots of an image from which on the oldest are detached in the background"},
+        {"cephtimeout", FLAG_DURATION, &o->ceph_timeout_ms, NULL,
+         "how long one operation may wait for Ceph before the call fails and can be repeated"},
+        {"capacity-interval", FLAG_DURATION, &o->capacity_interval_ms, NULL,
+         "how old the figures of free space may be that pools are chosen and capacity is told by"},
+        {"publish-capacity", FLAG_BOOL, &o->publish_capacity, NULL,
+         "keep CSIStorageCapacity objects, where csi-provisioner does not"},
+        {"draintimeout", FLAG_DURATION, &o->drain_ms, NULL,
+         "how long running calls may take to end after SIGTERM"},
+        {"logslowopinterval", FLAG_DURATION, &o->slow_call_ms, NULL,
+         "how often to log a slow call; 0 for never"},
+        {"metricsport", FLAG_INT, &o->metrics_port, "PORT", "liveness: HTTP port"},
+        {"generator-metricsport", FLAG_INT, &o->generator_port, "PORT",
+         "controller: HTTP port of its metrics and /readyz; -1: none, 0: any"},
+        {"metricspath", FLAG_STRING, &o->metrics_path, "PATH", "liveness: path of the metrics"},
+        {"polltime", FLAG_DURATION, &o->poll_ms, NULL, "liveness: time between two probes"},
+        {"timeout", FLAG_DURATION, &o->timeout_ms, NULL, "liveness: time for one probe"},
+        {"v", FLAG_INT, &o->verbosity, "LEVEL",
+         "verbosity: 1 default, 2 useful, 3 calls, 4 debug, 5 requests and answers"},
+        {"logtostderr", FLAG_BOOL, &o->log_to_stderr, NULL, "log to stderr"},
+        {"alsologtostderr", FLAG_BOOL, &o->also_log_to_stderr, NULL,
+         "log to stderr as well as to --log_file"},
+        {"log_file", FLAG_STRING, &o->log_file, "FILE", "log to this file"},
+        {"skip_headers", FLAG_BOOL, &o->skip_headers, NULL, "leave time and place out of the log"},
+        {"version", FLAG_BOOL, &o->version, NULL, "print the version and exit"},
+        LEGACY_BOOL("enableprofiling", "there is no Go profiler"),
+        LEGACY_BOOL("enablegrpcmetrics", "figures of calls are always among the metrics"),
+        LEGACY_BOOL("enable-fencing", "nodes are not fenced by themselves"),
+        LEGACY_BOOL("skipforceflatten", "clones are always kept shallow"),
+        LEGACY_BOOL("automaxprocs", "there is no Go scheduler"),
+        LEGACY_BOOL("add_dir_header", "the log names files without folders"),
+        LEGACY_BOOL("one_output", "there is one log, not one for each severity"),
+        LEGACY_BOOL("skip_log_headers", "log files have no heading"),
+        LEGACY_VALUE("feature-gates",
+                     "there are none; a stuck call is told in the log, the process stays"),
+        LEGACY_VALUE("histogramoption", "buckets of the metrics are fixed"),
+        LEGACY_VALUE("log_backtrace_at", "there are no backtraces"),
+        LEGACY_VALUE("log_dir", "--log_file names the file"),
+        LEGACY_VALUE("log_file_max_size", "logrotate keeps files small"),
+        LEGACY_VALUE("metadatastorage", "volumes are described in Ceph alone"),
+        LEGACY_VALUE("mountcachedir", "mounts are read from the kernel"),
+        LEGACY_VALUE("pidlimit",
+                     "threads are few and bounded; the limit of the pod stays as it is"),
+        LEGACY_VALUE("pluginpath", "the orchestrator names every path"),
+        LEGACY_VALUE("stagingpath", "the orchestrator names every path"),
+        LEGACY_VALUE("stderrthreshold", "there is one log, not one for each severity"),
+        LEGACY_VALUE("vmodule", "--v counts for all files"),
+    };
+    _cleanup_error_ struct error err = {0};
+    int next = 0;
+
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        printf("Usage: %s --type=TYPE [flags]\n", argv[0]);
+        flags_print_usage(stdout, table, ARRAY_LENGTH(table));
+        return 0;
+    }
+    if (flags_parse(table, ARRAY_LENGTH(table), argc, argv, &next, &err) < 0) {
+        struct options defaults = DEFAULTS;
+
+        fprintf(stderr, "%s\nUsage of %s:\n", err.message, argv[0]);
+        *o = defaults; /* the table points into @o: show defaults, not what was read so far */
+        flags_print_usage(stderr, table, ARRAY_LENGTH(table));
+        return 2;
+    }
+    return -1;
+}
+
+static void print_version(void)
+{
+    struct utsname machine;
+
+    uname(&machine);
+    /* Rook up to 1.14 looks for the first vN.N.N */
+    printf("Cephcsi Version: v%s\nGit Commit: %s\nGo Version: none\nCompiler: %s\n"
+           "Platform: linux/%s\nKernel: %s\n",
+           CEPHZONE_VERSION, CEPHZONE_COMMIT, __VERSION__, machine.machine, machine.release);
+}
+
+/* A DNS-1123 subdomain of at most 63 characters, after lower-casing. */
+static bool driver_name_is_valid(const char *name)
+{
+    size_t length = strlen(name);
+
+    for (size_t i = 0; i < length; i++) {
+        bool inner = (name[i] == '-' || name[i] == '.') && i > 0 && i + 1 < length;
+
+        if (!isalnum((unsigned char)name[i]) && !inner)
+            return false;
+    }
+    return length > 0 && length <= 63;
+}
+
+static const char *check_limits(const struct options *o)
+{
+    if (o->hard_clone_depth < 1 || o->hard_clone_depth > 14)
+        return "--rbdhardmaxclonedepth must be 1 to 14";
+    if (o->soft_clone_depth > o->hard_clone_depth)
+        return "--rbdsoftmaxclonedepth must not be above --rbdhardmaxclonedepth";
+    if (o->max_snapshots < 1 || o->max_snapshots > 500)
+        return "--maxsnapshotsonimage must be 1 to 500";
+    if (o->min_snapshots > o->max_snapshots)
+        return "--minsnapshotsonimage must not be above --maxsnapshotsonimage";
+    return NULL;
+}
+
+static const char *check_node(const struct options *o)
+{
+    if (o->node_labels[0] != '\0' && o->node_labels_path[0] != '\0')
+        return "--node-labels and --node-labels-file exclude each other";
+    if (strcmp(o->takeover_via, "labels") != 0 && strcmp(o->takeover_via, "nodeinfo") != 0)
+        return "--takeover-via must be labels or nodeinfo";
+    if (o->registration_dir[0] != '\0' && o->registration_dir[0] != '/')
+        return "--registration-dir must be an absolute path";
+    if (o->registration_path[0] != '\0' && o->registration_path[0] != '/')
+        return "--kubelet-registration-path must be an absolute path";
+    if (o->max_volumes_per_node < 0)
+        return "--max-volumes-per-node must not be negative";
+    return NULL;
+}
+
+/* What may run, the name of a driver that was given none, and why it cannot run here. */
+static const struct type {
+    const char *name;
+    const char *driver_name;
+    const char *refusal;
+} TYPES[] = {
+    {"rbd", "rbd.csi.ceph.com", NULL},
+    {"cephfs", "cephfs.csi.ceph.com", NULL},
+    {"liveness", "liveness.csi.ceph.com", NULL},
+    {"controller", "controller.csi.ceph.com", NULL},
+    {"nfs", NULL,
+     "--type=nfs: NFS exports are not served by this driver; leave the deployment of the "
+     "nfs driver with Ceph-CSI's image, or disable it"},
+    {"nvmeof", NULL,
+     "--type=nvmeof: NVMe-oF is not served by this driver; leave the deployment of the nvmeof "
+     "driver with Ceph-CSI's image, or disable it"},
+};
+
+static const char *check_type(struct options *o)
+{
+    if (o->type[0] == '\0')
+        return "--type is missing: rbd, cephfs, liveness or controller";
+    for (size_t i = 0; i < ARRAY_LENGTH(TYPES); i++) {
+        if (strcmp(o->type, TYPES[i].name) != 0)
+            continue;
+        if (o->driver_name[0] == '\0' && TYPES[i].driver_name)
+            o->driver_name = TYPES[i].driver_name;
+        return TYPES[i].refusal;
+    }
+    return "--type: only rbd, cephfs, liveness and controller are known";
+}
+
+/* Liveness and the journal's generator are no drivers: they are asked nothing about a node. */
+static bool is_driver(const struct options *o)
+{
+    return strcmp(o->type, "rbd") == 0 || strcmp(o->type, "cephfs") == 0;
+}
+
+static const char *check(struct options *o)
+{
+    const char *type_fault = check_type(o);
+
+    if (type_fault)
+        return type_fault;
+    bool is_cephfs = strcmp(o->type, "cephfs") == 0;
+    if (is_cephfs && !o->controller_server && !o->node_server) /* as Ceph-CSI: both */
+        o->controller_server = o->node_server = true;
+    if (!driver_name_is_valid(o->driver_name))
+        return "--drivername must be a DNS name of at most 63 characters";
+    if (is_driver(o) && o->node_id[0] == '\0')
+        return "--nodeid is missing";
+    if (o->instance_id[0] == '\0')
+        return "--instanceid is empty";
+    if (o->metrics_port < 0 || o->metrics_port > 65535)
+        return "--metricsport is not a port";
+    if (o->generator_port < -1 || o->generator_port > 65535)
+        return "--generator-metricsport is not a port";
+    if (o->poll_ms <= 0 || o->timeout_ms <= 0)
+        return "--polltime and --timeout must be positive";
+    if (o->capacity_interval_ms <= 0)
+        return "--capacity-interval must be positive";
+    const char *fault = check_node(o);
+    return fault ? fault : check_limits(o);
+}
+
+int options_read(struct options *options, int argc, char **argv)
+{
+    *options = DEFAULTS;
+    int code = parse(options, argc, argv);
+
+    if (code >= 0)
+        return code;
+    if (options->version) {
+        print_version();
+        return 0;
+    }
+    const char *fault = check(options);
+    if (fault) {
+        fprintf(stderr, "%s: %s\n", argv[0], fault);
+        return 1;
+    }
+    return -1;
+}

@@ -1,0 +1,165 @@
+#include "programs/cephzone/clusters.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/memory.h"
+#include "common/config/session.h"
+
+#define STOP_MS 5000
+
+int clusters_open(struct clusters *clusters, const char *command, const struct tool_flags *flags,
+                  const char *driver, int64_t timeout_ms, struct error *err)
+{
+    *clusters = (struct clusters){
+        .command = command,
+        .timeout_ms = timeout_ms,
+        .is_cephfs = storage_class_is_cephfs(driver),
+        .subvolumes = {.instance_id = "default"},
+        .ceph = ceph_new(&(struct ceph_options){0}),
+        .config = config_file_new(flags->config),
+    };
+    return tool_read_credentials(flags, &clusters->credentials, err);
+}
+
+int clusters_close(struct clusters *clusters, int code)
+{
+    if (clusters->volumes && !usage_cache_stop(clusters->volumes, STOP_MS)) {
+        fflush(NULL);
+        _exit(code); /* a listing hangs */
+    }
+    if (clusters->volumes)
+        usage_cache_free(clusters->volumes);
+    for (size_t i = 0; i < clusters->count; i++) {
+        cluster_usage_done(&clusters->items[i].usage);
+        free(clusters->items[i].id);
+        free(clusters->items[i].rados_namespace);
+    }
+    free(clusters->items);
+    string_list_done(&clusters->errors);
+    credentials_done(&clusters->credentials);
+    if (clusters->config)
+        config_file_free(clusters->config);
+    return clusters->ceph ? tool_leave_ceph(clusters->ceph, code) : code;
+}
+
+void clusters_report(struct clusters *clusters, int code, const char *kind, const char *name,
+                     const char *message)
+{
+    _cleanup_free_ char *text = xasprintf("%s '%s': %s", kind, name, message);
+
+    fprintf(stderr, "cephzone %s: %s\n", clusters->command, text);
+    string_list_add(&clusters->errors, text);
+    if (code > clusters->code)
+        clusters->code = code;
+}
+
+static int ask(struct clusters *clusters, struct asked_cluster *cluster, struct error *err)
+{
+    struct session session = {0};
+    struct call call;
+
+    call_init(&call, clusters->count, clusters->command, deadline_in_ms(clusters->timeout_ms));
+    int result = session_open(clusters->ceph, clusters->config, &call, cluster->id,
+                              &clusters->credentials, &session, err);
+    if (result == 0) {
+        cluster->rados_namespace =
+            xstrdup(clusters->is_cephfs ? "" : session_rbd_namespace(&session));
+        result =
+            cluster_usage_ask(session.cluster, &call, clusters->is_cephfs, &cluster->usage, err);
+    }
+    session_close(&session);
+    call_done(&call);
+    return result;
+}
+
+const struct asked_cluster *clusters_find(struct clusters *clusters, const char *id)
+{
+    _cleanup_error_ struct error err = {0};
+
+    for (size_t i = 0; i < clusters->count; i++)
+        if (strcmp(clusters->items[i].id, id) == 0)
+            return &clusters->items[i];
+    clusters->items = xreallocarray(clusters->items, clusters->count + 1, sizeof(*clusters->items));
+    struct asked_cluster *cluster = &clusters->items[clusters->count++];
+    *cluster = (struct asked_cluster){.id = xstrdup(id)};
+    if (ask(clusters, cluster, &err) < 0) {
+        cluster->failed = true;
+        clusters_report(clusters, TOOL_BLIND, "cluster", id, err.message);
+    }
+    return cluster;
+}
+
+const struct pool_entries *clusters_entries(struct clusters *clusters,
+                                            const struct class_pools *class,
+                                            const struct string_list *levels,
+                                            struct pool_entries *found)
+{
+    if (!class->is_auto)
+        return &class->entries;
+    class_pools_find(class, &clusters_find(clusters, class->cluster_id)->usage, levels, found);
+    return found;
+}
+
+struct pool_entry clusters_plain(struct clusters *clusters, const struct class_pools *class)
+{
+    return class_pools_plain(class, &clusters_find(clusters, class->cluster_id)->usage);
+}
+
+bool clusters_look(struct clusters *clusters, const struct class_pools *class,
+                   const struct pool_entry *entry, struct pool_figures *figures)
+{
+    const char *cluster_id = class_pools_cluster(class, entry);
+    const struct asked_cluster *cluster = clusters_find(clusters, cluster_id);
+
+    if (cluster->failed)
+        return false;
+    const char *remark = NULL;
+    const struct cluster_pool *pool = class_pools_pool(class, entry, &cluster->usage, &remark);
+    *figures = (struct pool_figures){
+        .cluster_id = cluster_id,
+        .room = {.remark = remark},
+        .is_missing = !pool,
+    };
+    if (!pool)
+        return true;
+    figures->root = pool->usage.root ? xstrdup(pool->usage.root) : NULL;
+    figures->room = room_of_pool(&pool->usage, NULL, 0);
+    figures->used_bytes = pool->usage.stored_bytes;
+    figures->quota_bytes = pool->usage.quota_bytes;
+    return true;
+}
+
+struct pool_provision clusters_count_volumes(struct clusters *clusters,
+                                             const struct class_pools *class,
+                                             const struct pool_entry *entry, bool need_bytes)
+{
+    const char *cluster_id = class_pools_cluster(class, entry);
+    const struct asked_cluster *cluster = clusters_find(clusters, cluster_id);
+    struct call call;
+
+    if (cluster->failed)
+        return (struct pool_provision){0};
+    if (!clusters->volumes)
+        clusters->volumes = usage_cache_new(&(struct usage_cache_options){
+            .ceph = clusters->ceph,
+            .config = clusters->config,
+            .subvolumes = clusters->is_cephfs ? &clusters->subvolumes : NULL,
+            .max_age_ms = INT64_MAX,
+            .listing_age_ms = INT64_MAX});
+    const struct usage_pool pool = {cluster_id, entry->pool, cluster->rados_namespace,
+                                    class_pools_filesystem(class, entry)};
+    call_init(&call, clusters->count, clusters->command, deadline_in_ms(clusters->timeout_ms));
+    struct pool_provision provision =
+        usage_cache_provision(clusters->volumes, &call, &pool, &clusters->credentials, need_bytes);
+    call_done(&call);
+    return provision;
+}
+
+void pool_figures_done(struct pool_figures *figures)
+{
+    free(figures->root);
+    *figures = (struct pool_figures){0};
+}

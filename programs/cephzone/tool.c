@@ -1,0 +1,182 @@
+#include "programs/cephzone/tool.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/memory.h"
+#include "common/base/text.h"
+#include "common/config/keyring.h"
+#include "common/encoding/json.h"
+#include "common/topology/quantity.h"
+
+int tool_parse_flags(const struct flag *table, size_t count, int argc, char **argv,
+                     struct error *err)
+{
+    int next = 0;
+
+    if (flags_parse(table, count, argc, argv, &next, err) < 0)
+        return -1;
+    if (next < argc)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no flag", argv[next]);
+    return 0;
+}
+
+int tool_check_cluster(const struct tool_flags *flags, struct error *err)
+{
+    if (flags->config[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "--config is missing");
+    if ((flags->secrets[0] == '\0') == (flags->keyring[0] == '\0'))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "one of --secrets and --keyring is needed");
+    return 0;
+}
+
+int tool_check_output(const struct tool_flags *flags, const char *const *formats, size_t count,
+                      struct error *err)
+{
+    _cleanup_text_ struct text names = TEXT_INIT(256);
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(flags->output, formats[i]) == 0)
+            return 0;
+        text_addf(&names, "%s'%s'", i == 0 ? "" : i + 1 < count ? ", " : " or ", formats[i]);
+    }
+    return error_set(err, STATUS_INVALID_ARGUMENT, "-o takes %s, not '%s'", text_chars(&names),
+                     flags->output);
+}
+
+int tool_check_flags(const struct tool_flags *flags, struct error *err)
+{
+    static const char *const formats[] = {"table", "json"};
+
+    if (tool_check_cluster(flags, err) < 0)
+        return -1;
+    return tool_check_output(flags, formats, ARRAY_LENGTH(formats), err);
+}
+
+int tool_parse_size(const char *text, uint64_t *bytes, struct error *err)
+{
+    _cleanup_free_ char *copy = xstrdup(text);
+    size_t length = strlen(copy);
+    struct quantity quantity;
+
+    if (length > 2 && strcmp(&copy[length - 2], "iB") == 0)
+        copy[length - 1] = '\0'; /* Kubernetes writes "10Gi" */
+    if (quantity_parse(copy, &quantity, err) < 0)
+        return -1;
+    if (quantity.nano < 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%.40s' is negative", text);
+    *bytes = (uint64_t)quantity_value(&quantity);
+    return 0;
+}
+
+bool tool_prints_json(const struct tool_flags *flags)
+{
+    return strcmp(flags->output, "json") == 0;
+}
+
+struct secrets_file {
+    char *user;
+    char *key;
+};
+
+static const struct json_field SECRETS_FIELDS[] = {
+    JSON_FIELD_STRING("userID", struct secrets_file, user),
+    JSON_FIELD_STRING("userKey", struct secrets_file, key),
+};
+static const struct json_table SECRETS_TABLE = JSON_TABLE(struct secrets_file, SECRETS_FIELDS);
+
+static int read_secrets(const char *path, struct credentials *credentials, struct error *err)
+{
+    struct secrets_file file = {0};
+    json_auto_t *json = NULL;
+
+    if (json_load_path(path, JSON_TEXT_LIMIT, &json, err) < 0)
+        return -1;
+    int result = json_decode(json, &SECRETS_TABLE, &file, err);
+    if (result == 0) {
+        const struct secret_entry entries[] = {{"userID", file.user ? file.user : ""},
+                                               {"userKey", file.key ? file.key : ""}};
+
+        credentials_from_secrets(entries, ARRAY_LENGTH(entries), credentials);
+        result = credentials_check(credentials, err);
+    }
+    if (file.key)
+        explicit_bzero(file.key, strlen(file.key));
+    json_free_fields(&SECRETS_TABLE, &file);
+    return result < 0 ? error_wrap(err, "'%s'", path) : 0;
+}
+
+static int read_keyring(const char *path, struct credentials *credentials, struct error *err)
+{
+    bool found = false;
+
+    if (keyring_read(path, credentials, &found, err) < 0)
+        return -1;
+    if (!found)
+        return error_set(err, STATUS_NOT_FOUND, "there is no keyring '%s', or no user in it", path);
+    return 0;
+}
+
+int tool_read_credentials(const struct tool_flags *flags, struct credentials *credentials,
+                          struct error *err)
+{
+    return flags->secrets[0] ? read_secrets(flags->secrets, credentials, err)
+                             : read_keyring(flags->keyring, credentials, err);
+}
+
+static int read_takeover_file(const char *path, struct tool_takeover *takeover, struct error *err)
+{
+    json_auto_t *json = NULL;
+
+    if (json_load_path(path, JSON_TEXT_LIMIT, &json, err) < 0)
+        return -1;
+    if (takeover_map_decode(json, &takeover->own, err) < 0)
+        return error_wrap(err, "takeover map '%s'", path);
+    takeover->map = &takeover->own;
+    return 0;
+}
+
+int tool_read_takeover(const char *path, struct config_file *config, struct tool_takeover *takeover,
+                       struct error *err)
+{
+    const char *fault = NULL;
+
+    if (path[0])
+        return read_takeover_file(path, takeover, err);
+    if (!config)
+        return 0;
+    if (config_file_get(config, &takeover->config, err) < 0)
+        return -1;
+    takeover->map = config_takeover(takeover->config, &fault);
+    if (!takeover->map)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "takeover map: %s", fault);
+    return 0;
+}
+
+void tool_takeover_done(struct tool_takeover *takeover)
+{
+    takeover_map_done(&takeover->own);
+    if (takeover->config)
+        config_unref(takeover->config);
+    *takeover = (struct tool_takeover){0};
+}
+
+const struct takeover_entry *tool_find_takeover(const struct tool_takeover *takeover,
+                                                const struct pool_entry *entry)
+{
+    const struct takeover_entry *found = NULL;
+
+    for (size_t i = 0; takeover->map && i < entry->count && !found; i++)
+        found = takeover_find(takeover->map, entry->segments[i].level, entry->segments[i].value);
+    return found;
+}
+
+int tool_leave_ceph(struct ceph *ceph, int code)
+{
+    if (!ceph_free(ceph)) {
+        fflush(NULL);
+        _exit(code); /* an attempt to reach a cluster hangs */
+    }
+    return code;
+}

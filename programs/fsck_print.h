@@ -1,9 +1,0 @@
-#pragma once
-
-#include "controller/fsck.h"
-
-/* One line per finding, aligned, and a closing line that says what was looked at. To stdout. */
-void fsck_print_table(const struct fsck_report *report);
-
-/* The same facts. @repaired says of each finding whether it has been repaired; NULL: none. */
-void fsck_print_json(const struct fsck_report *report, const bool *repaired);
