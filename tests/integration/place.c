@@ -211,7 +211,8 @@ static void wipe_snapshots(const char *pool)
 
 void place_wipe(const char *pool, const char *rados_namespace)
 {
-    if (wipe_objects(pool, rados_namespace) == 0 || wipe_objects(pool, rados_namespace) == 0)
+    wipe_objects(pool, rados_namespace);
+    if (wipe_objects(pool, rados_namespace) == 0)
         return;
     wipe_snapshots(pool);
     wait_until(wipe_objects(pool, rados_namespace) == 0);
