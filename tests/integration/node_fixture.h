@@ -4,6 +4,7 @@
 
 #include "tests/integration/harness.h"
 #include "tests/integration/node_leftovers.h"
+#include "tests/must.h"
 
 /*
  * A node for tests: the real driver, with the fuse mapper or ceph-fuse, in a mount namespace of its
@@ -75,36 +76,6 @@ json_t *node_stats(const struct test_volume *volume, struct error *err);
 int node_call(const char *method, json_t *request, json_t **reply, struct error *err);
 /* Makes the call from four threads at once; all end well. */
 void node_calls_at_once(node_step *step, const struct test_volume *volume);
-
-/* Fail the test with the error's message. */
-#define must(expression)                                                                           \
-    do {                                                                                           \
-        _cleanup_error_ struct error err = {0};                                                    \
-                                                                                                   \
-        if ((expression) < 0)                                                                      \
-            fail_msg("%s: %s", #expression, err.message);                                          \
-    } while (0)
-/* Fail the test unless the expression fails with that status and its message contains the text. */
-#define must_refuse(expression, wanted_status, part)                                               \
-    do {                                                                                           \
-        _cleanup_error_ struct error err = {0};                                                    \
-                                                                                                   \
-        if ((expression) == 0)                                                                     \
-            fail_msg("%s succeeded", #expression);                                                 \
-        if (err.status != (wanted_status) || !strstr(err.message, (part)))                         \
-            fail_msg("%s: %s: %s", #expression, status_name(err.status), err.message);             \
-    } while (0)
-/* Fail the test unless the condition comes true, looked at every 50 ms. */
-#define must_become(condition)                                                                     \
-    do {                                                                                           \
-        struct deadline deadline = deadline_in_ms(WAIT_MS);                                        \
-                                                                                                   \
-        while (!(condition)) {                                                                     \
-            if (deadline_has_passed(deadline))                                                     \
-                fail_msg("%s: not within a minute", #condition);                                   \
-            usleep(50000);                                                                         \
-        }                                                                                          \
-    } while (0)
 
 /* --- what most tests do -------------------------------------------------------------------------
  */

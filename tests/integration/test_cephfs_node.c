@@ -193,7 +193,7 @@ NODE_TEST(a_volume_grows_by_its_quota)
     assert_int_equal(total_of(&volume, 0), 32 * MIB);
     assert_int_equal(total_of(&volume, 1), 0); /* no inodes, as in Ceph-CSI */
     must_refuse(node_grow(&volume, 128 * MIB, &err), STATUS_UNIMPLEMENTED, "grow");
-    must_become(total_of(&volume, 0) == 128 * MIB);
+    wait_until(total_of(&volume, 0) == 128 * MIB);
     take_down(&volume);
     test_volume_delete(&volume);
 }
@@ -245,7 +245,7 @@ static void end_client(const struct test_volume *volume, bool is_killed)
         assert_int_equal(kill(pid, SIGKILL), 0);
     else
         write_at(connection, "abort", "1");
-    must_become(!daemon_of(volume));
+    wait_until(!daemon_of(volume));
     assert_int_equal(stat(volume->staging, &mounted), -1);
 }
 
@@ -321,7 +321,7 @@ NODE_TEST(a_driver_with_a_user_revives_volumes_when_it_starts)
     end_client(&volume, false);
     node.flag = flag;
     node_fixture_start();
-    must_become(is_well(&volume));
+    wait_until(is_well(&volume));
     assert_file(volume.target, "hello", "synced");
     take_down(&volume);
     test_volume_delete(&volume);
