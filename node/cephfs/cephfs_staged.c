@@ -1,5 +1,6 @@
 #include "node/cephfs/cephfs_staged.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -177,6 +178,21 @@ static int unmount_all(struct host *host, const struct cephfs_staged *staged, st
                      STACKED_MAX, staged->path);
 }
 
+/* A ceph-fuse that has just mounted starts a program that remounts it, and the mount is busy for as
+ * long: *@busy. An error only if it is so past the deadline. */
+static int unmount_unless_busy(struct host *host, const struct cephfs_staged *staged,
+                               struct deadline deadline, bool *busy, struct error *err)
+{
+    *busy = false;
+    if (unmount_all(host, staged, err) == 0)
+        return 0;
+    if (err->sys_errno != EBUSY || deadline_has_passed(deadline))
+        return -1;
+    error_clear(err);
+    *busy = true;
+    return 0;
+}
+
 int cephfs_staged_unmount(const struct node_volumes *volumes, struct call *call,
                           const struct cephfs_staged *staged, struct error *err)
 {
@@ -184,13 +200,14 @@ int cephfs_staged_unmount(const struct node_volumes *volumes, struct call *call,
     struct deadline deadline = deadline_in_ms(volumes->cephfs.fuse_wait_ms);
     int64_t pause_ms = PAUSE_FIRST_MS;
     bool running = false;
+    bool busy = false;
 
     for (;;) {
         /* again and again: one that a killed driver had begun may mount only now */
-        if (unmount_all(host, staged, err) < 0 ||
+        if (unmount_unless_busy(host, staged, deadline, &busy, err) < 0 ||
             cephfs_fuse_is_running(host, staged->handle, &running, err) < 0)
             return -1;
-        if (!running)
+        if (!busy && !running)
             return 0;
         if (deadline_has_passed(deadline))
             return error_set(err, STATUS_UNAVAILABLE,

@@ -51,8 +51,9 @@ _must_check_ int cephfs_staged_write(const struct node_volumes *volumes,
 
 /*
  * Takes all mounts off, those that died lazily, and waits until the volume's ceph-fuse has ended,
- * and so has written back all that it held. FAILED_PRECONDITION if something else is mounted there;
- * UNAVAILABLE if ceph-fuse does not end in time. The file stays.
+ * and so has written back all that it held. A mount that is busy is tried again for as long.
+ * FAILED_PRECONDITION if something else is mounted there; UNAVAILABLE if ceph-fuse does not end in
+ * time. The file stays.
  */
 _must_check_ int cephfs_staged_unmount(const struct node_volumes *volumes, struct call *call,
                                        const struct cephfs_staged *staged, struct error *err);

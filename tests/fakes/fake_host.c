@@ -423,6 +423,11 @@ static int unmount(struct host *host, const char *target, bool lazily, struct er
     (void)lazily;
     if (fake_call_begin(fake, "unmount", err) < 0)
         return -1;
+    if (fake->busy_unmounts > 0) {
+        fake->busy_unmounts--;
+        return fake_call_end(fake, "unmount", error_set_errno(err, -EBUSY, "unmount '%s'", target),
+                             err);
+    }
     const struct fake_mount *mount = fake_mount_top(fake, target);
     if (mount) {
         size_t i = (size_t)(mount - fake->mounts);
@@ -432,6 +437,13 @@ static int unmount(struct host *host, const char *target, bool lazily, struct er
         fake->mount_count--;
     }
     return fake_call_end(fake, "unmount", 0, err);
+}
+
+void fake_host_keep_busy(struct fake_host *fake, unsigned count)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->busy_unmounts = count;
+    pthread_mutex_unlock(&fake->lock);
 }
 
 /* --- the whole ----------------------------------------------------------------------------------

@@ -36,6 +36,8 @@ void fake_host_add_file(struct fake_host *fake, const char *path, const char *co
 void fake_host_add_mount(struct fake_host *fake, const char *target, const char *source);
 /* All daemons die, as when a container is restarted. */
 void fake_host_kill_daemons(struct fake_host *fake);
+/* The next @count unmounts fail with EBUSY. */
+void fake_host_keep_busy(struct fake_host *fake, unsigned count);
 /* How often a program was run. */
 unsigned fake_host_runs(struct fake_host *fake, const char *program);
 /* Whether @text was ever among the arguments of a program. */

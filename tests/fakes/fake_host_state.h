@@ -68,7 +68,8 @@ struct fake_host {
     unsigned fail_at; /* 0: none */
     enum fake_failure failure;
     bool crashed;
-    unsigned faults; /* that have struck */
+    unsigned faults;        /* that have struck */
+    unsigned busy_unmounts; /* how many are refused from now on */
     struct string_list lacking;
     struct string_list commands; /* all that were run */
     struct fake_path paths[FAKE_ITEMS_MAX];

@@ -1,4 +1,6 @@
 /* Rules of the node for CephFS volumes, one by one, on a machine in memory. */
+#include <limits.h>
+
 #include "tests/unit/fixtures/cluster_config.h"
 #include "tests/unit/fixtures/machine.h"
 
@@ -149,6 +151,29 @@ TEST(mounts_of_others_are_not_taken_off)
     must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION, "no CephFS");
     assert_true(machine_has(&machine, "mount " TARGET " /dev/sda1"));
     assert_true(machine_has(&machine, "mount " STAGING " /dev/sda1"));
+    machine_done(&machine);
+}
+
+/* ceph-fuse has itself remounted when it has just mounted. */
+TEST(a_mount_that_is_busy_for_a_moment_is_taken_off)
+{
+    machine_init(&machine, &FUSE);
+    machine.volumes.cephfs.fuse_wait_ms = 60000;
+    must(machine_stage(&machine, &err));
+    fake_host_keep_busy(machine.host, 3);
+    must(machine_unstage(&machine, &err));
+    assert_false(machine_has(&machine, "mount "));
+    machine_done(&machine);
+}
+
+TEST(a_mount_that_stays_busy_is_told)
+{
+    machine_init(&machine, &FUSE);
+    must(machine_stage(&machine, &err));
+    fake_host_keep_busy(machine.host, UINT_MAX);
+    must_refuse(machine_unstage(&machine, &err), STATUS_FAILED_PRECONDITION, "busy");
+    fake_host_keep_busy(machine.host, 0);
+    must(machine_unstage(&machine, &err));
     machine_done(&machine);
 }
 
