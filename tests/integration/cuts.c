@@ -63,8 +63,8 @@ void cuts_order(const char *order)
 static bool cuts_has_struck(void)
 {
     char order[128];
-    _cleanup_close_ int fd = open_order(order, sizeof(order));
 
+    close(open_order(order, sizeof(order)));
     return strcmp(order, "dead") == 0;
 }
 
