@@ -71,6 +71,8 @@ static const struct rule RULES[] = {
      false},
     {"no pools at all", "", NULL, "zone=c", NULL, NULL, PLACEMENT_FIRST, false},
     /* membership keys */
+    {"a membership key counts behind a plain one", "a:zone=a;b:zone=b", NULL, "area=x,+zone=b", "b",
+     "NC", PLACEMENT_FIRST, false},
     {"a membership key alone is enough", "a:zone=a;b:zone=b", NULL, "+zone=b", "b", "NC",
      PLACEMENT_FIRST, false},
     {"plain and membership of home agree", "a:zone=a", NULL, "zone=a,+zone=a", "a", "C",

@@ -209,6 +209,17 @@ TEST(attributes_beside_the_name_are_found, STAGED)
     ceph_csi_end(&csi);
 }
 
+TEST(same_name_with_other_parameters_already_exists, STAGED)
+{
+    struct stage *stage = *state;
+    _cleanup_(volume_done) struct volume volume = {0};
+
+    places_make_or_fail(stage, &(struct wish){.zone = "zone-a"}, &volume);
+    places_assert_refused(stage,
+                          &(struct wish){.zone = "zone-a", .more = {"imageFeatures", "layering"}},
+                          STATUS_ALREADY_EXISTS, "parameters");
+}
+
 /* The name was claimed and the process died; or it made the object and died then. */
 TEST(entry_without_attributes_is_filled, STAGED)
 {

@@ -272,6 +272,25 @@ TEST(without_levels_nothing_is_taken_over)
 }
 
 /* A node may carry such keys, but gets no more of them. */
+TEST(taken_over_key_must_differ_from_ones_own_by_more_than_case)
+{
+    _cleanup_takeover_map_ struct takeover_map map = {0};
+    _cleanup_topology_levels_ struct topology_levels levels = {0};
+    _cleanup_strmap_ struct strmap labels = {0};
+    _cleanup_strmap_ struct strmap segments = {0};
+    _cleanup_string_list_ struct string_list skipped = {0};
+    _cleanup_error_ struct error err = {0};
+
+    decode("{\"ZONE-B\": [\"zone-b\"]}", &map);
+    assert_int_equal(topology_levels_parse(DRIVER, "x/zone", &levels, &err), 0);
+    strmap_set(&labels, "x/zone", "zone-b");
+    _cleanup_free_ char *own = membership_key(levels.prefix, "zone", "zone-b");
+    strmap_set(&segments, own, "true");
+    takeover_apply(&map, &levels, &labels, &segments, &skipped);
+    assert_int_equal(segments.count, 1);
+    assert_int_equal(skipped.count, 1);
+}
+
 TEST(own_keys_that_differ_in_case_only_are_left_alone)
 {
     static const char *const own[] = {"a", "A", "b", "B"};
