@@ -178,8 +178,8 @@ static int unmount_all(struct host *host, const struct cephfs_staged *staged, st
                      STACKED_MAX, staged->path);
 }
 
-/* A ceph-fuse that has just mounted starts a program that remounts it, and the mount is busy for as
- * long: *@busy. An error only if it is so past the deadline. */
+/* A mount of ceph-fuse that was made a moment ago can be busy although nobody uses the volume
+ * (probably ceph-fuse's own remount): *@busy. An error only if it is so past the deadline. */
 static int unmount_unless_busy(struct host *host, const struct cephfs_staged *staged,
                                struct deadline deadline, bool *busy, struct error *err)
 {

@@ -154,7 +154,7 @@ TEST(mounts_of_others_are_not_taken_off)
     machine_done(&machine);
 }
 
-/* ceph-fuse has itself remounted when it has just mounted. */
+/* As one of ceph-fuse was seen to be right after it was made. */
 TEST(a_mount_that_is_busy_for_a_moment_is_taken_off)
 {
     machine_init(&machine, &FUSE);

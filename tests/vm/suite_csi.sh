@@ -196,7 +196,7 @@ a_volume_whose_rbd-nbd_has_died_goes_on_with_another() {
     stage "$NODE"
     [ "$(find_nbd)" != "$first" ]
     sync -f "$target"
-    # this file only: Linux 6.1.192 dies of a NULL folio when ext4's own pages have been dropped
+    # this file only: Linux 6.1.192 was seen to die of a NULL folio in ext4, whose pages may be dropped too
     xfs_io -r -c 'fadvise -d 0 0' "$target/numbers"
     pod_reads ext4 "$target"
     the_stats_are_true ext4 "$target"
