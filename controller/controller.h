@@ -57,7 +57,7 @@ struct controller {
 
 enum source_kind { SOURCE_NONE, SOURCE_SNAPSHOT, SOURCE_VOLUME };
 
-/* --- volumes --------------------------------------------------------------------------------- */
+/* --- volumes --- */
 
 struct create_request {
     char *name;
@@ -162,7 +162,7 @@ _must_check_ int controller_get_capacity(const struct controller *controller, st
                                          const struct capacity_request *request,
                                          struct capacity *capacity, struct error *err);
 
-/* --- snapshots ------------------------------------------------------------------------------- */
+/* --- snapshots --- */
 
 struct snapshot_request {
     char *name;
@@ -193,7 +193,7 @@ _must_check_ int controller_get_snapshot(const struct controller *controller, st
                                          const struct handle_request *request,
                                          struct snapshot *snapshot, struct error *err);
 
-/* --- listings -------------------------------------------------------------------------------- */
+/* --- listings --- */
 
 struct list_request {
     int32_t max_entries; /* 0: as many as fit into a page */
@@ -222,7 +222,7 @@ _must_check_ int controller_list_snapshots(const struct controller *controller, 
                                            const struct list_request *request,
                                            struct snapshot_list *list, struct error *err);
 
-/* --- group snapshots ------------------------------------------------------------------------- */
+/* --- group snapshots --- */
 
 struct group_request {
     char *name;                 /* create */

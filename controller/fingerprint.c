@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 
@@ -38,11 +39,11 @@ static char *print_capabilities(const struct create_request *request)
     return text_take(&text);
 }
 
-/* Parameters can be long, and only whether they are the same matters: a hash (FNV-1a, 64 bits).
+/* Parameters can be long, and only whether they are the same matters: a hash.
  * What the sidecars add is left out: it names the claim, not the class. */
 static char *print_parameters(const struct create_request *request)
 {
-    uint64_t hash = 14695981039346656037ULL;
+    uint64_t hash = HASH_START;
 
     for (size_t i = 0; i < request->parameters.count; i++) {
         const struct strmap_entry *item = &request->parameters.entries[i];
@@ -50,8 +51,7 @@ static char *print_parameters(const struct create_request *request)
         if (text_has_prefix(item->key, "csi.storage.k8s.io/"))
             continue;
         _cleanup_free_ char *line = xasprintf("%s=%s\n", item->key, item->value);
-        for (const unsigned char *c = (const unsigned char *)line; *c; c++)
-            hash = (hash ^ *c) * 1099511628211ULL;
+        hash = hash_text(hash, line);
     }
     return xasprintf("%016llx", (unsigned long long)hash);
 }

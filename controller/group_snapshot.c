@@ -65,8 +65,7 @@ static char *join(const struct string_list *names)
     return text_take(&text);
 }
 
-/* --- the members --------------------------------------------------------------------------------
- */
+/* --- the members --- */
 
 static int open_member(struct group_work *group, const char *handle, struct member *member,
                        struct error *err)
@@ -118,8 +117,7 @@ static void group_work_done(struct group_work *group)
     journal_entry_done(&group->entry);
 }
 
-/* --- reservation --------------------------------------------------------------------------------
- */
+/* --- reservation --- */
 
 static struct ceph_pool *group_pool(const struct group_work *group)
 {
@@ -202,8 +200,7 @@ static int reserve_members(struct group_work *group, struct error *err)
                        err);
 }
 
-/* --- the cut ------------------------------------------------------------------------------------
- */
+/* --- the cut --- */
 
 static char *print_time(const struct timespec *time)
 {
@@ -235,8 +232,7 @@ static int cut(struct group_work *group, struct error *err)
                        &attributes, err);
 }
 
-/* --- CreateVolumeGroupSnapshot ------------------------------------------------------------------
- */
+/* --- CreateVolumeGroupSnapshot --- */
 
 static void parse_time(const char *text, struct timespec *time)
 {
@@ -328,8 +324,7 @@ int controller_create_group_snapshot(const struct controller *controller, struct
     return 0;
 }
 
-/* --- DeleteVolumeGroupSnapshot, GetVolumeGroupSnapshot ------------------------------------------
- */
+/* --- DeleteVolumeGroupSnapshot, GetVolumeGroupSnapshot --- */
 
 /* The members' snapshots: those keys, or their values, that are handles. */
 static void list_snapshots(const struct controller *controller, const struct located *group,

@@ -265,8 +265,7 @@ static int list(struct listing *listing, struct error *err)
     return result;
 }
 
-/* --- volumes ------------------------------------------------------------------------------------
- */
+/* --- volumes --- */
 
 static int add_volume(struct listing *listing, struct located *located, bool *added,
                       struct error *err)
@@ -279,8 +278,7 @@ static int add_volume(struct listing *listing, struct located *located, bool *ad
         return -1;
     volume_id_format(&located->id, state.volume.handle);
     segments_read(&located->entry.extra, &state.volume.segments);
-    list->items = xreallocarray(list->items, list->count + 1, sizeof(*list->items));
-    list->items[list->count++] = state;
+    *array_add(list->items, list->count) = state;
     *added = true;
     return 0;
 }
@@ -304,13 +302,11 @@ int controller_list_volumes(const struct controller *controller, struct call *ca
     return 0;
 }
 
-/* --- snapshots ----------------------------------------------------------------------------------
- */
+/* --- snapshots --- */
 
 static void append_snapshot(struct snapshot_list *list, const struct snapshot *snapshot)
 {
-    list->items = xreallocarray(list->items, list->count + 1, sizeof(*list->items));
-    list->items[list->count++] = *snapshot;
+    *array_add(list->items, list->count) = *snapshot;
 }
 
 static int add_snapshot(struct listing *listing, struct located *located, bool *added,

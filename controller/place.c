@@ -17,8 +17,7 @@
 #define SEGMENTS_LIMIT 8192
 #define KEY_SEGMENTS "cephzone.segments"
 
-/* --- the class's pools --------------------------------------------------------------------------
- */
+/* --- the class's pools --- */
 
 static void add_level(struct string_list *levels, const char *tail, size_t length)
 {
@@ -89,8 +88,7 @@ int place_entries(const struct controller *controller, struct call *call,
     return 0;
 }
 
-/* --- their room ---------------------------------------------------------------------------------
- */
+/* --- their room --- */
 
 /* The figures of the clusters that the entries are in. */
 struct known_cluster {
@@ -121,9 +119,7 @@ static const struct cluster_usage *usage_of(struct survey *survey, const char *c
         if (strcmp(survey->clusters[i].id, cluster_id) == 0)
             return survey->clusters[i].snapshot ? usage_snapshot_usage(survey->clusters[i].snapshot)
                                                 : NULL;
-    survey->clusters =
-        xreallocarray(survey->clusters, survey->cluster_count + 1, sizeof(*survey->clusters));
-    struct known_cluster *known = &survey->clusters[survey->cluster_count++];
+    struct known_cluster *known = array_add(survey->clusters, survey->cluster_count);
     *known = (struct known_cluster){.id = cluster_id};
     if (usage_cache_get(placing->controller->usage, placing->call, cluster_id, placing->credentials,
                         &known->snapshot, &err) == 0)
@@ -246,8 +242,7 @@ static void survey_done(struct survey *survey)
     free(survey->candidates);
 }
 
-/* --- deciding -----------------------------------------------------------------------------------
- */
+/* --- deciding --- */
 
 static char *key_prefix(const struct controller *controller)
 {
@@ -353,8 +348,7 @@ void place_done(struct place *place)
     *place = (struct place){0};
 }
 
-/* --- volumes found by their name ----------------------------------------------------------------
- */
+/* --- volumes found by their name --- */
 
 static const struct strmap *find_term(const struct topology_terms *terms,
                                       const struct pool_entry *entry)
@@ -424,8 +418,7 @@ int place_recover(const struct placing *placing, const char *pool, struct place 
     return placement_pin(&decision, prefix, placing->class->pinning, &place->segments, err);
 }
 
-/* --- in the journal -----------------------------------------------------------------------------
- */
+/* --- in the journal --- */
 
 void segments_write(const struct strmap *segments, struct strmap *extra)
 {

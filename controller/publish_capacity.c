@@ -17,8 +17,7 @@
 #define ROUND_MS 120000
 #define ASK_MS 30000 /* for one figure */
 
-/* --- one look -----------------------------------------------------------------------------------
- */
+/* --- one look --- */
 
 struct segments {
     struct strmap *items;
@@ -37,8 +36,7 @@ static void add_segment(struct segments *segments, struct strmap *segment)
     for (size_t i = 0; i < segments->count; i++)
         if (strmap_is_equal(&segments->items[i], segment))
             return;
-    segments->items = xreallocarray(segments->items, segments->count + 1, sizeof(*segment));
-    segments->items[segments->count++] = *segment;
+    *array_add(segments->items, segments->count) = *segment;
     *segment = (struct strmap){0};
 }
 
@@ -217,8 +215,7 @@ int publish_capacity_once(const struct publish_site *site, struct call *call,
     return result;
 }
 
-/* --- again and again ----------------------------------------------------------------------------
- */
+/* --- again and again --- */
 
 struct capacity_publisher {
     struct publish_site site;

@@ -103,8 +103,7 @@ static int list_snapshots(void *object, struct call *call, const ProtobufCMessag
     return 0;
 }
 
-/* --- groups -------------------------------------------------------------------------------------
- */
+/* --- groups --- */
 
 static void get_names(size_t count, char **names, struct string_list *list)
 {

@@ -50,8 +50,7 @@ void node_answer_done(struct node_answer *answer)
     *answer = (struct node_answer){0};
 }
 
-/* --- home ---------------------------------------------------------------------------------------
- */
+/* --- home --- */
 
 /* Label, what is told, and what it is now, where they differ. */
 static void add_changes(const struct node_info *info, const struct strmap *labels,
@@ -154,8 +153,7 @@ static void add_collision(const struct strmap *labels, const struct strmap *segm
                   fault->length ? "; " : "", err.message);
 }
 
-/* --- takeover -----------------------------------------------------------------------------------
- */
+/* --- takeover --- */
 
 static void note_skipped(struct node_info *info, const struct string_list *skipped)
 {
@@ -182,8 +180,7 @@ static void add_takeovers(struct node_info *info, struct strmap *segments)
     note_skipped(info, &skipped);
 }
 
-/* --- both ---------------------------------------------------------------------------------------
- */
+/* --- both --- */
 
 /* @labels NULL: unknown, for the reason @fault. Lock held. */
 static void look(struct node_info *info, const struct strmap *labels, const char *fault,

@@ -12,8 +12,7 @@
 
 #define LABELS_BYTES_MAX (1024UL * 1024)
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static int add_label(struct strmap *labels, const char *key, const char *value, struct error *err)
 {
@@ -85,8 +84,7 @@ static int add_json(struct strmap *labels, const char *content, const char *path
     return 0;
 }
 
-/* --- the command line ---------------------------------------------------------------------------
- */
+/* --- the command line --- */
 
 static int get_given(void *object, struct call *call, struct strmap *labels, struct error *err)
 {
@@ -129,8 +127,7 @@ int node_labels_from_text(const char *text, struct node_labels_source *source, s
     return 0;
 }
 
-/* --- a file -------------------------------------------------------------------------------------
- */
+/* --- a file --- */
 
 struct labels_version {
     struct watched_version base;
@@ -214,8 +211,7 @@ void node_labels_from_file(const char *path, struct node_labels_source *source)
         (struct node_labels_source){own, own->subject, get_from_file, file_is_healthy, free_file};
 }
 
-/* --- neither ------------------------------------------------------------------------------------
- */
+/* --- neither --- */
 
 static int get_nothing(void *object, struct call *call, struct strmap *labels, struct error *err)
 {
@@ -230,8 +226,7 @@ void node_labels_from_nowhere(struct node_labels_source *source)
     *source = (struct node_labels_source){NULL, "node labels", get_nothing, given_is_healthy, NULL};
 }
 
-/* --- any ----------------------------------------------------------------------------------------
- */
+/* --- any --- */
 
 int node_labels_get(const struct node_labels_source *source, struct call *call,
                     struct strmap *labels, struct error *err)

@@ -9,8 +9,7 @@
 #define TARGET_FOLDER_MODE 0750
 #define TARGET_FILE_MODE 0640
 
-/* --- mounts that are ours -----------------------------------------------------------------------
- */
+/* --- mounts that are ours --- */
 
 static int check_ours(const struct node_volumes *volumes, const char *path, bool is_block,
                       struct error *err)
@@ -40,8 +39,7 @@ static int too_many(const char *path, struct error *err)
                      STACKED_MAX, path);
 }
 
-/* --- NodePublishVolume --------------------------------------------------------------------------
- */
+/* --- NodePublishVolume --- */
 
 static int check_kind(const struct staged_place *place, const struct publish_request *request,
                       struct error *err)
@@ -178,8 +176,7 @@ int node_publish_volume(const struct node_volumes *volumes, struct call *call,
     return 0;
 }
 
-/* --- NodeUnpublishVolume ------------------------------------------------------------------------
- */
+/* --- NodeUnpublishVolume --- */
 
 /* Nothing but an empty mount point is removed: a file must be empty, a folder the kernel checks. */
 static int remove_target(struct host *host, const char *path, const struct path_facts *facts,

@@ -43,8 +43,7 @@ struct registrar {
     struct condition state;
 };
 
-/* --- the state ----------------------------------------------------------------------------------
- */
+/* --- the state --- */
 
 static void note(struct registrar *registrar, const char *fault)
 {
@@ -99,8 +98,7 @@ void registrar_register(struct registrar *registrar, struct metrics *metrics)
                            read_registered, registrar);
 }
 
-/* --- others -------------------------------------------------------------------------------------
- */
+/* --- others --- */
 
 /* Whether the file is the socket that we put there. */
 static bool is_ours(const struct registrar *registrar, const struct stat *status)
@@ -147,8 +145,7 @@ static char *find_foreign(const struct registrar *registrar)
     return found;
 }
 
-/* --- our socket ---------------------------------------------------------------------------------
- */
+/* --- our socket --- */
 
 static void current_segments(struct registrar *registrar, struct strmap *segments)
 {
@@ -242,8 +239,7 @@ static void run(void *object)
     withdraw(registrar);
 }
 
-/* --- life ---------------------------------------------------------------------------------------
- */
+/* --- life --- */
 
 int registrar_new(const struct registrar_options *options, struct registrar **out,
                   struct error *err)

@@ -69,8 +69,7 @@ void staged_users_note(struct staged_users *users, const struct stage_request *r
     copy(request, &entry);
     pthread_mutex_lock(&users->lock);
     forget(users, request->handle);
-    users->known = xreallocarray(users->known, users->count + 1, sizeof(*users->known));
-    users->known[users->count++] = entry;
+    *array_add(users->known, users->count) = entry;
     pthread_mutex_unlock(&users->lock);
 }
 

@@ -54,8 +54,7 @@ bool test_wait_more(struct test_wait *wait)
     return true;
 }
 
-/* --- how long each test takes, and what follows a failure ----------------------------------------
- */
+/* --- how long each test takes, and what follows a failure --- */
 
 static struct {
     const struct CMUnitTest *next; /* as they were registered */

@@ -9,8 +9,7 @@ void string_list_add(struct string_list *list, const char *item)
 {
     char *copy = xstrdup(item);
 
-    list->items = xreallocarray(list->items, list->count + 1, sizeof(*list->items));
-    list->items[list->count++] = copy;
+    *array_add(list->items, list->count) = copy;
 }
 
 bool string_list_has(const struct string_list *list, const char *item)

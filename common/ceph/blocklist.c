@@ -12,8 +12,7 @@
 
 const char BLOCKLIST_LIST_COMMAND[] = "{\"prefix\": \"osd blocklist ls\", \"format\": \"json\"}";
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 /*
  * Takes "192.0.2.7:0/0" and "[fd00::7]:0/0" apart: the address, and what is behind the last slash.
@@ -66,8 +65,7 @@ static void add_entry(struct blocklist *list, const json_t *item, bool is_range)
     if (!text || !until || !decode_entry(text, is_range, &entry))
         return;
     entry.until = xstrdup(until);
-    list->items = xreallocarray(list->items, list->count + 1, sizeof(*list->items));
-    list->items[list->count++] = entry;
+    *array_add(list->items, list->count) = entry;
 }
 
 static void add_all(struct blocklist *list, const json_t *items, bool is_range)
@@ -136,8 +134,7 @@ bool blocklist_has(const struct blocklist *list, const struct network *network, 
     return false;
 }
 
-/* --- changing -----------------------------------------------------------------------------------
- */
+/* --- changing --- */
 
 static char *command_for(const char *operation, const char *address, bool is_range)
 {

@@ -226,8 +226,7 @@ static void pool_close(struct ceph_pool *pool)
     free(real);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static void fill_table(struct ceph_ops *ops)
 {

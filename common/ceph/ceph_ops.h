@@ -144,7 +144,7 @@ struct ceph {
 };
 
 struct ceph_ops {
-    /* --- connections and pools ------------------------------------------------------------- */
+    /* --- connections and pools --- */
 
     /* Joins the shared connection for (cluster, monitors, user, key) or makes it; waits until it is
      * up or the call's deadline is near. Wrong key: UNAUTHENTICATED. Monitors that do not answer:
@@ -181,7 +181,7 @@ struct ceph_ops {
     int (*mgr_command)(struct ceph_cluster *cluster, struct call *call, const char *command,
                        char **reply, struct error *err);
 
-    /* --- RADOS objects and their omaps: 1 RT each ------------------------------------------- */
+    /* --- RADOS objects and their omaps: 1 RT each --- */
 
     /* One key. *@value (caller frees) is NULL when the object or the key is absent. */
     int (*omap_get)(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
@@ -231,7 +231,7 @@ struct ceph_ops {
     int (*object_list)(struct ceph_pool *pool, struct call *call, const char *prefix,
                        struct string_list *names, struct error *err);
 
-    /* --- images ------------------------------------------------------------------------------ */
+    /* --- images --- */
 
     /* All images outside the trash, name to id. */
     int (*image_list)(struct ceph_pool *pool, struct call *call, struct strmap *ids,
@@ -286,7 +286,7 @@ struct ceph_ops {
                                  const struct strmap *entries, const struct string_list *removed,
                                  struct error *err);
 
-    /* --- snapshots of an image ---------------------------------------------------------------- */
+    /* --- snapshots of an image --- */
 
     int (*snapshot_create)(struct ceph_pool *pool, struct call *call, const char *image,
                            const char *snapshot, struct error *err);
@@ -300,7 +300,7 @@ struct ceph_ops {
     int (*snapshot_list)(struct ceph_pool *pool, struct call *call, const char *image,
                          struct image_snapshots *snapshots, struct error *err);
 
-    /* --- trash -------------------------------------------------------------------------------- */
+    /* --- trash --- */
 
     /* Moves the image to the trash without delay. FAILED_PRECONDITION (EBUSY) only when another
      * client has locked it by rbd_lock_acquire(): one that merely has it open, even one that
@@ -314,8 +314,7 @@ struct ceph_ops {
     int (*trash_remove)(struct ceph_pool *pool, struct call *call, const char *image_id,
                         ceph_progress progress, void *progress_object, struct error *err);
 
-    /* --- write barriers for group snapshots ----------------------------------------------------
-     */
+    /* --- write barriers for group snapshots --- */
 
     /* Opens the image and takes its exclusive lock; FAILED_PRECONDITION if the image has no such
      * feature. */

@@ -63,8 +63,7 @@ struct connections {
     bool stopping;
 };
 
-/* --- one attempt --------------------------------------------------------------------------------
- */
+/* --- one attempt --- */
 
 static void set_seconds(rados_t rados, const char *option, int64_t ms)
 {
@@ -218,8 +217,7 @@ static void start_attempt(struct connection *connection)
     start_thread(connection->owner, "ceph-connect", attempt, connection);
 }
 
-/* --- the list -----------------------------------------------------------------------------------
- */
+/* --- the list --- */
 
 static bool matches(const struct connection *connection, const struct ceph_target *target,
                     bool manager)
@@ -367,8 +365,7 @@ static bool key_is_well_formed(const struct secret *key)
     return type == TYPE_AES && key_length > 0 && length == HEADER + key_length;
 }
 
-/* --- joining ------------------------------------------------------------------------------------
- */
+/* --- joining --- */
 
 static int refuse(const struct connection *connection, struct error *err)
 {
@@ -534,8 +531,7 @@ void connections_report(struct connections *connections,
     pthread_mutex_unlock(&connections->lock);
 }
 
-/* --- threads that may block ---------------------------------------------------------------------
- */
+/* --- threads that may block --- */
 
 struct errand {
     struct connection *connection;

@@ -41,8 +41,7 @@ void image_close(struct open_image *image)
     image->handle = NULL;
 }
 
-/* --- making -------------------------------------------------------------------------------------
- */
+/* --- making --- */
 
 static void set_options(rbd_image_options_t options, const struct image_options *wanted)
 {
@@ -99,8 +98,7 @@ static int image_clone(struct ceph_pool *parent_pool, struct call *call, const c
     return 0;
 }
 
-/* --- looking at ---------------------------------------------------------------------------------
- */
+/* --- looking at --- */
 
 /* The class encodes a string as its length, 32 bits little-endian, and its bytes. */
 int image_get_id(struct ceph_pool *pool, struct call *call, const char *name, char **id,
@@ -357,8 +355,7 @@ static int image_is_empty(struct ceph_pool *pool, struct call *call, const char 
     return 0;
 }
 
-/* --- changing -----------------------------------------------------------------------------------
- */
+/* --- changing --- */
 
 static int image_resize(struct ceph_pool *pool, struct call *call, const char *name,
                         uint64_t size_bytes, struct error *err)

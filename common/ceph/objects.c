@@ -167,8 +167,7 @@ int object_exec(struct ceph_pool *pool, struct call *call, const char *object, c
     return 0;
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 /* Takes the entries that the read found. Values are text: a NUL inside is not one of ours. */
 static int take_entries(struct operation_in_flight *operation, const struct ceph_pool *pool,
@@ -403,8 +402,7 @@ static int object_list(struct ceph_pool *pool, struct call *call, const char *pr
     return 0;
 }
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing --- */
 
 static void add_set(rados_write_op_t write, const struct strmap *entries)
 {

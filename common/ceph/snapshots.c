@@ -44,8 +44,7 @@ static int snapshot_remove(struct ceph_pool *pool, struct call *call, const char
     return result < 0 ? fail(err, result, "remove", pool, image, snapshot) : 0;
 }
 
-/* --- listing ------------------------------------------------------------------------------------
- */
+/* --- listing --- */
 
 static enum snapshot_namespace kind_of(rbd_image_t image, uint64_t id)
 {
@@ -140,8 +139,7 @@ static int snapshot_children(struct ceph_pool *pool, struct call *call, const ch
     return result < 0 ? fail(err, result, "list the clones of", pool, image, snapshot) : 0;
 }
 
-/* --- trash --------------------------------------------------------------------------------------
- */
+/* --- trash --- */
 
 /*
  * librbd (16.2) hides why the trash did not take an image: in a full pool that has had no trash so
@@ -215,8 +213,7 @@ static int trash_remove(struct ceph_pool *pool, struct call *call, const char *i
     return 0;
 }
 
-/* --- images held still ---------------------------------------------------------------------------
- */
+/* --- images held still --- */
 
 struct real_hold {
     struct image_hold base;

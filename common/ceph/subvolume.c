@@ -8,8 +8,7 @@
 #include "common/base/memory.h"
 #include "common/ceph/manager.h"
 
-/* --- one command --------------------------------------------------------------------------------
- */
+/* --- one command --- */
 
 /* Gives an errno of the volumes module the status that it means here. */
 static int explain(const struct subvolume_group *group, struct error *err)
@@ -65,8 +64,7 @@ static int forgive(enum status status, struct error *err)
     return 0;
 }
 
-/* --- subvolumes ---------------------------------------------------------------------------------
- */
+/* --- subvolumes --- */
 
 int subvolume_create(const struct subvolume_group *group, struct call *call, const char *name,
                      uint64_t size_bytes, const char *data_pool, struct error *err)
@@ -219,8 +217,7 @@ int subvolume_get_metadata(const struct subvolume_group *group, struct call *cal
     return 0;
 }
 
-/* --- snapshots ----------------------------------------------------------------------------------
- */
+/* --- snapshots --- */
 
 int subvolume_snapshot_create(const struct subvolume_group *group, struct call *call,
                               const char *name, const char *snapshot, struct error *err)
@@ -279,8 +276,7 @@ int subvolume_snapshot_set_metadata(const struct subvolume_group *group, struct 
                         err);
 }
 
-/* --- clones -------------------------------------------------------------------------------------
- */
+/* --- clones --- */
 
 int subvolume_clone(const struct subvolume_group *group, struct call *call, const char *name,
                     const char *snapshot, const char *target, const char *data_pool,

@@ -58,7 +58,7 @@ _must_check_ int subvolume_get_metadata(const struct subvolume_group *group, str
                                         const char *name, struct strmap *entries,
                                         struct error *err);
 
-/* --- snapshots -------------------------------------------------------------------------------- */
+/* --- snapshots --- */
 
 struct subvolume_snapshot_facts {
     struct timespec created;
@@ -83,7 +83,7 @@ _must_check_ int subvolume_snapshot_set_metadata(const struct subvolume_group *g
                                                  const char *snapshot, const struct strmap *entries,
                                                  struct error *err);
 
-/* --- clones: the manager copies in the background --------------------------------------------- */
+/* --- clones: the manager copies in the background --- */
 
 enum clone_state { CLONE_NONE, CLONE_PENDING, CLONE_COMPLETE, CLONE_FAILED };
 
@@ -104,8 +104,7 @@ _must_check_ int subvolume_clone_status(const struct subvolume_group *group, str
                                         struct error *err);
 void clone_status_done(struct clone_status *status);
 
-/* --- quiesce: nobody writes to the members while it holds --------------------------------------
- */
+/* --- quiesce: nobody writes to the members while it holds --- */
 
 enum quiesce_state { QUIESCE_PENDING, QUIESCE_HOLDS, QUIESCE_RELEASED, QUIESCE_OVER };
 

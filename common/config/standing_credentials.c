@@ -33,8 +33,7 @@ struct standing_credentials {
     size_t count;
 };
 
-/* --- what is known ------------------------------------------------------------------------------
- */
+/* --- what is known --- */
 
 static void known_done(struct known_secret *known)
 {
@@ -65,8 +64,7 @@ static struct known_secret *make_known(struct standing_credentials *standing,
     if (known) {
         known_done(known);
     } else if (standing->count < SECRETS_MAX) {
-        standing->known = xreallocarray(standing->known, standing->count + 1, sizeof(*known));
-        known = &standing->known[standing->count++];
+        known = array_add(standing->known, standing->count);
     } else {
         known = &standing->known[0];
         for (size_t i = 1; i < standing->count; i++)
@@ -96,8 +94,7 @@ static bool server_is_away(const struct error *err)
            err->status == STATUS_CANCELLED || err->status == STATUS_UNAUTHENTICATED;
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static const char *reveal(const struct kube_secret *secret, const char *key)
 {
@@ -182,8 +179,7 @@ static int get_secret(struct standing_credentials *standing, struct call *call,
     return -1;
 }
 
-/* --- where to look ------------------------------------------------------------------------------
- */
+/* --- where to look --- */
 
 #define CLASS_KEY "csi.storage.k8s.io/"
 
@@ -231,8 +227,7 @@ static const struct secret_ref *configured_secret(const struct standing_credenti
     return cluster_secret(standing, cluster);
 }
 
-/* --- the source ---------------------------------------------------------------------------------
- */
+/* --- the source --- */
 
 struct standing_credentials *
 standing_credentials_new(const struct standing_credentials_options *options)

@@ -27,8 +27,7 @@ struct takeover_source {
     atomic_bool is_broken;
 };
 
-/* --- the file of its own ------------------------------------------------------------------------
- */
+/* --- the file of its own --- */
 
 struct map_version {
     struct watched_version base;
@@ -80,8 +79,7 @@ static bool get_from_file(struct takeover_source *source, struct takeover_snapsh
     return true;
 }
 
-/* --- config.json --------------------------------------------------------------------------------
- */
+/* --- config.json --- */
 
 static void note_in_config(struct takeover_source *source, const char *fault)
 {
@@ -130,8 +128,7 @@ static void get_from_config(struct takeover_source *source, struct takeover_snap
     pthread_mutex_unlock(&source->lock);
 }
 
-/* --- both ---------------------------------------------------------------------------------------
- */
+/* --- both --- */
 
 struct takeover_source *takeover_source_new(const char *path, struct config_file *config)
 {
@@ -180,8 +177,7 @@ void takeover_source_set_returning(struct takeover_source *source,
 static void add_closed(struct takeover_map *map, const char *level, size_t level_length,
                        const char *value)
 {
-    map->entries = xreallocarray(map->entries, map->count + 1, sizeof(*map->entries));
-    map->entries[map->count++] = (struct takeover_entry){
+    *array_add(map->entries, map->count) = (struct takeover_entry){
         .level = level ? xstrndup(level, level_length) : NULL, .value = xstrdup(value)};
 }
 

@@ -53,7 +53,7 @@ static int next_event(struct loader *loader, yaml_event_t *event)
 
 #define _cleanup_event_ _cleanup_(yaml_event_delete)
 
-/* --- scalars --------------------------------------------------------------------------------- */
+/* --- scalars --- */
 
 static bool is_one_of(const char *text, const char *const *words, size_t count)
 {
@@ -236,7 +236,7 @@ static json_t *scalar(struct loader *loader, const yaml_event_t *event)
     return TAKE(value);
 }
 
-/* --- structure ------------------------------------------------------------------------------- */
+/* --- structure --- */
 
 static json_t *value_of(struct loader *loader, const yaml_event_t *event, unsigned depth);
 
@@ -357,7 +357,7 @@ static json_t *value_of(struct loader *loader, const yaml_event_t *event, unsign
     return NULL;
 }
 
-/* --- the stream ------------------------------------------------------------------------------ */
+/* --- the stream --- */
 
 static int document(struct loader *loader, json_t *documents)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/kube/kube.h"
@@ -14,8 +15,7 @@
 #define MANAGER_LABEL "csi.storage.k8s.io/managed-by"
 #define ITEMS_MAX 100000
 
-/* --- objects ------------------------------------------------------------------------------------
- */
+/* --- objects --- */
 
 void capacity_object_done(struct capacity_object *object)
 {
@@ -71,8 +71,7 @@ static int take_object(void *context, json_t *item, struct error *err)
 
     if (objects->count >= ITEMS_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d capacity objects", ITEMS_MAX);
-    objects->items = xreallocarray(objects->items, objects->count + 1, sizeof(*objects->items));
-    struct capacity_object *object = &objects->items[objects->count++];
+    struct capacity_object *object = array_add(objects->items, objects->count);
     *object = (struct capacity_object){
         .name = xstrdup(kube_name(item)),
         .manager = xstrdup(kube_text(item, "metadata", "labels", MANAGER_LABEL, NULL)),
@@ -121,19 +120,16 @@ static json_t *map_json(const struct strmap *map)
     return json;
 }
 
-/* FNV-1a, 64 bits: spreads names; a clash only means that one object is missing. */
+/* The end counts as well: "a", "bc" is not "ab", "c". */
 static uint64_t mix(uint64_t hash, const char *text)
 {
-    for (const char *next = text;; next++) {
-        hash = (hash ^ (unsigned char)*next) * 1099511628211U;
-        if (*next == '\0')
-            return hash;
-    }
+    return hash_bytes(hash, text, strlen(text) + 1);
 }
 
+/* A clash only means that one object is missing. */
 static char *name_of(const char *driver, const struct capacity_object *object)
 {
-    uint64_t hash = mix(mix(14695981039346656037U, driver), object->class);
+    uint64_t hash = mix(mix(HASH_START, driver), object->class);
 
     for (size_t i = 0; i < object->segment.count; i++)
         hash = mix(mix(hash, object->segment.entries[i].key), object->segment.entries[i].value);
@@ -203,8 +199,7 @@ int capacity_object_remove(struct kube *kube, struct call *call, const char *nam
     return 0;
 }
 
-/* --- classes ------------------------------------------------------------------------------------
- */
+/* --- classes --- */
 
 void capacity_classes_done(struct capacity_classes *classes)
 {
@@ -236,8 +231,7 @@ static int take_class(void *object, json_t *item, struct error *err)
         return 0;
     if (classes->count >= ITEMS_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d classes", ITEMS_MAX);
-    classes->items = xreallocarray(classes->items, classes->count + 1, sizeof(*classes->items));
-    struct capacity_class *class = &classes->items[classes->count++];
+    struct capacity_class *class = array_add(classes->items, classes->count);
     *class = (struct capacity_class){.name = xstrdup(kube_name(item))};
     take_map(json_object_get(item, "parameters"), &class->parameters);
     return 0;

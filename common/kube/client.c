@@ -189,7 +189,7 @@ static int client_get(struct kube *kube, struct call *call, const char *path, js
     return ask_for(kube, call, &question, item, err);
 }
 
-/* --- collections ----------------------------------------------------------------------------- */
+/* --- collections --- */
 
 /* Adds "&key=value" with the value escaped; NULL adds nothing. */
 static void add_query(struct text *query, const char *key, const char *value)
@@ -279,7 +279,7 @@ static int client_watch(struct kube *kube, struct call *call, const char *path,
     return ask_once(client_of(kube), call, &question, &response, err);
 }
 
-/* --- writing --------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 static int client_create(struct kube *kube, struct call *call, const char *path, const json_t *item,
                          json_t **created, struct error *err)

@@ -31,8 +31,7 @@ void cluster_nodes_done(struct cluster_nodes *nodes)
 
 struct cluster_node *cluster_nodes_add(struct cluster_nodes *nodes)
 {
-    nodes->items = xreallocarray(nodes->items, nodes->count + 1, sizeof(*nodes->items));
-    struct cluster_node *node = &nodes->items[nodes->count++];
+    struct cluster_node *node = array_add(nodes->items, nodes->count);
     *node = (struct cluster_node){0};
     return node;
 }

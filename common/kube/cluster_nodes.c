@@ -20,8 +20,7 @@ static char *annotation_key(const char *driver)
     return xasprintf("takeover.%s/fence", driver);
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 struct reading {
     struct cluster_nodes *nodes;
@@ -252,8 +251,7 @@ int cluster_nodes_read(struct kube *kube, struct call *call, const char *driver,
     return 0;
 }
 
-/* --- changing -----------------------------------------------------------------------------------
- */
+/* --- changing --- */
 
 /* Takes @changes over. */
 static int patch_node(struct kube *kube, struct call *call, const char *node, json_t *changes,

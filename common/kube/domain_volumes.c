@@ -25,8 +25,7 @@ void domain_volumes_done(struct domain_volumes *volumes)
     *volumes = (struct domain_volumes){0};
 }
 
-/* --- attachments --------------------------------------------------------------------------------
- */
+/* --- attachments --- */
 
 struct attachment {
     char *volume; /* name of the PV */
@@ -63,9 +62,7 @@ static int take_attachment(void *object, json_t *item, struct error *err)
         return 0;
     if (reading->attachment_count >= DOMAIN_VOLUMES_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d attachments", DOMAIN_VOLUMES_MAX);
-    reading->attachments = xreallocarray(reading->attachments, reading->attachment_count + 1,
-                                         sizeof(*reading->attachments));
-    reading->attachments[reading->attachment_count++] =
+    *array_add(reading->attachments, reading->attachment_count) =
         (struct attachment){xstrdup(volume), xstrdup(node)};
     return 0;
 }
@@ -99,8 +96,7 @@ static void add_clients(const struct reading *reading, const char *volume,
     }
 }
 
-/* --- volumes ------------------------------------------------------------------------------------
- */
+/* --- volumes --- */
 
 static bool has_string(const json_t *array, const char *text)
 {
@@ -168,8 +164,7 @@ static void take_attributes(const json_t *csi, struct strmap *attributes)
 
 static struct domain_volume *add_volume(struct domain_volumes *volumes)
 {
-    volumes->items = xreallocarray(volumes->items, volumes->count + 1, sizeof(*volumes->items));
-    struct domain_volume *volume = &volumes->items[volumes->count++];
+    struct domain_volume *volume = array_add(volumes->items, volumes->count);
     *volume = (struct domain_volume){0};
     return volume;
 }

@@ -68,7 +68,7 @@ static void queued_free(struct queued *queued)
     free(queued);
 }
 
-/* --- writing --------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 /* The slot with the key, or the oldest one made free for it. */
 static struct written *written_slot(struct events *events, const char *key)
@@ -235,7 +235,7 @@ static void run(void *object)
     }
 }
 
-/* --- emitting -------------------------------------------------------------------------------- */
+/* --- emitting --- */
 
 static json_t *event_item(const struct events *events, const struct event_subject *subject,
                           enum event_type type, const char *reason, const char *message)

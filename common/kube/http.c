@@ -101,7 +101,7 @@ static void give_channel(struct http_pool *pool, struct channel *channel)
         channel_free(channel);
 }
 
-/* --- one request ----------------------------------------------------------------------------- */
+/* --- one request --- */
 
 /* What the callbacks of a transfer need. */
 struct transfer {

@@ -41,7 +41,7 @@ static void key_of(const json_t *item, struct text *key)
     text_addf(key, "%s/%s", kube_namespace(item), kube_name(item));
 }
 
-/* --- health ---------------------------------------------------------------------------------- */
+/* --- health --- */
 
 static void set_healthy(struct informer *informer, bool healthy)
 {
@@ -76,7 +76,7 @@ static void note_failure(struct informer *informer, const struct error *err)
     log_warn(NULL, "cannot follow %s, trying again: %s", informer->path, err->message);
 }
 
-/* --- changes --------------------------------------------------------------------------------- */
+/* --- changes --- */
 
 static void trim(struct informer *informer, json_t *item)
 {
@@ -148,7 +148,7 @@ static void tell_difference(struct informer *informer, json_t *before, json_t *n
     }
 }
 
-/* --- list ------------------------------------------------------------------------------------ */
+/* --- list --- */
 
 static void start_list(void *object)
 {
@@ -212,7 +212,7 @@ static int list(struct informer *informer, struct error *err)
     return 0;
 }
 
-/* --- watch ----------------------------------------------------------------------------------- */
+/* --- watch --- */
 
 static int take_event(void *object, enum kube_event_kind kind, json_t *item, struct error *err)
 {
@@ -306,7 +306,7 @@ static void run(void *object)
     }
 }
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life --- */
 
 static char *copy_or_null(const char *chars)
 {
@@ -352,7 +352,7 @@ void informer_free(struct informer *informer)
     free(informer);
 }
 
-/* --- questions ------------------------------------------------------------------------------- */
+/* --- questions --- */
 
 /* Lock held. Cancellation has no event, hence the short waits. */
 static bool wait_a_moment(struct informer *informer, const struct call *call)

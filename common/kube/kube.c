@@ -24,7 +24,7 @@ void kube_page_done(struct kube_page *page)
     *page = (struct kube_page){0};
 }
 
-/* --- paths ----------------------------------------------------------------------------------- */
+/* --- paths --- */
 
 /* Wider than DNS labels (some kinds allow ':' and upper case), narrower than what could change a
  * path or a query. */
@@ -66,7 +66,7 @@ int kube_path(const struct kube_location *location, char **path, struct error *e
     return 0;
 }
 
-/* --- lists ----------------------------------------------------------------------------------- */
+/* --- lists --- */
 
 struct listing {
     struct kube *kube;
@@ -155,7 +155,7 @@ int kube_list(struct kube *kube, struct call *call, const char *path,
     }
 }
 
-/* --- objects --------------------------------------------------------------------------------- */
+/* --- objects --- */
 
 const char *kube_text(const json_t *item, ...)
 {

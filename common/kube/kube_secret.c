@@ -9,8 +9,7 @@
 
 static void add_entry(struct kube_secret *secret, const char *key, const char *value)
 {
-    secret->entries = xreallocarray(secret->entries, secret->count + 1, sizeof(*secret->entries));
-    struct kube_secret_entry *entry = &secret->entries[secret->count++];
+    struct kube_secret_entry *entry = array_add(secret->entries, secret->count);
     *entry = (struct kube_secret_entry){.key = xstrdup(key)};
     secret_set(&entry->value, value);
 }

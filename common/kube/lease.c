@@ -102,7 +102,7 @@ static void speak(struct lease *lease, json_t *item)
                         json_string(said));
 }
 
-/* --- the object ------------------------------------------------------------------------------ */
+/* --- the object --- */
 
 static int64_t integer_at(const json_t *spec, const char *key)
 {
@@ -205,7 +205,7 @@ static int try_hold(struct lease *lease, struct deadline deadline, struct error 
     return result;
 }
 
-/* --- the thread ------------------------------------------------------------------------------ */
+/* --- the thread --- */
 
 static void lose(struct lease *lease, const char *reason)
 {
@@ -316,7 +316,7 @@ static void run(void *object)
         release(lease);
 }
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life --- */
 
 static int64_t or_default(int64_t ms, int64_t fallback)
 {

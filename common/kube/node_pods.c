@@ -84,8 +84,7 @@ static int take(void *object, json_t *item, struct error *err)
         return 0;
     if (pods->count >= PODS_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d pods", PODS_MAX);
-    pods->items = xreallocarray(pods->items, pods->count + 1, sizeof(*pods->items));
-    pods->items[pods->count++] = (struct node_pod){
+    *array_add(pods->items, pods->count) = (struct node_pod){
         .name = xasprintf("%s/%s", kube_namespace(item), kube_name(item)),
         .claims = claims,
         .is_leaving = kube_text(item, "metadata", "deletionTimestamp", NULL)[0] != '\0',

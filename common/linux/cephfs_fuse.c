@@ -67,8 +67,7 @@ static bool fuse_is_usable(struct host *host, struct call *call, bool forced, ch
     return false;
 }
 
-/* --- mounting -----------------------------------------------------------------------------------
- */
+/* --- mounting --- */
 
 /* Those that libfuse or ceph-fuse read; the flags of a mount are set afterwards, because libfuse
  * does not know all of them. */

@@ -52,8 +52,7 @@ static int device_facts(struct host *host, const char *device, struct device_fac
     return result < 0 ? error_set_errno(err, result, "look at device '%s'", device) : 0;
 }
 
-/* --- what is on it ------------------------------------------------------------------------------
- */
+/* --- what is on it --- */
 
 /* The superblock's own count: libblkid of 2.38 does not tell it. Offsets as on disk. */
 static uint64_t ext_bytes(const unsigned char *superblock)

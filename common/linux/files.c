@@ -316,8 +316,7 @@ static int ask_folder(struct host *host, const char *path, struct error *err)
     return 0;
 }
 
-/* --- /sys ---------------------------------------------------------------------------------------
- */
+/* --- /sys --- */
 
 static int sysfs_read(struct host *host, const char *path, char **text, struct error *err)
 {

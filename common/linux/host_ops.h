@@ -86,7 +86,7 @@ struct usage {
 };
 
 struct host_ops {
-    /* --- files and folders ----------------------------------------------------------------- */
+    /* --- files and folders --- */
 
     /* Absent is success. Fails with the errno (ENOTCONN, EIO, ...) when the file system is dead. */
     int (*look)(struct host *host, const char *path, struct path_facts *facts, struct error *err);
@@ -113,7 +113,7 @@ struct host_ops {
      * hang as long as the storage does. */
     int (*ask_folder)(struct host *host, const char *path, struct error *err);
 
-    /* --- mounts ---------------------------------------------------------------------------- */
+    /* --- mounts --- */
 
     int (*list_mounts)(struct host *host, struct mount_list *mounts, struct error *err);
     int (*mount)(struct host *host, const struct mount_request *request, struct error *err);
@@ -121,7 +121,7 @@ struct host_ops {
      * last user has gone; for what is dead. */
     int (*unmount)(struct host *host, const char *target, bool lazily, struct error *err);
 
-    /* --- block devices --------------------------------------------------------------------- */
+    /* --- block devices --- */
 
     int (*device_facts)(struct host *host, const char *device, struct device_facts *facts,
                         struct error *err);
@@ -135,7 +135,7 @@ struct host_ops {
     int (*nbd_resize)(struct host *host, const char *device, uint64_t size_bytes,
                       struct error *err);
 
-    /* --- loop devices ---------------------------------------------------------------------- */
+    /* --- loop devices --- */
 
     /* *@device (caller frees) is NULL when no loop device has this file. */
     int (*loop_find)(struct host *host, const char *file, char **device, struct error *err);
@@ -145,7 +145,7 @@ struct host_ops {
     /* Tells the device that its file has grown. */
     int (*loop_refresh)(struct host *host, const char *device, struct error *err);
 
-    /* --- the kernel ------------------------------------------------------------------------ */
+    /* --- the kernel --- */
 
     /* As read_text() and list(), for /sys, where links are the kernel's own. */
     int (*sysfs_read)(struct host *host, const char *path, char **text, struct error *err);
@@ -155,7 +155,7 @@ struct host_ops {
     int (*sysfs_write)(struct host *host, const char *path, const struct secret *text,
                        struct error *err);
 
-    /* --- programs -------------------------------------------------------------------------- */
+    /* --- programs --- */
 
     /* The arguments of the process with the number @pid; none when it is gone. */
     int (*process_arguments)(struct host *host, const char *pid, struct string_list *arguments,

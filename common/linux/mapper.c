@@ -70,8 +70,7 @@ int mapper_of_device(const struct mapper_host *mapper, const char *source,
     return 0;
 }
 
-/* --- options ------------------------------------------------------------------------------------
- */
+/* --- options --- */
 
 static int check_characters(const char *options, struct error *err)
 {

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
@@ -59,17 +60,14 @@ static char *folder_name(const struct image_spec *spec)
     return text_take(&name);
 }
 
-/* Beside the exports' folder, under a hash (FNV-1a) of the export's name. */
+/* Beside the exports' folder, under a hash of the export's name. */
 static char *socket_path(const char *folder)
 {
     const char *name = strrchr(folder, '/') + 1;
     size_t run_length = (size_t)(name - folder) - strlen("/" FUSE_FOLDER "/");
-    uint64_t hash = 14695981039346656037u;
 
-    for (const char *c = name; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
     return xasprintf("%.*s/" SOCKET_FOLDER "/%016llx", (int)run_length, folder,
-                     (unsigned long long)hash);
+                     (unsigned long long)hash_text(HASH_START, name));
 }
 
 static void fill_paths(struct export_paths *paths)
@@ -123,8 +121,7 @@ static int fuse_find(const struct mapper_host *mapper, struct call *call,
     return 0;
 }
 
-/* --- mapping ------------------------------------------------------------------------------------
- */
+/* --- mapping --- */
 
 /* Whatever an export that was cut, or died, left: daemon, mounts, files. */
 static int clear_export(const struct mapper_host *mapper, const struct export_paths *paths,
@@ -243,8 +240,7 @@ static int fuse_unmap(const struct mapper_host *mapper, struct call *call,
     return clear_export(mapper, &paths, err);
 }
 
-/* --- growing ------------------------------------------------------------------------------------
- */
+/* --- growing --- */
 
 /* The size of the node "fresh", which was opened after the image grew. */
 static int read_size(const char *reply, uint64_t *size_bytes, struct error *err)
@@ -322,8 +318,7 @@ static int fuse_refresh(const struct mapper_host *mapper, struct call *call,
     return host->ops->loop_refresh(host, device, err);
 }
 
-/* --- at start -----------------------------------------------------------------------------------
- */
+/* --- at start --- */
 
 static bool is_used(const struct mount_list *mounts, const char *device)
 {

@@ -97,8 +97,7 @@ static int krbd_features(const struct mapper_host *mapper, uint64_t *features, s
     return 0;
 }
 
-/* --- mapping ------------------------------------------------------------------------------------
- */
+/* --- mapping --- */
 
 /* noudev and udev are for the rbd program, not for the kernel. */
 static void add_options(struct text *line, const char *options)

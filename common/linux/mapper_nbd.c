@@ -38,8 +38,7 @@ static bool nbd_is_usable(const struct mapper_host *mapper, struct call *call, c
     return false;
 }
 
-/* --- what is mapped -----------------------------------------------------------------------------
- */
+/* --- what is mapped --- */
 
 /* Whether the device @name is one that this process serves. Its number alone does not tell: a
  * device keeps that of its first process, and it may be a number of another container. */
@@ -112,8 +111,7 @@ static int nbd_find(const struct mapper_host *mapper, struct call *call,
     return 0;
 }
 
-/* --- mapping ------------------------------------------------------------------------------------
- */
+/* --- mapping --- */
 
 /* The class's options, each an argument of its own, and the defaults that they leave. */
 static void add_options(struct arguments *arguments, const struct map_request *request)

@@ -23,8 +23,7 @@ static const char *or_empty(const char *text)
 
 static void add_entry(struct mount_list *mounts, struct libmnt_fs *fs)
 {
-    mounts->items = xreallocarray(mounts->items, mounts->count + 1, sizeof(*mounts->items));
-    mounts->items[mounts->count++] = (struct mount_entry){
+    *array_add(mounts->items, mounts->count) = (struct mount_entry){
         .device = mnt_fs_get_devno(fs),
         .root = xstrdup(or_empty(mnt_fs_get_root(fs))),
         .target = xstrdup(or_empty(mnt_fs_get_target(fs))),

@@ -28,8 +28,7 @@ static int run(struct host *host, const struct subprocess *program,
     return subprocess_check(program, result, err);
 }
 
-/* --- daemons ------------------------------------------------------------------------------------
- */
+/* --- daemons --- */
 
 /* The command line of @pid: arguments, each ending with NUL. Those of a dead process are none. */
 static void read_arguments(const char *pid, struct string_list *arguments)
@@ -129,8 +128,7 @@ static int daemon_stop(struct host *host, const char *program, const char *argum
     return 0;
 }
 
-/* --- talking to them ----------------------------------------------------------------------------
- */
+/* --- talking to them --- */
 
 static int connect_to(const char *path, struct error *err)
 {

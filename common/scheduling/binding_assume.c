@@ -11,8 +11,7 @@ static char *copy(const char *text)
     return xstrdup(text ? text : "");
 }
 
-/* --- assume -------------------------------------------------------------------------------------
- */
+/* --- assume --- */
 
 static bool is_all_bound(const struct pod_claims *claims)
 {
@@ -125,8 +124,7 @@ int binding_assume(struct cluster_objects *cluster, const struct pod_claims *cla
     return 0;
 }
 
-/* --- revert -------------------------------------------------------------------------------------
- */
+/* --- revert --- */
 
 static void restore(struct cluster_objects *cluster, const struct bound_item *item)
 {
@@ -163,8 +161,7 @@ void pod_binding_done(struct pod_binding *binding)
     *binding = (struct pod_binding){0};
 }
 
-/* --- bind ---------------------------------------------------------------------------------------
- */
+/* --- bind --- */
 
 static int write_item(const struct binding_api *api, const char *node, struct bound_item *item,
                       struct error *err)
@@ -194,8 +191,7 @@ int binding_bind(struct cluster_objects *cluster, const struct binding_api *api,
     return 0;
 }
 
-/* --- poll ---------------------------------------------------------------------------------------
- */
+/* --- poll --- */
 
 static int refuse(struct error *err, const char *what, const char *name)
 {

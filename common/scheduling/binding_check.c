@@ -16,8 +16,7 @@ struct node_check {
     bool has_room;
 };
 
-/* --- bound claims -------------------------------------------------------------------------------
- */
+/* --- bound claims --- */
 
 /* The first claim that does not fit tells the reason. */
 static unsigned check_bound(const struct node_check *check)
@@ -35,8 +34,7 @@ static unsigned check_bound(const struct node_check *check)
     return 0;
 }
 
-/* --- matching volumes ---------------------------------------------------------------------------
- */
+/* --- matching volumes --- */
 
 /* A volume serves one claim of the pod. */
 static bool is_taken(const struct node_check *check, const struct kube_pv *pv)
@@ -158,8 +156,7 @@ static int match_static(struct node_check *check)
     return 0;
 }
 
-/* --- provisioning -------------------------------------------------------------------------------
- */
+/* --- provisioning --- */
 
 /* False ends the check of this node. */
 static bool provision(struct node_check *check, size_t at)
@@ -224,8 +221,7 @@ static bool is_selected_elsewhere(const struct node_check *check)
     return false;
 }
 
-/* --- the node -----------------------------------------------------------------------------------
- */
+/* --- the node --- */
 
 static void check_delayed(struct node_check *check)
 {

@@ -109,8 +109,7 @@ void pod_decisions_init(const struct cluster_objects *cluster, const struct pod_
 void pod_decisions_done(struct pod_decisions *decisions);
 #define _cleanup_pod_decisions_ _cleanup_(pod_decisions_done)
 
-/* --- the rules by themselves --------------------------------------------------------------------
- */
+/* --- the rules by themselves --- */
 
 /* spec.volumeName is set and the annotation bind-completed is there. The phase does not count. */
 bool binding_is_bound(const struct kube_pvc *claim);

@@ -32,8 +32,7 @@ static bool has_in_tree(const struct kube_pod *pod)
     return false;
 }
 
-/* --- what changed -------------------------------------------------------------------------------
- */
+/* --- what changed --- */
 
 static bool same_requirements(const struct selector_requirements *a,
                               const struct selector_requirements *b)
@@ -109,8 +108,7 @@ static bool is_released(const struct kube_pod *pod, const struct kube_csi_driver
     return false;
 }
 
-/* --- by plugin ----------------------------------------------------------------------------------
- */
+/* --- by plugin --- */
 
 static bool helps_binding(const struct kube_pod *pod, const struct cluster_event *event)
 {

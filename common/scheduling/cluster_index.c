@@ -32,8 +32,7 @@ static void remove_sorted(const struct cluster_objects *cluster, struct pointer_
         pointer_list_remove(list, item);
 }
 
-/* --- the entries --------------------------------------------------------------------------------
- */
+/* --- the entries --- */
 
 static struct class_index *class_entry(struct cluster_objects *cluster, const char *name)
 {
@@ -82,8 +81,7 @@ static void forget_count(struct node_index *node)
     node->volumes.is_counted = false;
 }
 
-/* --- volumes ------------------------------------------------------------------------------------
- */
+/* --- volumes --- */
 
 static void add_requirements(struct text *text, const struct selector_requirements *list)
 {
@@ -212,8 +210,7 @@ void cluster_detach_pv(struct cluster_objects *cluster, struct kube_pv *pv)
     pv->group = NULL;
 }
 
-/* --- capacities, pods, nodes --------------------------------------------------------------------
- */
+/* --- capacities, pods, nodes --- */
 
 static void attach_capacity(struct cluster_objects *cluster, struct kube_capacity *capacity)
 {
@@ -325,8 +322,7 @@ static void touch_all(struct cluster_objects *cluster)
         forget_count(cluster->nodes.items[i]);
 }
 
-/* --- by kind ------------------------------------------------------------------------------------
- */
+/* --- by kind --- */
 
 void cluster_index_add(struct cluster_objects *cluster, enum kube_kind kind, void *object)
 {

@@ -26,8 +26,7 @@ int cluster_compare_pvs(const void *a, const void *b)
     return order ? order : strcmp(first->meta.name, second->meta.name);
 }
 
-/* --- finding ------------------------------------------------------------------------------------
- */
+/* --- finding --- */
 
 void *cluster_find(const struct cluster_objects *cluster, enum kube_kind kind, const char *ns,
                    const char *name)
@@ -68,8 +67,7 @@ struct node_index *cluster_node_index(const struct cluster_objects *cluster, con
     return name_table_get(&cluster->node_names, NULL, name);
 }
 
-/* --- changing -----------------------------------------------------------------------------------
- */
+/* --- changing --- */
 
 /* While loading the lists are in no order. */
 static size_t position(const struct cluster_objects *cluster, const struct object_list *list,
@@ -191,8 +189,7 @@ void cluster_done(struct cluster_objects *cluster)
     *cluster = (struct cluster_objects){0};
 }
 
-/* --- assuming -----------------------------------------------------------------------------------
- */
+/* --- assuming --- */
 
 int cluster_assume_pv(struct cluster_objects *cluster, const char *name,
                       struct assumption *assumption, struct error *err)
@@ -252,8 +249,7 @@ void cluster_restore_pvc(struct cluster_objects *cluster, const char *ns, const 
     claim->assumed = NULL;
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static int read_object(struct cluster_objects *cluster, const json_t *value, const char *kind_name,
                        struct error *err)

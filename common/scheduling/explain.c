@@ -36,8 +36,7 @@ const char *explain_cause_name(enum explain_cause cause)
     return cause < EXPLAIN_CAUSES ? NAMES[cause] : "";
 }
 
-/* --- the whole pod ------------------------------------------------------------------------------
- */
+/* --- the whole pod --- */
 
 static char *explain_named(const struct explain_run *run, const struct kube_pvc *claim)
 {
@@ -145,8 +144,7 @@ static char *pod_headline(const struct explain_run *run)
     return headline ? headline : xstrdup(run->claims.reason ? run->claims.reason : "");
 }
 
-/* --- all nodes ----------------------------------------------------------------------------------
- */
+/* --- all nodes --- */
 
 static const struct explained_node *best_fit(const struct explanation *explanation)
 {
@@ -318,8 +316,7 @@ static char *fits_headline(const struct explain_run *run, const struct explanati
                      (long long)best->score);
 }
 
-/* --- the scheduler's own summary ----------------------------------------------------------------
- */
+/* --- the scheduler's own summary --- */
 
 static int compare_texts(const void *a, const void *b)
 {
@@ -374,8 +371,7 @@ static char *make_summary(const struct explain_run *run, const struct explanatio
     return text_take(&text);
 }
 
-/* --- notes --------------------------------------------------------------------------------------
- */
+/* --- notes --- */
 
 _printf_(2, 3) static void note(struct explanation *explanation, const char *fmt, ...)
 {
@@ -425,8 +421,7 @@ static void note_claims(const struct explain_run *run, struct explanation *expla
     }
 }
 
-/* --- entry --------------------------------------------------------------------------------------
- */
+/* --- entry --- */
 
 static void look_at_nodes(struct explain_run *run, struct explanation *explanation)
 {

@@ -41,8 +41,7 @@ static void set_subject(struct explained_node *row, const char *subject)
     row->subject = xstrdup(subject);
 }
 
-/* --- words for places ---------------------------------------------------------------------------
- */
+/* --- words for places --- */
 
 const char *explain_place(const struct kube_node *node)
 {
@@ -140,8 +139,7 @@ char *explain_affinity(const struct kube_pv *pv)
     return affinity_text(pv->has_required ? &pv->required : NULL);
 }
 
-/* --- a volume that cannot be reached ------------------------------------------------------------
- */
+/* --- a volume that cannot be reached --- */
 
 /* The term with the fewest requirements that fail; *@failing is its first one. */
 static void nearest_failing(const struct node_selector *affinity, const struct kube_node *node,
@@ -258,8 +256,7 @@ static void diagnose_bound(const struct explain_run *run, const struct kube_node
     }
 }
 
-/* --- no volume and no provisioning --------------------------------------------------------------
- */
+/* --- no volume and no provisioning --- */
 
 static bool diagnose_selected(const struct explain_run *run, const struct kube_node *node,
                               struct explained_node *row)
@@ -392,8 +389,7 @@ static bool has_provisioner(const struct kube_class *class)
            !kube_same(class->provisioner, KUBE_NO_PROVISIONER);
 }
 
-/* --- room ---------------------------------------------------------------------------------------
- */
+/* --- room --- */
 
 static void offer_capacity(const struct label_bucket *bucket, const struct kube_node *node,
                            const struct kube_capacity **best, int64_t *room)
@@ -494,8 +490,7 @@ static void diagnose_delayed(const struct explain_run *run, const struct kube_no
     }
 }
 
-/* --- the other plugins --------------------------------------------------------------------------
- */
+/* --- the other plugins --- */
 
 static void add_reason(struct text *reasons, const char *reason)
 {
@@ -558,8 +553,7 @@ static void diagnose_binding(const struct explain_run *run, const struct kube_no
     }
 }
 
-/* --- what fits ----------------------------------------------------------------------------------
- */
+/* --- what fits --- */
 
 /* A volume that is pinned by membership to a domain which is not this node's own. */
 static bool is_foreign(const struct kube_pv *pv, const struct kube_node *node)

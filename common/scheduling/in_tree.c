@@ -70,8 +70,7 @@ bool in_tree_is_counted(const struct in_tree_plugin *plugin, const struct kube_c
     return csi_node && (plugin->counts_by_itself || in_tree_is_migrated(plugin, csi_node));
 }
 
-/* --- translation --------------------------------------------------------------------------------
- */
+/* --- translation --- */
 
 static json_t *terms_of(const json_t *required)
 {

@@ -38,8 +38,7 @@ static const struct json_field META_FIELDS[] = {
 };
 static const struct json_table META_TABLE = JSON_TABLE(struct kube_meta, META_FIELDS);
 
-/* --- Node ---------------------------------------------------------------------------------------
- */
+/* --- Node --- */
 
 static const struct json_field TAINT_FIELDS[] = {
     JSON_FIELD_STRING("key", struct kube_taint, key),
@@ -74,8 +73,7 @@ static const struct json_field NODE_FIELDS[] = {
 };
 static const struct json_table NODE_TABLE = JSON_TABLE(struct kube_node, NODE_FIELDS);
 
-/* --- PersistentVolume ---------------------------------------------------------------------------
- */
+/* --- PersistentVolume --- */
 
 static const struct json_field CLAIM_REF_FIELDS[] = {
     JSON_FIELD_STRING("namespace", struct kube_claim_ref, ns),
@@ -115,8 +113,7 @@ static const struct json_field PV_FIELDS[] = {
 };
 static const struct json_table PV_TABLE = JSON_TABLE(struct kube_pv, PV_FIELDS);
 
-/* --- PersistentVolumeClaim ----------------------------------------------------------------------
- */
+/* --- PersistentVolumeClaim --- */
 
 static const struct json_field PVC_SPEC_FIELDS[] = {
     JSON_FIELD_STRING("storageClassName", struct kube_pvc, class_name),
@@ -138,8 +135,7 @@ static const struct json_field PVC_FIELDS[] = {
 };
 static const struct json_table PVC_TABLE = JSON_TABLE(struct kube_pvc, PVC_FIELDS);
 
-/* --- storage.k8s.io -----------------------------------------------------------------------------
- */
+/* --- storage.k8s.io --- */
 
 static const struct json_field CLASS_FIELDS[] = {
     JSON_FIELD_OBJECT("metadata", struct kube_class, meta, &META_TABLE),
@@ -217,8 +213,7 @@ static const struct json_field ATTACHMENT_FIELDS[] = {
 static const struct json_table ATTACHMENT_TABLE =
     JSON_TABLE(struct kube_attachment, ATTACHMENT_FIELDS);
 
-/* --- Pod ----------------------------------------------------------------------------------------
- */
+/* --- Pod --- */
 
 static const struct json_field VOLUME_CLAIM_FIELDS[] = {
     JSON_FIELD_STRING("claimName", struct kube_pod_volume, claim_name),
@@ -269,8 +264,7 @@ static const struct json_field POD_FIELDS[] = {
 };
 static const struct json_table POD_TABLE = JSON_TABLE(struct kube_pod, POD_FIELDS);
 
-/* --- what tables cannot say ---------------------------------------------------------------------
- */
+/* --- what tables cannot say --- */
 
 /* What stands at a path like "spec.capacity.storage"; NULL if nothing or null does. */
 static const json_t *value_at(const json_t *value, const char *path)
@@ -545,8 +539,7 @@ static void done_pod(void *object)
     free(pod->preferences);
 }
 
-/* --- any kind -----------------------------------------------------------------------------------
- */
+/* --- any kind --- */
 
 static const struct {
     const struct json_table *table;

@@ -3,24 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/memory.h"
 
 static const char REMOVED[] = "";
 
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 1099511628211ULL;
-    return hash;
-}
-
 uint64_t name_hash(const char *first, const char *second)
 {
-    uint64_t hash = hash_text(14695981039346656037ULL, first ? first : "");
+    uint64_t hash = hash_text(hash_field(HASH_START, first ? first : ""), second);
 
-    /* 0xff occurs in no UTF-8 text */
-    hash = (hash ^ 0xff) * 1099511628211ULL;
-    hash = hash_text(hash, second);
     /* FNV's low bits depend on low bits only; the tables mask them */
     return hash ^ (hash >> 32);
 }

@@ -109,8 +109,7 @@ void pod_volume_keys_done(struct pod_volume_keys *keys)
     *keys = (struct pod_volume_keys){0};
 }
 
-/* --- what a node has ----------------------------------------------------------------------------
- */
+/* --- what a node has --- */
 
 static int compare_texts(const void *a, const void *b)
 {
@@ -200,8 +199,7 @@ static const struct string_list *volumes_in_use(struct cluster_objects *cluster,
     return keys;
 }
 
-/* --- the check ----------------------------------------------------------------------------------
- */
+/* --- the check --- */
 
 static const struct kube_node_driver *find_driver(const struct kube_csi_node *csi_node,
                                                   const char *driver)

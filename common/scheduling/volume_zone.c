@@ -26,8 +26,7 @@ static const char *current_key(const char *key)
     return key;
 }
 
-/* --- sets of zones ------------------------------------------------------------------------------
- */
+/* --- sets of zones --- */
 
 static char *trimmed(const char *text, size_t length)
 {
@@ -59,8 +58,7 @@ int zone_set_parse(const char *text, struct string_list *zones, struct error *er
     return 0;
 }
 
-/* --- VolumeZone ---------------------------------------------------------------------------------
- */
+/* --- VolumeZone --- */
 
 _printf_(2, 3) static int reject(struct pod_zones *zones, const char *fmt, ...)
 {
@@ -83,8 +81,8 @@ static void collect(struct pod_zones *zones, const struct kube_pv *pv)
         /* Kubernetes ignores a label that is no set of zones */
         if (!value || zone_set_parse(value, &set, &ignored) < 0)
             continue;
-        zones->items = xreallocarray(zones->items, zones->count + 1, sizeof(*zones->items));
-        zones->items[zones->count++] = (struct zone_constraint){ZONE_KEYS[i].key, pv, set};
+        *array_add(zones->items, zones->count) =
+            (struct zone_constraint){ZONE_KEYS[i].key, pv, set};
     }
 }
 
@@ -182,8 +180,7 @@ const struct zone_constraint *volume_zone_check(const struct pod_zones *zones,
     return NULL;
 }
 
-/* --- conversion ---------------------------------------------------------------------------------
- */
+/* --- conversion --- */
 
 static json_t *expression_json(const char *key, const struct string_list *values)
 {

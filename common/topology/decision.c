@@ -21,8 +21,7 @@ static const char *const VERDICTS[] = {
     [VERDICT_ELSEWHERE] = "elsewhere",
 };
 
-/* --- what was asked -----------------------------------------------------------------------------
- */
+/* --- what was asked --- */
 
 static bool is_membership(const char *tail)
 {
@@ -65,8 +64,7 @@ static void print_requirement(const struct topology_requirement *requirement, st
         text_addf(text, " or %zu more", terms->count - TERMS_SHOWN);
 }
 
-/* --- what became of a candidate -----------------------------------------------------------------
- */
+/* --- what became of a candidate --- */
 
 static void print_no_room(const struct placement_request *request, const struct room *room,
                           struct text *text)
@@ -109,8 +107,7 @@ static void print_verdict(const struct decision *decision, size_t index, struct 
     }
 }
 
-/* --- one line -----------------------------------------------------------------------------------
- */
+/* --- one line --- */
 
 static void print_candidate(const struct decision *decision, size_t index, struct text *line)
 {
@@ -170,8 +167,7 @@ void decision_print_line(const struct decision *decision, struct text *line)
     print_candidates(decision, line);
 }
 
-/* --- a table ------------------------------------------------------------------------------------
- */
+/* --- a table --- */
 
 static char *room_cell(const struct placement_candidate *candidate)
 {
@@ -206,8 +202,7 @@ void decision_print_table(const struct decision *decision, struct text *table)
     columns_print(&columns, table);
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------
- */
+/* --- JSON --- */
 
 static json_t *term_to_json(const struct strmap *term)
 {

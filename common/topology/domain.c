@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/topology/labels.h"
@@ -13,8 +14,7 @@
 #define MEMBER "member."
 #define HASH_DIGITS 16
 
-/* --- levels -------------------------------------------------------------------------------------
- */
+/* --- levels --- */
 
 static char *lower_case(const char *text)
 {
@@ -64,8 +64,7 @@ static int add_level(struct topology_levels *levels, const char *label, struct e
             return -1;
     if (levels->count == TOPOLOGY_LEVELS_MAX)
         return error_set(err, STATUS_INVALID_ARGUMENT, "more than %d labels", TOPOLOGY_LEVELS_MAX);
-    levels->items = xreallocarray(levels->items, levels->count + 1, sizeof(*levels->items));
-    levels->items[levels->count++] =
+    *array_add(levels->items, levels->count) =
         (struct topology_level){.label = xstrdup(label), .name = xstrdup(name)};
     return 0;
 }
@@ -116,24 +115,14 @@ int topology_level_find(const struct topology_levels *levels, const char *name)
     return -1;
 }
 
-/* --- keys ---------------------------------------------------------------------------------------
- */
+/* --- keys --- */
 
 char *segment_key(const char *prefix, const char *level)
 {
     return xasprintf("%s/%s", prefix, level);
 }
 
-/* FNV-1a: the keys it makes are on disk in PersistentVolumes and must stay the same for ever. */
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return hash;
-}
-
+/* These keys are in PersistentVolumes: the same value must give the same key for ever. */
 char *membership_key(const char *prefix, const char *level, const char *value)
 {
     _cleanup_free_ char *name = xasprintf(MEMBER "%s.%s", level, value);
@@ -141,7 +130,7 @@ char *membership_key(const char *prefix, const char *level, const char *value)
 
     if (strlen(name) <= LABEL_NAME_MAX)
         return xasprintf("%s/%s", prefix, name);
-    return xasprintf("%s/%.*s-%016" PRIx64, prefix, (int)keep, name, hash_text(name));
+    return xasprintf("%s/%.*s-%016" PRIx64, prefix, (int)keep, name, hash_text(HASH_START, name));
 }
 
 int membership_key_claim(struct strmap *seen, const char *key, struct error *err)
@@ -157,8 +146,7 @@ int membership_key_claim(struct strmap *seen, const char *key, struct error *err
     return 0;
 }
 
-/* --- a node's home ------------------------------------------------------------------------------
- */
+/* --- a node's home --- */
 
 const char *topology_home_value(const struct topology_level *level, const struct strmap *labels)
 {
@@ -186,8 +174,7 @@ void topology_home(const struct topology_levels *levels, const struct strmap *la
     }
 }
 
-/* --- what a term serves -------------------------------------------------------------------------
- */
+/* --- what a term serves --- */
 
 bool topology_term_serves(const struct strmap *term, const char *level, const char *value)
 {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/topology/domain.h"
@@ -47,8 +48,7 @@ int placement_policy_parse(const char *text, enum placement_policy *policy, stru
     return -1;
 }
 
-/* --- the index ----------------------------------------------------------------------------------
- */
+/* --- the index --- */
 
 /* A domain that some candidate constrains. */
 struct known_domain {
@@ -93,18 +93,6 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 33);
 }
 
-static uint64_t hash_more(uint64_t hash, const char *text)
-{
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return (hash ^ 0xff) * UINT64_C(1099511628211); /* the end counts: "a","bc" is not "ab","c" */
-}
-
-static uint64_t hash_begin(void)
-{
-    return UINT64_C(14695981039346656037);
-}
-
 static void table_init(struct table *table, size_t count)
 {
     size_t size = 16;
@@ -118,7 +106,7 @@ static void table_init(struct table *table, size_t count)
 
 static uint32_t *find_plain(const struct placement_index *index, size_t level, const char *value)
 {
-    size_t slot = (size_t)mix(hash_more(level, value)) & index->plain.mask;
+    size_t slot = (size_t)mix(hash_field(level, value)) & index->plain.mask;
 
     for (;; slot = (slot + 1) & index->plain.mask) {
         uint32_t *found = &index->plain.slots[slot];
@@ -131,7 +119,7 @@ static uint32_t *find_plain(const struct placement_index *index, size_t level, c
 
 static uint32_t *find_member(const struct placement_index *index, const char *tail)
 {
-    size_t slot = (size_t)mix(hash_more(hash_begin(), tail)) & index->members.mask;
+    size_t slot = (size_t)mix(hash_field(HASH_START, tail)) & index->members.mask;
 
     for (;; slot = (slot + 1) & index->members.mask) {
         uint32_t *found = &index->members.slots[slot];
@@ -243,8 +231,7 @@ static void index_done(struct placement_index *index)
     free(index->hits);
 }
 
-/* --- one term -----------------------------------------------------------------------------------
- */
+/* --- one term --- */
 
 static void mark(struct placement_index *index, uint32_t domain, uint32_t number)
 {
@@ -321,8 +308,7 @@ static void hit_everywhere(struct placement_index *index, bool without_requireme
             index->hits[index->hit_count++] = (uint32_t)i;
 }
 
-/* --- choosing -----------------------------------------------------------------------------------
- */
+/* --- choosing --- */
 
 static bool has_room(const struct placement_request *request,
                      const struct placement_candidate *candidate)
@@ -390,9 +376,9 @@ static double cost_of(const struct placement_request *request,
     /* weighted rendezvous: exponentially distributed with the room as rate, drawn from the names,
      * so that a retry draws the same and a change of room moves few */
     const struct pool_entry *entry = candidate->entry;
-    uint64_t hash = hash_more(hash_begin(), request->volume_name);
-    hash = hash_more(hash, entry->cluster_id ? entry->cluster_id : "");
-    hash = mix(hash_more(hash, entry->pool));
+    uint64_t hash = hash_field(HASH_START, request->volume_name);
+    hash = hash_field(hash, entry->cluster_id ? entry->cluster_id : "");
+    hash = mix(hash_field(hash, entry->pool));
     return -log(((double)(hash >> 11) + 0.5) * 0x1p-53) / room;
 }
 

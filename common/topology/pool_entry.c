@@ -35,8 +35,7 @@ static const struct json_field ENTRY_FIELDS[] = {
 };
 static const struct json_table ENTRY_TABLE = JSON_STRICT_TABLE(struct decoded_entry, ENTRY_FIELDS);
 
-/* --- what an entry must be ----------------------------------------------------------------------
- */
+/* --- what an entry must be --- */
 
 static int check_segment(const struct pool_segment *segment, struct error *err)
 {
@@ -79,8 +78,7 @@ static int check_entry(const struct decoded_entry *decoded, struct error *err)
     return 0;
 }
 
-/* --- the same twice -----------------------------------------------------------------------------
- */
+/* --- the same twice --- */
 
 static int compare_segments(const void *a, const void *b)
 {
@@ -137,8 +135,7 @@ static int refuse_twins(const struct pool_entries *entries, struct error *err)
     return result;
 }
 
-/* --- parsing ------------------------------------------------------------------------------------
- */
+/* --- parsing --- */
 
 static void drop_empty(char **text)
 {
@@ -209,8 +206,7 @@ int pool_entries_parse(const char *text, struct pool_entries *out, struct error 
 
 void pool_entries_add(struct pool_entries *entries, struct pool_entry *entry)
 {
-    entries->items = xreallocarray(entries->items, entries->count + 1, sizeof(*entries->items));
-    entries->items[entries->count++] = *entry;
+    *array_add(entries->items, entries->count) = *entry;
     *entry = (struct pool_entry){0};
 }
 

@@ -39,8 +39,7 @@ struct selector_requirements {
     size_t count;
 };
 
-/* --- NodeSelector: terms ORed, what is in a term ANDed ------------------------------------------
- */
+/* --- NodeSelector: terms ORed, what is in a term ANDed --- */
 
 struct node_selector_term {
     struct selector_requirements expressions;
@@ -72,8 +71,7 @@ bool node_selector_term_match(const struct node_selector_term *term, const struc
 void node_selector_done(struct node_selector *selector);
 #define _cleanup_node_selector_ _cleanup_(node_selector_done)
 
-/* --- LabelSelector: all of it ANDed -------------------------------------------------------------
- */
+/* --- LabelSelector: all of it ANDed --- */
 
 struct label_selector {
     bool is_set; /* unset (null) matches nothing, set but empty everything */
@@ -90,8 +88,7 @@ _must_check_ int label_selector_match(const struct label_selector *selector,
 void label_selector_done(struct label_selector *selector);
 #define _cleanup_label_selector_ _cleanup_(label_selector_done)
 
-/* --- allowedTopologies: terms ORed, what is in a term ANDed; no terms at all: everything ---------
- */
+/* --- allowedTopologies: terms ORed, what is in a term ANDed; no terms at all: everything --- */
 
 struct allowed_term {
     struct selector_requirements requirements; /* all IN */

@@ -11,8 +11,7 @@
 
 #define EVERYBODY "all"
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading --- */
 
 static void entry_done(struct takeover_entry *entry)
 {
@@ -183,8 +182,7 @@ static int add_entry(struct takeover_map *map, struct takeover_entry *entry, str
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "an entry before may mean the same domain; one entry per domain, with its "
                          "level where two levels have one of that name");
-    map->entries = xreallocarray(map->entries, map->count + 1, sizeof(*map->entries));
-    map->entries[map->count++] = *entry;
+    *array_add(map->entries, map->count) = *entry;
     *entry = (struct takeover_entry){0};
     return 0;
 }
@@ -213,8 +211,7 @@ int takeover_map_decode(const json_t *value, struct takeover_map *out, struct er
     return 0;
 }
 
-/* --- who takes over -----------------------------------------------------------------------------
- */
+/* --- who takes over --- */
 
 bool takeover_is_target(const struct takeover_entry *entry, const char *value)
 {

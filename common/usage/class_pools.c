@@ -11,8 +11,7 @@
 #define METADATA_PREFIX "cephzone."
 #define METADATA_CLASS METADATA_PREFIX "class"
 
-/* --- parameters ---------------------------------------------------------------------------------
- */
+/* --- parameters --- */
 
 static int parse_auto(const struct strmap *parameters, struct class_pools *pools, struct error *err)
 {
@@ -153,8 +152,7 @@ const char *class_pools_filesystem(const struct class_pools *pools, const struct
     return entry->fs_name ? entry->fs_name : pools->home;
 }
 
-/* --- what the cluster has of it -----------------------------------------------------------------
- */
+/* --- what the cluster has of it --- */
 
 enum pool_fault { POOL_USABLE, POOL_MISSING, DATA_POOL_MISSING, FS_MISSING, POOL_NOT_OF_FS };
 
@@ -259,8 +257,7 @@ struct pool_entry class_pools_plain(const struct class_pools *pools,
     };
 }
 
-/* --- pools that carry their place ---------------------------------------------------------------
- */
+/* --- pools that carry their place --- */
 
 static const struct strmap *metadata_of(const struct class_pools *pools,
                                         const struct cluster_pool *pool)

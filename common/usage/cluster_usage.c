@@ -112,8 +112,7 @@ static const struct json_field DUMP_FIELDS[] = {
 };
 static const struct json_table DUMP_TABLE = JSON_TABLE(struct dump_answer, DUMP_FIELDS);
 
-/* --- the monitors' answers --------------------------------------------------------------------
- */
+/* --- the monitors' answers --- */
 
 static int check_df(const struct df_answer *df, struct error *err)
 {

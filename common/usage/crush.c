@@ -87,8 +87,7 @@ static const struct json_field MAP_FIELDS[] = {
 };
 static const struct json_table MAP_TABLE = JSON_TABLE(struct dumped_map, MAP_FIELDS);
 
-/* --- parsing ------------------------------------------------------------------------------------
- */
+/* --- parsing --- */
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -215,8 +214,7 @@ void crush_map_done(struct crush_map *map)
     *map = (struct crush_map){0};
 }
 
-/* --- asking -------------------------------------------------------------------------------------
- */
+/* --- asking --- */
 
 const char *crush_rule_takes(const struct crush_map *map, int64_t rule)
 {

@@ -48,8 +48,7 @@ static const struct json_field LIST_FIELDS[] = {
 };
 static const struct json_table LIST_TABLE = JSON_TABLE(struct class_list, LIST_FIELDS);
 
-/* --- parameters -------------------------------------------------------------------------------
- */
+/* --- parameters --- */
 
 bool storage_class_is_cephfs(const char *driver)
 {
@@ -91,8 +90,7 @@ static int decode_parameters(json_t *value, bool is_cephfs, struct storage_class
     return result < 0 ? -1 : take_parameters(class, is_cephfs, err);
 }
 
-/* --- the dump ---------------------------------------------------------------------------------
- */
+/* --- the dump --- */
 
 static int take_class(struct class_object *object, const char *driver,
                       struct storage_class_dump *dump, struct error *err)

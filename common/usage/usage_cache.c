@@ -165,8 +165,7 @@ void usage_cache_free(struct usage_cache *cache)
     free(cache);
 }
 
-/* --- figures ------------------------------------------------------------------------------------
- */
+/* --- figures --- */
 
 /* Lock held. Clusters and users are few: a list will do. */
 static struct figures *find_figures(struct usage_cache *cache, const char *key)
@@ -284,8 +283,7 @@ int usage_cache_get(struct usage_cache *cache, struct call *call, const char *cl
     return result;
 }
 
-/* --- volumes ------------------------------------------------------------------------------------
- */
+/* --- volumes --- */
 
 static char *listing_key(const struct usage_pool *pool)
 {
@@ -461,8 +459,7 @@ struct pool_provision usage_cache_provision(struct usage_cache *cache, struct ca
     return provision;
 }
 
-/* --- our own calls ------------------------------------------------------------------------------
- */
+/* --- our own calls --- */
 
 static void change(struct listing *listing, int64_t volumes, int64_t bytes)
 {

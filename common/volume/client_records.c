@@ -10,8 +10,7 @@
 #include "common/volume/locate.h"
 #include "common/volume/migration.h"
 
-/* --- addresses ----------------------------------------------------------------------------------
- */
+/* --- addresses --- */
 
 /* "v1:", "v2:" and "any:" say nothing of the host. */
 static const char *skip_kind(const char *text)
@@ -71,8 +70,7 @@ static int add_clients(const struct strmap *metadata, const char *prefix, struct
     return 0;
 }
 
-/* --- metadata -----------------------------------------------------------------------------------
- */
+/* --- metadata --- */
 
 static int open_filesystem(void *object, struct call *call, const struct credentials *credentials,
                            struct located *located, struct error *err)

@@ -46,8 +46,7 @@ static int add_place(const struct volume_id *id, const char *cluster_id, const c
     if (text_parse_u64(pool_id, &place.location_id, err) < 0)
         return error_wrap(err, "RBDPoolIDMapping");
     memcpy(place.cluster_id, cluster_id, strlen(cluster_id) + 1);
-    places->items = xreallocarray(places->items, places->count + 1, sizeof(*places->items));
-    places->items[places->count++] = place;
+    *array_add(places->items, places->count) = place;
     return 0;
 }
 

@@ -88,9 +88,7 @@ void health_add(struct health_sink *sink, const char *subject, bool healthy, con
     condition->healthy = healthy;
     condition->message = xstrdup(message);
     condition->since_unix_seconds = since;
-    response->conditions = xreallocarray(response->conditions, response->n_conditions + 1,
-                                         sizeof(*response->conditions));
-    response->conditions[response->n_conditions++] = condition;
+    *array_add(response->conditions, response->n_conditions) = condition;
 }
 
 static int get_report(void *object, struct call *call, const ProtobufCMessage *request,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hash.h"
 #include "common/base/memory.h"
 
 /* As many chains as there can be calls under way a few times over; workers bound the number. */
@@ -42,14 +43,9 @@ void operations_free(struct operations *operations)
     free(operations);
 }
 
-/* FNV-1a: keys are short and the caller cannot gain anything from collisions. */
 static struct operation_entry **bucket_of(struct operations *operations, const char *key)
 {
-    uint32_t hash = 2166136261u;
-
-    for (const char *c = key; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 16777619u;
-    return &operations->buckets[hash % BUCKETS];
+    return &operations->buckets[hash_text(HASH_START, key) % BUCKETS];
 }
 
 /* The entry that keeps a new one out; an exclusive entry keeps out all, a shared one only owners.

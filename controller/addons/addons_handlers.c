@@ -6,8 +6,7 @@
 #include "csiaddons_fence.pb-c.h"
 #include "csiaddons_identity.pb-c.h"
 
-/* --- Identity -----------------------------------------------------------------------------------
- */
+/* --- Identity --- */
 
 static int get_identity(void *object, struct call *call, const ProtobufCMessage *request,
                         ProtobufCMessage **reply, struct error *err)
@@ -83,8 +82,7 @@ static int probe(void *object, struct call *call, const ProtobufCMessage *reques
     return 0;
 }
 
-/* --- FenceController ----------------------------------------------------------------------------
- */
+/* --- FenceController --- */
 
 /* All requests have parameters and secrets, some have networks. */
 #define DECODE(message, request)                                                                   \

@@ -23,8 +23,7 @@ void fence_client_done(struct fence_client *client)
     *client = (struct fence_client){0};
 }
 
-/* --- requests -----------------------------------------------------------------------------------
- */
+/* --- requests --- */
 
 struct networks {
     struct network *items;
@@ -85,8 +84,7 @@ static int open_cluster(const struct network_fences *fences, struct call *call,
                         session, err);
 }
 
-/* --- fencing ------------------------------------------------------------------------------------
- */
+/* --- fencing --- */
 
 /* How many entries a network is, and the @index-th of them. */
 static size_t entries_of(const struct blocklist *list, const struct network *network)
@@ -214,8 +212,7 @@ int network_fences_add(const struct network_fences *fences, struct call *call,
     return changed ? read_back(session.cluster, call, &networks, until, err) : 0;
 }
 
-/* --- unfencing ----------------------------------------------------------------------------------
- */
+/* --- unfencing --- */
 
 /* Whether a request for @network made @entry. */
 static bool belongs_to(const struct blocklist *list, const struct blocklist_entry *entry,
@@ -299,8 +296,7 @@ int network_fences_remove(const struct network_fences *fences, struct call *call
     return changed ? see_them_gone(session.cluster, call, &networks, err) : 0;
 }
 
-/* --- looking ------------------------------------------------------------------------------------
- */
+/* --- looking --- */
 
 int network_fences_list(const struct network_fences *fences, struct call *call,
                         const struct fence_request *request, struct string_list *cidrs,

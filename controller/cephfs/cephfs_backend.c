@@ -24,8 +24,7 @@ static struct subvolume_group group_of(const struct located *located)
     return cephfs_group(&located->session, &located->fs);
 }
 
-/* --- volumes ------------------------------------------------------------------------------------
- */
+/* --- volumes --- */
 
 static uint64_t promised_size(const struct strmap *extra)
 {
@@ -160,8 +159,7 @@ static int check_volume(struct call *call, struct located *located, struct error
     return subvolume_get_facts(&group, call, located->entry.image_name, &facts, err);
 }
 
-/* --- the journal --------------------------------------------------------------------------------
- */
+/* --- the journal --- */
 
 static const char *journal_namespace(const struct controller *controller,
                                      const struct session *session)

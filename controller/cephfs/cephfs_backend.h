@@ -27,8 +27,7 @@ _must_check_ int cephfs_create_volume(const struct controller *controller, struc
                                       const struct create_request *request, struct volume *volume,
                                       struct error *err);
 
-/* --- sources and clones ------------------------------------------------------------------------
- */
+/* --- sources and clones --- */
 
 /* What a new volume is filled from. Zero-initialise. */
 struct cephfs_source {
@@ -57,8 +56,7 @@ _must_check_ int cephfs_source_check_place(const struct cephfs_source *source,
                                            struct error *err);
 void cephfs_source_done(struct cephfs_source *source);
 
-/* --- volumes that show a snapshot --------------------------------------------------------------
- */
+/* --- volumes that show a snapshot --- */
 
 /*
  * Gives up volume @name's claim to @snapshot (a handle), and removes the snapshot if it was deleted
@@ -73,8 +71,7 @@ _must_check_ int cephfs_shallow_release(struct call *call, struct ceph_pool *poo
 _must_check_ int cephfs_shallow_forget(struct call *call, struct located *snapshot, bool *is_needed,
                                        struct error *err);
 
-/* --- snapshots ---------------------------------------------------------------------------------
- */
+/* --- snapshots --- */
 
 _must_check_ int cephfs_check_snapshot_class(const struct strmap *parameters, struct error *err);
 _must_check_ int cephfs_prepare_snapshot(struct snapshot_work *work, struct error *err);

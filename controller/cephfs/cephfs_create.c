@@ -106,8 +106,7 @@ int cephfs_creation_open_source(struct cephfs_creation *creation, struct error *
     return cephfs_source_check_place(&creation->source, creation->cluster_id, &creation->fs, err);
 }
 
-/* --- claim and record ---------------------------------------------------------------------------
- */
+/* --- claim and record --- */
 
 static void fill_entry(struct cephfs_creation *creation, const struct uuid_text *uuid)
 {
@@ -202,8 +201,7 @@ static int reserve(struct cephfs_creation *creation, struct error *err)
     return adopt_entry(creation, err);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 /* Undoes what a call that failed for good has begun. */
 static void give_up(struct cephfs_creation *creation)

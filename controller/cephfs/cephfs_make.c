@@ -80,8 +80,7 @@ static int check_size(const struct cephfs_creation *creation, struct error *err)
     return capacity_range_check(&creation->request->range, creation->size_bytes, err);
 }
 
-/* --- an empty one -------------------------------------------------------------------------------
- */
+/* --- an empty one --- */
 
 static int make_empty(struct cephfs_creation *creation, struct error *err)
 {
@@ -91,8 +90,7 @@ static int make_empty(struct cephfs_creation *creation, struct error *err)
     return look_again(creation, err);
 }
 
-/* --- a clone ------------------------------------------------------------------------------------
- */
+/* --- a clone --- */
 
 /* The subvolume that the cut is on; NULL if there was none to make, or it is not known. */
 static const char *cut_source(const struct cephfs_creation *creation)
@@ -268,8 +266,7 @@ static int make_clone(struct cephfs_creation *creation, struct error *err)
     return remove_cut(creation, err);
 }
 
-/* --- one that shows its snapshot ----------------------------------------------------------------
- */
+/* --- one that shows its snapshot --- */
 
 static int make_reference(struct cephfs_creation *creation, struct error *err)
 {
@@ -301,8 +298,7 @@ static int make_shallow(struct cephfs_creation *creation, struct error *err)
     return 0;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 /* Makes what is not there. One that is committed, or that Ceph-CSI has made, may have grown since
  * and is only looked at. */

@@ -18,8 +18,7 @@
 #include "common/base/memory.h"
 #include "controller/cephfs/cephfs_creation.h"
 
-/* --- opening ------------------------------------------------------------------------------------
- */
+/* --- opening --- */
 
 void cephfs_creation_close_pools(struct cephfs_creation *creation)
 {
@@ -100,8 +99,7 @@ static int open_home(struct cephfs_creation *creation, struct error *err)
     return cephfs_creation_open_pools(creation, err);
 }
 
-/* --- names --------------------------------------------------------------------------------------
- */
+/* --- names --- */
 
 /* The journals of one cluster that may have the name beside its volume. */
 struct directories {
@@ -216,8 +214,7 @@ static int find_name(struct cephfs_creation *creation, bool *found, struct error
     return *found ? 0 : find_beside_volumes(creation, found, err);
 }
 
-/* --- places -------------------------------------------------------------------------------------
- */
+/* --- places --- */
 
 static struct placing placing_of(const struct cephfs_creation *creation)
 {

@@ -39,8 +39,7 @@ int cephfs_prepare_snapshot(struct snapshot_work *work, struct error *err)
     return 0;
 }
 
-/* --- making -------------------------------------------------------------------------------------
- */
+/* --- making --- */
 
 /* Asks Ceph what the journal keeps of the snapshot. */
 static int read_attributes(const struct subvolume_group *group, struct call *call,
@@ -137,8 +136,7 @@ void cephfs_give_up_snapshot(struct snapshot_work *work)
         log_warn(work->call, "the failed snapshot leaves something behind: %s", err.message);
 }
 
-/* --- reading and deleting -----------------------------------------------------------------------
- */
+/* --- reading and deleting --- */
 
 int cephfs_read_snapshot(struct call *call, struct located *located, struct snapshot *snapshot,
                          struct error *err)

@@ -71,8 +71,7 @@ static bool image_may_return(const struct look *look, const struct subject *subj
            renamed_to(pool, subject->attributes->image_id) || uuid_has_image(look, subject);
 }
 
-/* --- without a name -----------------------------------------------------------------------------
- */
+/* --- without a name --- */
 
 static int check_nameless(struct look *look, const struct subject *subject, struct error *err)
 {
@@ -108,8 +107,7 @@ static int check_nameless(struct look *look, const struct subject *subject, stru
     return offer_to_forget(look, subject, finding, err);
 }
 
-/* --- without an image ---------------------------------------------------------------------------
- */
+/* --- without an image --- */
 
 static int report_without_image(struct look *look, const struct subject *subject, struct error *err)
 {
@@ -170,8 +168,7 @@ static int check_without_image(struct look *look, const struct subject *subject,
     return report_without_image(look, subject, err);
 }
 
-/* --- with an image ------------------------------------------------------------------------------
- */
+/* --- with an image --- */
 
 static int check_unfinished(struct look *look, const struct subject *subject, struct error *err)
 {
@@ -219,8 +216,7 @@ static int check_image_of(struct look *look, const struct subject *subject, stru
     return 0;
 }
 
-/* --- split over two pools -----------------------------------------------------------------------
- */
+/* --- split over two pools --- */
 
 /* @entry holds attributes that belong to an object in another pool. */
 static int check_half(struct look *look, const struct look_entry *entry, struct error *err)
@@ -263,8 +259,7 @@ static int check_half(struct look *look, const struct look_entry *entry, struct 
     return offer_to_forget(look, &subject, finding, err);
 }
 
-/* --- groups -------------------------------------------------------------------------------------
- */
+/* --- groups --- */
 
 /* Members are snapshots, or volumes where Ceph-CSI's add-ons made the group. */
 static int member_exists(struct look *look, const struct volume_id *id, bool *exists,
@@ -316,8 +311,7 @@ static int check_group(struct look *look, const struct subject *subject, struct 
     return 0;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static void count_entry(struct look *look, const struct look_entry *entry)
 {

@@ -57,8 +57,7 @@ static int mark_if_young(struct look *look, struct ceph_pool *pool, const char *
     return 0;
 }
 
-/* --- images that the journal does not know ------------------------------------------------------
- */
+/* --- images that the journal does not know --- */
 
 /* Ceph-CSI's clones of volumes go through an image of this name, which is never a volume itself. */
 static int report_temp(struct look *look, size_t index, const struct strmap_entry *image,
@@ -122,8 +121,7 @@ static int check_unknown(struct look *look, size_t index, const struct strmap_en
     return is_temp ? report_temp(look, index, image, err) : report_image(look, index, image, err);
 }
 
-/* --- cuts ---------------------------------------------------------------------------------------
- */
+/* --- cuts --- */
 
 /* A snapshot image has a snapshot of its own name, a "-temp" image one of its clone's name. */
 static bool belongs_there(const char *image, const char *snapshot)
@@ -199,8 +197,7 @@ static int check_cuts(struct look *look, size_t index, const struct strmap_entry
     return 0;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static int check_image(struct look *look, size_t index, const struct strmap_entry *image,
                        struct error *err)

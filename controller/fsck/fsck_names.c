@@ -132,8 +132,7 @@ static int check_name(struct look *look, const struct look_name *name, struct er
     return 0;
 }
 
-/* --- the same name in several pools -------------------------------------------------------------
- */
+/* --- the same name in several pools --- */
 
 static int compare_keys(const void *a, const void *b)
 {
@@ -173,8 +172,7 @@ static void check_twice(struct look *look)
     }
 }
 
-/* --- purge keys ---------------------------------------------------------------------------------
- */
+/* --- purge keys --- */
 
 static int check_purge_gone(struct look *look, const struct look_purge *purge, struct error *err)
 {

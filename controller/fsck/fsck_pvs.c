@@ -44,8 +44,7 @@ const struct look_pv *look_find_pv(const struct look *look, const struct uuid_te
     return bsearch(&wanted, look->pvs, look->pv_count, sizeof(*look->pvs), compare_pvs);
 }
 
-/* --- PVs ----------------------------------------------------------------------------------------
- */
+/* --- PVs --- */
 
 static void report_missing(struct look *look, const struct look_pv *pv, size_t pool,
                            const char *what)
@@ -139,8 +138,7 @@ static int check_pv(struct look *look, const struct look_pv *pv, struct error *e
     return 0;
 }
 
-/* --- volumes ------------------------------------------------------------------------------------
- */
+/* --- volumes --- */
 
 /* A volume that is younger than the dump cannot be in it. */
 static int is_after_dump(struct look *look, const struct look_entry *entry, bool *after,

@@ -17,8 +17,7 @@
 #define POOL_ID_DIGITS 16
 #define TEMP_SUFFIX "-temp"
 
-/* --- questions ----------------------------------------------------------------------------------
- */
+/* --- questions --- */
 
 size_t look_find_pool(const struct look *look, int64_t id)
 {
@@ -169,8 +168,7 @@ int look_is_young(struct look *look, struct ceph_pool *pool, const char *object,
     return 0;
 }
 
-/* --- directories --------------------------------------------------------------------------------
- */
+/* --- directories --- */
 
 static bool parse_purge_key(const char *key, int64_t *pool_id, const char **image_id)
 {
@@ -185,8 +183,7 @@ static bool parse_purge_key(const char *key, int64_t *pool_id, const char **imag
 static void add_purge(struct look *look, size_t directory, const char *object, bool is_ours,
                       const struct strmap_entry *item)
 {
-    look->purges = xreallocarray(look->purges, look->purge_count + 1, sizeof(*look->purges));
-    struct look_purge *purge = &look->purges[look->purge_count++];
+    struct look_purge *purge = array_add(look->purges, look->purge_count);
     *purge = (struct look_purge){
         .directory = directory,
         .object = xstrdup(object),
@@ -203,8 +200,7 @@ static void add_name(struct look *look, size_t directory, enum journal_kind kind
 {
     _cleanup_error_ struct error err = {0};
 
-    look->names = xreallocarray(look->names, look->name_count + 1, sizeof(*look->names));
-    struct look_name *name = &look->names[look->name_count++];
+    struct look_name *name = array_add(look->names, look->name_count);
     *name = (struct look_name){
         .kind = kind,
         .directory = directory,
@@ -287,8 +283,7 @@ static int read_directories(struct look *look, size_t directory, const char *ins
     return 0;
 }
 
-/* --- pools --------------------------------------------------------------------------------------
- */
+/* --- pools --- */
 
 static int check_wanted_exist(const struct look *look, const struct string_list *names,
                               struct error *err)
@@ -340,13 +335,11 @@ static void choose_pools(struct look *look, const bool *has_directory)
     }
 }
 
-/* --- objects ------------------------------------------------------------------------------------
- */
+/* --- objects --- */
 
 static void add_entry(struct look *look, enum journal_kind kind, size_t pool, const char *uuid)
 {
-    look->entries = xreallocarray(look->entries, look->entry_count + 1, sizeof(*look->entries));
-    struct look_entry *entry = &look->entries[look->entry_count++];
+    struct look_entry *entry = array_add(look->entries, look->entry_count);
     *entry = (struct look_entry){.kind = kind, .pool = pool};
     memcpy(entry->uuid.chars, uuid, UUID_LENGTH + 1);
 }

@@ -60,8 +60,7 @@ static int is_in_journal(struct mending *mending, bool *found, struct error *err
                         found, err);
 }
 
-/* --- names --------------------------------------------------------------------------------------
- */
+/* --- names --- */
 
 static int remove_key(struct mending *mending, bool *removed, struct error *err)
 {
@@ -107,8 +106,7 @@ static int forget_name(struct mending *mending, bool *repaired, struct error *er
     return 0;
 }
 
-/* --- entries ------------------------------------------------------------------------------------
- */
+/* --- entries --- */
 
 /* In the pool or in its trash, from where it may be wanted back. What was in the trash when it was
  * found, with the order to remove its data, does not count. */
@@ -203,8 +201,7 @@ static int forget_entry(struct mending *mending, bool *repaired, struct error *e
     return 0;
 }
 
-/* --- the rest -----------------------------------------------------------------------------------
- */
+/* --- the rest --- */
 
 static int forget_purge(struct mending *mending, bool *repaired, struct error *err)
 {

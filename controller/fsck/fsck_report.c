@@ -69,9 +69,7 @@ struct fsck_finding *look_report(struct look *look, enum fsck_kind kind,
     struct fsck_report *report = look->report;
     va_list args;
 
-    report->findings =
-        xreallocarray(report->findings, report->count + 1, sizeof(*report->findings));
-    struct fsck_finding *finding = &report->findings[report->count++];
+    struct fsck_finding *finding = array_add(report->findings, report->count);
     va_start(args, fmt);
     *finding = (struct fsck_finding){
         .kind = kind,

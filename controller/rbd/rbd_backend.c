@@ -10,8 +10,7 @@
 #include "controller/rbd/purge.h"
 #include "controller/rbd/rbd_images.h"
 
-/* --- volumes ------------------------------------------------------------------------------------
- */
+/* --- volumes --- */
 
 /* The image goes to the trash, which makes it invisible at once; then the request name, together
  * with the order to remove the data. */
@@ -117,8 +116,7 @@ static int check_snapshot_class(const struct strmap *parameters, struct error *e
     return class_refuse_empty(parameters, optional, ARRAY_LENGTH(optional), err);
 }
 
-/* --- the journal --------------------------------------------------------------------------------
- */
+/* --- the journal --- */
 
 static const char *journal_namespace(const struct controller *controller,
                                      const struct session *session)

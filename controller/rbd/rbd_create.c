@@ -47,8 +47,7 @@ static int check_request(struct creation *creation, struct error *err)
     return 0;
 }
 
-/* --- the source ---------------------------------------------------------------------------------
- */
+/* --- the source --- */
 
 int creation_open_source(struct creation *creation, struct error *err)
 {
@@ -62,8 +61,7 @@ int creation_open_source(struct creation *creation, struct error *err)
                               &creation->size_bytes, err);
 }
 
-/* --- the image ----------------------------------------------------------------------------------
- */
+/* --- the image --- */
 
 /* The image is the one that the journal knows as complete. */
 static bool is_committed(const struct creation *creation, const char *image_id)
@@ -208,8 +206,7 @@ static int complete(struct creation *creation, struct error *err)
     return commit(creation, image_id, err);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 /* The image may exist: a clone whose size or metadata could not be set. */
 static int undo_image(struct creation *creation, struct strmap *queued, struct error *err)

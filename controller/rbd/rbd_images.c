@@ -86,8 +86,7 @@ int image_cut_and_clone(struct ceph_pool *parent_pool, struct call *call, const 
     return something_interfered(err);
 }
 
-/* --- images that were begun ----------------------------------------------------------------------
- */
+/* --- images that were begun --- */
 
 #define KEY_BEGUN "cephzone.begun"     /* seconds since 1970 */
 #define KEY_PROCESS "cephzone.process" /* of the driver's process that began */
@@ -173,8 +172,7 @@ int image_settle(const struct controller *controller, struct call *call,
     return 0;
 }
 
-/* --- discarding ----------------------------------------------------------------------------------
- */
+/* --- discarding --- */
 
 /* True for PREFIX-UUID and PREFIX-UUID-temp, which this driver and Ceph-CSI give to their cuts. */
 static bool is_cut(const char *name)

@@ -23,8 +23,7 @@
  * must not keep the others from serving. */
 #define FOREIGN_PATIENCE_MS 2000
 
-/* --- the pools ----------------------------------------------------------------------------------
- */
+/* --- the pools --- */
 
 static int open_session(struct creation *creation, const char *cluster_id, struct error *err)
 {
@@ -65,8 +64,7 @@ static bool wants_place(const struct creation *creation)
     return class_pools_want_place(&creation->class, &creation->request->requirement);
 }
 
-/* --- names beside their images ------------------------------------------------------------------
- */
+/* --- names beside their images --- */
 
 /* The pools of one cluster that may have the name in a directory of their own. */
 struct directories {
@@ -151,8 +149,7 @@ static int find_beside_images(struct creation *creation, bool *found, struct err
     return 0;
 }
 
-/* --- places -------------------------------------------------------------------------------------
- */
+/* --- places --- */
 
 static struct placing placing_of(const struct creation *creation)
 {
@@ -278,8 +275,7 @@ int creation_open_pools(struct creation *creation, struct error *err)
     return 0;
 }
 
-/* --- the place in the journal -------------------------------------------------------------------
- */
+/* --- the place in the journal --- */
 
 static void write_place(const struct creation *creation, struct strmap *extra)
 {
@@ -324,8 +320,7 @@ static int read_place(struct creation *creation, struct error *err)
     return 0;
 }
 
-/* --- claim and record ---------------------------------------------------------------------------
- */
+/* --- claim and record --- */
 
 /* The name leads to a volume that an earlier class put into another pool: continue there. */
 static int follow_to_pool(void *object, int64_t pool_id, struct error *err)

@@ -53,8 +53,7 @@ static const char *attribute(const struct regeneration *work, const char *key)
     return strmap_get_or(&work->volume->attributes, key, NULL);
 }
 
-/* --- the image ----------------------------------------------------------------------------------
- */
+/* --- the image --- */
 
 /* A place that is unknown here does not have the image; one that does not answer, or not to this
  * user, may have it. */
@@ -171,8 +170,7 @@ static int find_image(struct regeneration *work, struct error *err)
     return nowhere(work, &clusters, err);
 }
 
-/* --- the entry ----------------------------------------------------------------------------------
- */
+/* --- the entry --- */
 
 static int open_directory(struct regeneration *work, struct error *err)
 {
@@ -278,8 +276,7 @@ static int see_image_again(struct regeneration *work, struct error *err)
     return error_set(err, STATUS_NOT_FOUND, "image '%s' is being deleted", work->image_name);
 }
 
-/* --- an entry that is there ---------------------------------------------------------------------
- */
+/* --- an entry that is there --- */
 
 static void add_difference(struct strmap *changes, const char *key, const char *is,
                            const char *should)
@@ -376,8 +373,7 @@ static int repair(struct regeneration *work, struct located *located, bool *chan
     return set_names(work, located->pool, image, changed, err);
 }
 
-/* --- all together -------------------------------------------------------------------------------
- */
+/* --- all together --- */
 
 static int look_up(const struct regeneration *work, struct located *located, struct error *err)
 {

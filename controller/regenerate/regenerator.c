@@ -69,8 +69,7 @@ struct regenerator {
     struct condition state;
 };
 
-/* --- what is to be done -------------------------------------------------------------------------
- */
+/* --- what is to be done --- */
 
 static int compare_items(const void *a, const void *b)
 {
@@ -219,8 +218,7 @@ static void make_all_due(struct regenerator *regenerator)
     pthread_mutex_unlock(&regenerator->lock);
 }
 
-/* --- clusters that do not answer ----------------------------------------------------------------
- */
+/* --- clusters that do not answer --- */
 
 static struct away *find_away(struct regenerator *regenerator, const char *cluster_id)
 {
@@ -257,8 +255,7 @@ static void note_answer(struct regenerator *regenerator, const char *cluster_id)
         *away = regenerator->away[--regenerator->away_count];
 }
 
-/* --- one volume ---------------------------------------------------------------------------------
- */
+/* --- one volume --- */
 
 static void report(struct regenerator *regenerator, const struct claimed_volume *volume,
                    enum event_type type, const char *reason, const char *message)
@@ -363,8 +360,7 @@ static void look_at(struct regenerator *regenerator, const struct due *due)
     settle(regenerator, due, false, regenerator->resync_ms);
 }
 
-/* --- the thread ---------------------------------------------------------------------------------
- */
+/* --- the thread --- */
 
 static bool leads(struct regenerator *regenerator)
 {
@@ -432,8 +428,7 @@ static void lost(void *object, const char *reason)
     (void)object, (void)reason;
 }
 
-/* --- metrics ------------------------------------------------------------------------------------
- */
+/* --- metrics --- */
 
 static double read_leads(void *object)
 {
@@ -495,8 +490,7 @@ static void register_metrics(struct regenerator *regenerator, struct metrics *me
                              "Looks at a journal entry that failed.", read_failures, regenerator);
 }
 
-/* --- life ---------------------------------------------------------------------------------------
- */
+/* --- life --- */
 
 static void free_item(void *item)
 {

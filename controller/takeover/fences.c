@@ -27,8 +27,7 @@ static int decode(const char *reply, const char *until, struct string_list *addr
     return 0;
 }
 
-/* --- clusters -----------------------------------------------------------------------------------
- */
+/* --- clusters --- */
 
 typedef int cluster_fn(void *object, struct ceph_cluster *cluster, struct call *call,
                        const char *reply, struct error *err);

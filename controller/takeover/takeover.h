@@ -98,8 +98,7 @@ _must_check_ int takeover_carry_out(const struct takeover_site *site, struct cal
                                     const struct takeover_look *look, takeover_may_act_fn *may_act,
                                     void *object, size_t *done, struct error *err);
 
-/* --- the reconciler ----------------------------------------------------------------------------
- */
+/* --- the reconciler --- */
 
 struct takeover_reconciler;
 

@@ -26,8 +26,7 @@ static void add_step(struct domain *domain, enum takeover_step_kind kind,
 {
     struct takeover_plan *plan = domain->plan;
 
-    plan->steps = xreallocarray(plan->steps, plan->count + 1, sizeof(*plan->steps));
-    plan->steps[plan->count++] =
+    *array_add(plan->steps, plan->count) =
         (struct takeover_step){kind, node, xstrdup(subject), xstrdup(domain->name)};
 }
 
@@ -36,18 +35,17 @@ static struct takeover_progress *conclude(struct takeover_plan *plan, const char
                                           bool is_giveback, bool is_blocked, bool is_done,
                                           char *explanation)
 {
-    plan->domains = xreallocarray(plan->domains, plan->domain_count + 1, sizeof(*plan->domains));
-    plan->domains[plan->domain_count++] = (struct takeover_progress){.domain = xstrdup(name),
-                                                                     .is_giveback = is_giveback,
-                                                                     .is_done = is_done,
-                                                                     .is_blocked = is_blocked,
-                                                                     .is_closed = true,
-                                                                     .explanation = explanation};
+    *array_add(plan->domains, plan->domain_count) =
+        (struct takeover_progress){.domain = xstrdup(name),
+                                   .is_giveback = is_giveback,
+                                   .is_done = is_done,
+                                   .is_blocked = is_blocked,
+                                   .is_closed = true,
+                                   .explanation = explanation};
     return &plan->domains[plan->domain_count - 1];
 }
 
-/* --- nodes --------------------------------------------------------------------------------------
- */
+/* --- nodes --- */
 
 /* The domain of a node on a level, by its plain segment; NULL if it has none. Borrowed. */
 static const char *home_of(const struct takeover_world *world, const struct cluster_node *node,
@@ -108,8 +106,7 @@ static bool is_fenced(const struct takeover_world *world, const struct cluster_n
     return record_covers(node);
 }
 
-/* --- pods ---------------------------------------------------------------------------------------
- */
+/* --- pods --- */
 
 /* What has yet to leave the nodes that have served a domain. */
 struct drain {
@@ -215,8 +212,7 @@ static char *drain_text(const struct domain *domain, const struct drain *drain)
                      drain->pods, drain->nodes, drain->leaving);
 }
 
-/* --- takeover -----------------------------------------------------------------------------------
- */
+/* --- takeover --- */
 
 /* What cannot be written down on a Node is not fenced by us: nobody would ever take it back. */
 static char *stray_obstacle(const struct domain *domain)
@@ -459,8 +455,7 @@ static void plan_takeover(struct domain *domain)
         wait_for_clients(domain, first);
 }
 
-/* --- giveback -----------------------------------------------------------------------------------
- */
+/* --- giveback --- */
 
 /*
  * A client that may hold dirty pages must never write again: only a new kernel, or one that uses
@@ -610,8 +605,7 @@ static void plan_giveback(struct domain *domain)
     text_done(&home.names);
 }
 
-/* --- domains ------------------------------------------------------------------------------------
- */
+/* --- domains --- */
 
 /* Levels and values that nodes are at home in: "zone=zone-a". */
 static void known_domains(const struct takeover_world *world, struct strmap *domains,

@@ -24,8 +24,7 @@ void takeover_plan_done(struct takeover_plan *plan)
 
 void takeover_pods_add(struct takeover_pods *pods, const struct takeover_pod *pod)
 {
-    pods->items = xreallocarray(pods->items, pods->count + 1, sizeof(*pods->items));
-    pods->items[pods->count++] =
+    *array_add(pods->items, pods->count) =
         (struct takeover_pod){xstrdup(pod->node), xstrdup(pod->domain), xstrdup(pod->name),
                               pod->is_leaving, pod->has_controller};
 }
@@ -69,8 +68,7 @@ char *takeover_step_text(const struct takeover_step *step)
     return text_take(&out);
 }
 
-/* --- looking ahead ------------------------------------------------------------------------------
- */
+/* --- looking ahead --- */
 
 static void list_remove(struct string_list *list, const char *item)
 {

@@ -33,8 +33,7 @@ void takeover_survey_done(struct takeover_survey *survey)
     *survey = (struct takeover_survey){0};
 }
 
-/* --- which volumes ------------------------------------------------------------------------------
- */
+/* --- which volumes --- */
 
 /* What the domains' volumes can be told by. */
 struct scope {
@@ -89,8 +88,7 @@ static void add_domain(const char *prefix, const struct cluster_nodes *nodes, co
     }
 }
 
-/* --- what they say ------------------------------------------------------------------------------
- */
+/* --- what they say --- */
 
 /* Several threads take one volume after the other. */
 struct readers {
@@ -153,8 +151,7 @@ static int read_clients(struct readers *readers, struct error *err)
     return readers->first.message ? error_move(err, &readers->first) : 0;
 }
 
-/* --- whose they are -----------------------------------------------------------------------------
- */
+/* --- whose they are --- */
 
 static struct cluster_node *node_of(struct cluster_nodes *nodes, const char *client)
 {
@@ -175,9 +172,7 @@ static void add_stray(struct takeover_survey *survey, const char *domain, const 
             strcmp(survey->strays[i].address, address) == 0 &&
             strcmp(survey->strays[i].domain, domain) == 0)
             return;
-    survey->strays =
-        xreallocarray(survey->strays, survey->stray_count + 1, sizeof(*survey->strays));
-    survey->strays[survey->stray_count++] =
+    *array_add(survey->strays, survey->stray_count) =
         (struct takeover_stray){xstrdup(domain), xstrdup(client), xstrdup(address)};
 }
 

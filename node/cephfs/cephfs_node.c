@@ -12,8 +12,7 @@
 
 #define ANSWER_TIMEOUT_MS 5000
 
-/* --- NodeUnstageVolume --------------------------------------------------------------------------
- */
+/* --- NodeUnstageVolume --- */
 
 /* Pods still see the volume: what is under them must not go. */
 static int check_unpublished(const struct node_volumes *volumes, const struct cephfs_staged *staged,
@@ -47,8 +46,7 @@ static int unstage(const struct node_volumes *volumes, struct call *call,
     return host->ops->remove(host, staged.info_path, err);
 }
 
-/* --- where it is staged -------------------------------------------------------------------------
- */
+/* --- where it is staged --- */
 
 /* What NodeStageVolume was asked for, as far as it is known; the rest is what is asked now. */
 static int make_request(const struct node_volumes *volumes, struct call *call,
@@ -117,8 +115,7 @@ static int owns_mount(const struct node_volumes *volumes, const struct mount_ent
     return 0;
 }
 
-/* --- NodeGetVolumeStats -------------------------------------------------------------------------
- */
+/* --- NodeGetVolumeStats --- */
 
 /* Whether the mount at the path is this volume's. What another driver staged does not tell. */
 static int is_volume(const struct node_volumes *volumes, const struct stats_request *request,

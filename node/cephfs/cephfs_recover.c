@@ -79,8 +79,7 @@ static void visit_all(const struct node_volumes *volumes, struct call *call, vis
     }
 }
 
-/* --- before the first call ----------------------------------------------------------------------
- */
+/* --- before the first call --- */
 
 /* Nothing is mounted any more, as after a restart of the machine: the file is of no use. */
 static int forget_unmounted(const struct node_volumes *volumes, struct call *call,
@@ -112,8 +111,7 @@ void cephfs_recover(const struct node_volumes *volumes, struct call *call)
     visit_all(volumes, call, forget_unmounted);
 }
 
-/* --- beside the calls ---------------------------------------------------------------------------
- */
+/* --- beside the calls --- */
 
 static int revive(const struct node_volumes *volumes, struct call *call,
                   struct cephfs_staged *staged, struct error *err)

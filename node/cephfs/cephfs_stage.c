@@ -36,8 +36,7 @@ static void stage_done(struct stage *stage)
     string_list_done(&stage->options);
 }
 
-/* --- which client -------------------------------------------------------------------------------
- */
+/* --- which client --- */
 
 static int choose_client(struct stage *stage, struct error *err)
 {
@@ -63,8 +62,7 @@ static int choose_client(struct stage *stage, struct error *err)
     return 0;
 }
 
-/* --- its options --------------------------------------------------------------------------------
- */
+/* --- its options --- */
 
 static void add_option(struct string_list *options, const char *option)
 {
@@ -105,8 +103,7 @@ static void choose_options(struct stage *stage)
         add_option(&stage->options, flags->items[i]);
 }
 
-/* --- mounting -----------------------------------------------------------------------------------
- */
+/* --- mounting --- */
 
 /* Over the directory that has the snapshot comes the snapshot. */
 static int bind_snapshot(const struct stage *stage, const char *root, struct error *err)
@@ -174,8 +171,7 @@ static void undo(struct stage *stage)
         log_warn(stage->call, "cannot take down what failed, the next try will: %s", err.message);
 }
 
-/* --- pods that lost their volume ----------------------------------------------------------------
- */
+/* --- pods that lost their volume --- */
 
 /* Binds the new mount to a target that shows the dead one, with the same flags. */
 static int rebind(const struct stage *stage, const struct mount_entry *entry, struct error *err)
@@ -211,8 +207,7 @@ static void rebind_all(const struct stage *stage, const struct mount_list *befor
     }
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static int check_same(const struct stage *stage, struct error *err)
 {

@@ -16,8 +16,7 @@ char *cephfs_info_path(const struct node_volumes *volumes, const char *handle)
     return xasprintf("%s/nodestage-%s.json", volumes->cephfs.mount_info_dir, handle);
 }
 
-/* --- looking ------------------------------------------------------------------------------------
- */
+/* --- looking --- */
 
 static int read_info(struct host *host, struct cephfs_staged *staged, struct error *err)
 {
@@ -143,8 +142,7 @@ int cephfs_staged_write(const struct node_volumes *volumes, const struct cephfs_
     return host->ops->write_text(host, staged->info_path, text, err);
 }
 
-/* --- taking down --------------------------------------------------------------------------------
- */
+/* --- taking down --- */
 
 /* *@is_gone: nothing was mounted there. */
 static int unmount_top(struct host *host, const struct cephfs_staged *staged, bool *is_gone,

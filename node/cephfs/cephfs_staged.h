@@ -61,8 +61,7 @@ _must_check_ int cephfs_staged_unmount(const struct node_volumes *volumes, struc
 /* The path of a volume's file. Caller frees. */
 char *cephfs_info_path(const struct node_volumes *volumes, const char *handle);
 
-/* --- the parts of CephFS' backend --------------------------------------------------------------
- */
+/* --- the parts of CephFS' backend --- */
 
 _must_check_ int cephfs_stage_volume(const struct node_volumes *volumes, struct call *call,
                                      const struct stage_request *request, struct error *err);

@@ -31,8 +31,7 @@ static int refuse_ancient(const struct stage_request *request, struct error *err
                            "staticVolume: \"true\"");
 }
 
-/* --- static volumes -----------------------------------------------------------------------------
- */
+/* --- static volumes --- */
 
 static int open_static(const struct node_volumes *volumes, struct call *call,
                        const struct stage_request *request, struct cephfs_volume *volume,
@@ -63,8 +62,7 @@ static int open_static(const struct node_volumes *volumes, struct call *call,
     return 0;
 }
 
-/* --- volumes in the journal ---------------------------------------------------------------------
- */
+/* --- volumes in the journal --- */
 
 static int open_location(void *object, struct call *call, const struct credentials *credentials,
                          struct located *located, struct error *err)
@@ -167,8 +165,7 @@ static int open_located(const struct node_volumes *volumes, struct call *call,
                    : read_subvolume(call, volume, located->entry.image_name, err);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 static int check_mode(const struct cephfs_volume *volume, const struct stage_request *request,
                       struct error *err)
@@ -241,8 +238,7 @@ int cephfs_volume_record(const struct node_volumes *volumes, struct call *call,
     return 0;
 }
 
-/* --- which part of it ---------------------------------------------------------------------------
- */
+/* --- which part of it --- */
 
 /* The only name among @names that is, or contains, @part; "" matches all. */
 static int find_only(const struct string_list *names, const char *part, const char *folder,

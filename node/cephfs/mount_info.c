@@ -9,8 +9,7 @@
 #define WHAT "nodestage.json"
 #define SECRETS_MAX 16
 
-/* --- the capability, as protobuf writes it in JSON ----------------------------------------------
- */
+/* --- the capability, as protobuf writes it in JSON --- */
 
 struct mount_json {
     char *fs_type;
@@ -100,8 +99,7 @@ static int get_capability(const char *text, struct volume_capability *capability
     return result;
 }
 
-/* --- the file -----------------------------------------------------------------------------------
- */
+/* --- the file --- */
 
 struct own_json {
     char *staging_path;

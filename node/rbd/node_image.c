@@ -98,8 +98,7 @@ void node_image_close(struct node_image *image)
     *image = (struct node_image){0};
 }
 
-/* --- other clients ------------------------------------------------------------------------------
- */
+/* --- other clients --- */
 
 static char *join(const struct string_list *list)
 {

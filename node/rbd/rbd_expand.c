@@ -20,8 +20,7 @@ static int too_small(const struct staged *staged, uint64_t wanted, struct error 
     return error_hint(err, "ControllerExpandVolume grows the image");
 }
 
-/* --- the size of the image ---------------------------------------------------------------------
- */
+/* --- the size of the image --- */
 
 static int read_image_size(const struct node_volumes *volumes, struct call *call,
                            const struct node_expand_request *request, const struct staged *staged,
@@ -108,8 +107,7 @@ static int wait_for_device(const struct node_volumes *volumes, struct call *call
     }
 }
 
-/* --- what is on it ------------------------------------------------------------------------------
- */
+/* --- what is on it --- */
 
 static int grow_filesystem(const struct node_volumes *volumes, struct call *call,
                            const struct staged *staged, struct error *err)

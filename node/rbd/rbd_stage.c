@@ -44,8 +44,7 @@ static void stage_done(struct stage *stage)
     node_image_close(&stage->image);
 }
 
-/* --- what was asked -----------------------------------------------------------------------------
- */
+/* --- what was asked --- */
 
 static int parse_filesystem(struct stage *stage, struct error *err)
 {
@@ -77,8 +76,7 @@ static int parse_request(struct stage *stage, struct error *err)
     return node_parse_group(&request->capability, &stage->group, &stage->has_group, err);
 }
 
-/* --- already there ------------------------------------------------------------------------------
- */
+/* --- already there --- */
 
 static int check_same(const struct stage *stage, struct error *err)
 {
@@ -95,8 +93,7 @@ static int check_same(const struct stage *stage, struct error *err)
     return 0;
 }
 
-/* --- mapping ------------------------------------------------------------------------------------
- */
+/* --- mapping --- */
 
 static void set_text(char **member, const char *text)
 {
@@ -266,8 +263,7 @@ static int map_image(struct stage *stage, struct error *err)
     return note_device(stage, err);
 }
 
-/* --- mounting -----------------------------------------------------------------------------------
- */
+/* --- mounting --- */
 
 static int mount_block(struct stage *stage, struct error *err)
 {
@@ -331,8 +327,7 @@ static int mount_filesystem(struct stage *stage, struct error *err)
     return host->ops->set_group(host, staged->path, stage->group, err);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 /* The call failed: back to where nothing is staged, as far as that goes. */
 static void undo(struct stage *stage)

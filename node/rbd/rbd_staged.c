@@ -114,8 +114,7 @@ int staged_write_meta(const struct node_volumes *volumes, struct staged *staged,
     return 0;
 }
 
-/* --- taking down --------------------------------------------------------------------------------
- */
+/* --- taking down --- */
 
 static int unmount_all(const struct node_volumes *volumes, struct staged *staged, struct error *err)
 {
@@ -161,8 +160,7 @@ int staged_remove(const struct node_volumes *volumes, struct call *call, struct 
     return host->ops->remove(host, staged->meta_path, err);
 }
 
-/* --- who else shows it --------------------------------------------------------------------------
- */
+/* --- who else shows it --- */
 
 /* "/x/globalmount/HANDLE" gives "/x/globalmount" if image-meta.json is there. */
 static int try_staging(const struct node_volumes *volumes, const char *handle, const char *target,

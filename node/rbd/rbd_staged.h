@@ -54,8 +54,7 @@ _must_check_ int staging_path_of(const struct node_volumes *volumes, const char 
                                  const char *path, const struct path_facts *facts,
                                  char **staging_path, struct error *err);
 
-/* --- the parts of RBD's backend ----------------------------------------------------------------
- */
+/* --- the parts of RBD's backend --- */
 
 _must_check_ int rbd_stage_volume(const struct node_volumes *volumes, struct call *call,
                                   const struct stage_request *request, struct error *err);

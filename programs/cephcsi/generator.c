@@ -21,8 +21,7 @@ struct generator {
     struct http_server *http;
 };
 
-/* --- metrics and health -------------------------------------------------------------------------
- */
+/* --- metrics and health --- */
 
 static void answer_metrics(void *object, struct http_reply *reply)
 {
@@ -62,8 +61,7 @@ static int serve_metrics(struct generator *generator, const struct options *opti
     return 0;
 }
 
-/* --- life ---------------------------------------------------------------------------------------
- */
+/* --- life --- */
 
 static int start(struct generator *generator, const struct options *options,
                  struct ceph *(*make_ceph)(const struct ceph_options *options), struct error *err)

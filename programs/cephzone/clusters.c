@@ -82,8 +82,7 @@ const struct asked_cluster *clusters_find(struct clusters *clusters, const char 
     for (size_t i = 0; i < clusters->count; i++)
         if (strcmp(clusters->items[i].id, id) == 0)
             return &clusters->items[i];
-    clusters->items = xreallocarray(clusters->items, clusters->count + 1, sizeof(*clusters->items));
-    struct asked_cluster *cluster = &clusters->items[clusters->count++];
+    struct asked_cluster *cluster = array_add(clusters->items, clusters->count);
     *cluster = (struct asked_cluster){.id = xstrdup(id)};
     if (ask(clusters, cluster, &err) < 0) {
         cluster->failed = true;

@@ -41,8 +41,7 @@ struct capacity_run {
     size_t row_count;
 };
 
-/* --- looking ------------------------------------------------------------------------------------
- */
+/* --- looking --- */
 
 /* The room of one place: that of the data pool where there is one. */
 static void look_at_place(struct capacity_run *run, const struct storage_class *class,
@@ -52,8 +51,7 @@ static void look_at_place(struct capacity_run *run, const struct storage_class *
 
     if (!clusters_look(&run->clusters, &class->pools, entry, &figures))
         return;
-    run->rows = xreallocarray(run->rows, run->row_count + 1, sizeof(*run->rows));
-    run->rows[run->row_count++] = (struct capacity_row){
+    *array_add(run->rows, run->row_count) = (struct capacity_row){
         .class = class,
         .cluster_id = xstrdup(figures.cluster_id),
         .place = pool_entry_place(entry),
@@ -87,8 +85,7 @@ static void look_at_class(struct capacity_run *run, const struct storage_class *
         look_at_place(run, class, &entries->items[i]);
 }
 
-/* --- printing -----------------------------------------------------------------------------------
- */
+/* --- printing --- */
 
 #define OUTPUT_LIMIT ((size_t)64 << 20)
 
@@ -145,8 +142,7 @@ static void print_json(const struct capacity_run *run)
     putchar('\n');
 }
 
-/* --- the run ------------------------------------------------------------------------------------
- */
+/* --- the run --- */
 
 static int run_all(struct capacity_run *run)
 {

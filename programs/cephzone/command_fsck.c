@@ -41,8 +41,7 @@ struct fsck_run {
     bool *repaired; /* of each finding */
 };
 
-/* --- files --------------------------------------------------------------------------------------
- */
+/* --- files --- */
 
 static int read_pvs(struct fsck_run *run, struct error *err)
 {
@@ -67,8 +66,7 @@ static int read_files(struct fsck_run *run, struct error *err)
     return read_pvs(run, err);
 }
 
-/* --- looking and repairing ----------------------------------------------------------------------
- */
+/* --- looking and repairing --- */
 
 static int look(struct fsck_run *run, struct error *err)
 {
@@ -173,8 +171,7 @@ static int run_with_ceph(const struct fsck_flags *flags)
     return tool_leave_ceph(run.options.ceph, code);
 }
 
-/* --- command line -------------------------------------------------------------------------------
- */
+/* --- command line --- */
 
 static int check_flags(const struct fsck_flags *flags, struct error *err)
 {

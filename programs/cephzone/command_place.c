@@ -52,8 +52,7 @@ struct place_run {
     struct strmap segments; /* what the volume is pinned to */
 };
 
-/* --- the question -------------------------------------------------------------------------------
- */
+/* --- the question --- */
 
 static int read_terms(struct place_run *run, struct error *err)
 {
@@ -110,8 +109,7 @@ static int choose_class(struct place_run *run, struct error *err)
     return run->class ? 0 : refuse_class_name(run, err);
 }
 
-/* --- the pools ----------------------------------------------------------------------------------
- */
+/* --- the pools --- */
 
 /* The pools among which CreateVolume would choose. */
 static int collect_pools(struct place_run *run, struct error *err)
@@ -256,8 +254,7 @@ static int decide(struct place_run *run, struct error *err)
     return placement_pin(&run->decision, run->levels.prefix, class->pinning, &run->segments, err);
 }
 
-/* --- printing -----------------------------------------------------------------------------------
- */
+/* --- printing --- */
 
 static const struct pool_entry *chosen_entry(const struct place_run *run)
 {
@@ -347,8 +344,7 @@ static void print(const struct place_run *run, const struct error *failure)
         print_table(run, failure);
 }
 
-/* --- the run ------------------------------------------------------------------------------------
- */
+/* --- the run --- */
 
 static int complain(int code, const struct error *err)
 {

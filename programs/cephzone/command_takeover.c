@@ -57,8 +57,7 @@ static void command_done(struct takeover_command *command)
     free(command->version);
 }
 
-/* --- the map ------------------------------------------------------------------------------------
- */
+/* --- the map --- */
 
 static int connect_kube(struct takeover_command *command, struct error *err)
 {
@@ -164,8 +163,7 @@ static int write_map(struct takeover_command *command, struct call *call, struct
     return kube->ops->create(kube, call, command->collection, item, NULL, err);
 }
 
-/* --- looking ahead ------------------------------------------------------------------------------
- */
+/* --- looking ahead --- */
 
 static int connect_ceph(struct takeover_command *command, struct error *err)
 {
@@ -252,8 +250,7 @@ static int show(struct takeover_command *command, struct call *call, struct erro
     return code;
 }
 
-/* --- the command --------------------------------------------------------------------------------
- */
+/* --- the command --- */
 
 static int parse(struct takeover_command *command, int argc, char **argv, struct error *err)
 {

@@ -37,8 +37,7 @@ static void add_row(struct table *table, const struct explained_node *row, const
     table_add(table, row->fix);
 }
 
-/* --- many nodes ---------------------------------------------------------------------------------
- */
+/* --- many nodes --- */
 
 static const char *why(const struct explained_node *row)
 {

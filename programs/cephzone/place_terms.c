@@ -94,8 +94,7 @@ int terms_add_labels(const struct topology_levels *levels, const char *text,
     return add_home(levels, &labels, "of --node-labels", requirement, err);
 }
 
-/* --- nodes in a file ----------------------------------------------------------------------------
- */
+/* --- nodes in a file --- */
 
 struct node_metadata {
     char *name;

@@ -120,8 +120,7 @@ void simulate_print_table(const struct simulation *simulation, bool is_wide, FIL
     print_rooms(simulation, file);
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------
- */
+/* --- JSON --- */
 
 static json_t *pod_json(const struct simulated_pod *row)
 {
@@ -160,8 +159,7 @@ void simulate_print_json(const struct simulation *simulation, FILE *file)
     fputc('\n', file);
 }
 
-/* --- SVG ----------------------------------------------------------------------------------------
- */
+/* --- SVG --- */
 
 #define ROW_HEIGHT 34
 #define BAR_LEFT 280

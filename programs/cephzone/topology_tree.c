@@ -8,8 +8,7 @@
 
 #define CELL_LIMIT 8192
 
-/* --- building -----------------------------------------------------------------------------------
- */
+/* --- building --- */
 
 static struct tree_place *enter(struct tree_place *place, const char *level, const char *value)
 {
@@ -19,8 +18,7 @@ static struct tree_place *enter(struct tree_place *place, const char *level, con
             return place->places[i];
     struct tree_place *fresh = xcalloc(1, sizeof(*fresh));
     *fresh = (struct tree_place){.level = xstrdup(level), .value = xstrdup(value)};
-    place->places = xreallocarray(place->places, place->place_count + 1, sizeof(fresh));
-    place->places[place->place_count++] = fresh;
+    *array_add(place->places, place->place_count) = fresh;
     return fresh;
 }
 
@@ -45,8 +43,7 @@ void tree_add(struct tree_place *root, const struct topology_levels *levels,
 {
     struct tree_place *place = find_place(root, levels, entry);
 
-    place->pools = xreallocarray(place->pools, place->pool_count + 1, sizeof(*place->pools));
-    place->pools[place->pool_count++] = (struct tree_pool){
+    *array_add(place->pools, place->pool_count) = (struct tree_pool){
         .pool = xstrdup(entry->pool),
         .data_pool = entry->data_pool ? xstrdup(entry->data_pool) : NULL,
         .class_name = xstrdup(class->name),
@@ -132,8 +129,7 @@ void tree_done(struct tree_place *root)
     *root = (struct tree_place){0};
 }
 
-/* --- text ---------------------------------------------------------------------------------------
- */
+/* --- text --- */
 
 static void add_place_row(const struct tree_place *place, int depth, struct columns *columns)
 {
@@ -184,8 +180,7 @@ void tree_print_text(const struct tree_place *root, struct text *out)
     columns_print(&columns, out);
 }
 
-/* --- JSON ---------------------------------------------------------------------------------------
- */
+/* --- JSON --- */
 
 static json_t *optional(const char *text)
 {

@@ -53,8 +53,7 @@ _printf_(2, 3) static void put(struct cluster_objects *cluster, const char *fmt,
     cluster_script(cluster, line);
 }
 
-/* --- the cluster --------------------------------------------------------------------------------
- */
+/* --- the cluster --- */
 
 /* Labels as nodes have them. */
 static void put_nodes(struct cluster_objects *cluster, size_t count)
@@ -119,8 +118,7 @@ static void put_rest(struct cluster_objects *cluster, size_t nodes)
     put(cluster, "pod two claims=static-zonal,new-zoned phase=Running");
 }
 
-/* --- measuring ----------------------------------------------------------------------------------
- */
+/* --- measuring --- */
 
 static int compare_doubles(const void *a, const void *b)
 {

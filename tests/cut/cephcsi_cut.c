@@ -181,8 +181,7 @@ static struct ceph *make_ceph(const struct ceph_options *options)
     return ceph;
 }
 
-/* --- the machine --------------------------------------------------------------------------------
- */
+/* --- the machine --- */
 
 #define CUT_HOST(name, parameters, arguments)                                                      \
     static int cut_##name parameters                                                               \

@@ -9,8 +9,7 @@
 #include "common/scheduling/in_tree.h"
 #include "common/topology/labels.h"
 
-/* --- small rules --------------------------------------------------------------------------------
- */
+/* --- small rules --- */
 
 static bool fully_bound(const struct kube_pvc *claim)
 {
@@ -196,8 +195,7 @@ static const struct kube_pv *pv_named(const struct cluster_objects *cluster, con
     return NULL;
 }
 
-/* --- PreFilter ----------------------------------------------------------------------------------
- */
+/* --- PreFilter --- */
 
 struct pod_claim_list {
     const struct kube_pvc *items[REFERENCE_CLAIMS_MAX];
@@ -248,8 +246,7 @@ static int classify(const struct cluster_objects *cluster, const struct kube_pvc
     return class->mode == KUBE_BINDING_WAIT && kube_same(claim->volume_name, "") ? 1 : 2;
 }
 
-/* --- static matching ----------------------------------------------------------------------------
- */
+/* --- static matching --- */
 
 struct reference_run {
     const struct cluster_objects *cluster;
@@ -373,8 +370,7 @@ static int match_static(struct reference_run *run, const size_t *order, size_t c
     return result;
 }
 
-/* --- provisioning -------------------------------------------------------------------------------
- */
+/* --- provisioning --- */
 
 static const struct kube_capacity *find_capacity(const struct reference_run *run,
                                                  const struct kube_class *class, int64_t request)
@@ -444,8 +440,7 @@ static unsigned check_provision(struct reference_run *run, const size_t *order, 
     return reason;
 }
 
-/* --- Filter -------------------------------------------------------------------------------------
- */
+/* --- Filter --- */
 
 static unsigned check_bound(const struct reference_run *run)
 {
@@ -517,8 +512,7 @@ void binding_reference(const struct cluster_objects *cluster, const struct bindi
     filter(&run);
 }
 
-/* --- what the caches hold -----------------------------------------------------------------------
- */
+/* --- what the caches hold --- */
 
 static void dump_assumption(struct text *text, const struct assumption *assumption)
 {

@@ -12,8 +12,7 @@ static _Noreturn void fail(const char *line, const char *why)
     abort();
 }
 
-/* --- words --------------------------------------------------------------------------------------
- */
+/* --- words --- */
 
 static struct string_list split(const char *text, const char *separators)
 {
@@ -57,8 +56,7 @@ static void set(json_t *object, const char *key, const char *value)
         json_object_set_new(object, key, json_string(value));
 }
 
-/* --- selectors ----------------------------------------------------------------------------------
- */
+/* --- selectors --- */
 
 static json_t *values_json(const char *text)
 {
@@ -225,8 +223,7 @@ static json_t *modes_json(const char *text)
     return modes;
 }
 
-/* --- objects ------------------------------------------------------------------------------------
- */
+/* --- objects --- */
 
 static json_t *metadata(const struct string_list *words)
 {

@@ -16,7 +16,7 @@
 
 #define REPLY_LIMIT ((size_t)4 << 20)
 
-/* --- connections ---------------------------------------------------------------------------- */
+/* --- connections --- */
 
 static int refuse_connect(enum status status, const struct ceph_target *target, struct error *err)
 {
@@ -88,7 +88,7 @@ static int cluster_fsid(struct ceph_cluster *cluster, struct call *call, char **
     return 0;
 }
 
-/* --- pools ---------------------------------------------------------------------------------- */
+/* --- pools --- */
 
 const struct fake_pool *fake_pool_find(const struct fake_ceph *fake, const char *name)
 {
@@ -214,7 +214,7 @@ static int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups,
     return fake_step_end(&step, 0, err);
 }
 
-/* --- commands ------------------------------------------------------------------------------- */
+/* --- commands --- */
 
 static int answer_nothing(void *object, const char *command, struct text *reply)
 {
@@ -277,7 +277,7 @@ void fake_ceph_answer_mgr(struct fake_ceph *fake, fake_ceph_command answer, void
     pthread_mutex_unlock(&fake->lock);
 }
 
-/* --- the fake ------------------------------------------------------------------------------- */
+/* --- the fake --- */
 
 static void cluster_ops(struct ceph_ops *ops)
 {

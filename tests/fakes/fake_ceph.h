@@ -54,7 +54,7 @@ void fake_ceph_refuse_connect(struct fake_ceph *fake, enum status status);
 /* Clusters, pools and holds opened and not closed yet, by both clients. */
 unsigned fake_ceph_open_handles(struct fake_ceph *fake);
 
-/* --- faults ---------------------------------------------------------------------------------- */
+/* --- faults --- */
 
 enum fake_failure {
     FAKE_FAIL_BEFORE,  /* INTERNAL (EIO); nothing was done */
@@ -90,7 +90,7 @@ unsigned fake_ceph_calls(struct fake_ceph *fake);
 void fake_ceph_reset_calls(struct fake_ceph *fake);
 void fake_ceph_count_connections(struct fake_ceph *fake, bool counted);
 
-/* --- commands -------------------------------------------------------------------------------- */
+/* --- commands --- */
 
 /*
  * Answers a command. Returns 0 and the answer in @reply, or a negative errno and the cluster's
@@ -102,7 +102,7 @@ typedef int (*fake_ceph_command)(void *object, const char *command, struct text 
 void fake_ceph_answer_mon(struct fake_ceph *fake, fake_ceph_command answer, void *object);
 void fake_ceph_answer_mgr(struct fake_ceph *fake, fake_ceph_command answer, void *object);
 
-/* --- what other clients do ------------------------------------------------------------------- */
+/* --- what other clients do --- */
 
 /* @pool is "POOL" or "POOL/NAMESPACE"; pool and image must exist. */
 
@@ -118,7 +118,7 @@ void fake_ceph_set_data(struct fake_ceph *fake, const char *pool, const char *im
 void fake_ceph_add_snapshot(struct fake_ceph *fake, const char *pool, const char *image,
                             const char *snapshot, enum snapshot_namespace kind);
 
-/* --- inspection ------------------------------------------------------------------------------ */
+/* --- inspection --- */
 
 /*
  * Appends everything the cluster holds, one fact per line, sorted: pools, objects with omaps,

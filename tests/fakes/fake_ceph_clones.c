@@ -12,7 +12,7 @@
  * snapshot waits in the parent's snapshot trash, the parent in the pool's trash.
  */
 
-/* --- links ---------------------------------------------------------------------------------- */
+/* --- links --- */
 
 void fake_snapshot_drop(struct fake_ceph *fake, struct fake_image *image, uint64_t snapshot_id)
 {
@@ -46,7 +46,7 @@ void fake_image_unlink(struct fake_ceph *fake, struct fake_image *child)
         fake_snapshot_drop(fake, parent, snapshot->id);
 }
 
-/* --- clones --------------------------------------------------------------------------------- */
+/* --- clones --- */
 
 /* What librbd takes from the parent when the caller does not say; never the data pool. */
 static struct image_options inherit_options(const struct image_options *options,
@@ -104,7 +104,7 @@ static int image_clone(struct ceph_pool *parent_pool, struct call *call, const c
     return fake_step_end(&step, result, err);
 }
 
-/* --- long operations ------------------------------------------------------------------------ */
+/* --- long operations --- */
 
 /* Reports half of the work. False when the caller wants it stopped. */
 static bool report_progress(struct fake_step *step, ceph_progress progress, void *object)
@@ -159,7 +159,7 @@ static int image_flatten(struct ceph_pool *pool, struct call *call, const char *
     return fake_step_end(&step, result, err);
 }
 
-/* --- trash ---------------------------------------------------------------------------------- */
+/* --- trash --- */
 
 static bool is_in_use(const struct fake_image *image)
 {

@@ -57,7 +57,7 @@ struct fake_image *fake_image_begin(struct fake_step *step, const struct ceph_po
     return NULL;
 }
 
-/* --- creation ------------------------------------------------------------------------------- */
+/* --- creation --- */
 
 /* The negative errno with which librbd refuses @options, or 0. */
 static int check_options(const struct fake_ceph *fake, const struct image_options *options)
@@ -146,7 +146,7 @@ static int image_create(struct ceph_pool *pool, struct call *call, const char *n
     return fake_step_end(&step, result, err);
 }
 
-/* --- questions ------------------------------------------------------------------------------ */
+/* --- questions --- */
 
 static int image_get_id(struct ceph_pool *pool, struct call *call, const char *name, char **id,
                         struct error *err)
@@ -363,7 +363,7 @@ static int image_is_empty(struct ceph_pool *pool, struct call *call, const char 
     return 0;
 }
 
-/* --- changes -------------------------------------------------------------------------------- */
+/* --- changes --- */
 
 static int image_resize(struct ceph_pool *pool, struct call *call, const char *name,
                         uint64_t size_bytes, struct error *err)
@@ -410,7 +410,7 @@ static int image_metadata_change(struct ceph_pool *pool, struct call *call, cons
     return fake_step_end(&step, 0, err);
 }
 
-/* --- the exclusive lock --------------------------------------------------------------------- */
+/* --- the exclusive lock --- */
 
 static struct fake_image *held_image(const struct fake_ceph *fake, const struct fake_hold *hold)
 {

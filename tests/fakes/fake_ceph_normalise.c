@@ -52,7 +52,7 @@ void fake_lines_sort(struct string_list *lines)
         qsort(lines->items, lines->count, sizeof(*lines->items), compare_texts);
 }
 
-/* --- words ---------------------------------------------------------------------------------- */
+/* --- words --- */
 
 static bool is_uuid(const char *at)
 {
@@ -106,7 +106,7 @@ static void words_done(struct words *words)
     free(words->items);
 }
 
-/* --- lines ---------------------------------------------------------------------------------- */
+/* --- lines --- */
 
 /* The line with its words replaced by what is known of them. Caller frees. */
 static char *mask_line(struct words *words, const char *line, bool *is_open)

@@ -167,7 +167,7 @@ void fake_snapshot_ops(struct ceph_ops *ops)
     ops->snapshot_list = snapshot_list;
 }
 
-/* --- what other clients do ------------------------------------------------------------------ */
+/* --- what other clients do --- */
 
 /* The image in "POOL" or "POOL/NAMESPACE"; a test that names another one is wrong. */
 static struct fake_image *find_named(const struct fake_ceph *fake, const char *pool,

@@ -96,8 +96,7 @@ static _printf_(3, 4) int refuse(const struct command *command, int negative_err
     return negative_errno;
 }
 
-/* --- what there is ------------------------------------------------------------------------------
- */
+/* --- what there is --- */
 
 static struct fake_subvolume *find_named(const struct command *command, const char *name)
 {
@@ -232,8 +231,7 @@ static struct fake_subvolume *need_live(const struct command *command, const cha
     return NULL;
 }
 
-/* --- subvolumes ---------------------------------------------------------------------------------
- */
+/* --- subvolumes --- */
 
 static int create_subvolume(const struct command *command)
 {
@@ -328,8 +326,7 @@ static int list_metadata(const struct command *command)
     return result;
 }
 
-/* --- snapshots ----------------------------------------------------------------------------------
- */
+/* --- snapshots --- */
 
 static int create_snapshot(const struct command *command)
 {
@@ -397,8 +394,7 @@ static int set_snapshot_metadata(const struct command *command)
     return result;
 }
 
-/* --- clones -------------------------------------------------------------------------------------
- */
+/* --- clones --- */
 
 static int clone_snapshot(const struct command *command)
 {
@@ -455,8 +451,7 @@ static int clone_status(const struct command *command)
     return 0;
 }
 
-/* --- quiesce ------------------------------------------------------------------------------------
- */
+/* --- quiesce --- */
 
 /* The state after this command, given the one before; NULL: it is refused. */
 static const char *next_state(const struct command *command, const char *before)
@@ -490,8 +485,7 @@ static int quiesce(const struct command *command)
     return 0;
 }
 
-/* --- commands -----------------------------------------------------------------------------------
- */
+/* --- commands --- */
 
 static const struct {
     const char *prefix;
@@ -551,8 +545,7 @@ static int answer_mgr(void *object, const char *text, struct text *reply)
     return result;
 }
 
-/* --- the monitors -------------------------------------------------------------------------------
- */
+/* --- the monitors --- */
 
 static void tell_filesystem(const struct fake_subvolumes *all, const struct fake_filesystem *fs,
                             struct text *reply)
@@ -655,8 +648,7 @@ int fake_subvolumes_command(struct fake_subvolumes *all, const char *text)
     return answer_mgr(all, whole, &reply);
 }
 
-/* --- the dump -----------------------------------------------------------------------------------
- */
+/* --- the dump --- */
 
 static _printf_(2, 3) void add_line(struct string_list *lines, const char *fmt, ...)
 {
@@ -706,8 +698,7 @@ static void dump(void *object, struct string_list *lines)
     pthread_mutex_unlock(&all->lock);
 }
 
-/* --- the fake -----------------------------------------------------------------------------------
- */
+/* --- the fake --- */
 
 struct fake_subvolumes *fake_subvolumes_new(struct fake_ceph *fake)
 {

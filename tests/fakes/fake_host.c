@@ -18,8 +18,7 @@ static void set(char *to, size_t size, const char *text)
 #define KEY_FILE "/run/cephzone/keys/key"
 #define SET(member, text) set((member), sizeof(member), (text))
 
-/* --- faults -------------------------------------------------------------------------------------
- */
+/* --- faults --- */
 
 static int fail_crashed(const char *name, struct error *err)
 {
@@ -93,8 +92,7 @@ void fake_host_recover(struct fake_host *fake)
     fake->fail_at = 0;
 }
 
-/* --- files --------------------------------------------------------------------------------------
- */
+/* --- files --- */
 
 struct fake_path *fake_path_find(struct fake_host *fake, const char *path)
 {
@@ -305,8 +303,7 @@ static int ask_folder(struct host *host, const char *path, struct error *err)
     return fake_call_end(fake, "ask_folder", result, err);
 }
 
-/* --- mounts -------------------------------------------------------------------------------------
- */
+/* --- mounts --- */
 
 struct fake_mount *fake_mount_top(struct fake_host *fake, const char *target)
 {
@@ -446,8 +443,7 @@ void fake_host_keep_busy(struct fake_host *fake, unsigned count)
     pthread_mutex_unlock(&fake->lock);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole --- */
 
 struct fake_host *fake_host_new(struct fake_ceph *ceph)
 {

@@ -20,8 +20,7 @@ static void set(char *to, size_t size, const char *text)
 
 #define SET(member, text) set((member), sizeof(member), (text))
 
-/* --- images and devices -------------------------------------------------------------------------
- */
+/* --- images and devices --- */
 
 struct fake_host_image *fake_image_of(struct fake_host *fake, const char *spec)
 {
@@ -171,8 +170,7 @@ static int nbd_resize(struct host *host, const char *device, uint64_t size_bytes
     return fake_call_end(fake, "nbd_resize", 0, err);
 }
 
-/* --- loop devices and daemons -------------------------------------------------------------------
- */
+/* --- loop devices and daemons --- */
 
 static struct fake_daemon *daemon_of(struct fake_host *fake, const char *file)
 {
@@ -330,8 +328,7 @@ static int converse(struct host *host, const char *socket, const char *const *li
     return 0;
 }
 
-/* --- /sys ---------------------------------------------------------------------------------------
- */
+/* --- /sys --- */
 
 static void add_if_present(struct fake_host *fake, const char *driver, struct string_list *names)
 {
@@ -465,8 +462,7 @@ static int sysfs_write(struct host *host, const char *path, const struct secret 
     return fake_call_end(fake, "sysfs_write", result, err);
 }
 
-/* --- programs -----------------------------------------------------------------------------------
- */
+/* --- programs --- */
 
 static int process_arguments(struct host *host, const char *pid, struct string_list *arguments,
                              struct error *err)

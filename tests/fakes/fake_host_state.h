@@ -108,7 +108,7 @@ dev_t fake_mount_device(const struct fake_mount *mount);
 
 void fake_host_device_ops(struct host_ops *ops);
 
-/* --- CephFS ---------------------------------------------------------------------------------- */
+/* --- CephFS --- */
 
 bool fake_cephfs_is_dead(struct fake_host *fake, const struct fake_mount *mount);
 void fake_cephfs_mount(struct fake_host *fake, const struct mount_request *request);

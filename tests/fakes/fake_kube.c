@@ -104,7 +104,7 @@ static struct fake_object *look_up(struct fake_kube *fake, const char *verb, con
     return object;
 }
 
-/* --- operations ------------------------------------------------------------------------------ */
+/* --- operations --- */
 
 static void copy_out(const struct fake_object *object, json_t **out)
 {
@@ -354,7 +354,7 @@ static void fake_free(struct kube *kube)
     (void)kube; /* belongs to the fake */
 }
 
-/* --- the test's side ------------------------------------------------------------------------- */
+/* --- the test's side --- */
 
 struct fake_kube *fake_kube_new(void)
 {

@@ -45,7 +45,7 @@ json_t *fake_kube_get(struct fake_kube *fake, const char *path);
 /* All objects, one per line in the order of their paths, without versions and uids. */
 void fake_kube_dump(struct fake_kube *fake, struct text *out);
 
-/* --- faults ---------------------------------------------------------------------------------- */
+/* --- faults --- */
 
 enum fake_kube_failure {
     FAKE_KUBE_FAIL_BEFORE,  /* UNAVAILABLE; nothing was done */

@@ -7,7 +7,7 @@
 #include "common/kube/kube.h"
 #include "tests/fakes/fake_kube_state.h"
 
-/* --- selection ------------------------------------------------------------------------------- */
+/* --- selection --- */
 
 /* The collection of an object; with @all_namespaces the one that spans them. Caller frees. */
 static char *collection_of(const char *path, bool all_namespaces)
@@ -67,7 +67,7 @@ bool fake_kube_is_in(const char *path, const json_t *item, const char *collectio
            matches(item, select->labels, false) && matches(item, select->fields, true);
 }
 
-/* --- watches --------------------------------------------------------------------------------- */
+/* --- watches --- */
 
 struct fake_watch {
     struct fake_kube *fake;

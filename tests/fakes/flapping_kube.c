@@ -86,7 +86,7 @@ static void answer_result(struct flapping_connection *connection, int result, js
                   result < 0 ? status : object, fault);
 }
 
-/* --- requests -------------------------------------------------------------------------------- */
+/* --- requests --- */
 
 struct exchange {
     struct flapping_kube *flapping;

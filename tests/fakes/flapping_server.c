@@ -41,7 +41,7 @@ struct flapping_server {
     struct flapping_connection slots[CONNECTIONS_MAX];
 };
 
-/* --- reading --------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 static bool read_more(struct flapping_connection *connection)
 {
@@ -120,7 +120,7 @@ static bool read_request(struct flapping_connection *connection, struct flapping
     return true;
 }
 
-/* --- writing --------------------------------------------------------------------------------- */
+/* --- writing --- */
 
 bool flapping_raw(struct flapping_connection *connection, const char *bytes, size_t length)
 {
@@ -208,7 +208,7 @@ void flapping_reset(struct flapping_connection *connection)
     end(connection);
 }
 
-/* --- life ------------------------------------------------------------------------------------ */
+/* --- life --- */
 
 static bool serve_one(struct flapping_connection *connection)
 {
@@ -350,7 +350,7 @@ unsigned flapping_server_connections(struct flapping_server *server)
     return connections;
 }
 
-/* --- queries --------------------------------------------------------------------------------- */
+/* --- queries --- */
 
 static char *decode(const char *chars, size_t length)
 {

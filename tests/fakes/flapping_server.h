@@ -42,7 +42,7 @@ unsigned flapping_server_connections(struct flapping_server *server);
 /* The value of a key in a query, decoded; NULL if it is not there. Caller frees. */
 char *flapping_query(const struct flapping_request *request, const char *key);
 
-/* --- answers; false: the client has gone ------------------------------------------------------ */
+/* --- answers; false: the client has gone --- */
 
 /* A whole answer of type JSON. @headers are lines that end with "\r\n", or "". */
 bool flapping_answer(struct flapping_connection *connection, int status, const char *headers,

@@ -44,8 +44,7 @@ char *cephfs_create(struct driver_process *driver, const struct cephfs_wish *wis
         json_string_value(json_object_get(json_object_get(reply, "volume"), "volume_id")));
 }
 
-/* --- what there is ------------------------------------------------------------------------------
- */
+/* --- what there is --- */
 
 static void add_journal(struct text *out)
 {
@@ -115,8 +114,7 @@ void cephfs_assert_empties(void)
     free(contents);
 }
 
-/* --- after a failure ----------------------------------------------------------------------------
- */
+/* --- after a failure --- */
 
 /* A command about a subvolume; whether there is something to do for it does not matter. */
 static void tell_manager(const char *prefix, const char *subvolume, const char *snapshot,

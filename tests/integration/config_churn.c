@@ -6,8 +6,7 @@
 #include "common/base/memory.h"
 #include "tests/test.h"
 
-/* --- contents -----------------------------------------------------------------------------------
- */
+/* --- contents --- */
 
 static char *plain(void)
 {
@@ -57,8 +56,7 @@ static char *spelled_otherwise(void)
 static char *(*const CONTENTS[])(void) = {plain,     reordered,       cut_off,
                                           as_object, of_a_wrong_type, spelled_otherwise};
 
-/* --- ways ---------------------------------------------------------------------------------------
- */
+/* --- ways --- */
 
 static char *path_in_folder(const struct config_churn *churn, const char *name)
 {
@@ -118,8 +116,7 @@ static void swap_by_link(struct config_churn *churn, const char *content)
 static void (*const WAYS[])(struct config_churn *churn, const char *content) = {
     swap_by_rename, swap_by_link, swap_in_place, swap_with_a_gap};
 
-/* --- what the test sees -------------------------------------------------------------------------
- */
+/* --- what the test sees --- */
 
 size_t config_churn_round(void)
 {

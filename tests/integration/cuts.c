@@ -29,8 +29,7 @@ int cuts_call(const char *method, const char *request, const char *object, const
     return 0;
 }
 
-/* --- one run ------------------------------------------------------------------------------------
- */
+/* --- one run --- */
 
 /* Opens and locks the file of the order, and reads it. */
 static int open_order(char *order, size_t size)

@@ -46,8 +46,7 @@ void cuts_check(const struct cuts_setup *setup, const struct cuts_scenario *scen
 int cuts_prepare(const struct cuts_setup *setup);
 int cuts_finish(void **state);
 
-/* --- for tests with scenarios of their own ------------------------------------------------------
- */
+/* --- for tests with scenarios of their own --- */
 
 /* From here on the driver that harness_start() starts is the one that can be killed; -1 if it is
  * not known. */

@@ -174,8 +174,7 @@ void fixture_namespace_remove(const char *pool, const char *rados_namespace)
     place_must(rbd_namespace_remove(place.io, rados_namespace));
 }
 
-/* --- Ceph-CSI's volumes -------------------------------------------------------------------------
- */
+/* --- Ceph-CSI's volumes --- */
 
 static struct place image_place(const struct csi_volume *volume)
 {
@@ -301,8 +300,7 @@ void csi_volume_write_clone(const struct csi_volume *volume, const struct csi_vo
     csi_volume_commit(volume);
 }
 
-/* --- how Ceph-CSI finds them --------------------------------------------------------------------
- */
+/* --- how Ceph-CSI finds them --- */
 
 static const struct {
     const char *directory;

@@ -33,8 +33,7 @@ char *fixture_snapshots(const struct place *place, const char *image);
 void fixture_namespace_create(const char *pool, const char *rados_namespace);
 void fixture_namespace_remove(const char *pool, const char *rados_namespace);
 
-/* --- Ceph-CSI's volumes ------------------------------------------------------------------------
- */
+/* --- Ceph-CSI's volumes --- */
 
 enum csi_generation {
     CSI_PLAIN, /* no topology, any version; with topology 3.11 and later, where @pool is the one
@@ -81,8 +80,7 @@ void csi_snapshot_write(const struct csi_snapshot *snapshot);
 /* As a clone of @parent, with the intermediate image that stays. */
 void csi_volume_write_clone(const struct csi_volume *volume, const struct csi_volume *parent);
 
-/* --- how Ceph-CSI finds them -------------------------------------------------------------------
- */
+/* --- how Ceph-CSI finds them --- */
 
 enum csi_kind { CSI_VOLUME, CSI_SNAPSHOT };
 

@@ -120,8 +120,7 @@ void harness_init(struct driver_process *driver)
     harness_write_config(driver, config);
 }
 
-/* --- the processes ------------------------------------------------------------------------------
- */
+/* --- the processes --- */
 
 /* Drivers that were started; what has become of them the kernel knows. */
 static pid_t started[16];

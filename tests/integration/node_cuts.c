@@ -98,8 +98,7 @@ void node_cuts_check(const struct node_cuts_scenario *scenario)
                   scenario->is_block ? " of a block volume" : "", n);
 }
 
-/* --- both kinds of volumes ----------------------------------------------------------------------
- */
+/* --- both kinds of volumes --- */
 
 NODE_TEST(staging_survives_every_cut)
 {

@@ -93,8 +93,7 @@ int node_fixture_end(void **state)
     return 0;
 }
 
-/* --- files -------------------------------------------------------------------------
- */
+/* --- files --- */
 
 void write_at(const char *folder, const char *name, const char *content)
 {
@@ -162,8 +161,7 @@ char *image_of(const char *handle)
     return xasprintf("csi-vol-%s", handle + strlen(handle) - 36);
 }
 
-/* --- calls --------------------------------------------------------------------------------------
- */
+/* --- calls --- */
 
 static int make_call(struct harness_call *call, json_t *request, json_t **reply, struct error *err)
 {
@@ -339,8 +337,7 @@ json_t *node_stats(const struct test_volume *volume, struct error *err)
     return reply;
 }
 
-/* --- at once -----------------------------------------------------------------------------------
- */
+/* --- at once --- */
 
 #define AT_ONCE 4
 
@@ -378,8 +375,7 @@ void node_calls_at_once(node_step *step, const struct test_volume *volume)
         fail_msg("%s", callers[failed].err.message);
 }
 
-/* --- what most tests do -------------------------------------------------------------------------
- */
+/* --- what most tests do --- */
 
 void put_up(const struct test_volume *volume)
 {

@@ -36,8 +36,7 @@ void node_fixture_start(void);
 /* Ends the driver with the signal, as which it must take it, and starts it again. */
 void node_fixture_restart(int signal_number);
 
-/* --- volumes and calls --------------------------------------------------------------------------
- */
+/* --- volumes and calls --- */
 
 /* What a volume is and where it is staged and published. */
 struct test_volume {
@@ -77,8 +76,7 @@ int node_call(const char *method, json_t *request, json_t **reply, struct error 
 /* Makes the call from four threads at once; all end well. */
 void node_calls_at_once(node_step *step, const struct test_volume *volume);
 
-/* --- what most tests do -------------------------------------------------------------------------
- */
+/* --- what most tests do --- */
 
 /* Stages and publishes. */
 void put_up(const struct test_volume *volume);

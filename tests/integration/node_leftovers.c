@@ -14,8 +14,7 @@
     "set -o pipefail; find \"$0\" -xdev -mindepth 1 -not -path '*/run' -not -path '*/run/fuse' "   \
     "-not -path '*/run/qmp' -not -path '*/run/keys' -not -name 'staging-*' "
 
-/* --- what is left -------------------------------------------------------------------------------
- */
+/* --- what is left --- */
 
 static char *run_bash(const char *script)
 {
@@ -115,8 +114,7 @@ char *node_leftovers(void)
     return text_take(&out);
 }
 
-/* --- after a failure ----------------------------------------------------------------------------
- */
+/* --- after a failure --- */
 
 #define UNDO_MAX 256
 #define PATIENT_ROUNDS 50 /* of 100 ms, after which nobody is asked */

@@ -9,8 +9,7 @@
 #include "common/base/memory.h"
 #include "tests/integration/node_fixture.h"
 
-/* --- files --------------------------------------------------------------------------------------
- */
+/* --- files --- */
 
 /* The next node is the same machine under another name. */
 NODE_TEST(files_are_there_on_the_next_node)
@@ -81,8 +80,7 @@ NODE_TEST(what_is_staged_for_readers_cannot_be_written)
     test_volume_delete(&volume);
 }
 
-/* --- safety -------------------------------------------------------------------------------------
- */
+/* --- safety --- */
 
 NODE_TEST(what_is_published_is_not_unstaged)
 {
@@ -128,8 +126,7 @@ NODE_TEST(encrypted_and_unknown_volumes_are_refused)
     test_volume_delete(&volume);
 }
 
-/* --- the key ------------------------------------------------------------------------------------
- */
+/* --- the key --- */
 
 /* Files of the driver and the node, the log among them, and arguments and environments of the
  * driver, of the volume's daemon and of process @pid that have the cluster's key in them, as lines.
@@ -193,8 +190,7 @@ NODE_TEST(the_key_is_nowhere)
     test_volume_delete(&volume);
 }
 
-/* --- at once, and after a restart ---------------------------------------------------------------
- */
+/* --- at once, and after a restart --- */
 
 NODE_TEST(calls_at_once_end_as_one)
 {

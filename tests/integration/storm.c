@@ -39,8 +39,7 @@ struct caller {
     struct error err;
 };
 
-/* --- one caller ---------------------------------------------------------------------------------
- */
+/* --- one caller --- */
 
 /* Steals @request. The reply, which the caller frees, or NULL with the caller's error set. */
 static json_t *call(struct caller *caller, const char *method, json_t *request)
@@ -194,8 +193,7 @@ static void *run_caller(void *object)
     return NULL;
 }
 
-/* --- the storm ----------------------------------------------------------------------------------
- */
+/* --- the storm --- */
 
 static int start(void **state)
 {

@@ -185,8 +185,7 @@ static void assert_fails(const char *const *arguments, int code, const char *mes
     assert_contains(&result.errors, message);
 }
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 TEST(every_zone_has_its_own_room)
 {

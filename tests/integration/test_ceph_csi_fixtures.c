@@ -95,8 +95,7 @@ static struct create_call request_of(const struct csi_volume *volume)
     };
 }
 
-/* --- the life of a volume, from where Ceph-CSI left it ------------------------------------------
- */
+/* --- the life of a volume, from where Ceph-CSI left it --- */
 
 static void check_found(const struct csi_volume *volume, const char *handle)
 {
@@ -299,8 +298,7 @@ TEST(volumes_in_a_rados_namespace_live_on)
     fixture_namespace_remove("zone-a", TENANT_NAMESPACE);
 }
 
-/* --- snapshots and clones -----------------------------------------------------------------------
- */
+/* --- snapshots and clones --- */
 
 static void check_snapshot(const struct csi_snapshot *fixture)
 {
@@ -380,8 +378,7 @@ TEST(intermediate_image_in_the_trash_goes_with_its_clone)
     assert_all_empty();
 }
 
-/* --- what Ceph-CSI left half-done ---------------------------------------------------------------
- */
+/* --- what Ceph-CSI left half-done --- */
 
 TEST(cut_deletion_is_completed)
 {

@@ -117,8 +117,7 @@ static void discard_image(struct fixture *f, const char *name)
     assert_done(f->pool->ops->trash_remove(f->pool, &f->call, id, NULL, NULL, &err), &err);
 }
 
-/* --- connections and pools ----------------------------------------------------------------------
- */
+/* --- connections and pools --- */
 
 TEST(connection_knows_the_fsid)
 {
@@ -368,8 +367,7 @@ TEST(commands_answer_or_tell_why_not)
     assert_non_null(strstr(err.message, "command not known"));
 }
 
-/* --- objects ------------------------------------------------------------------------------------
- */
+/* --- objects --- */
 
 static void forget_object(struct fixture *f)
 {
@@ -518,8 +516,7 @@ TEST(one_of_eight_racing_adders_wins)
     }
 }
 
-/* --- images -------------------------------------------------------------------------------------
- */
+/* --- images --- */
 
 TEST(images_are_made_looked_at_and_grown)
 {
@@ -689,8 +686,7 @@ TEST(trash_lists_what_was_moved)
     assert_done(ops->trash_remove(f.pool, &f.call, id, NULL, NULL, &err), &err);
 }
 
-/* --- snapshots ----------------------------------------------------------------------------------
- */
+/* --- snapshots --- */
 
 TEST(clone_keeps_its_snapshot_in_the_trash_until_flattened)
 {

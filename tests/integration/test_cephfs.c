@@ -75,8 +75,7 @@ static void assert_holds(const char *words)
         fail_msg("'%s' is not in\n%s", words, contents);
 }
 
-/* --- volumes ------------------------------------------------------------------------------------
- */
+/* --- volumes --- */
 
 TEST(created_volume_is_a_subvolume_with_its_quota)
 {
@@ -150,8 +149,7 @@ TEST(either_pair_of_secrets_will_do)
     cephfs_assert_empties();
 }
 
-/* --- many at once -------------------------------------------------------------------------------
- */
+/* --- many at once --- */
 
 #define CALLERS 24
 
@@ -209,8 +207,7 @@ TEST(many_volumes_at_once_all_come_about)
     cephfs_assert_empties();
 }
 
-/* --- snapshots and clones -----------------------------------------------------------------------
- */
+/* --- snapshots and clones --- */
 
 TEST(volume_goes_before_its_snapshot_and_is_restored_from_it)
 {
@@ -284,8 +281,7 @@ TEST(group_needs_a_newer_ceph)
     cephfs_assert_empties();
 }
 
-/* --- hostile input ------------------------------------------------------------------------------
- */
+/* --- hostile input --- */
 
 TEST(hostile_wishes_are_refused_and_leave_nothing)
 {

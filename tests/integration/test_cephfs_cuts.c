@@ -14,8 +14,7 @@
 
 static const struct cuts_setup SETUP = {CEPHFS_FLAGS, cephfs_contents};
 
-/* --- steps --------------------------------------------------------------------------------------
- */
+/* --- steps --- */
 
 static int create(const struct cephfs_wish *wish, char **handle, struct error *err)
 {
@@ -101,8 +100,7 @@ static int delete_snapshot(struct cuts_world *world, struct error *err)
     return call_delete_snapshot(&cuts_driver, world->snapshot, err);
 }
 
-/* --- scenarios ----------------------------------------------------------------------------------
- */
+/* --- scenarios --- */
 
 TEST(creation_survives_every_cut)
 {

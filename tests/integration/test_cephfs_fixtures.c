@@ -56,8 +56,7 @@ static void ceph(const char *const *argv)
     free(harness_run_tool(argv));
 }
 
-/* --- as Ceph-CSI writes -------------------------------------------------------------------------
- */
+/* --- as Ceph-CSI writes --- */
 
 static void write_volume(const struct place *place)
 {
@@ -104,8 +103,7 @@ static void write_view(const struct place *place, bool masked)
     assert_int_equal(rados_setxattr(place->io, tracker, VERSION_XATTR, "\0\0\0\1", 4), 0);
 }
 
-/* --- ours on theirs -----------------------------------------------------------------------------
- */
+/* --- ours on theirs --- */
 
 TEST(volume_of_ceph_csi_lives_on)
 {
@@ -198,8 +196,7 @@ TEST(empty_object_that_ceph_csi_left_is_filled)
     cephfs_assert_empties();
 }
 
-/* --- theirs on ours -----------------------------------------------------------------------------
- */
+/* --- theirs on ours --- */
 
 static void assert_attribute(const struct place *place, const char *object, const char *key,
                              const char *wanted)

@@ -14,8 +14,7 @@
 
 const bool NODE_IS_CEPHFS = true;
 
-/* --- files --------------------------------------------------------------------------------------
- */
+/* --- files --- */
 
 NODE_TEST(mount_flags_are_those_of_the_mount)
 {
@@ -44,8 +43,7 @@ NODE_TEST(the_staging_path_of_readers_cannot_be_written)
     test_volume_delete(&volume);
 }
 
-/* --- snapshots and static volumes ---------------------------------------------------------------
- */
+/* --- snapshots and static volumes --- */
 
 static void delete_snapshot(const char *handle)
 {
@@ -182,8 +180,7 @@ NODE_TEST(a_static_volume_is_a_directory)
     test_volume_delete(&part);
 }
 
-/* --- measuring ----------------------------------------------------------------------------------
- */
+/* --- measuring --- */
 
 NODE_TEST(a_volume_grows_by_its_quota)
 {
@@ -207,8 +204,7 @@ NODE_TEST(stats_of_an_unknown_volume_are_not_found)
     must_refuse(node_stats(&unknown, &err) ? 0 : -1, STATUS_NOT_FOUND, "");
 }
 
-/* --- safety -------------------------------------------------------------------------------------
- */
+/* --- safety --- */
 
 NODE_TEST(ancient_and_block_volumes_are_refused)
 {
@@ -226,8 +222,7 @@ NODE_TEST(ancient_and_block_volumes_are_refused)
     test_volume_delete(&volume);
 }
 
-/* --- restarts -----------------------------------------------------------------------------------
- */
+/* --- restarts --- */
 
 /* By SIGKILL, or by the kernel, which drops its connection: then it has the time to tell Ceph that
  * it goes, and who wants to change its directories need not wait for a minute. */

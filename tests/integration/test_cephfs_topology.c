@@ -65,8 +65,7 @@ static long long capacity(const struct term *place, const char *const *parameter
                           place ? zones_topology(PREFIX, place) : NULL, maximum);
 }
 
-/* --- the real directory -------------------------------------------------------------------------
- */
+/* --- the real directory --- */
 
 /* The data pool of the volume's directory. */
 static void assert_layout(const struct made *made, const char *pool)
@@ -95,8 +94,7 @@ static void unmount_filesystem(void)
     free(mount_point);
 }
 
-/* --- places -------------------------------------------------------------------------------------
- */
+/* --- places --- */
 
 TEST(volumes_land_where_the_oracle_says)
 {
@@ -266,8 +264,7 @@ TEST(two_clusters_behind_one_class)
     cephfs_assert_empties();
 }
 
-/* --- room ---------------------------------------------------------------------------------------
- */
+/* --- room --- */
 
 TEST(capacity_is_that_of_the_data_pools)
 {
@@ -307,8 +304,7 @@ TEST(promised_room_is_not_promised_twice)
     cephfs_assert_empties();
 }
 
-/* --- hostile input ------------------------------------------------------------------------------
- */
+/* --- hostile input --- */
 
 TEST(mistakes_in_a_class_are_told_with_their_place)
 {

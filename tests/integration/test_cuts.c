@@ -10,8 +10,7 @@
 #define POOL "zone-a"
 #define MIB (1024LL * 1024)
 
-/* --- steps --------------------------------------------------------------------------------------
- */
+/* --- steps --- */
 
 static int create_from(const char *name, long long size, const char *source, char **handle,
                        struct error *err)
@@ -93,8 +92,7 @@ static int delete_snapshot(struct cuts_world *world, struct error *err)
                         NULL, err);
 }
 
-/* --- the pool -----------------------------------------------------------------------------------
- */
+/* --- the pool --- */
 
 static char *contents(void)
 {
@@ -125,8 +123,7 @@ static int prepare(void **state)
     return cuts_prepare(&SETUP);
 }
 
-/* --- scenarios ----------------------------------------------------------------------------------
- */
+/* --- scenarios --- */
 
 TEST(creation_survives_every_cut)
 {

@@ -58,8 +58,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* --- programs -----------------------------------------------------------------------------------
- */
+/* --- programs --- */
 
 static int run(const char *const *argv, char **output, char **errors)
 {
@@ -118,8 +117,7 @@ static void assert_fsck(const char *const *arguments, int code, const char *cons
 #define ARGUMENTS(...) ((const char *[]){__VA_ARGS__, NULL})
 #define NO_ARGUMENTS ((const char *[]){NULL})
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 TEST(clean_pool_gives_nothing)
 {

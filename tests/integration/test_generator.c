@@ -142,8 +142,7 @@ static void start_generator(struct site *site)
     posix_spawn_file_actions_destroy(&actions);
 }
 
-/* --- volumes ------------------------------------------------------------------------------------
- */
+/* --- volumes --- */
 
 /* Makes a volume, and the PersistentVolume that the old cluster had for it. */
 static void make_volume(struct site *site, size_t i)

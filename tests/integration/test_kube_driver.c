@@ -179,8 +179,7 @@ TEST(capacity_is_told_with_the_secret_of_the_class)
     assert_null(strstr(log, harness_cluster()->key));
 }
 
-/* --- takeover -----------------------------------------------------------------------------------
- */
+/* --- takeover --- */
 
 #define NODE(name) "/api/v1/nodes/" name
 #define TAKEN_LABEL "topology.rbd.csi.ceph.com/member.zone.zone-a"
@@ -335,8 +334,7 @@ TEST(domain_is_taken_over_and_given_back)
     assert_true(has_label(&cluster, NODE("a1"), TAKEN_LABEL));
 }
 
-/* --- a writer that is fenced --------------------------------------------------------------------
- */
+/* --- a writer that is fenced --- */
 
 /*
  * Somebody in the failed zone who goes on writing, as a client of Ceph with an address of its own.

@@ -18,8 +18,7 @@ static void assert_device(const char *path, const char *wanted)
     assert_string_equal(content, wanted);
 }
 
-/* --- mount and block ----------------------------------------------------------------------------
- */
+/* --- mount and block --- */
 
 NODE_TEST(files_on_xfs_survive_unstage_and_stage)
 {
@@ -84,8 +83,7 @@ NODE_TEST(readers_only_stage_what_has_a_file_system)
     test_volume_delete(&volume);
 }
 
-/* --- growing and measuring ----------------------------------------------------------------------
- */
+/* --- growing and measuring --- */
 
 static void grow_under_the_pod(const struct test_volume *volume, long long from, long long to)
 {
@@ -164,8 +162,7 @@ NODE_TEST(an_image_that_grew_while_unstaged_is_used_entirely)
     test_volume_delete(&volume);
 }
 
-/* --- safety -------------------------------------------------------------------------------------
- */
+/* --- safety --- */
 
 NODE_TEST(data_without_a_file_system_is_not_formatted)
 {
@@ -288,8 +285,7 @@ NODE_TEST(a_static_volume_is_found_by_its_names)
     node_undone(spec);
 }
 
-/* --- restarts -----------------------------------------------------------------------------------
- */
+/* --- restarts --- */
 
 /* As after the restart of a container, which ends all of its processes. */
 NODE_TEST(a_volume_whose_daemon_died_is_found_sick_and_staged_anew)

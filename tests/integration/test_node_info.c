@@ -127,7 +127,7 @@ static void assert_tells(struct place *place, const char *segments)
 #define HOME(zone) "member.region.r1 member.zone." zone " region=r1 zone=" zone
 #define B_SERVES_A "member.region.r1 member.zone.zone-a member.zone.zone-b region=r1 zone=zone-b"
 
-/* --- takeovers -------------------------------------------------------------------------------- */
+/* --- takeovers --- */
 
 TEST(zone_b_serves_zone_a_until_the_entry_goes)
 {
@@ -237,7 +237,7 @@ TEST(ambiguous_name_is_skipped_and_reported)
     liveness_stop(&liveness);
 }
 
-/* --- labels ----------------------------------------------------------------------------------- */
+/* --- labels --- */
 
 TEST(labels_may_come_late_and_then_stay)
 {

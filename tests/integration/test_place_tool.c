@@ -85,8 +85,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* --- running ------------------------------------------------------------------------------------
- */
+/* --- running --- */
 
 #define LIVE 1 /* with --config and --secrets */
 
@@ -157,8 +156,7 @@ static const char *string_in(const json_t *json, const char *key)
     return json_string_value(json_object_get(json, key));
 }
 
-/* --- place --------------------------------------------------------------------------------------
- */
+/* --- place --- */
 
 TEST(place_agrees_with_create_volume)
 {
@@ -271,8 +269,7 @@ TEST(mistakes_of_place_are_told_apart)
         assert_complains("place", 0, cases[i].arguments, cases[i].code, cases[i].message);
 }
 
-/* --- topology -----------------------------------------------------------------------------------
- */
+/* --- topology --- */
 
 TEST(topology_is_a_tree)
 {

@@ -79,8 +79,7 @@ static void write_map(const struct node *node, const char *content)
     assert_int_equal(rename(draft, node->map_path), 0);
 }
 
-/* --- kubelet ------------------------------------------------------------------------------------
- */
+/* --- kubelet --- */
 
 static ino_t socket_inode(const struct node *node)
 {
@@ -164,8 +163,7 @@ static void kubelet_registers(struct node *node)
     notify(node, true, "");
 }
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 TEST(kubelet_registers_and_deregisters_the_driver)
 {

@@ -57,8 +57,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* --- calls --------------------------------------------------------------------------------------
- */
+/* --- calls --- */
 
 static json_t *call(const char *method, const char *request)
 {
@@ -149,8 +148,7 @@ static void delete_snapshot(char *handle)
     free(handle);
 }
 
-/* --- data ---------------------------------------------------------------------------------------
- */
+/* --- data --- */
 
 static rbd_image_t open_image(const char *handle)
 {
@@ -187,8 +185,7 @@ static void assert_pattern(const char *handle, char pattern, uint64_t size)
     rbd_close(image);
 }
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 TEST(copies_have_the_data_of_their_moment)
 {

@@ -17,8 +17,7 @@
 
 static struct driver_process driver;
 
-/* --- the world ----------------------------------------------------------------------------------
- */
+/* --- the world --- */
 
 static const struct site SITES[] = {
     {"common", NULL, NULL, NULL},
@@ -40,8 +39,7 @@ static size_t count_images(const char *pool)
     return count;
 }
 
-/* --- requests -----------------------------------------------------------------------------------
- */
+/* --- requests --- */
 
 /* CreateVolume's request with the class's further @parameters: "key", "value", ..., NULL. */
 static json_t *request(const char *name, const struct wish *wish, const char *const *parameters)
@@ -71,8 +69,7 @@ static void assert_all_empty(void)
         harness_assert_pool_empties(SITES[i].pool);
 }
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 static void check_pool(const struct made *made, const char *pool)
 {

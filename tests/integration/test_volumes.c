@@ -113,8 +113,7 @@ TEST(existing_volume_is_confirmed_and_missing_one_not_found)
     assert_int_equal(err.status, STATUS_NOT_FOUND);
 }
 
-/* --- many at once, and a driver that is told to end meanwhile ----------------------------------
- */
+/* --- many at once, and a driver that is told to end meanwhile --- */
 
 #define CALLERS 50
 

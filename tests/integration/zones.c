@@ -10,8 +10,7 @@ const struct term ZONES_TERMS[ZONES_TERMS_COUNT] = {
     {NULL, "zone-c", NULL, false},
 };
 
-/* --- requests -----------------------------------------------------------------------------------
- */
+/* --- requests --- */
 
 static void add_segment(json_t *segments, const char *level, const char *value)
 {
@@ -73,8 +72,7 @@ json_t *zones_requirement(const char *prefix, const struct wish *wish)
                      terms(prefix, wish->requisite));
 }
 
-/* --- the oracle ---------------------------------------------------------------------------------
- */
+/* --- the oracle --- */
 
 static bool fits(const char *wanted, const char *there)
 {
@@ -112,8 +110,7 @@ const struct site *zones_oracle(const struct site *sites, size_t count, const st
     return site;
 }
 
-/* --- wishes -------------------------------------------------------------------------------------
- */
+/* --- wishes --- */
 
 static unsigned random_below(unsigned limit)
 {
@@ -147,8 +144,7 @@ void zones_random_wish(struct wish *wish)
         wish->requisite[i] = random_term();
 }
 
-/* --- calls --------------------------------------------------------------------------------------
- */
+/* --- calls --- */
 
 void made_done(struct made *made)
 {
@@ -269,8 +265,7 @@ void zones_try(const struct zones_trial *trial, void (*between)(const unsigned *
     free(counts);
 }
 
-/* --- files of the driver ------------------------------------------------------------------------
- */
+/* --- files of the driver --- */
 
 void zones_write_takeover(const struct driver_process *driver, const char *map)
 {

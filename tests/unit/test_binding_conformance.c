@@ -45,8 +45,7 @@ struct run {
     size_t writes;
 };
 
-/* --- small things -------------------------------------------------------------------------------
- */
+/* --- small things --- */
 
 static void settle(struct run *run)
 {
@@ -99,8 +98,7 @@ static void expect_result(int result, const char *expected, const struct error *
     }
 }
 
-/* --- check --------------------------------------------------------------------------------------
- */
+/* --- check --- */
 
 static void add_choices(struct text *text, const struct pod_claims *claims,
                         const struct node_decision *decision)
@@ -234,8 +232,7 @@ static void expect_place(const struct run *run, const struct kube_node *node, co
     assert_string_equal(reason ? reason : "ok", expected);
 }
 
-/* --- events -------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 static enum volume_plugin plugin_named(const char *name)
 {
@@ -289,8 +286,7 @@ static void expect_invalidates(const char *line)
     assert_int_equal((set & PLUGIN_VOLUME_LIMITS) != 0, strstr(expected, "limits") != NULL);
 }
 
-/* --- assume, bind, poll -------------------------------------------------------------------------
- */
+/* --- assume, bind, poll --- */
 
 static int failing_pv(void *object, const struct bound_item *item, char **version,
                       struct error *err)
@@ -479,8 +475,7 @@ static void expect_pvc(const struct run *run, const char *line)
     assert_string_equal(found ? found : "none", line);
 }
 
-/* --- lines --------------------------------------------------------------------------------------
- */
+/* --- lines --- */
 
 static void expect_on_node(struct run *run, const char *name, const char *line)
 {

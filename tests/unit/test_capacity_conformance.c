@@ -42,8 +42,7 @@ static int ask(void *object, struct call *call, const struct strmap *parameters,
     return 0;
 }
 
-/* --- objects ------------------------------------------------------------------------------------
- */
+/* --- objects --- */
 
 static const char *const FOLDERS[][2] = {{"node", "/api/v1/nodes"},
                                          {"csinode", "/apis/storage.k8s.io/v1/csinodes"},
@@ -115,8 +114,7 @@ static void drop(struct world *world, const char *line)
     fake_kube_drop(world->fixture->fake, path);
 }
 
-/* --- publishing ---------------------------------------------------------------------------------
- */
+/* --- publishing --- */
 
 static bool always(void *object)
 {
@@ -205,8 +203,7 @@ static void expect(struct world *world, const char *line)
     assert_string_equal(text_chars(&found), line);
 }
 
-/* --- lines --------------------------------------------------------------------------------------
- */
+/* --- lines --- */
 
 static void act(struct world *world, const char *line)
 {

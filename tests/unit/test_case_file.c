@@ -92,8 +92,7 @@ TEST(malformed_text_ends_the_program, WITH_FOLDER)
     assert_text_ends_the_program("line\n== a | b\n", "a line before the first case: ");
 }
 
-/* --- what is read becomes tests of this program -------------------------------------------------
- */
+/* --- what is read becomes tests of this program --- */
 
 static size_t cases_run;
 

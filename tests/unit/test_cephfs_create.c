@@ -58,8 +58,7 @@ static const struct world_setup SETUP = {.name = "CephFS",
 
 #define STAGED WITH_STAGE(SETUP)
 
-/* --- calls --------------------------------------------------------------------------------------
- */
+/* --- calls --- */
 
 struct wish {
     const char *name;
@@ -130,8 +129,7 @@ static int remove_volume(struct stage *stage, const char *handle, struct error *
                                     controller_delete_volume, err);
 }
 
-/* --- plain volumes ------------------------------------------------------------------------------
- */
+/* --- plain volumes --- */
 
 TEST(size_is_a_multiple_of_what_cephfs_counts_in, STAGED)
 {
@@ -232,8 +230,7 @@ TEST(late_retry_does_not_take_growth_back, STAGED)
     assert_holds(stage, "size=3221225472");
 }
 
-/* --- many at once -------------------------------------------------------------------------------
- */
+/* --- many at once --- */
 
 struct caller {
     struct stage *stage;
@@ -280,8 +277,7 @@ TEST(same_request_at_once_makes_one_volume, STAGED)
     assert_holds_not(*state, "csi-vol-u2");
 }
 
-/* --- clones -------------------------------------------------------------------------------------
- */
+/* --- clones --- */
 
 TEST(pending_clone_is_aborted_with_its_progress, STAGED)
 {
@@ -371,8 +367,7 @@ TEST(snapshot_that_is_being_copied_is_not_deleted, STAGED)
     assert_non_null(strstr(err.message, "is copying snapshot"));
 }
 
-/* --- views of snapshots -------------------------------------------------------------------------
- */
+/* --- views of snapshots --- */
 
 static const enum access_mode READ = ACCESS_MULTI_NODE_READER_ONLY;
 
@@ -494,8 +489,7 @@ TEST(class_may_ask_for_a_copy_that_is_only_read, STAGED)
     assert_holds_not(stage, "rt-backing");
 }
 
-/* --- what Ceph-CSI has left ---------------------------------------------------------------------
- */
+/* --- what Ceph-CSI has left --- */
 
 /* Another client of the cluster, in the journal. */
 struct outsider {
@@ -635,8 +629,7 @@ TEST(last_view_of_ceph_csi_takes_its_masked_snapshot_along, STAGED)
     assert_holds_not(stage, "[");
 }
 
-/* --- groups -------------------------------------------------------------------------------------
- */
+/* --- groups --- */
 
 static void make_two(struct stage *stage)
 {

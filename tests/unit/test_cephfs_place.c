@@ -98,8 +98,7 @@ static const struct world_setup SETUP = {.name = "CephFS",
 
 #define STAGED WITH_STAGE(SETUP)
 
-/* --- calls --------------------------------------------------------------------------------------
- */
+/* --- calls --- */
 
 #define MORE_MAX 6
 
@@ -210,8 +209,7 @@ static long long capacity_of(struct stage *stage, const char *zone, const char *
     return bytes;
 }
 
-/* --- where volumes go ---------------------------------------------------------------------------
- */
+/* --- where volumes go --- */
 
 TEST(zone_decides_on_the_data_pool, STAGED)
 {
@@ -393,8 +391,7 @@ TEST(pools_carry_their_places, STAGED)
     assert_holds(stage, "subvolume fs2/csi/csi-vol-u1 size=1073741824 pool=data-c");
 }
 
-/* --- clones and views ---------------------------------------------------------------------------
- */
+/* --- clones and views --- */
 
 TEST(clone_may_leave_the_pool_but_not_the_file_system, STAGED)
 {
@@ -454,8 +451,7 @@ TEST(view_stays_where_the_files_are, STAGED)
     assert_holds_not(stage, "rt-backing");
 }
 
-/* --- room ---------------------------------------------------------------------------------------
- */
+/* --- room --- */
 
 TEST(capacity_is_that_of_the_data_pools, STAGED)
 {
@@ -536,8 +532,7 @@ TEST(volumes_of_ceph_csi_count_too, STAGED)
     assert_int_equal(capacity_of(stage, "zone-b", class), 30 * GIB);
 }
 
-/* --- listings -----------------------------------------------------------------------------------
- */
+/* --- listings --- */
 
 TEST(listed_volume_has_the_handle_of_its_file_system, STAGED)
 {
@@ -560,8 +555,7 @@ TEST(listed_volume_has_the_handle_of_its_file_system, STAGED)
     assert_string_equal(strmap_get(&list.items[0].volume.segments, PREFIX "zone"), "zone-c");
 }
 
-/* --- faults -------------------------------------------------------------------------------------
- */
+/* --- faults --- */
 
 static int in_a(struct process *process, struct world *world, struct error *err)
 {

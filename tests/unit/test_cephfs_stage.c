@@ -27,8 +27,7 @@ static char *options(void)
     return found;
 }
 
-/* --- clients ------------------------------------------------------------------------------------
- */
+/* --- clients --- */
 
 TEST(the_kernel_is_chosen_where_it_has_a_client)
 {
@@ -117,8 +116,7 @@ TEST(a_key_in_the_words_of_ceph_fuse_is_hidden)
     machine_done(&machine);
 }
 
-/* --- what is staged -----------------------------------------------------------------------------
- */
+/* --- what is staged --- */
 
 TEST(the_address_of_the_node_is_recorded)
 {
@@ -194,8 +192,7 @@ TEST(what_ceph_csi_staged_is_published_and_unstaged)
     machine_done(&machine);
 }
 
-/* --- dead clients -------------------------------------------------------------------------------
- */
+/* --- dead clients --- */
 
 TEST(a_dead_volume_needs_a_user_to_live_again)
 {
@@ -252,8 +249,7 @@ TEST(a_restart_of_the_machine_leaves_no_files)
     machine_done(&machine);
 }
 
-/* --- nodestage-HANDLE.json ----------------------------------------------------------------------
- */
+/* --- nodestage-HANDLE.json --- */
 
 TEST(the_file_of_ceph_csi_is_read)
 {

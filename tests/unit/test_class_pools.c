@@ -7,8 +7,7 @@
 
 #define LIST "[{\"poolName\":\"p\",\"domainSegments\":[]}]"
 
-/* --- parameters ---------------------------------------------------------------------------------
- */
+/* --- parameters --- */
 
 /* "key=value|key=value" */
 static void fill(struct strmap *parameters, const char *text)
@@ -114,8 +113,7 @@ TEST(the_class_of_auto_pools_is_named_after_the_pool)
     assert_string_equal(pools.topology_class, "p");
 }
 
-/* --- pools that carry their place ---------------------------------------------------------------
- */
+/* --- pools that carry their place --- */
 
 #define BUCKET(id, name, type, number, items)                                                      \
     "{\"id\":" #id ",\"name\":\"" name "\",\"type_name\":\"" type "\",\"type_id\":" #number        \
@@ -281,8 +279,7 @@ TEST(room_of_an_rbd_entry_is_that_of_its_data_pool)
     }
 }
 
-/* --- CephFS -------------------------------------------------------------------------------------
- */
+/* --- CephFS --- */
 
 /* One file system, whose data pools are those with ids 1 and 9. */
 static void add_filesystem(struct cluster_usage *usage)

@@ -5,7 +5,7 @@
 #define DATA "tests/data/config/"
 #define MIB ((size_t)1024 * 1024)
 
-/* --- forms ------------------------------------------------------------------------------------ */
+/* --- forms --- */
 
 TEST(file_of_the_manual_is_understood)
 {
@@ -177,8 +177,7 @@ TEST(monitors_are_joined_with_commas, WITH_FOLDER)
     }
 }
 
-/* --- look-ups ----------------------------------------------------------------------------------
- */
+/* --- look-ups --- */
 
 TEST(first_of_several_clusters_with_an_id_counts, WITH_FOLDER)
 {
@@ -257,7 +256,7 @@ TEST(thousand_clusters_do_not_make_the_message_endless, WITH_FOLDER)
     assert_true(strlen(err.message) < 1200);
 }
 
-/* --- mistakes --------------------------------------------------------------------------------- */
+/* --- mistakes --- */
 
 TEST(mistake_is_told_with_its_place, WITH_FOLDER)
 {

@@ -260,7 +260,7 @@ TEST(nothing_is_released_without_harm, WITH_FOLDER)
     assert_string_equal(config_file_path(file), path);
 }
 
-/* --- threads ---------------------------------------------------------------------------------- */
+/* --- threads --- */
 
 struct readers {
     struct config_file *file;

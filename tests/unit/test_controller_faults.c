@@ -9,8 +9,7 @@
 #include "tests/unit/fixtures/cluster_config.h"
 #include "tests/unit/fixtures/fault_scenario.h"
 
-/* --- backends -----------------------------------------------------------------------------------
- */
+/* --- backends --- */
 
 static void fill_rbd_request(struct create_request *request)
 {
@@ -56,8 +55,7 @@ static const struct world_setup CEPHFS = {.name = "CephFS",
                                           .world_init = add_filesystem,
                                           .world_done = free_filesystem};
 
-/* --- steps that RBD does not have ---------------------------------------------------------------
- */
+/* --- steps that RBD does not have --- */
 
 static int show(struct process *process, struct world *world, struct error *err)
 {
@@ -85,8 +83,7 @@ static int break_clone(struct process *process, struct world *world, struct erro
     return 0;
 }
 
-/* --- scenarios ----------------------------------------------------------------------------------
- */
+/* --- scenarios --- */
 
 struct fault_case {
     const char *name;

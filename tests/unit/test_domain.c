@@ -17,7 +17,7 @@ static void parse(const char *labels, struct topology_levels *levels)
         fail_msg("%s", err.message);
 }
 
-/* --- levels ----------------------------------------------------------------------------------- */
+/* --- levels --- */
 
 TEST(levels_are_called_by_what_is_behind_the_first_slash)
 {
@@ -117,7 +117,7 @@ TEST(names_that_only_look_alike_may_be_levels_together)
     assert_int_equal(levels.count, 6);
 }
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* --- keys --- */
 
 /*
  * These are written into PersistentVolumes: they may never change. The hashes were computed apart
@@ -176,7 +176,7 @@ TEST(keys_that_differ_in_case_only_are_refused)
     assert_int_equal(membership_key_claim(&seen, PREFIX "/member.zone.zone-a", &err), 0);
 }
 
-/* --- home ------------------------------------------------------------------------------------- */
+/* --- home --- */
 
 TEST(home_has_segment_and_membership_of_each_level)
 {
@@ -221,7 +221,7 @@ TEST(labels_without_a_usable_value_are_missing)
     }
 }
 
-/* --- terms ------------------------------------------------------------------------------------ */
+/* --- terms --- */
 
 struct term_case {
     const char *key;

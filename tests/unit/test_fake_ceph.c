@@ -14,7 +14,7 @@ TEST(every_operation_has_a_fake, WITH_CLIENT)
         assert_true(functions[i] != NULL);
 }
 
-/* --- connections, pools, commands ----------------------------------------------------------- */
+/* --- connections, pools, commands --- */
 
 TEST(refused_connection_has_the_status_of_the_test, WITH_CLIENT)
 {
@@ -134,7 +134,7 @@ TEST(command_can_change_the_cluster_without_being_counted, WITH_CLIENT)
     assert_int_equal(client_count_trash(c, c->pool), 0);
 }
 
-/* --- objects -------------------------------------------------------------------------------- */
+/* --- objects --- */
 
 TEST(key_is_added_only_once, WITH_CLIENT)
 {
@@ -246,7 +246,7 @@ TEST(namespaces_separate_objects_images_and_trash, WITH_CLIENT)
     client_assert_fails(c, client_purge(c, id), STATUS_NOT_FOUND, ENOENT);
 }
 
-/* --- images --------------------------------------------------------------------------------- */
+/* --- images --- */
 
 TEST(image_is_created_only_once, WITH_CLIENT)
 {

@@ -3,7 +3,7 @@
 
 /* Snapshots, clones, trash and the exclusive lock, all as seen on Ceph 16.2. */
 
-/* --- snapshots, clones, trash --------------------------------------------------------------- */
+/* --- snapshots, clones, trash --- */
 
 TEST(snapshot_is_created_and_removed_once, WITH_CLIENT)
 {
@@ -287,7 +287,7 @@ TEST(stopped_operation_has_no_effect, WITH_CLIENT)
     assert_true(stopper.reports > 1);
 }
 
-/* --- the exclusive lock --------------------------------------------------------------------- */
+/* --- the exclusive lock --- */
 
 TEST(image_is_held_by_one_at_a_time, WITH_CLIENT)
 {

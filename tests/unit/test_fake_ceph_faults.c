@@ -5,7 +5,7 @@
 
 /* Faults, dumps and threads: what the fake has beyond Ceph. */
 
-/* --- faults --------------------------------------------------------------------------------- */
+/* --- faults --- */
 
 TEST(nth_call_fails_once_without_effect, WITH_CLIENT)
 {
@@ -144,7 +144,7 @@ TEST(other_client_is_neither_counted_nor_struck, WITH_CLIENT)
     ceph_hold_release(hold);
 }
 
-/* --- dumps ---------------------------------------------------------------------------------- */
+/* --- dumps --- */
 
 TEST(dump_tells_everything_in_order, WITH_CLIENT)
 {
@@ -225,7 +225,7 @@ TEST(normalised_dumps_of_different_clusters_differ, WITH_CLIENT)
     assert_string_not_equal(right, raw);
 }
 
-/* --- all together --------------------------------------------------------------------------- */
+/* --- all together --- */
 
 /* Creates a journalled image in steps that can be repeated: what the tests of real operations do.
  */

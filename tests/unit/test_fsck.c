@@ -3,8 +3,7 @@
 #include "tests/unit/fixtures/cluster_config.h"
 #include "tests/unit/fixtures/fsck.h"
 
-/* --- clean clusters -----------------------------------------------------------------------------
- */
+/* --- clean clusters --- */
 
 TEST(clean_cluster_gives_nothing, WITH_FSCK_WORLD)
 {
@@ -64,8 +63,7 @@ TEST(unknown_pool_and_dead_cluster_are_refused, WITH_FSCK_WORLD)
     fake_ceph_refuse_connect(world->fake, STATUS_OK);
 }
 
-/* --- names --------------------------------------------------------------------------------------
- */
+/* --- names --- */
 
 TEST(name_without_object, WITH_FSCK_WORLD)
 {
@@ -146,8 +144,7 @@ TEST(name_in_two_pools, WITH_FSCK_WORLD)
     assert_untouched(world);
 }
 
-/* --- objects ------------------------------------------------------------------------------------
- */
+/* --- objects --- */
 
 TEST(empty_object_without_name, WITH_FSCK_WORLD)
 {
@@ -308,8 +305,7 @@ TEST(group_with_missing_member, WITH_FSCK_WORLD)
     assert_int_equal(world->report.groups, 1);
 }
 
-/* --- entries split over two pools ---------------------------------------------------------------
- */
+/* --- entries split over two pools --- */
 
 static void put_split(struct fsck_world *world)
 {

@@ -3,8 +3,7 @@
 #include "tests/unit/fixtures/cluster_config.h"
 #include "tests/unit/fixtures/fsck.h"
 
-/* --- images -------------------------------------------------------------------------------------
- */
+/* --- images --- */
 
 TEST(image_without_journal, WITH_FSCK_WORLD)
 {
@@ -130,8 +129,7 @@ TEST(snapshots_of_others_stay, WITH_FSCK_WORLD)
     assert_untouched(world);
 }
 
-/* --- trash --------------------------------------------------------------------------------------
- */
+/* --- trash --- */
 
 TEST(trash_without_key_is_never_touched, WITH_FSCK_WORLD)
 {
@@ -165,8 +163,7 @@ TEST(purge_keys, WITH_FSCK_WORLD)
     assert_untouched(world);
 }
 
-/* --- Kubernetes ---------------------------------------------------------------------------------
- */
+/* --- Kubernetes --- */
 
 TEST(pv_without_volume_comes_first, WITH_FSCK_WORLD)
 {
@@ -233,8 +230,7 @@ TEST(pvs_of_other_clusters_are_not_looked_at, WITH_FSCK_WORLD)
     assert_int_equal(world->report.pvs_unchecked, 1);
 }
 
-/* --- what happens meanwhile ---------------------------------------------------------------------
- */
+/* --- what happens meanwhile --- */
 
 /* Whichever call fails: no crash, no leak, an error that says why or a report. */
 TEST(every_failing_call_is_survived, WITH_FSCK_WORLD)

@@ -128,7 +128,7 @@ static int get(struct world *world)
     return result;
 }
 
-/* --- bad answers ----------------------------------------------------------------------------- */
+/* --- bad answers --- */
 
 static void reset(void *object, const struct flapping_request *request,
                   struct flapping_connection *connection)
@@ -253,7 +253,7 @@ static void answer_unauthenticated(void *object, const struct flapping_request *
                     "{\"kind\":\"Status\",\"reason\":\"Unauthorized\",\"message\":\"no\"}");
 }
 
-/* --- tests ----------------------------------------------------------------------------------- */
+/* --- tests --- */
 
 TEST(connection_and_token_are_used_for_each_request, IN_WORLD)
 {
@@ -514,7 +514,7 @@ TEST(large_and_odd_objects_do_not_hide_the_others, IN_WORLD)
     assert_int_equal(items, 20);
 }
 
-/* --- watches --------------------------------------------------------------------------------- */
+/* --- watches --- */
 
 #define EVENT(name) "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"" name "\"}}}\n"
 
@@ -621,7 +621,7 @@ TEST(watch_ends_as_the_server_ends_it, IN_WORLD)
                                              "fieldSelector=metadata.name%3Da [topsecret]"));
 }
 
-/* --- everything at once ---------------------------------------------------------------------- */
+/* --- everything at once --- */
 
 struct counts {
     atomic_uint gains;

@@ -283,7 +283,7 @@ TEST(whatever_call_fails_the_copy_converges, WITH_KUBE)
     print_message("  %u calls, each failing in %zu ways\n", calls, ARRAY_LENGTH(statuses));
 }
 
-/* --- labels of one node ---------------------------------------------------------------------- */
+/* --- labels of one node --- */
 
 static void count_change(void *object, const struct strmap *labels)
 {

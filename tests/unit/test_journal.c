@@ -78,8 +78,7 @@ static void add_name(struct world *world, struct ceph_pool *directory, const cha
                      0);
 }
 
-/* --- names --------------------------------------------------------------------------------------
- */
+/* --- names --- */
 
 TEST(values_are_a_uuid_or_pool_and_uuid, WITH_WORLD)
 {
@@ -274,8 +273,7 @@ TEST(queue_is_written_with_or_without_the_name, WITH_WORLD)
     assert_dump(world, "[csi.volume.pvc-1]", false);
 }
 
-/* --- entries ------------------------------------------------------------------------------------
- */
+/* --- entries --- */
 
 static struct journal_entry entry_of(const char *name)
 {

@@ -49,7 +49,7 @@ TEST(names_cannot_lead_elsewhere)
     }
 }
 
-/* --- lists ----------------------------------------------------------------------------------- */
+/* --- lists --- */
 
 struct collected {
     struct fake_kube *fake;
@@ -152,7 +152,7 @@ TEST(list_ends_when_its_receiver_fails, WITH_KUBE)
     assert_null(version);
 }
 
-/* --- errors ---------------------------------------------------------------------------------- */
+/* --- errors --- */
 
 TEST(answers_become_errors)
 {
@@ -192,7 +192,7 @@ TEST(answers_become_errors)
     }
 }
 
-/* --- streams --------------------------------------------------------------------------------- */
+/* --- streams --- */
 
 static int note_event(void *object, enum kube_event_kind kind, json_t *item, struct error *err)
 {
@@ -285,7 +285,7 @@ TEST(pauses_grow_up_to_their_limit)
     assert_in_range(backoff_next_ms(&backoff), 50, 100);
 }
 
-/* --- Secrets --------------------------------------------------------------------------------- */
+/* --- Secrets --- */
 
 #define SECRET "/api/v1/namespaces/ceph/secrets/admin"
 
@@ -332,7 +332,7 @@ TEST(secret_that_cannot_be_read_says_why_without_its_content, WITH_KUBE)
     assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
 }
 
-/* --- the fake -------------------------------------------------------------------------------- */
+/* --- the fake --- */
 
 TEST(fake_creates_once_and_updates_what_has_not_changed, WITH_KUBE)
 {

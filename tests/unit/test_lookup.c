@@ -106,8 +106,7 @@ static int world_free(void **state)
 
 #define WITH_WORLD .setup_func = world_make, .teardown_func = world_free
 
-/* --- calls --------------------------------------------------------------------------------------
- */
+/* --- calls --- */
 
 static void must(int result, const struct error *err)
 {
@@ -242,8 +241,7 @@ static void outsider_close(struct outsider *outsider)
     call_done(&outsider->call);
 }
 
-/* --- failover -----------------------------------------------------------------------------------
- */
+/* --- failover --- */
 
 /* The handle that the volume @handle had in cluster @cluster_id, pool @pool_id. */
 static char *old_handle(const char *handle, const char *cluster_id, uint64_t pool_id)
@@ -336,8 +334,7 @@ TEST(broken_mapping_is_not_taken_for_a_missing_volume, WITH_WORLD)
     assert_empty(world);
 }
 
-/* --- migrated volumes ---------------------------------------------------------------------------
- */
+/* --- migrated volumes --- */
 
 /* Returns its id; caller frees. */
 static char *make_image(struct world *world, const char *name)
@@ -430,8 +427,7 @@ TEST(migrated_volume_of_an_unknown_cluster_is_no_success, WITH_WORLD)
     assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
 }
 
-/* --- split entries ------------------------------------------------------------------------------
- */
+/* --- split entries --- */
 
 static void make_object(struct world *world, const char *pool, const struct strmap *attributes)
 {
@@ -495,8 +491,7 @@ TEST(stale_image_id_does_not_keep_the_image, WITH_WORLD)
     assert_non_null(strstr(text_chars(&text), earlier)); /* has another name: not the volume's */
 }
 
-/* --- families in two pools ----------------------------------------------------------------------
- */
+/* --- families in two pools --- */
 
 /* The parent's data are queued in its own pool and must wait for a clone that is queued in another.
  */

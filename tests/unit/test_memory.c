@@ -32,6 +32,27 @@ TEST(resized_array_keeps_its_content)
     free(numbers);
 }
 
+TEST(appended_elements_are_zero_and_stay)
+{
+    struct item {
+        int number;
+        const char *name;
+    } *items = NULL;
+    size_t count = 0;
+
+    for (int i = 0; i < 100; i++) {
+        struct item *item = array_add(items, count);
+
+        assert_int_equal(item->number, 0);
+        assert_null(item->name);
+        *item = (struct item){i, "named"};
+    }
+    assert_int_equal(count, 100);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(items[i].number, i);
+    free(items);
+}
+
 TEST(strings_are_copied)
 {
     _cleanup_free_ char *whole = xstrdup("volume");

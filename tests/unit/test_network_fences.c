@@ -24,8 +24,7 @@ struct world {
     unsigned changes;
 };
 
-/* --- the monitors' side -------------------------------------------------------------------------
- */
+/* --- the monitors' side --- */
 
 static void list_without(struct string_list *list, const char *item)
 {
@@ -89,8 +88,7 @@ static int answer_mon(void *object, const char *command, struct text *reply)
     return 0;
 }
 
-/* --- our side -----------------------------------------------------------------------------------
- */
+/* --- our side --- */
 
 static void world_init(struct world *world)
 {
@@ -174,8 +172,7 @@ static int list_into(const struct network_fences *fences, struct call *call,
     return 0;
 }
 
-/* --- tests --------------------------------------------------------------------------------------
- */
+/* --- tests --- */
 
 TEST(networks_are_fenced_listed_and_unfenced)
 {

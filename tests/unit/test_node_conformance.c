@@ -60,8 +60,7 @@ static void expect_result(int result, const char *expected, const struct error *
         fail_msg("expected '%s', found '%s'", expected, err->message);
 }
 
-/* --- registration -------------------------------------------------------------------------------
- */
+/* --- registration --- */
 
 /* Reads "id=ID limit=5 zone=a" up to the word that says what becomes of it. */
 static void read_report(const char **line, char **node_id, int64_t *limit, struct strmap *segments)
@@ -165,8 +164,7 @@ static void expect(const struct run *run, const char *line)
     assert_string_equal(text_chars(&found), line);
 }
 
-/* --- affinity of volumes ------------------------------------------------------------------------
- */
+/* --- affinity of volumes --- */
 
 static struct kube_pv *volume_of(const char *words, size_t length)
 {
@@ -194,8 +192,7 @@ static void act_change(const char *line, bool is_mutable)
     expect_result(result, expected, &err);
 }
 
-/* --- lines --------------------------------------------------------------------------------------
- */
+/* --- lines --- */
 
 static void act(struct run *run, const char *line)
 {

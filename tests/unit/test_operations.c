@@ -323,7 +323,7 @@ TEST(many_keys_are_held_and_released_in_any_order)
     }
 }
 
-/* --- threads ---------------------------------------------------------------------------------- */
+/* --- threads --- */
 
 enum { THREADS = 16, TURNS = 300 };
 

@@ -95,8 +95,7 @@ TEST(one_domain_of_the_map_is_enough)
     }
 }
 
-/* --- volumes found by their name ----------------------------------------------------------------
- */
+/* --- volumes found by their name --- */
 
 #define LIST                                                                                       \
     "[" ENTRY("p", SEGMENT("zone", "a") "," SEGMENT("rack", "1")) "," ENTRY(                       \
@@ -148,8 +147,7 @@ TEST(place_of_a_pool_is_the_one_that_was_asked_for)
     }
 }
 
-/* --- in the journal -----------------------------------------------------------------------------
- */
+/* --- in the journal --- */
 
 TEST(segments_are_read_as_they_were_written)
 {

@@ -5,8 +5,7 @@
 #include "common/topology/labels.h"
 #include "tests/unit/fixtures/placement_question.h"
 
-/* --- the rules ----------------------------------------------------------------------------------
- */
+/* --- the rules --- */
 
 struct rule {
     const char *name;
@@ -246,8 +245,7 @@ TEST(policies_are_known_by_name)
     }
 }
 
-/* --- random worlds ------------------------------------------------------------------------------
- */
+/* --- random worlds --- */
 
 #define WORLDS 2000
 #define DECISIONS 10000
@@ -435,8 +433,7 @@ TEST(random_worlds_agree_with_the_oracle)
     assert_true(4 * WORLDS - placed >= WORLDS / 2);
 }
 
-/* --- shares of free space -----------------------------------------------------------------------
- */
+/* --- shares of free space --- */
 
 /* Decides for many names. Each pool's share must be near that of @rooms, which are its rooms or
  * what unknown ones are taken for. */

@@ -9,8 +9,7 @@
 #define ZONE_A "\"domainSegments\":[{\"domainLabel\":\"zone\",\"value\":\"a\"}]"
 #define X50 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 
-/* --- mistakes -----------------------------------------------------------------------------------
- */
+/* --- mistakes --- */
 
 static const struct {
     const char *name;
@@ -125,8 +124,7 @@ TEST(every_mistake_is_refused_with_its_place)
     printf("note: %zu mistakes in pool entries\n", ARRAY_LENGTH(MISTAKES));
 }
 
-/* --- what is taken ------------------------------------------------------------------------------
- */
+/* --- what is taken --- */
 
 static const struct {
     const char *name;
@@ -207,8 +205,7 @@ TEST(optional_fields_are_kept_and_empty_ones_dropped)
     assert_null(entries.items[1].fs_name);
 }
 
-/* --- limits -------------------------------------------------------------------------------------
- */
+/* --- limits --- */
 
 /* @entries entries of @segments levels each. */
 static int parse_many(size_t count, size_t segments, struct error *err)

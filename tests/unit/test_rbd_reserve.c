@@ -5,8 +5,7 @@
 #include "tests/unit/fixtures/fault_scenario.h"
 #include "tests/unit/fixtures/rbd_places.h"
 
-/* --- where volumes go ---------------------------------------------------------------------------
- */
+/* --- where volumes go --- */
 
 TEST(zone_decides_on_the_pool_and_the_name_stays_with_the_class, STAGED)
 {
@@ -165,8 +164,7 @@ TEST(clone_stays_in_the_pool_of_its_source, STAGED)
     assert_string_equal(strmap_get(&copy.context, "pool"), "pool-b");
 }
 
-/* --- what others left ---------------------------------------------------------------------------
- */
+/* --- what others left --- */
 
 /* Ceph-CSI from 3.11 on has the name beside the image. */
 TEST(name_beside_the_image_is_found, STAGED)
@@ -295,8 +293,7 @@ TEST(pool_that_does_not_answer_stops_only_classes_without_a_pool, STAGED)
     assert_holds_not(stage, "csi.volume.other");
 }
 
-/* --- faults -------------------------------------------------------------------------------------
- */
+/* --- faults --- */
 
 /* Each try is asked for in the next zone of c1, whose calls fail. */
 static int create_wandering(struct process *process, struct world *world, struct error *err)

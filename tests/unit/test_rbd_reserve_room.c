@@ -6,8 +6,7 @@
 #include "tests/unit/fixtures/fault_scenario.h"
 #include "tests/unit/fixtures/rbd_places.h"
 
-/* --- room ---------------------------------------------------------------------------------------
- */
+/* --- room --- */
 
 TEST(each_cluster_tells_its_own_room, STAGED)
 {
@@ -102,8 +101,7 @@ TEST(nothing_is_placed_where_others_take_over, STAGED)
     assert_int_equal(unlink(two_clusters.takeover_path), 0);
 }
 
-/* --- sources and lists --------------------------------------------------------------------------
- */
+/* --- sources and lists --- */
 
 TEST(source_that_is_gone_is_told, STAGED)
 {
@@ -131,8 +129,7 @@ TEST(other_cluster_may_come_first_and_twice, STAGED)
     assert_string_equal(again.handle, volume.handle);
 }
 
-/* --- rivals and failures ------------------------------------------------------------------------
- */
+/* --- rivals and failures --- */
 
 static void claim_first(void *object)
 {

@@ -7,8 +7,7 @@
 
 static struct machine machine;
 
-/* --- mapping ------------------------------------------------------------------------------------
- */
+/* --- mapping --- */
 
 TEST(krbd_is_chosen_where_the_kernel_has_it)
 {
@@ -206,8 +205,7 @@ TEST(map_options_that_could_become_something_else_are_refused)
     machine_done(&machine);
 }
 
-/* --- others -------------------------------------------------------------------------------------
- */
+/* --- others --- */
 
 TEST(an_image_that_another_client_has_open_is_not_mapped)
 {
@@ -269,8 +267,7 @@ TEST(a_mapping_that_somebody_else_mounted_is_not_touched)
     machine_done(&machine);
 }
 
-/* --- formatting ---------------------------------------------------------------------------------
- */
+/* --- formatting --- */
 
 TEST(only_what_all_call_empty_is_formatted)
 {
@@ -348,8 +345,7 @@ TEST(a_mkfs_that_was_cut_is_repeated)
     machine_done(&machine);
 }
 
-/* --- staged and published -----------------------------------------------------------------------
- */
+/* --- staged and published --- */
 
 TEST(a_published_volume_is_the_staged_device)
 {
@@ -425,8 +421,7 @@ TEST(a_group_gets_the_root_of_the_file_system)
     machine_done(&machine);
 }
 
-/* --- image-meta.json ----------------------------------------------------------------------------
- */
+/* --- image-meta.json --- */
 
 TEST(broken_image_meta_is_data_loss)
 {

@@ -165,8 +165,7 @@ TEST(unknown_version_is_left_alone, PLACED)
     assert_int_equal(err.status, STATUS_DATA_LOSS);
 }
 
-/* --- at once ------------------------------------------------------------------------------------
- */
+/* --- at once --- */
 
 struct adder {
     struct place_of_test *place;

@@ -224,8 +224,7 @@ static void assert_key(struct world *world, const char *pool, const char *object
     assert_string_equal(value, expected);
 }
 
-/* --- one volume ---------------------------------------------------------------------------------
- */
+/* --- one volume --- */
 
 TEST(lost_entry_is_written_anew)
 {
@@ -373,8 +372,7 @@ TEST(missing_way_in_the_mapping_is_told_each_time)
             "clusterIDMapping {\"old\": \"new\"} with RBDPoolIDMapping [{\"2\": \"5\"}]");
 }
 
-/* --- faults -------------------------------------------------------------------------------------
- */
+/* --- faults --- */
 
 TEST(every_fault_is_mended_by_repeating)
 {
@@ -444,8 +442,7 @@ TEST(deletion_meanwhile_leaves_nothing)
     assert_true(was_taken_back);
 }
 
-/* --- the watch ----------------------------------------------------------------------------------
- */
+/* --- the watch --- */
 
 static void put_volume(struct world *world, const char *more, const char *attributes)
 {

@@ -4,8 +4,7 @@
 #include "common/topology/room.h"
 #include "tests/test.h"
 
-/* --- one pool -----------------------------------------------------------------------------------
- */
+/* --- one pool --- */
 
 /* stored, max_avail, quota, objects, quota of objects, full flag; promised, in flight */
 static const struct {
@@ -91,8 +90,7 @@ TEST(what_is_not_known_is_said)
     assert_true(room_of_pool(&full, &uncounted, 1000).is_known);
 }
 
-/* --- overcommit ---------------------------------------------------------------------------------
- */
+/* --- overcommit --- */
 
 TEST(overcommit_is_a_number_with_three_decimals)
 {
@@ -123,8 +121,7 @@ TEST(overcommit_is_a_number_with_three_decimals)
     }
 }
 
-/* --- several pools ------------------------------------------------------------------------------
- */
+/* --- several pools --- */
 
 #define ITEM(room_bytes, root_name)                                                                \
     {                                                                                              \

@@ -70,8 +70,7 @@ static void assert_entry(const struct pool_entry *entry, const char *place, cons
         assert_null(entry->data_pool);
 }
 
-/* --- classes ------------------------------------------------------------------------------------
- */
+/* --- classes --- */
 
 TEST(classes_of_the_driver_are_taken_with_their_places)
 {
@@ -250,8 +249,7 @@ TEST(what_is_no_dump_is_refused_with_its_place)
     }
 }
 
-/* --- the monitors' answers ----------------------------------------------------------------------
- */
+/* --- the monitors' answers --- */
 
 TEST(answers_of_a_real_cluster_are_understood)
 {
@@ -305,8 +303,7 @@ TEST(other_answers_are_refused_with_their_place)
     }
 }
 
-/* --- arithmetic ---------------------------------------------------------------------------------
- */
+/* --- arithmetic --- */
 
 TEST(quota_bounds_the_room)
 {

@@ -24,7 +24,7 @@ static void decode(const char *text, struct takeover_map *map)
         fail_msg("%s", err.message);
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 TEST(both_forms_are_read)
 {
@@ -148,7 +148,7 @@ TEST(domain_under_takeover_is_found)
     assert_null(takeover_find(&map, "zone", "Zone-a"));
 }
 
-/* --- who takes over --------------------------------------------------------------------------- */
+/* --- who takes over --- */
 
 struct node_case {
     const char *map;

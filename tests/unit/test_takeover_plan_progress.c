@@ -170,8 +170,7 @@ TEST(client_without_a_node_is_in_the_way)
     }
 }
 
-/* --- steps --------------------------------------------------------------------------------------
- */
+/* --- steps --- */
 
 static struct takeover_step step_on(struct state *own, enum takeover_step_kind kind,
                                     const char *subject, const char *domain)

@@ -30,8 +30,7 @@ struct world {
 
 #define POOL "p1"
 
-/* --- the cluster's side -------------------------------------------------------------------------
- */
+/* --- the cluster's side --- */
 
 static void list_without(struct string_list *list, const char *item)
 {
@@ -256,8 +255,7 @@ static void put_volumes(struct world *world)
     attach(world, "pv-4", "b1");
 }
 
-/* --- our side -----------------------------------------------------------------------------------
- */
+/* --- our side --- */
 
 static void set_map(struct world *world, const char *text)
 {
@@ -497,8 +495,7 @@ TEST(volume_that_cannot_be_asked_stops_it)
     assert_true(has_label(&world, "b1", MEMBER "zone-a"));
 }
 
-/* --- pods ---------------------------------------------------------------------------------------
- */
+/* --- pods --- */
 
 static void free_of_use(struct world *world)
 {
@@ -754,8 +751,7 @@ TEST(every_cut_is_continued)
     }
 }
 
-/* --- the reconciler ----------------------------------------------------------------------------
- */
+/* --- the reconciler --- */
 
 static struct takeover_reconciler *start(struct world *world, struct takeover_source *source,
                                          const char *identity)

@@ -117,8 +117,7 @@ static void wait_for(const atomic_uint *counter, unsigned value)
     wait_until(atomic_load(counter) >= value);
 }
 
-/* --- figures ------------------------------------------------------------------------------------
- */
+/* --- figures --- */
 
 struct caller {
     struct world *world;
@@ -266,8 +265,7 @@ TEST(silence_from_the_beginning_is_unavailable)
     assert_int_equal(atomic_load(&world.questions), 1);
 }
 
-/* --- volumes ------------------------------------------------------------------------------------
- */
+/* --- volumes --- */
 
 static const struct usage_pool POOL = {"c", "p", "", NULL};
 

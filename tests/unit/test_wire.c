@@ -50,7 +50,7 @@ static Csi__V1__CreateVolumeRequest *create_request(const char *json)
     return (Csi__V1__CreateVolumeRequest *)(void *)message;
 }
 
-/* --- maps ------------------------------------------------------------------------------------- */
+/* --- maps --- */
 
 TEST(map_is_read_from_its_entries)
 {
@@ -168,7 +168,7 @@ TEST(map_of_any_entry_type_is_copied)
     assert_string_equal(topology->segments[0]->value, "zone-a");
 }
 
-/* --- credentials ------------------------------------------------------------------------------ */
+/* --- credentials --- */
 
 TEST(credentials_are_picked_from_the_secrets)
 {
@@ -202,7 +202,7 @@ TEST(request_without_secrets_gives_no_credentials)
     assert_false(secret_is_set(&credentials.key));
 }
 
-/* --- capabilities ----------------------------------------------------------------------------- */
+/* --- capabilities --- */
 
 /* The capabilities of a request, from their JSON form. */
 static void get_capabilities(const char *json, struct capability_list *list)
@@ -326,7 +326,7 @@ TEST(written_capability_is_read_back_by_the_peer)
     }
 }
 
-/* --- sizes ------------------------------------------------------------------------------------ */
+/* --- sizes --- */
 
 TEST(range_is_read)
 {

@@ -13,8 +13,7 @@
 
 #define NODE_ID_ANNOTATION "csi.volume.kubernetes.io/nodeid"
 
-/* --- the Node -----------------------------------------------------------------------------------
- */
+/* --- the Node --- */
 
 /* The annotation is a JSON object of driver and node ID; @node_id NULL takes the driver out. */
 static void note_node_id(struct kube_node *node, const char *driver, const char *node_id)
@@ -50,8 +49,7 @@ static int label_node(struct actors *actors, struct kube_node *node,
     return 0;
 }
 
-/* --- the CSINode --------------------------------------------------------------------------------
- */
+/* --- the CSINode --- */
 
 static struct kube_csi_node *find_csi_node(const struct actors *actors,
                                            const struct kube_node *node)
@@ -185,8 +183,7 @@ static int store_entry(struct actors *actors, const struct kube_node *node,
     return 0;
 }
 
-/* --- coming and going ---------------------------------------------------------------------------
- */
+/* --- coming and going --- */
 
 static void drop_entry(struct actors *actors, const struct kube_node *node, const char *driver)
 {

@@ -18,8 +18,7 @@ struct provision {
     char **why;
 };
 
-/* --- requirement --------------------------------------------------------------------------------
- */
+/* --- requirement --- */
 
 /* Without allowedTopologies the first preferred term is the selected node's, whatever else the
  * requisite list has; the strict form is that term alone and costs no walk over all nodes. */
@@ -69,8 +68,7 @@ static bool uses_topology(const struct provision *provision)
     return false;
 }
 
-/* --- room ---------------------------------------------------------------------------------------
- */
+/* --- room --- */
 
 static bool covers(const struct kube_capacity *capacity, const struct kube_node *node)
 {
@@ -118,8 +116,7 @@ static bool has_room(const struct provision *provision, const struct class_index
     return !is_known;
 }
 
-/* --- the volume ---------------------------------------------------------------------------------
- */
+/* --- the volume --- */
 
 static bool is_membership(const char *key)
 {
@@ -181,8 +178,7 @@ static void make_volume(struct provision *provision)
         actors->notify(actors->notify_object, KUBE_PV, pv, true);
 }
 
-/* --- one claim ----------------------------------------------------------------------------------
- */
+/* --- one claim --- */
 
 static enum provision_outcome reschedule(struct provision *provision)
 {

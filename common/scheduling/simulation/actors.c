@@ -14,8 +14,7 @@ static void set_text(char **target, const char *value)
     *target = copy;
 }
 
-/* --- versions and events ------------------------------------------------------------------------
- */
+/* --- versions and events --- */
 
 /* The API server gives everything a uid; objects written by hand have none. */
 static void give_uids(struct cluster_objects *cluster)
@@ -89,8 +88,7 @@ static void pvc_changed(struct actors *actors, struct kube_pvc *claim)
     tell(actors, KUBE_PVC, claim, false);
 }
 
-/* --- the API server -----------------------------------------------------------------------------
- */
+/* --- the API server --- */
 
 static int refuse_missing(const char *what, const char *name, struct error *err)
 {
@@ -171,8 +169,7 @@ void actors_relabelled(struct actors *actors, struct kube_node *node)
     tell(actors, KUBE_NODE, node, false);
 }
 
-/* --- the PV controller --------------------------------------------------------------------------
- */
+/* --- the PV controller --- */
 
 /* Both sides, in one step: who reads half of it here would not see what a cluster shows. */
 static void finish_binding(struct actors *actors, struct kube_pv *pv, struct kube_pvc *claim)

@@ -11,7 +11,7 @@
 
 static const struct string_list NO_KEYS = {0};
 
-/* --- messages: lists as Go prints them ------------------------------------------------------- */
+/* --- messages: lists as Go prints them --- */
 
 static void print_term(struct text *text, const struct strmap *term)
 {
@@ -45,7 +45,7 @@ static int refuse(struct error *err, const struct text *message)
     return error_set(err, STATUS_FAILED_PRECONDITION, "%s", text_chars(message));
 }
 
-/* --- terms ----------------------------------------------------------------------------------- */
+/* --- terms --- */
 
 /* Shorter ones first, then by keys and values. */
 static int compare_terms(const void *one, const void *other)
@@ -124,7 +124,7 @@ static bool term_of_labels(const struct strmap *labels, const struct string_list
     return true;
 }
 
-/* --- allowedTopologies: the product of the values of each term ------------------------------- */
+/* --- allowedTopologies: the product of the values of each term --- */
 
 /* Takes the cost of making @terms with @segments each off the @budget. */
 static int spend(size_t *budget, size_t terms, size_t segments, struct error *err)
@@ -197,7 +197,7 @@ static int flatten(const struct allowed_topologies *allowed, struct topology_ter
     return 0;
 }
 
-/* --- the nodes' terms ------------------------------------------------------------------------- */
+/* --- the nodes' terms --- */
 
 static const struct string_list *keys_of_first(const struct provisioner_request *request)
 {
@@ -253,7 +253,7 @@ static int aggregate(const struct provisioner_request *request, struct topology_
     return 0;
 }
 
-/* --- the selected node ----------------------------------------------------------------------- */
+/* --- the selected node --- */
 
 static int refuse_labels(const struct provisioner_node *node, const char *missing,
                          struct error *err)
@@ -322,7 +322,7 @@ static int refuse_selected(const struct provisioner_request *request, const stru
     return refuse(err, &message);
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- the whole --- */
 
 /* Where the volume may be; no terms: anywhere, and nothing is sent. */
 static int find_requisite(const struct provisioner_request *request, const struct strmap *selected,

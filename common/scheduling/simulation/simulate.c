@@ -48,8 +48,7 @@ struct scheduler {
     size_t stuck;
 };
 
-/* --- events -------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 static void forget_results(struct scheduler *scheduler)
 {
@@ -97,8 +96,7 @@ static bool may_be_helped(const struct scheduler *scheduler, const struct kube_p
     return false;
 }
 
-/* --- results that hold for others ---------------------------------------------------------------
- */
+/* --- results that hold for others --- */
 
 /* NULL: the pod has wishes of its own, or claims with something special. */
 static char *signature_of(const struct kube_pod *pod, const struct pod_claims *claims)
@@ -135,8 +133,7 @@ static void remember(struct scheduler *scheduler, const char *signature, const c
     pointer_list_add(&scheduler->remembered_items, item);
 }
 
-/* --- choosing a node ----------------------------------------------------------------------------
- */
+/* --- choosing a node --- */
 
 /* Why nodes were not taken, by the plugin that rejected them first. */
 struct reasons {
@@ -288,8 +285,7 @@ static size_t choose_node(struct scheduler *scheduler, const struct kube_pod *po
     return best.at;
 }
 
-/* --- binding ------------------------------------------------------------------------------------
- */
+/* --- binding --- */
 
 /* The others take their turns until the pod's volumes are there or cannot be had. */
 static enum bind_progress wait_for_volumes(struct scheduler *scheduler,
@@ -336,8 +332,7 @@ static bool bind_volumes(struct scheduler *scheduler, struct pod_binding *bindin
     return false;
 }
 
-/* --- one pod ------------------------------------------------------------------------------------
- */
+/* --- one pod --- */
 
 enum attempt { ATTEMPT_PLACED, ATTEMPT_STUCK, ATTEMPT_AGAIN };
 
@@ -430,8 +425,7 @@ static void schedule_pod(struct scheduler *scheduler, struct simulated_pod *row)
         scheduler->result->placed++;
 }
 
-/* --- all pods -----------------------------------------------------------------------------------
- */
+/* --- all pods --- */
 
 static bool is_pending(const struct kube_pod *pod)
 {

@@ -22,8 +22,7 @@ _printf_(2, 3) static void note(struct simulation *simulation, const char *fmt, 
     string_list_add(&simulation->notes, text);
 }
 
-/* --- domains ------------------------------------------------------------------------------------
- */
+/* --- domains --- */
 
 /* "zone=zone-a": the level is a label, or the part of one behind its slash. */
 struct place {
@@ -85,8 +84,7 @@ static int refuse_place(const struct cluster_objects *cluster, const char *level
                        : error_hint(err, "no node has a label '%s'", level);
 }
 
-/* --- failure ------------------------------------------------------------------------------------
- */
+/* --- failure --- */
 
 /* Pods of a DaemonSet go with their node. */
 static bool lives_on_every_node(const struct kube_pod *pod)
@@ -306,8 +304,7 @@ int scenario_fail(struct actors *actors, const struct simulation_request *reques
     return take_over(actors, &place, request, &keys, simulation, err);
 }
 
-/* --- more pods ----------------------------------------------------------------------------------
- */
+/* --- more pods --- */
 
 static void add_claim(struct actors *actors, const struct simulation_request *request,
                       const char *name)
@@ -355,8 +352,7 @@ int scenario_add(struct actors *actors, const struct simulation_request *request
     return 0;
 }
 
-/* --- room ---------------------------------------------------------------------------------------
- */
+/* --- room --- */
 
 /* "zone-a", or all that the selector asks for. */
 static char *topology_name(const struct label_selector *topology)
