@@ -1,7 +1,19 @@
 #pragma once
 
 #include "common/usage/class_pools.h"
+#include "controller/creation.h"
 #include "controller/snapshot_steps.h"
+
+/* Volumes that no journal knows, migrated from a driver inside Kubernetes. */
+struct migrated_steps {
+    bool (*owns_handle)(const char *handle);
+    /* NOT_FOUND if the handle leads nowhere; a volume that is gone is success. */
+    int (*discard)(const struct controller *controller, struct call *call,
+                   const struct handle_request *request, struct error *err);
+    int (*grow)(const struct controller *controller, struct call *call,
+                const struct expand_request *request, uint64_t wanted, uint64_t *size,
+                struct error *err);
+};
 
 /*
  * What RBD and CephFS do in ways of their own. The rpcs themselves - checks, locks, look-ups,
@@ -9,9 +21,9 @@
  * any thread; all are repeatable.
  */
 struct controller_backend {
-    const char *type;         /* "rbd", "cephfs" */
-    bool knows_migrated;      /* volumes of Kubernetes' own rbd driver, and cluster-mapping.json */
-    bool has_modification;    /* ControllerModifyVolume */
+    const char *type; /* "rbd", "cephfs" */
+    /* Volumes of Kubernetes' own driver, and cluster-mapping.json; NULL if there are none. */
+    const struct migrated_steps *migrated;
     uint64_t smallest_volume; /* bytes */
     bool group_lists_sources; /* a group's entry has SOURCE -> SNAPSHOT, not SNAPSHOT -> NAME */
 
@@ -21,10 +33,7 @@ struct controller_backend {
 
     /* --- volumes --- */
 
-    /* The request is checked as far as both are alike, and nobody else works on its name. */
-    int (*create_volume)(const struct controller *controller, struct call *call,
-                         const struct create_request *request, struct volume *volume,
-                         struct error *err);
+    const struct creation_steps *creation; /* see creation.h */
     /* Removes what the entry stands for, then name and entry. */
     int (*discard_volume)(const struct controller *controller, struct call *call,
                           struct located *located, const struct credentials *credentials,
@@ -33,6 +42,12 @@ struct controller_backend {
     /* *@size is what it has afterwards; one that is as large already stays as it is. */
     int (*grow_volume)(struct call *call, struct located *located, uint64_t wanted, uint64_t *size,
                        struct error *err);
+    /* What VolumeAttributesClasses say, as metadata to set and to remove. INVALID_ARGUMENT. NULL:
+     * there is nothing to modify. */
+    int (*parse_mutable)(const struct strmap *parameters, struct strmap *entries,
+                         struct string_list *removed, struct error *err);
+    int (*modify_volume)(struct call *call, struct located *located, const struct strmap *entries,
+                         const struct string_list *removed, struct error *err);
     /* Whether a node must act after its volume has grown. */
     bool (*needs_node_expansion)(const struct volume_capability *capability);
     /* Size and condition: one that is missing is abnormal. @with_context: and what a node needs. */

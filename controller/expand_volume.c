@@ -1,22 +1,15 @@
 #include "common/base/memory.h"
 #include "controller/backend.h"
-#include "controller/rbd/migrated.h"
-#include "controller/rbd/rbd_backend.h"
 
-static int grow(const struct controller *controller, struct call *call,
-                const struct expand_request *request, uint64_t wanted, uint64_t *size,
-                struct error *err)
+static int grow_volume(const struct controller *controller, struct call *call,
+                       const struct expand_request *request, uint64_t wanted, uint64_t *size,
+                       struct error *err)
 {
     const struct controller_backend *backend = controller_backend(controller);
     _cleanup_located_ struct located located = {0};
-    _cleanup_migrated_ struct migrated migrated = {0};
 
-    if (backend->knows_migrated && migrated_id_is(request->handle)) {
-        if (migrated_open(controller, call, request->handle, &request->credentials, &migrated,
-                          err) < 0)
-            return -1;
-        return rbd_grow_image(migrated.pool, call, migrated.id.image_name, wanted, size, err);
-    }
+    if (backend->migrated && backend->migrated->owns_handle(request->handle))
+        return backend->migrated->grow(controller, call, request, wanted, size, err);
     if (locate(controller, call, JOURNAL_VOLUME, request->handle, &request->credentials, &located,
                err) < 0)
         return -1;
@@ -39,7 +32,7 @@ int controller_expand_volume(const struct controller *controller, struct call *c
     _cleanup_free_ char *key = xasprintf("volume:%s", request->handle);
     if (operation_begin(controller->operations, key, call, &operation, err) < 0)
         return -1;
-    if (grow(controller, call, request, wanted, &expansion->size_bytes, err) < 0)
+    if (grow_volume(controller, call, request, wanted, &expansion->size_bytes, err) < 0)
         return error_wrap(err, "expand volume '%s'", request->handle);
     if (request->range.limit_bytes && expansion->size_bytes > (uint64_t)request->range.limit_bytes)
         return error_set(err, STATUS_OUT_OF_RANGE,

@@ -17,16 +17,16 @@ int locate(const struct controller *controller, struct call *call, enum journal_
            const char *handle, const struct credentials *credentials, struct located *located,
            struct error *err)
 {
-    const bool is_rbd = controller_backend(controller)->knows_migrated;
+    const bool has_migrated = controller_backend(controller)->migrated != NULL;
     const struct locator locator = {
         .ceph = controller->ceph,
         .config = controller->config,
         .instance_id = controller->instance_id,
         /* Ceph-CSI reads but does not use the part for CephFS */
-        .mapping_path = is_rbd ? controller->mapping_path : NULL,
+        .mapping_path = has_migrated ? controller->mapping_path : NULL,
         .open = open_location,
         .object = (struct controller *)(uintptr_t)controller,
-        .knows_migrated = is_rbd,
+        .knows_migrated = has_migrated,
     };
 
     return volume_locate(&locator, call, kind, handle, credentials, located, err);

@@ -279,6 +279,7 @@ static void take_entry(const struct placing *placing, const struct pool_entry *e
     copy_entry(entry, &place->entry);
     place->cluster_id = class_pools_cluster(placing->class, &place->entry);
     place->fs_name = class_pools_filesystem(placing->class, &place->entry);
+    place->data_pool = placing->class->is_cephfs ? place->entry.pool : place->entry.data_pool;
 }
 
 /* Placement lock held: what is decided here counts for the next decision. */

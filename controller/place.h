@@ -33,7 +33,8 @@ struct place {
     struct pool_entry entry; /* a copy */
     const char *cluster_id;  /* the entry's or the class's; borrowed from @entry or the class */
     const char *fs_name;     /* the same; NULL for RBD */
-    struct strmap segments;  /* accessible_topology; empty: everywhere */
+    const char *data_pool;  /* where its data go; NULL: to the image's pool. Borrowed from @entry */
+    struct strmap segments; /* accessible_topology; empty: everywhere */
     uint64_t reserved_bytes; /* in flight, until place_end() */
     bool is_reserved;
     const struct controller *controller;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "controller/rbd/rbd_images.h"
+#include "controller/begun.h"
 
 /* Ours: the handle of the source, because the journal's csi.source is only its image name. */
 #define KEY_SOURCE_HANDLE "cephzone.sourcevolume"
@@ -47,7 +47,7 @@ static int record(struct snapshot_work *work, const char *name, const char *name
         .journal_pool_id = -1,
     };
     strmap_set(&work->entry.extra, KEY_SOURCE_HANDLE, source->handle);
-    image_mark_begun(work->controller, &work->entry.extra);
+    begun_write(work->controller, &work->entry.extra);
     if (is_empty)
         return journal_fill(&work->journal, work->call, source->pool, &work->entry, err);
     if (journal_write(&work->journal, work->call, source->pool, &work->entry, err) == 0)

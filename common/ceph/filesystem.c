@@ -103,20 +103,16 @@ static int not_found(const struct ceph_cluster *cluster, const char *what,
                      cluster->cluster_id, what, list->count ? text_chars(&known) : "none at all");
 }
 
-int filesystem_find_name(struct ceph_cluster *cluster, struct call *call, const char *name,
-                         struct filesystem *out, struct error *err)
+const struct filesystem *filesystem_list_find(const struct filesystem_list *list,
+                                              const struct ceph_cluster *cluster, const char *name,
+                                              struct error *err)
 {
-    _cleanup_filesystem_list_ struct filesystem_list list = {0};
-
-    if (filesystem_list_read(cluster, call, &list, err) < 0)
-        return -1;
-    for (size_t i = 0; i < list.count; i++)
-        if (strcmp(list.items[i].name, name) == 0) {
-            filesystem_copy(&list.items[i], out);
-            return 0;
-        }
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].name, name) == 0)
+            return &list->items[i];
     _cleanup_free_ char *what = xasprintf("'%s'", name);
-    return not_found(cluster, what, &list, err);
+    not_found(cluster, what, list, err);
+    return NULL;
 }
 
 int filesystem_find_id(struct ceph_cluster *cluster, struct call *call, int64_t id,

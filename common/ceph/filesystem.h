@@ -27,9 +27,12 @@ _must_check_ int filesystem_list_read(struct ceph_cluster *cluster, struct call 
 void filesystem_list_done(struct filesystem_list *list);
 #define _cleanup_filesystem_list_ _cleanup_(filesystem_list_done)
 
+/* That of the name, borrowed; NULL with NOT_FOUND, naming those that there are. */
+const struct filesystem *filesystem_list_find(const struct filesystem_list *list,
+                                              const struct ceph_cluster *cluster, const char *name,
+                                              struct error *err);
+
 /* NOT_FOUND, naming those that there are. Caller calls filesystem_done(). */
-_must_check_ int filesystem_find_name(struct ceph_cluster *cluster, struct call *call,
-                                      const char *name, struct filesystem *out, struct error *err);
 _must_check_ int filesystem_find_id(struct ceph_cluster *cluster, struct call *call, int64_t id,
                                     struct filesystem *out, struct error *err);
 

@@ -23,9 +23,7 @@ struct subvolume_group cephfs_group(const struct session *session, const struct 
 /* The snapshot that the volume shows; NULL if it has a subvolume of its own. Borrowed. */
 const char *cephfs_backing(const struct journal_entry *entry);
 
-_must_check_ int cephfs_create_volume(const struct controller *controller, struct call *call,
-                                      const struct create_request *request, struct volume *volume,
-                                      struct error *err);
+extern const struct creation_steps CEPHFS_CREATION;
 
 /* --- sources and clones --- */
 

@@ -23,7 +23,7 @@
 
 static bool is_committed(const struct cephfs_creation *creation)
 {
-    return strmap_has(&creation->entry.extra, CEPHFS_KEY_COMPLETE);
+    return strmap_has(&creation->base.entry.extra, CEPHFS_KEY_COMPLETE);
 }
 
 static int commit(struct cephfs_creation *creation, struct error *err)
@@ -32,13 +32,13 @@ static int commit(struct cephfs_creation *creation, struct error *err)
 
     if (is_committed(creation))
         return 0;
-    if (!creation->is_shallow &&
-        subvolume_set_metadata(&creation->group, creation->call, creation->entry.image_name,
-                               &creation->metadata, err) < 0)
+    if (!creation->base.shows_source &&
+        subvolume_set_metadata(&creation->group, creation->base.call,
+                               creation->base.entry.image_name, &creation->base.metadata, err) < 0)
         return -1;
     strmap_set(&complete, CEPHFS_KEY_COMPLETE, "1");
-    return journal_set(&creation->journal, creation->call, creation->pool, &creation->entry.uuid,
-                       &complete, err);
+    return journal_set(&creation->base.journal, creation->base.call, creation->base.pool,
+                       &creation->base.entry.uuid, &complete, err);
 }
 
 /* Takes over path and size of the subvolume; *@found is false if there is none. */
@@ -47,8 +47,8 @@ static int look(struct cephfs_creation *creation, bool *found, struct error *err
     _cleanup_subvolume_facts_ struct subvolume_facts facts = {0};
 
     *found = false;
-    if (subvolume_get_facts(&creation->group, creation->call, creation->entry.image_name, &facts,
-                            err) < 0) {
+    if (subvolume_get_facts(&creation->group, creation->base.call, creation->base.entry.image_name,
+                            &facts, err) < 0) {
         if (err->status != STATUS_NOT_FOUND)
             return -1;
         error_clear(err);
@@ -58,7 +58,7 @@ static int look(struct cephfs_creation *creation, bool *found, struct error *err
     free(creation->path);
     creation->path = TAKE(facts.path);
     if (facts.size_bytes) /* without a quota it holds whatever was asked for */
-        creation->size_bytes = facts.size_bytes;
+        creation->base.size_bytes = facts.size_bytes;
     return 0;
 }
 
@@ -71,21 +71,16 @@ static int look_again(struct cephfs_creation *creation, struct error *err)
         return -1;
     if (!found)
         return error_set(err, STATUS_ABORTED, "subvolume '%s' was removed while it was being made",
-                         creation->entry.image_name);
+                         creation->base.entry.image_name);
     return 0;
-}
-
-static int check_size(const struct cephfs_creation *creation, struct error *err)
-{
-    return capacity_range_check(&creation->request->range, creation->size_bytes, err);
 }
 
 /* --- an empty one --- */
 
 static int make_empty(struct cephfs_creation *creation, struct error *err)
 {
-    if (subvolume_create(&creation->group, creation->call, creation->entry.image_name,
-                         creation->size_bytes, creation->data_pool, err) < 0)
+    if (subvolume_create(&creation->group, creation->base.call, creation->base.entry.image_name,
+                         creation->base.size_bytes, creation->base.data_pool, err) < 0)
         return -1;
     return look_again(creation, err);
 }
@@ -95,7 +90,7 @@ static int make_empty(struct cephfs_creation *creation, struct error *err)
 /* The subvolume that the cut is on; NULL if there was none to make, or it is not known. */
 static const char *cut_source(const struct cephfs_creation *creation)
 {
-    const char *recorded = strmap_get(&creation->entry.extra, CEPHFS_KEY_CLONED);
+    const char *recorded = strmap_get(&creation->base.entry.extra, CEPHFS_KEY_CLONED);
 
     if (recorded)
         return recorded;
@@ -110,14 +105,14 @@ static int remove_cut(struct cephfs_creation *creation, struct error *err)
         return 0;
     /* for a moment after its end the clone still counts as pending */
     for (int tries = 1;; tries++) {
-        if (subvolume_snapshot_remove(&creation->group, creation->call, source,
-                                      creation->entry.image_name, err) == 0)
+        if (subvolume_snapshot_remove(&creation->group, creation->base.call, source,
+                                      creation->base.entry.image_name, err) == 0)
             return 0;
         if (err->status != STATUS_ABORTED || tries == CUT_TRIES ||
-            !creation->controller->clone_waiters)
+            !creation->base.controller->clone_waiters)
             return -1;
         error_clear(err);
-        if (call_pause(creation->call, PAUSE_FIRST_MS * tries, err) < 0)
+        if (call_pause(creation->base.call, PAUSE_FIRST_MS * tries, err) < 0)
             return -1;
     }
 }
@@ -125,16 +120,16 @@ static int remove_cut(struct cephfs_creation *creation, struct error *err)
 static int begin_clone(struct cephfs_creation *creation, struct error *err)
 {
     const struct cephfs_source *source = &creation->source;
-    const char *name = creation->entry.image_name;
+    const char *name = creation->base.entry.image_name;
 
-    if (cephfs_creation_open_source(creation, err) < 0)
+    if (cephfs_open_source(&creation->base, err) < 0)
         return -1;
     const char *snapshot = source->snapshot ? source->snapshot : name;
-    if (!source->snapshot && subvolume_snapshot_create(&creation->group, creation->call,
+    if (!source->snapshot && subvolume_snapshot_create(&creation->group, creation->base.call,
                                                        source->subvolume, snapshot, err) < 0)
         return -1;
-    if (subvolume_clone(&creation->group, creation->call, source->subvolume, snapshot, name,
-                        creation->data_pool, err) == 0)
+    if (subvolume_clone(&creation->group, creation->base.call, source->subvolume, snapshot, name,
+                        creation->base.data_pool, err) == 0)
         return 0;
     if (err->status != STATUS_ALREADY_EXISTS)
         return -1;
@@ -147,17 +142,17 @@ static int begin_clone(struct cephfs_creation *creation, struct error *err)
 static int advance_clone(struct cephfs_creation *creation, bool *failed_before,
                          struct clone_status *status, struct error *err)
 {
-    const char *name = creation->entry.image_name;
+    const char *name = creation->base.entry.image_name;
 
     clone_status_done(status);
-    if (subvolume_clone_status(&creation->group, creation->call, name, status, err) < 0)
+    if (subvolume_clone_status(&creation->group, creation->base.call, name, status, err) < 0)
         return -1;
     if (status->state == CLONE_NONE)
         return begin_clone(creation, err);
     if (status->state != CLONE_FAILED)
         return 0;
-    log_warn(creation->call, "clone '%s' %s", name, status->words);
-    if (subvolume_remove(&creation->group, creation->call, name, err) < 0)
+    log_warn(creation->base.call, "clone '%s' %s", name, status->words);
+    if (subvolume_remove(&creation->group, creation->base.call, name, err) < 0)
         return -1;
     if (*failed_before)
         return error_set(err, STATUS_INTERNAL, "Ceph could not copy the source to '%s': %s", name,
@@ -168,7 +163,7 @@ static int advance_clone(struct cephfs_creation *creation, bool *failed_before,
 
 static bool may_wait(const struct cephfs_creation *creation)
 {
-    atomic_uint *waiters = creation->controller->clone_waiters;
+    atomic_uint *waiters = creation->base.controller->clone_waiters;
 
     if (!waiters)
         return false;
@@ -199,11 +194,11 @@ static int poll_clone(struct cephfs_creation *creation, struct clone_status *sta
             return 0;
         /* a caller that waits no longer must hear why */
         if (deadline_has_passed(end) ||
-            deadline_remaining_ms(creation->call->deadline) < 2 * pause_ms + PAUSE_MAX_MS)
+            deadline_remaining_ms(creation->base.call->deadline) < 2 * pause_ms + PAUSE_MAX_MS)
             return not_yet(status, err);
-        call_stage(creation->call, "waiting {age} until Ceph has copied the source (%s)",
+        call_stage(creation->base.call, "waiting {age} until Ceph has copied the source (%s)",
                    status->words ? status->words : "just begun");
-        if (call_pause(creation->call, pause_ms, err) < 0)
+        if (call_pause(creation->base.call, pause_ms, err) < 0)
             return -1;
         pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
     }
@@ -215,33 +210,35 @@ static int wait_for_clone(struct cephfs_creation *creation, struct clone_status 
 {
     _cleanup_error_ struct error failure = {0};
     struct error *reopened = err;
+    const int64_t directory_id = creation->base.directory->id;
+    const int64_t pool_id = creation->base.pool->id;
 
     if (!may_wait(creation))
         return not_yet(status, err);
-    cephfs_creation_close_pools(creation);
+    creation_close_pools(&creation->base);
     int result = poll_clone(creation, status, err);
-    atomic_fetch_sub(creation->controller->clone_waiters, 1);
+    atomic_fetch_sub(creation->base.controller->clone_waiters, 1);
     if (result < 0)
         reopened = &failure; /* the first error is the one to tell */
-    if (cephfs_creation_open_pools(creation, reopened) < 0)
+    if (creation_reopen_pools(&creation->base, directory_id, pool_id, reopened) < 0)
         return -1;
     return result;
 }
 
 static int grow_clone(struct cephfs_creation *creation, struct error *err)
 {
-    const uint64_t wanted = creation->size_bytes;
+    const uint64_t wanted = creation->base.size_bytes;
     _cleanup_subvolume_facts_ struct subvolume_facts facts = {0};
 
-    if (subvolume_get_facts(&creation->group, creation->call, creation->entry.image_name, &facts,
-                            err) < 0)
+    if (subvolume_get_facts(&creation->group, creation->base.call, creation->base.entry.image_name,
+                            &facts, err) < 0)
         return -1;
     creation->path = TAKE(facts.path);
-    creation->size_bytes = facts.size_bytes > wanted ? facts.size_bytes : wanted;
+    creation->base.size_bytes = facts.size_bytes > wanted ? facts.size_bytes : wanted;
     if (facts.size_bytes >= wanted)
         return 0;
-    return subvolume_resize(&creation->group, creation->call, creation->entry.image_name, wanted,
-                            err);
+    return subvolume_resize(&creation->group, creation->base.call, creation->base.entry.image_name,
+                            wanted, err);
 }
 
 static int make_clone(struct cephfs_creation *creation, struct error *err)
@@ -249,14 +246,14 @@ static int make_clone(struct cephfs_creation *creation, struct error *err)
     _cleanup_(clone_status_done) struct clone_status status = {0};
     bool failed_before = false;
 
-    if (creation->fresh ? begin_clone(creation, err) < 0
-                        : advance_clone(creation, &failed_before, &status, err) < 0)
+    if (creation->base.fresh ? begin_clone(creation, err) < 0
+                             : advance_clone(creation, &failed_before, &status, err) < 0)
         return -1;
     if (status.state != CLONE_COMPLETE && wait_for_clone(creation, &status, err) < 0)
         return -1;
     /* of what Ceph-CSI began, only the source tells where the cut is; it may be gone meanwhile */
-    if (!fingerprint_is_present(&creation->entry.extra) &&
-        cephfs_creation_open_source(creation, err) < 0) {
+    if (!fingerprint_is_present(&creation->base.entry.extra) &&
+        cephfs_open_source(&creation->base, err) < 0) {
         if (err->status != STATUS_NOT_FOUND)
             return -1;
         error_clear(err);
@@ -273,13 +270,13 @@ static int make_reference(struct cephfs_creation *creation, struct error *err)
     const struct cephfs_source *source = &creation->source;
     struct subvolume_snapshot_facts facts;
 
-    if (cephfs_creation_open_source(creation, err) < 0)
+    if (cephfs_open_source(&creation->base, err) < 0)
         return -1;
-    if (references_add(creation->pool, creation->call, source->snapshot_handle,
-                       creation->entry.image_name, err) < 0)
+    if (references_add(creation->base.pool, creation->base.call, source->snapshot_handle,
+                       creation->base.entry.image_name, err) < 0)
         return -1;
     /* from now on it stays; but another process may have removed it just before */
-    return subvolume_snapshot_get_facts(&creation->group, creation->call, source->subvolume,
+    return subvolume_snapshot_get_facts(&creation->group, creation->base.call, source->subvolume,
                                         source->snapshot, &facts, err);
 }
 
@@ -287,7 +284,7 @@ static int make_shallow(struct cephfs_creation *creation, struct error *err)
 {
     if (!is_committed(creation) && make_reference(creation, err) < 0)
         return -1;
-    if (cephfs_creation_open_source(creation, err) < 0) {
+    if (cephfs_open_source(&creation->base, err) < 0) {
         /* deleted, which the volume does not notice; only its path is not known here */
         if (err->status != STATUS_NOT_FOUND)
             return -1;
@@ -304,8 +301,9 @@ static int make_shallow(struct cephfs_creation *creation, struct error *err)
  * and is only looked at. */
 static int make_subvolume(struct cephfs_creation *creation, struct error *err)
 {
-    const bool is_clone = creation->request->source_kind != SOURCE_NONE;
-    const bool is_foreign = !creation->fresh && !fingerprint_is_present(&creation->entry.extra);
+    const bool is_clone = creation->base.request->source_kind != SOURCE_NONE;
+    const bool is_foreign =
+        !creation->base.fresh && !fingerprint_is_present(&creation->base.entry.extra);
     bool found = false;
 
     if ((is_committed(creation) || (is_foreign && !is_clone)) && look(creation, &found, err) < 0)
@@ -315,23 +313,26 @@ static int make_subvolume(struct cephfs_creation *creation, struct error *err)
     return is_clone ? make_clone(creation, err) : make_empty(creation, err);
 }
 
-int cephfs_creation_make(struct cephfs_creation *creation, struct error *err)
+int cephfs_make_volume(struct creation *base, struct error *err)
 {
-    if ((creation->is_shallow ? make_shallow(creation, err) : make_subvolume(creation, err)) < 0 ||
-        check_size(creation, err) < 0)
+    struct cephfs_creation *creation = cephfs_of(base);
+
+    if ((base->shows_source ? make_shallow(creation, err) : make_subvolume(creation, err)) < 0 ||
+        capacity_range_check(&base->request->range, base->size_bytes, err) < 0)
         return -1;
     return commit(creation, err);
 }
 
-int cephfs_creation_unmake(struct cephfs_creation *creation, struct error *err)
+int cephfs_unmake_volume(struct creation *base, struct error *err)
 {
-    const char *name = creation->entry.image_name;
-    const char *backing = cephfs_backing(&creation->entry);
+    struct cephfs_creation *creation = cephfs_of(base);
+    const char *name = base->entry.image_name;
+    const char *backing = cephfs_backing(&base->entry);
 
     if (backing)
-        return cephfs_shallow_release(creation->call, creation->pool, &creation->group,
-                                      creation->controller->instance_id, backing, name, err);
-    if (subvolume_remove(&creation->group, creation->call, name, err) < 0)
+        return cephfs_shallow_release(base->call, base->pool, &creation->group,
+                                      base->controller->instance_id, backing, name, err);
+    if (subvolume_remove(&creation->group, base->call, name, err) < 0)
         return -1;
     return remove_cut(creation, err);
 }

@@ -11,8 +11,8 @@
 #include "common/base/memory.h"
 #include "common/ceph/references.h"
 #include "controller/cephfs/cephfs_backend.h"
+#include "controller/claim_metadata.h"
 #include "controller/fingerprint.h"
-#include "controller/rbd/rbd_metadata.h"
 
 int cephfs_check_snapshot_class(const struct strmap *parameters, struct error *err)
 {
@@ -70,7 +70,7 @@ static int commit(struct snapshot_work *work, const struct subvolume_group *grou
     _cleanup_strmap_ struct strmap metadata = {0};
     struct journal_entry *entry = &work->entry;
 
-    metadata_collect(work->controller, METADATA_SNAPSHOT, work->parameters, &metadata);
+    claim_metadata_collect(work->controller, METADATA_SNAPSHOT, work->parameters, &metadata);
     if (read_attributes(group, work->call, entry, &attributes, err) < 0 ||
         subvolume_snapshot_set_metadata(group, work->call, entry->source, entry->image_name,
                                         &metadata, err) < 0)

@@ -1,13 +1,31 @@
 #include "controller/rbd/migrated.h"
 
+#include "common/config/session.h"
+#include "common/volume/migration.h"
 #include "controller/rbd/purge.h"
+#include "controller/rbd/rbd_backend.h"
 #include "controller/rbd/rbd_images.h"
 
-int migrated_open(const struct controller *controller, struct call *call, const char *handle,
-                  const struct credentials *credentials, struct migrated *migrated,
-                  struct error *err)
+struct migrated {
+    struct migrated_id id;
+    struct session session;
+    struct ceph_pool *pool;
+};
+
+static void migrated_done(struct migrated *migrated)
 {
-    *migrated = (struct migrated){0};
+    if (migrated->pool)
+        ceph_pool_close(migrated->pool);
+    session_close(&migrated->session);
+}
+#define _cleanup_migrated_ _cleanup_(migrated_done)
+
+/* NOT_FOUND when the handle is broken or its pool is gone; whether there is an image is not
+ * checked. */
+static int migrated_open(const struct controller *controller, struct call *call, const char *handle,
+                         const struct credentials *credentials, struct migrated *migrated,
+                         struct error *err)
+{
     if (migrated_id_parse(handle, &migrated->id, err) < 0 ||
         session_open(controller->ceph, controller->config, call, migrated->id.cluster_id,
                      credentials, &migrated->session, err) < 0)
@@ -19,22 +37,33 @@ int migrated_open(const struct controller *controller, struct call *call, const 
     return 0;
 }
 
-int migrated_delete(const struct controller *controller, struct call *call,
-                    struct migrated *migrated, const struct credentials *credentials,
-                    struct error *err)
+static int migrated_discard(const struct controller *controller, struct call *call,
+                            const struct handle_request *request, struct error *err)
 {
+    const struct credentials *credentials = &request->credentials;
+    _cleanup_migrated_ struct migrated migrated = {0};
     _cleanup_strmap_ struct strmap queued = {0};
 
-    if (image_discard(migrated->pool, call, migrated->id.image_name, NULL, &queued, err) < 0)
+    if (migrated_open(controller, call, request->handle, credentials, &migrated, err) < 0 ||
+        image_discard(migrated.pool, call, migrated.id.image_name, NULL, &queued, err) < 0)
         return -1;
-    return purge_queue(controller, call, migrated->id.cluster_id, credentials, migrated->pool,
+    return purge_queue(controller, call, migrated.id.cluster_id, credentials, migrated.pool,
                        &queued, err);
 }
 
-void migrated_done(struct migrated *migrated)
+static int migrated_grow(const struct controller *controller, struct call *call,
+                         const struct expand_request *request, uint64_t wanted, uint64_t *size,
+                         struct error *err)
 {
-    if (migrated->pool)
-        ceph_pool_close(migrated->pool);
-    session_close(&migrated->session);
-    *migrated = (struct migrated){0};
+    _cleanup_migrated_ struct migrated migrated = {0};
+
+    if (migrated_open(controller, call, request->handle, &request->credentials, &migrated, err) < 0)
+        return -1;
+    return rbd_grow_image(migrated.pool, call, migrated.id.image_name, wanted, size, err);
 }
+
+const struct migrated_steps RBD_MIGRATED = {
+    .owns_handle = migrated_id_is,
+    .discard = migrated_discard,
+    .grow = migrated_grow,
+};

@@ -7,7 +7,9 @@
 #include "common/config/class_parameters.h"
 #include "common/usage/usage_cache.h"
 #include "controller/fingerprint.h"
+#include "controller/rbd/migrated.h"
 #include "controller/rbd/purge.h"
+#include "controller/rbd/qos.h"
 #include "controller/rbd/rbd_images.h"
 
 /* --- volumes --- */
@@ -61,6 +63,13 @@ static int grow_volume(struct call *call, struct located *located, uint64_t want
                        struct error *err)
 {
     return rbd_grow_image(located->pool, call, located->entry.image_name, wanted, size, err);
+}
+
+static int modify_volume(struct call *call, struct located *located, const struct strmap *entries,
+                         const struct string_list *removed, struct error *err)
+{
+    return located->pool->ops->image_metadata_change(located->pool, call, located->entry.image_name,
+                                                     entries, removed, err);
 }
 
 /* A raw block device grows with the image; a file system has to be told. */
@@ -171,14 +180,15 @@ static bool entry_is_complete(const struct journal_entry *entry)
 
 const struct controller_backend RBD_BACKEND = {
     .type = "rbd",
-    .knows_migrated = true,
-    .has_modification = true,
+    .migrated = &RBD_MIGRATED,
     .smallest_volume = 512, /* a sector */
     .parse_pools = class_pools_parse_rbd,
-    .create_volume = rbd_create_volume,
+    .creation = &RBD_CREATION,
     .discard_volume = discard_volume,
     .choose_size = capacity_range_choose,
     .grow_volume = grow_volume,
+    .parse_mutable = qos_to_metadata,
+    .modify_volume = modify_volume,
     .needs_node_expansion = needs_node_expansion,
     .examine_volume = examine_volume,
     .check_volume = check_volume,

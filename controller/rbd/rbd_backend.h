@@ -4,9 +4,7 @@
 
 /* The functions of RBD_BACKEND that have files of their own: see backend.h. */
 
-_must_check_ int rbd_create_volume(const struct controller *controller, struct call *call,
-                                   const struct create_request *request, struct volume *volume,
-                                   struct error *err);
+extern const struct creation_steps RBD_CREATION;
 
 /* Grows the image to @wanted bytes unless it has them. */
 _must_check_ int rbd_grow_image(struct ceph_pool *pool, struct call *call, const char *name,

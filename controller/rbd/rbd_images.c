@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "controller/begun.h"
 #include "controller/rbd/purge.h"
 
 bool status_is_final(enum status status)
@@ -88,34 +88,6 @@ int image_cut_and_clone(struct ceph_pool *parent_pool, struct call *call, const 
 
 /* --- images that were begun --- */
 
-#define KEY_BEGUN "cephzone.begun"     /* seconds since 1970 */
-#define KEY_PROCESS "cephzone.process" /* of the driver's process that began */
-#define OTHERS_MAX_S 60                /* a process that is at it longer is taken for dead */
-
-void image_mark_begun(const struct controller *controller, struct strmap *extra)
-{
-    _cleanup_free_ char *now = xasprintf("%lld", (long long)time(NULL));
-
-    strmap_set(extra, KEY_BEGUN, now);
-    strmap_set(extra, KEY_PROCESS, controller->process_id.chars);
-}
-
-/* Fails while another process may still be making the image. */
-static int check_abandoned(const struct controller *controller, const struct begun_image *image,
-                           struct error *err)
-{
-    const char *process = strmap_get_or(image->extra, KEY_PROCESS, "");
-    long long begun = strtoll(strmap_get_or(image->extra, KEY_BEGUN, "0"), NULL, 10);
-    long long age = (long long)time(NULL) - begun;
-
-    if (begun == 0 || age >= OTHERS_MAX_S || strcmp(process, controller->process_id.chars) == 0)
-        return 0;
-    return error_set(err, STATUS_ABORTED,
-                     "another process of the driver began to make image '%s' in pool '%s' %lld s "
-                     "ago; if it has died, a retry in %lld s takes over",
-                     image->name, image->pool->name, age, OTHERS_MAX_S - age);
-}
-
 /* A clone is whole when it has its parent and the parent's snapshot knows it. A snapshot that is
  * not there any more has been moved to the trash, which is done only after the clone. */
 static int clone_is_whole(struct call *call, const struct begun_image *image,
@@ -150,7 +122,7 @@ static int image_is_whole(struct call *call, const struct begun_image *image, bo
         return 0;
     }
     *whole = true;
-    if (!image->parent_pool || !strmap_has(image->extra, KEY_BEGUN))
+    if (!image->parent_pool || !begun_is_written(image->extra))
         return 0;
     return clone_is_whole(call, image, &facts, whole, err);
 }
@@ -162,7 +134,7 @@ int image_settle(const struct controller *controller, struct call *call,
         return -1;
     if (*usable)
         return 0;
-    if (check_abandoned(controller, image, err) < 0)
+    if (begun_check_abandoned(controller, image->extra, image->name, image->pool->name, err) < 0)
         return -1;
     if (image->pool->ops->image_remove(image->pool, call, image->name, err) == 0)
         return 0;

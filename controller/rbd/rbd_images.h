@@ -41,9 +41,6 @@ struct begun_image {
 _must_check_ int image_settle(const struct controller *controller, struct call *call,
                               const struct begun_image *image, bool *usable, struct error *err);
 
-/* Adds what image_settle() needs to know: who began, and when. */
-void image_mark_begun(const struct controller *controller, struct strmap *extra);
-
 /* Queues what is in the trash under that name: a cut deletion left it there. */
 _must_check_ int image_queue_trashed(struct ceph_pool *pool, struct call *call, const char *name,
                                      struct strmap *queued, struct error *err);

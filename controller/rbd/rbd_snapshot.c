@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "controller/claim_metadata.h"
 #include "controller/rbd/flatten.h"
 #include "controller/rbd/purge.h"
 #include "controller/rbd/rbd_backend.h"
@@ -45,9 +46,9 @@ static int finish(struct snapshot_work *work, struct error *err)
     _cleanup_strmap_ struct strmap metadata = {0};
     _cleanup_free_ char *image_id = NULL;
 
-    metadata_collect(work->controller, METADATA_SNAPSHOT, work->parameters, &metadata);
+    claim_metadata_collect(work->controller, METADATA_SNAPSHOT, work->parameters, &metadata);
     if (snapshot_ensure_gone(pool, work->call, work->source->entry.image_name, name, err) < 0 ||
-        metadata_apply(pool, work->call, name, true, &metadata, NULL, err) < 0 ||
+        metadata_apply(pool, work->call, name, true, &metadata, err) < 0 ||
         snapshot_ensure(pool, work->call, name, name, err) < 0 ||
         pool->ops->image_get_id(pool, work->call, name, &image_id, err) < 0)
         return -1;

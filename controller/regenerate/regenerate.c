@@ -10,7 +10,7 @@
 #include "common/volume/cluster_mapping.h"
 #include "common/volume/locate.h"
 #include "controller/rbd/rbd_images.h"
-#include "controller/rbd/rbd_metadata.h"
+#include "controller/claim_metadata.h"
 
 /* One volume's regeneration. */
 struct regeneration {
@@ -309,7 +309,7 @@ static int set_names(struct regeneration *work, struct ceph_pool *pool, const ch
 
     if (!work->site->set_metadata)
         return 0;
-    metadata_of_claim(work->volume->claim_name, work->volume->claim_namespace,
+    claim_metadata_of(work->volume->claim_name, work->volume->claim_namespace,
                       work->volume->pv_name, work->site->cluster_name, &wanted);
     if (pool->ops->image_metadata_get(pool, work->call, image_name, &present, err) < 0)
         return -1;

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "controller/controller.h"
+
+/* What is written to images and subvolumes for people who look at them: whose claim it is. */
+
+enum metadata_kind { METADATA_VOLUME, METADATA_SNAPSHOT };
+
+#define CLUSTER_NAME_KEY "csi.ceph.com/cluster/name"
+
+/* Adds, with --setmetadata, the names that the sidecars passed in @parameters and the cluster's. */
+void claim_metadata_collect(const struct controller *controller, enum metadata_kind kind,
+                            const struct strmap *parameters, struct strmap *entries);
+
+/* The same from what a PersistentVolume says. */
+void claim_metadata_of(const char *claim_name, const char *claim_namespace, const char *pv_name,
+                       const char *cluster_name, struct strmap *entries);
