@@ -97,11 +97,6 @@ void network_print(const struct network *network, char *text)
     snprintf(text + length, NETWORK_TEXT_MAX - length, "/%u", network->bits);
 }
 
-bool network_is_address(const struct network *network)
-{
-    return network->bits == width(network);
-}
-
 bool network_is_equal(const struct network *a, const struct network *b)
 {
     return a->is_v6 == b->is_v6 && a->bits == b->bits &&

@@ -27,7 +27,6 @@ _must_check_ int network_parse(const char *text, struct network *network, bool *
 void network_print(const struct network *network, char *text);
 void network_print_address(const struct network *network, char *text);
 
-bool network_is_address(const struct network *network);
 bool network_is_equal(const struct network *a, const struct network *b);
 /* Whether all of @inner is in @outer. */
 bool network_contains(const struct network *outer, const struct network *inner);

@@ -51,5 +51,3 @@ char *cephfs_fuse_source(const char *handle);
  * back what it still holds. */
 _must_check_ int cephfs_fuse_is_running(struct host *host, const char *handle, bool *running,
                                         struct error *err);
-/* Ends one. What it had not written back within ten seconds is lost: not for one that was used. */
-_must_check_ int cephfs_fuse_stop(struct host *host, const char *handle, struct error *err);

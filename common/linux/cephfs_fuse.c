@@ -44,13 +44,6 @@ int cephfs_fuse_is_running(struct host *host, const char *handle, bool *running,
     return host->ops->daemon_is_running(host, PROGRAM, source, running, err);
 }
 
-int cephfs_fuse_stop(struct host *host, const char *handle, struct error *err)
-{
-    _cleanup_free_ char *source = cephfs_fuse_source(handle);
-
-    return host->ops->daemon_stop(host, PROGRAM, source, err);
-}
-
 static bool fuse_is_usable(struct host *host, struct call *call, bool forced, char **reason)
 {
     _cleanup_error_ struct error err = {0};
