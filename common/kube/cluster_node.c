@@ -1,7 +1,6 @@
 #include "common/kube/cluster_node.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/memory.h"
 
@@ -34,12 +33,4 @@ struct cluster_node *cluster_nodes_add(struct cluster_nodes *nodes)
     struct cluster_node *node = array_add(nodes->items, nodes->count);
     *node = (struct cluster_node){0};
     return node;
-}
-
-const struct cluster_node *cluster_nodes_find(const struct cluster_nodes *nodes, const char *name)
-{
-    for (size_t i = 0; i < nodes->count; i++)
-        if (strcmp(nodes->items[i].name, name) == 0)
-            return &nodes->items[i];
-    return NULL;
 }

@@ -41,5 +41,3 @@ void cluster_nodes_done(struct cluster_nodes *nodes);
 void cluster_node_done(struct cluster_node *node);
 /* Appends an empty one. */
 struct cluster_node *cluster_nodes_add(struct cluster_nodes *nodes);
-/* NULL if there is none of that name. */
-const struct cluster_node *cluster_nodes_find(const struct cluster_nodes *nodes, const char *name);

@@ -30,7 +30,6 @@ struct informer {
     bool reported;          /* the thread's own: a failure was logged */
     json_t *fresh;          /* the thread's own: what a list has brought so far */
     pthread_mutex_t lock;   /* over all below */
-    pthread_cond_t changed;
     json_t *items; /* "NAMESPACE/NAME" -> item; values never change once they are in, and only the
                     * thread counts references to them */
     struct informer_health health;
@@ -48,7 +47,6 @@ static void set_healthy(struct informer *informer, bool healthy)
     if (informer->health.healthy != healthy)
         informer->health.since_ms = clock_monotonic_ms();
     informer->health.healthy = healthy;
-    pthread_cond_broadcast(&informer->changed);
 }
 
 static void note_success(struct informer *informer)
@@ -330,7 +328,6 @@ struct informer *informer_new(struct kube *kube, const struct informer_options *
     informer->items = json_object();
     informer->health.since_ms = clock_monotonic_ms();
     pthread_mutex_init(&informer->lock, NULL);
-    pthread_cond_init(&informer->changed, NULL);
     worker_start(&informer->worker, "informer", run, informer);
     return informer;
 }
@@ -343,7 +340,6 @@ void informer_free(struct informer *informer)
     json_decref(informer->items);
     json_decref(informer->fresh);
     informer_health_done(&informer->health);
-    pthread_cond_destroy(&informer->changed);
     pthread_mutex_destroy(&informer->lock);
     free(informer->resource_version);
     free(informer->path);
@@ -354,35 +350,6 @@ void informer_free(struct informer *informer)
 
 /* --- questions --- */
 
-/* Lock held. Cancellation has no event, hence the short waits. */
-static bool wait_a_moment(struct informer *informer, const struct call *call)
-{
-    const struct timespec until = deadline_timespec(deadline_in_ms(50));
-
-    if (informer->health.synced || call_is_cancelled(call))
-        return false;
-    pthread_cond_clockwait(&informer->changed, &informer->lock, CLOCK_MONOTONIC, &until);
-    return true;
-}
-
-int informer_wait_synced(struct informer *informer, struct call *call, struct error *err)
-{
-    call_stage(call, "waiting {age} for the list of %s", informer->path);
-    pthread_mutex_lock(&informer->lock);
-    while (wait_a_moment(informer, call))
-        ;
-    bool synced = informer->health.synced;
-    _cleanup_free_ char *reason =
-        xstrdup(informer->health.last_error ? informer->health.last_error : "no answer yet");
-    pthread_mutex_unlock(&informer->lock);
-    if (synced)
-        return 0;
-    if (call->cancelled && atomic_load(call->cancelled))
-        return call_check(call, err);
-    return error_set(err, STATUS_UNAVAILABLE, "the list of %s is not complete: %s", informer->path,
-                     reason);
-}
-
 json_t *informer_get(struct informer *informer, const char *name_space, const char *name)
 {
     _cleanup_free_ char *key = xasprintf("%s/%s", name_space, name);
@@ -391,33 +358,6 @@ json_t *informer_get(struct informer *informer, const char *name_space, const ch
     json_t *item = json_deep_copy(json_object_get(informer->items, key));
     pthread_mutex_unlock(&informer->lock);
     return item;
-}
-
-void informer_each(struct informer *informer, void (*visit)(void *object, const json_t *item),
-                   void *object)
-{
-    const char *key = NULL;
-    json_t *item = NULL;
-
-    pthread_mutex_lock(&informer->lock);
-    json_object_foreach(informer->items, key, item)
-    {
-        visit(object, item);
-    }
-    pthread_mutex_unlock(&informer->lock);
-}
-
-static void add_copy(void *object, const json_t *item)
-{
-    json_array_append_new(object, json_deep_copy(item));
-}
-
-json_t *informer_items(struct informer *informer)
-{
-    json_t *array = json_array();
-
-    informer_each(informer, add_copy, array);
-    return array;
 }
 
 void informer_health(struct informer *informer, struct informer_health *health)

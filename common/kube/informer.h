@@ -43,20 +43,9 @@ struct informer *informer_new(struct kube *kube, const struct informer_options *
 void informer_free(struct informer *informer);
 DEFINE_CLEANUP(struct informer, informer_free)
 
-/* Waits until the first list is complete. Fails as call_check() does, or with UNAVAILABLE at the
- * call's deadline; the message tells the last failure. */
-_must_check_ int informer_wait_synced(struct informer *informer, struct call *call,
-                                      struct error *err);
-
-/* Copies, which the caller frees: jansson's reference counts are not made for several threads. NULL
+/* A copy, which the caller frees: jansson's reference counts are not made for several threads. NULL
  * if there is no such object; @name_space "" if it has none. */
 json_t *informer_get(struct informer *informer, const char *name_space, const char *name);
-/* An array of all items. */
-json_t *informer_items(struct informer *informer);
-/* Without copies: @visit sees each item with the lock held, so it must not wait, call the informer
- * or keep the item. */
-void informer_each(struct informer *informer, void (*visit)(void *object, const json_t *item),
-                   void *object);
 
 struct informer_health {
     bool synced;       /* a list was complete once */

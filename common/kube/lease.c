@@ -45,11 +45,6 @@ bool lease_is_held(struct lease *lease)
     return clock_monotonic_ms() < atomic_load(&lease->held_until_ms);
 }
 
-const char *lease_identity(const struct lease *lease)
-{
-    return lease->identity;
-}
-
 char *lease_holder(struct lease *lease)
 {
     pthread_mutex_lock(&lease->lock);

@@ -45,7 +45,6 @@ DEFINE_CLEANUP(struct lease, lease_free)
 bool lease_is_held(struct lease *lease);
 /* Who holds it, as far as we know, "" for nobody. Caller frees. */
 char *lease_holder(struct lease *lease);
-const char *lease_identity(const struct lease *lease);
 
 /* What the holder says from the next renewal on, which comes at once. A new holder repeats what the
  * last one said until it says something itself. Any thread, no I/O. */
