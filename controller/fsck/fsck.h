@@ -131,7 +131,5 @@ const char *fsck_kind_name(enum fsck_kind kind);
 const char *fsck_severity_name(enum fsck_severity severity);
 /* "remove the name" */
 const char *fsck_action_text(enum fsck_action action);
-/* How many findings are more than notes. */
-size_t fsck_report_faults(const struct fsck_report *report);
 void fsck_report_done(struct fsck_report *report);
 #define _cleanup_fsck_report_ _cleanup_(fsck_report_done)

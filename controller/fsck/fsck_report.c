@@ -147,15 +147,6 @@ void report_sort(struct fsck_report *report)
         qsort(report->findings, report->count, sizeof(*report->findings), compare_findings);
 }
 
-size_t fsck_report_faults(const struct fsck_report *report)
-{
-    size_t faults = 0;
-
-    for (size_t i = 0; i < report->count; i++)
-        faults += report->findings[i].severity > FSCK_NOTE;
-    return faults;
-}
-
 void fsck_report_done(struct fsck_report *report)
 {
     for (size_t i = 0; i < report->count; i++) {
