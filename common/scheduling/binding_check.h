@@ -121,13 +121,11 @@ bool binding_is_usable(const struct binding_options *options, const struct kube_
                        const struct kube_pvc *claim);
 /* The volume has the labels that the claim selects; a selector that makes no sense selects none. */
 bool binding_selects(const struct kube_pvc *claim, const struct kube_pv *pv);
-/* Node affinity alone; no affinity fits everywhere. INVALID_ARGUMENT for a term that makes no
- * sense, FAILED_PRECONDITION "no matching NodeSelectorTerms". */
-_must_check_ int binding_check_affinity(const struct kube_pv *pv, const struct strmap *labels,
-                                        struct error *err);
+/* Node affinity alone; no affinity fits everywhere. */
 bool binding_fits_affinity(const struct kube_pv *pv, const struct strmap *labels);
 /* The same for a volume that is bound, or about to be: on nodes where its plugin was migrated the
- * affinity of the CSI volume counts that stands for it (in_tree.h). */
+ * affinity of the CSI volume counts that stands for it (in_tree.h). INVALID_ARGUMENT for a term
+ * that makes no sense, FAILED_PRECONDITION "no matching NodeSelectorTerms". */
 _must_check_ int binding_check_bound(const struct cluster_objects *cluster,
                                      const struct kube_pv *pv, const struct kube_node *node,
                                      struct error *err);

@@ -20,11 +20,6 @@ static struct binding_options options_of(unsigned minor)
     };
 }
 
-struct binding_options binding_options_default(void)
-{
-    return options_of(BINDING_NEWEST_MINOR);
-}
-
 /* "1.37" and whatever follows behind a dot, a plus or a dash. */
 static int parse_minor(const char *version, uint64_t *minor, struct error *err)
 {

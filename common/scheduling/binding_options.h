@@ -34,9 +34,6 @@ struct binding_options {
 #define BINDING_NEWEST_MINOR 37
 #define BINDING_OLDEST_MINOR 19
 
-/* Of the newest version that is known. */
-struct binding_options binding_options_default(void);
-
 /* "1.37", "v1.32.4", "1.31.0+k3s1"; "" for the newest; "original" for the newest with the design's
  * order. INVALID_ARGUMENT for anything else, and for versions before 1.19. */
 _must_check_ int binding_options_parse(const char *version, struct binding_options *options,

@@ -84,11 +84,6 @@ static const struct node_selector *affinity_of(const struct kube_pv *pv)
     return pv->has_required ? &pv->required : NULL;
 }
 
-int binding_check_affinity(const struct kube_pv *pv, const struct strmap *labels, struct error *err)
-{
-    return check(affinity_of(pv), labels, err);
-}
-
 bool binding_fits_affinity(const struct kube_pv *pv, const struct strmap *labels)
 {
     return fits(affinity_of(pv), labels);

@@ -101,11 +101,3 @@ int64_t pod_placement_preference(const struct kube_pod *pod, const struct kube_n
             return INT64_MAX;
     return sum;
 }
-
-bool node_is_ready(const struct kube_node *node)
-{
-    for (size_t i = 0; i < node->condition_count; i++)
-        if (kube_same(node->conditions[i].type, "Ready"))
-            return kube_same(node->conditions[i].status, "True");
-    return true;
-}

@@ -21,6 +21,3 @@ bool pod_placement_matches(const struct kube_pod *pod, const struct kube_node *n
 
 /* The sum of the weights of the preferred terms that match. */
 int64_t pod_placement_preference(const struct kube_pod *pod, const struct kube_node *node);
-
-/* False only if the node says that it is not ready. */
-bool node_is_ready(const struct kube_node *node);

@@ -130,7 +130,7 @@ static int compare_doubles(const void *a, const void *b)
 
 static double check_once(const struct cluster_objects *cluster, const char *name, size_t *fitting)
 {
-    const struct binding_options options = binding_options_default();
+    const struct binding_options options = newest_binding_options();
     const struct kube_pod *pod = cluster_find(cluster, KUBE_POD, "default", name);
     struct pod_claims claims = {0};
     struct pod_decisions decisions = {0};
@@ -213,7 +213,7 @@ static void show_progress(void *object, size_t done, size_t total, size_t stuck)
 
 static void measure_simulation(const struct bench_size *size, const char *class_name)
 {
-    const struct binding_options options = binding_options_default();
+    const struct binding_options options = newest_binding_options();
     struct simulation_request request = {.fail = "",
                                          .takeover = "",
                                          .add_pods = size->pods,

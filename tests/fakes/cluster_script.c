@@ -585,3 +585,13 @@ void cluster_script(struct cluster_objects *cluster, const char *text)
         cluster_put(cluster, kind, object);
     }
 }
+
+struct binding_options newest_binding_options(void)
+{
+    struct binding_options options;
+    _cleanup_error_ struct error err = {0};
+
+    if (binding_options_parse("", &options, &err) < 0)
+        fail("", err.message);
+    return options;
+}

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/scheduling/binding_options.h"
 #include "common/scheduling/cluster_objects.h"
 
 /*
@@ -33,3 +34,6 @@ void *cluster_script_object(const char *line, enum kube_kind *kind);
 void cluster_script(struct cluster_objects *cluster, const char *text);
 /* Whether the line begins with the name of an object. */
 bool cluster_script_is_object(const char *line);
+
+/* The rules of the newest Kubernetes version that is known. */
+struct binding_options newest_binding_options(void);

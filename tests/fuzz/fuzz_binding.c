@@ -4,6 +4,7 @@
 #include "common/base/memory.h"
 #include "common/scheduling/simulation/actors.h"
 #include "tests/fakes/binding_reference.h"
+#include "tests/fakes/cluster_script.h"
 #include "tests/fakes/random_cluster.h"
 #include "tests/fuzz/bytes.h"
 
@@ -117,7 +118,7 @@ static void step(struct run *run, uint8_t what)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
-    struct run run = {.options = binding_options_default()};
+    struct run run = {.options = newest_binding_options()};
     size_t seed = length < 4 ? length : 4;
 
     if (seed > 0)

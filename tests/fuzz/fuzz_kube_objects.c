@@ -8,6 +8,7 @@
 #include "common/scheduling/simulation/simulate.h"
 #include "common/scheduling/volume_zone.h"
 #include "tests/fakes/binding_reference.h"
+#include "tests/fakes/cluster_script.h"
 #include "tests/fuzz/bytes.h"
 
 /* The input is a dump of Kubernetes objects, JSON if it begins with a bracket, else YAML. Whatever
@@ -91,7 +92,7 @@ static void convert_volumes(const struct cluster_objects *cluster)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
-    const struct binding_options options = binding_options_default();
+    const struct binding_options options = newest_binding_options();
     struct simulation_request request = {
         .fail = length % 2 ? "zone=zone-a" : "", .takeover = "", .class_name = ""};
     _cleanup_cluster_ struct cluster_objects cluster = {0};

@@ -189,7 +189,7 @@ static void expect_affinity(const struct run *run, const struct kube_node *node,
     const struct kube_pv *pv = cluster_find_pv(&run->cluster, name);
 
     assert_non_null(pv);
-    int result = binding_check_affinity(pv, &node->meta.labels, &err);
+    int result = binding_check_bound(&run->cluster, pv, node, &err);
     assert_int_equal(binding_fits_affinity(pv, &node->meta.labels), result == 0);
     if (strcmp(expected, "ok") == 0)
         assert_int_equal(result, 0);
@@ -586,7 +586,7 @@ static void act(struct run *run, const char *line)
 static void run_case(void **state)
 {
     const struct case_lines *one = *state;
-    struct run run = {.options = binding_options_default()};
+    struct run run = {.options = newest_binding_options()};
     size_t expectations = 0;
 
     for (size_t i = 0; i < one->lines.count; i++) {

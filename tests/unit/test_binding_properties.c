@@ -10,7 +10,7 @@
 
 static struct binding_options options_of(unsigned seed)
 {
-    struct binding_options options = binding_options_default();
+    struct binding_options options = newest_binding_options();
 
     options.original_design = seed % 5 == 0;
     options.attributes_class = seed % 7 != 0;

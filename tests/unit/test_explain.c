@@ -76,7 +76,7 @@ static void assert_parts(const char *text, const char *parts)
 
 TEST(first_line_names_the_cause)
 {
-    const struct binding_options options = binding_options_default();
+    const struct binding_options options = newest_binding_options();
 
     for (size_t i = 0; i < ARRAY_LENGTH(DUMPS); i++) {
         _cleanup_cluster_ struct cluster_objects cluster = {0};
@@ -148,7 +148,7 @@ static const struct {
 
 TEST(one_cause_at_a_time)
 {
-    const struct binding_options options = binding_options_default();
+    const struct binding_options options = newest_binding_options();
 
     for (size_t i = 0; i < ARRAY_LENGTH(SCRIPTS); i++) {
         _cleanup_cluster_ struct cluster_objects cluster = {0};
@@ -164,7 +164,7 @@ TEST(one_cause_at_a_time)
 
 TEST(unknown_pod_is_told_with_a_near_name)
 {
-    const struct binding_options options = binding_options_default();
+    const struct binding_options options = newest_binding_options();
     _cleanup_cluster_ struct cluster_objects cluster = {0};
     struct explanation explanation = {0};
     _cleanup_error_ struct error err = {0};
@@ -181,7 +181,7 @@ TEST(unknown_pod_is_told_with_a_near_name)
 
 TEST(claim_is_explained_through_its_pod_or_alone)
 {
-    const struct binding_options options = binding_options_default();
+    const struct binding_options options = newest_binding_options();
     _cleanup_cluster_ struct cluster_objects cluster = {0};
     _cleanup_explanation_ struct explanation used = {0};
     _cleanup_explanation_ struct explanation alone = {0};

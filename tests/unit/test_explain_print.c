@@ -34,7 +34,7 @@ static void print_explanation(unsigned nodes, bool is_wide, struct printed *prin
     _cleanup_cluster_ struct cluster_objects cluster = {0};
     _cleanup_explanation_ struct explanation explanation = {0};
     _cleanup_error_ struct error err = {0};
-    const struct binding_options options = binding_options_default();
+    const struct binding_options options = newest_binding_options();
 
     cluster_script(&cluster, "class fast provisioner=kubernetes.io/no-provisioner\n"
                              "pv v class=fast affinity=zone:a\npvc c class=fast\npod p claims=c");

@@ -223,7 +223,7 @@ static void act(struct run *run, const char *line)
 static void run_case(void **state)
 {
     const struct case_lines *one = *state;
-    struct run run = {.options = binding_options_default()};
+    struct run run = {.options = newest_binding_options()};
 
     for (size_t i = 0; i < one->lines.count; i++) {
         print_message("  %s\n", one->lines.items[i]); /* the last one is the one that failed */

@@ -42,7 +42,7 @@ static int run(struct fixture *fixture)
 {
     static struct binding_options options;
 
-    options = binding_options_default();
+    options = newest_binding_options();
     return simulate(&fixture->cluster, &options, &fixture->request, &fixture->simulation,
                     &fixture->err);
 }
