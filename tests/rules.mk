@@ -243,7 +243,7 @@ format: ## format all C files
 	clang-format -i $(C_FILES)
 
 .PHONY: lint
-lint: lint-format lint-layers lint-tests lint-shell lint-docs lint-cppcheck lint-tidy lint-clang ## all guards
+lint: lint-format lint-layers lint-tests lint-unused lint-shell lint-docs lint-cppcheck lint-tidy lint-clang ## all guards
 
 .PHONY: lint-format
 lint-format:
@@ -256,6 +256,10 @@ lint-layers:
 .PHONY: lint-tests
 lint-tests: ## unit tests are named after what they test
 	tests/lint/tests
+
+.PHONY: lint-unused
+lint-unused: $(PROGRAMS) ## the product calls every function that it exports
+	tests/lint/unused $(BUILD)
 
 .PHONY: lint-docs
 lint-docs: $(PROGRAMS) ## what the pages say is what the sources have
