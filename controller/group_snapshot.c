@@ -18,7 +18,6 @@
 #include "common/base/text.h"
 #include "controller/backend.h"
 #include "controller/names.h"
-#include "controller/rbd/rbd_images.h"
 
 #define KEY_TIME "csi.creationtime"
 #define KEY_SOURCES "cephzone.sources" /* sorted handles of the source volumes */

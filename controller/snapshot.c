@@ -3,7 +3,6 @@
 #include "common/base/memory.h"
 #include "controller/backend.h"
 #include "controller/names.h"
-#include "controller/rbd/rbd_images.h"
 
 static int create_of(struct snapshot_work *work, const struct snapshot_request *request,
                      struct snapshot *snapshot, struct error *err)

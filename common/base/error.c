@@ -34,6 +34,12 @@ const char *status_name(enum status status)
     return STATUS_NAMES[status];
 }
 
+bool status_is_final(enum status status)
+{
+    return status != STATUS_CANCELLED && status != STATUS_DEADLINE_EXCEEDED &&
+           status != STATUS_UNAVAILABLE && status != STATUS_ABORTED;
+}
+
 static enum status status_of_errno(int positive_errno)
 {
     switch (positive_errno) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stdbool.h>
+
 /*
  * The status of a failed call. Same numbers as gRPC, so that an error travels from the bottom to
  * the wire without translation; common/rpc asserts at compile time that they agree.
@@ -26,3 +28,7 @@ enum status {
 
 /* The name as gRPC's documents write it ("INVALID_ARGUMENT"); "UNKNOWN" for anything else. */
 const char *status_name(enum status status);
+
+/* Whether the operation is over. After the others (CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE,
+ * ABORTED) the caller repeats the request, and it may still be running: what it began must stay. */
+bool status_is_final(enum status status);

@@ -10,12 +10,6 @@
 #include "controller/begun.h"
 #include "controller/rbd/purge.h"
 
-bool status_is_final(enum status status)
-{
-    return status != STATUS_CANCELLED && status != STATUS_DEADLINE_EXCEEDED &&
-           status != STATUS_UNAVAILABLE && status != STATUS_ABORTED;
-}
-
 int image_find(struct ceph_pool *pool, struct call *call, const char *name, char **image_id,
                struct error *err)
 {

@@ -66,6 +66,3 @@ _must_check_ int snapshot_ensure(struct ceph_pool *pool, struct call *call, cons
                                  const char *snapshot, struct error *err);
 _must_check_ int snapshot_ensure_gone(struct ceph_pool *pool, struct call *call, const char *image,
                                       const char *snapshot, struct error *err);
-
-/* Statuses after which the caller repeats the request, so that what was begun must stay. */
-bool status_is_final(enum status status);
