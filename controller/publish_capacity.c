@@ -222,9 +222,9 @@ struct capacity_publisher {
     int64_t interval_ms;
     struct lease *lease;
     struct worker worker;
-    atomic_size_t objects;
-    atomic_ullong writes;
-    atomic_bool is_refused;
+    atomic_uint_fast64_t objects;
+    atomic_uint_fast64_t writes;
+    atomic_uint_fast64_t is_refused;
     pthread_mutex_t lock; /* over the one below */
     struct condition state;
 };
@@ -290,32 +290,19 @@ static void lost(void *object, const char *reason)
     (void)object, (void)reason;
 }
 
-static double read_objects(void *object)
+static void register_metrics(const struct capacity_publisher *publisher, struct metrics *metrics)
 {
-    return (double)atomic_load(&((struct capacity_publisher *)object)->objects);
-}
+    const struct metric_spec specs[] = {
+        {METRIC_GAUGE, "csi_capacity_objects",
+         "CSIStorageCapacity objects that this controller keeps.", .number = &publisher->objects},
+        {METRIC_COUNTER, "csi_capacity_writes_total",
+         "CSIStorageCapacity objects created, changed and removed.", .number = &publisher->writes},
+        {METRIC_GAUGE, "csi_capacity_refused",
+         "1 while somebody else publishes the capacity of this driver.",
+         .number = &publisher->is_refused},
+    };
 
-static double read_writes(void *object)
-{
-    return (double)atomic_load(&((struct capacity_publisher *)object)->writes);
-}
-
-static double read_refused(void *object)
-{
-    return atomic_load(&((struct capacity_publisher *)object)->is_refused) ? 1 : 0;
-}
-
-static void register_metrics(struct capacity_publisher *publisher, struct metrics *metrics)
-{
-    metrics_gauge_callback(metrics, "csi_capacity_objects",
-                           "CSIStorageCapacity objects that this controller keeps.", read_objects,
-                           publisher);
-    metrics_counter_callback(metrics, "csi_capacity_writes_total",
-                             "CSIStorageCapacity objects created, changed and removed.",
-                             read_writes, publisher);
-    metrics_gauge_callback(metrics, "csi_capacity_refused",
-                           "1 while somebody else publishes the capacity of this driver.",
-                           read_refused, publisher);
+    metrics_register_all(metrics, specs, ARRAY_LENGTH(specs));
 }
 
 int capacity_publisher_new(const struct capacity_publisher_options *options,

@@ -20,8 +20,8 @@ struct node_info {
     struct strmap home;   /* labels of the levels, as told */
     struct condition labels;
     struct condition takeover;
-    atomic_size_t missing; /* these two are read without the lock */
-    atomic_size_t skipped;
+    atomic_uint_fast64_t missing; /* these two are read without the lock */
+    atomic_uint_fast64_t skipped;
 };
 
 struct node_info *node_info_new(const struct node_info_options *options)
@@ -255,25 +255,14 @@ void node_info_report(struct node_info *info, node_report_fn *report, void *obje
         report(object, "takeovers of this node", takeover_ok, takeover_fault, takeover_since);
 }
 
-static double read_missing(void *object)
-{
-    const struct node_info *info = object;
-
-    return (double)atomic_load(&info->missing);
-}
-
-static double read_skipped(void *object)
-{
-    const struct node_info *info = object;
-
-    return (double)atomic_load(&info->skipped);
-}
-
 void node_info_register(struct node_info *info, struct metrics *metrics)
 {
-    metrics_gauge_callback(metrics, "csi_node_labels_missing",
-                           "Levels of topology whose label this node lacks.", read_missing, info);
-    metrics_gauge_callback(metrics, "csi_takeover_entries_skipped",
-                           "Entries of the takeover map that mean nothing on this node.",
-                           read_skipped, info);
+    const struct metric_spec specs[] = {
+        {METRIC_GAUGE, "csi_node_labels_missing", "Levels of topology whose label this node lacks.",
+         .number = &info->missing},
+        {METRIC_GAUGE, "csi_takeover_entries_skipped",
+         "Entries of the takeover map that mean nothing on this node.", .number = &info->skipped},
+    };
+
+    metrics_register_all(metrics, specs, ARRAY_LENGTH(specs));
 }

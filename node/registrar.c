@@ -32,8 +32,9 @@ struct registrar {
     int64_t look_ms;
     struct worker worker;
     bool is_running; /* the starter's own */
-    struct metric *registrations;
-    struct metric *refusals;
+    atomic_uint_fast64_t registrations;
+    atomic_uint_fast64_t refusals;
+    atomic_uint_fast64_t is_registered;
     /* the thread's own */
     struct rpc_server *server; /* NULL: there is no socket of ours */
     dev_t device;              /* of our socket */
@@ -49,6 +50,7 @@ static void note(struct registrar *registrar, const char *fault)
 {
     pthread_mutex_lock(&registrar->lock);
     enum condition_news news = condition_note(&registrar->state, fault);
+    atomic_store(&registrar->is_registered, !fault);
     pthread_mutex_unlock(&registrar->lock);
     if (news == CONDITION_FAULT && fault != WAITING)
         log_warn(NULL, "not registered with kubelet: %s", fault);
@@ -57,14 +59,12 @@ static void note(struct registrar *registrar, const char *fault)
 static void notified(void *object, bool registered, const char *fault)
 {
     struct registrar *registrar = object;
-    struct metric *counter = registered ? registrar->registrations : registrar->refusals;
     _cleanup_free_ char *whole =
         registered ? NULL : xasprintf("kubelet refuses, and will try again: %.1024s", fault);
 
     if (registered)
         log_info(NULL, "kubelet has registered '%s'", registrar->driver_name);
-    if (counter)
-        metric_add(counter, 1);
+    atomic_fetch_add(registered ? &registrar->registrations : &registrar->refusals, 1);
     note(registrar, whole);
 }
 
@@ -76,26 +76,19 @@ bool registrar_is_healthy(struct registrar *registrar, char **message, time_t *s
     return healthy;
 }
 
-static double read_registered(void *object)
-{
-    struct registrar *registrar = object;
-    _cleanup_free_ char *message = NULL;
-    time_t since = 0;
-
-    return registrar_is_healthy(registrar, &message, &since) ? 1 : 0;
-}
-
 void registrar_register(struct registrar *registrar, struct metrics *metrics)
 {
-    registrar->registrations = metrics_get(
-        metrics_counter(metrics, "csi_registrations_total", "Registrations by kubelet.", NULL),
-        NULL);
-    registrar->refusals = metrics_get(metrics_counter(metrics, "csi_registration_refusals_total",
-                                                      "Registrations that kubelet refused.", NULL),
-                                      NULL);
-    metrics_gauge_callback(metrics, "csi_registered",
-                           "1 while kubelet knows the driver through the built-in registrar.",
-                           read_registered, registrar);
+    const struct metric_spec specs[] = {
+        {METRIC_COUNTER, "csi_registrations_total", "Registrations by kubelet.",
+         .number = &registrar->registrations},
+        {METRIC_COUNTER, "csi_registration_refusals_total", "Registrations that kubelet refused.",
+         .number = &registrar->refusals},
+        {METRIC_GAUGE, "csi_registered",
+         "1 while kubelet knows the driver through the built-in registrar.",
+         .number = &registrar->is_registered},
+    };
+
+    metrics_register_all(metrics, specs, ARRAY_LENGTH(specs));
 }
 
 /* --- others --- */

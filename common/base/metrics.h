@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "common/base/text.h"
@@ -8,12 +9,13 @@
  * Counters, gauges and histograms, printed as Prometheus text.
  *
  * A family has a name, a kind and label names, and is registered at start. A metric is one member
- * of a family, with label values; it is made when first asked for and lives as long as the
+ * of a family, with label values; it is created when first asked for and lives as long as the
  * registry, so callers may keep the pointer. Without labels there is one metric, which exists at
  * once:
  *
- *   calls = metrics_counter(metrics, "csi_calls_total", "Calls.", "method", "status", NULL);
- *   metric_add(metrics_get(calls, "CreateVolume", "OK", NULL), 1);
+ *   calls = metrics_register(metrics, &(struct metric_spec){METRIC_COUNTER, "csi_calls_total",
+ *                                                           "Calls.", .labels = {"method"}});
+ *   metric_add(metrics_get(calls, "CreateVolume", NULL), 1);
  *
  * Any thread. Changing a metric is an atomic operation; finding one takes the registry's mutex.
  */
@@ -23,41 +25,39 @@ struct metric;
 
 /* More metrics than this in one family share one whose label values are all "other". */
 #define METRICS_FAMILY_LIMIT 1000
-#define METRICS_LABEL_LIMIT 8
+#define METRICS_LABEL_LIMIT 4
 
-#define _null_terminated_ __attribute__((sentinel))
+enum metric_kind { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
+
+typedef double metric_read_fn(void *context);
+
+/* The name is copied; all else must outlive the registry. */
+struct metric_spec {
+    enum metric_kind kind;
+    const char *name;
+    const char *help;
+    const char *labels[METRICS_LABEL_LIMIT + 1]; /* ends with NULL */
+    /* Upper bounds of a histogram's buckets, ascending, without the infinite one. */
+    const double *bounds;
+    size_t bound_count;
+    /* A gauge or counter without labels whose value somebody else keeps: in @number, or told by
+     * @read when it is printed. @read is called with the registry's mutex held: it must not wait
+     * for anything and not use the registry. */
+    const atomic_uint_fast64_t *number;
+    metric_read_fn *read;
+    void *context;
+};
 
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *metrics);
 DEFINE_CLEANUP(struct metrics, metrics_free)
 
-/* The label names end with NULL. Registering the same family again yields the first one. @name,
- * @help and the label names are copied; the family belongs to the registry. */
-_null_terminated_ struct metric_family *metrics_counter(struct metrics *metrics, const char *name,
-                                                        const char *help, ...);
-_null_terminated_ struct metric_family *metrics_gauge(struct metrics *metrics, const char *name,
-                                                      const char *help, ...);
-
-/* Upper bounds of a histogram's buckets, ascending, without the infinite one. */
-struct metric_buckets {
-    const double *bounds;
-    size_t count;
-};
-_null_terminated_ struct metric_family *metrics_histogram(struct metrics *metrics, const char *name,
-                                                          const char *help,
-                                                          struct metric_buckets buckets, ...);
-
-/* A gauge or counter whose value is asked for when it is printed. @read is called with the
- * registry's mutex held: it must not wait for anything and not use the registry. @context must
- * outlive the registry. */
-typedef double metric_read_fn(void *context);
-void metrics_gauge_callback(struct metrics *metrics, const char *name, const char *help,
-                            metric_read_fn *read, void *context);
-void metrics_counter_callback(struct metrics *metrics, const char *name, const char *help,
-                              metric_read_fn *read, void *context);
+/* Registering the same family again yields the first one. It belongs to the registry. */
+struct metric_family *metrics_register(struct metrics *metrics, const struct metric_spec *spec);
+void metrics_register_all(struct metrics *metrics, const struct metric_spec *specs, size_t count);
 
 /* The metric with these label values, as many as the family has label names, ending with NULL. */
-_null_terminated_ struct metric *metrics_get(struct metric_family *family, ...);
+__attribute__((sentinel)) struct metric *metrics_get(struct metric_family *family, ...);
 
 /* Counters (amount >= 0) and gauges. */
 void metric_add(struct metric *metric, double amount);

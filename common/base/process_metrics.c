@@ -47,7 +47,7 @@ static double stat_field(int field)
     return name_end && name_end[1] == ' ' ? number_at(name_end + 2, field - 3) : NAN;
 }
 
-static double resident_memory(void *context)
+static double read_resident_memory(void *context)
 {
     _cleanup_free_ char *line = read_line("/proc/self/statm", "");
 
@@ -55,14 +55,14 @@ static double resident_memory(void *context)
     return number_at(line, 1) * (double)sysconf(_SC_PAGESIZE);
 }
 
-static double thread_count(void *context)
+static double read_thread_count(void *context)
 {
     (void)context;
     return stat_field(20);
 }
 
 /* Without ".", ".." and the descriptor of the directory itself. */
-static double open_descriptors(void *context)
+static double read_open_descriptors(void *context)
 {
     DIR *directory = opendir("/proc/self/fd");
     double count = -3;
@@ -76,7 +76,7 @@ static double open_descriptors(void *context)
     return count;
 }
 
-static double start_time(void *context)
+static double read_start_time(void *context)
 {
     _cleanup_free_ char *boot = read_line("/proc/stat", "btime ");
 
@@ -84,29 +84,29 @@ static double start_time(void *context)
     return number_at(boot, 0) + stat_field(22) / (double)sysconf(_SC_CLK_TCK);
 }
 
-static double seconds(struct timeval time)
-{
-    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
-}
-
-static double cpu_time(void *context)
+static double read_cpu_time(void *context)
 {
     struct rusage usage = {0};
 
     (void)context;
     getrusage(RUSAGE_SELF, &usage);
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
 void process_metrics_register(struct metrics *metrics)
 {
-    metrics_gauge_callback(metrics, "process_resident_memory_bytes", "Resident memory size.",
-                           resident_memory, NULL);
-    metrics_gauge_callback(metrics, "process_threads", "Number of threads.", thread_count, NULL);
-    metrics_gauge_callback(metrics, "process_open_fds", "Number of open file descriptors.",
-                           open_descriptors, NULL);
-    metrics_gauge_callback(metrics, "process_start_time_seconds",
-                           "Start of the process in seconds since the epoch.", start_time, NULL);
-    metrics_counter_callback(metrics, "process_cpu_seconds_total",
-                             "User and system time in seconds.", cpu_time, NULL);
+    static const struct metric_spec specs[] = {
+        {METRIC_GAUGE, "process_resident_memory_bytes", "Resident memory size.",
+         .read = read_resident_memory},
+        {METRIC_GAUGE, "process_threads", "Number of threads.", .read = read_thread_count},
+        {METRIC_GAUGE, "process_open_fds", "Number of open file descriptors.",
+         .read = read_open_descriptors},
+        {METRIC_GAUGE, "process_start_time_seconds",
+         "Start of the process in seconds since the epoch.", .read = read_start_time},
+        {METRIC_COUNTER, "process_cpu_seconds_total", "User and system time in seconds.",
+         .read = read_cpu_time},
+    };
+
+    metrics_register_all(metrics, specs, ARRAY_LENGTH(specs));
 }

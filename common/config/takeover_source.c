@@ -24,7 +24,7 @@ struct takeover_source {
     struct config *last_good;     /* the config.json whose map is in force; NULL: none yet */
     struct condition in_config;   /* the map in config.json, not config.json itself */
     struct string_list returning; /* domains that are being given back */
-    atomic_bool is_broken;
+    atomic_uint_fast64_t is_broken;
 };
 
 /* --- the file of its own --- */
@@ -257,16 +257,11 @@ bool takeover_source_is_healthy(struct takeover_source *source, char **message, 
     return healthy;
 }
 
-static double read_is_broken(void *object)
-{
-    const struct takeover_source *source = object;
-
-    return atomic_load(&source->is_broken) ? 1 : 0;
-}
-
 void takeover_source_register(struct takeover_source *source, struct metrics *metrics)
 {
-    metrics_gauge_callback(metrics, "csi_takeover_map_broken",
-                           "1 while the takeover map as written cannot be used.", read_is_broken,
-                           source);
+    const struct metric_spec spec = {METRIC_GAUGE, "csi_takeover_map_broken",
+                                     "1 while the takeover map as written cannot be used.",
+                                     .number = &source->is_broken};
+
+    metrics_register(metrics, &spec);
 }

@@ -56,7 +56,7 @@ struct events {
     struct queued *first;
     struct queued **end;
     unsigned waiting; /* queued or being written */
-    uint64_t dropped;
+    atomic_uint_fast64_t dropped;
 };
 
 static void queued_free(struct queued *queued)
@@ -318,24 +318,14 @@ bool events_flush(struct events *events, int64_t timeout_ms)
     return is_empty;
 }
 
-uint64_t events_dropped(struct events *events)
-{
-    pthread_mutex_lock(&events->lock);
-    uint64_t dropped = events->dropped;
-    pthread_mutex_unlock(&events->lock);
-    return dropped;
-}
-
-static double read_dropped(void *object)
-{
-    return (double)events_dropped(object);
-}
-
 void events_register(struct events *events, struct metrics *metrics)
 {
-    metrics_counter_callback(metrics, "csi_events_dropped_total",
-                             "Events that were not written: too many, refused, or not allowed.",
-                             read_dropped, events);
+    const struct metric_spec spec = {
+        METRIC_COUNTER, "csi_events_dropped_total",
+        "Events that were not written: too many, refused, or not allowed.",
+        .number = &events->dropped};
+
+    metrics_register(metrics, &spec);
 }
 
 struct events *events_new(struct kube *kube, const char *component, const char *host)

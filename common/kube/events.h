@@ -41,8 +41,6 @@ _printf_(5, 6) void events_emit(struct events *events, const struct event_subjec
 
 /* Waits until the queue is empty; false if that took longer than @timeout_ms. */
 bool events_flush(struct events *events, int64_t timeout_ms);
-/* Dropped so far. */
-uint64_t events_dropped(struct events *events);
 
 /* The counter csi_events_dropped_total. Nobody may read it after events_free(). */
 void events_register(struct events *events, struct metrics *metrics);

@@ -45,6 +45,11 @@ bool lease_is_held(struct lease *lease)
     return clock_monotonic_ms() < atomic_load(&lease->held_until_ms);
 }
 
+double lease_read_held(void *lease)
+{
+    return lease_is_held(lease) ? 1 : 0;
+}
+
 char *lease_holder(struct lease *lease)
 {
     pthread_mutex_lock(&lease->lock);

@@ -43,6 +43,8 @@ DEFINE_CLEANUP(struct lease, lease_free)
 
 /* Any thread, no I/O. */
 bool lease_is_held(struct lease *lease);
+/* The same as a metric_read_fn. */
+double lease_read_held(void *lease);
 /* Who holds it, as far as we know, "" for nobody. Caller frees. */
 char *lease_holder(struct lease *lease);
 

@@ -28,46 +28,29 @@ int64_t rpc_clock_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static char *metric_name(const struct rpc_server *server, const char *name)
-{
-    return xasprintf("%s_%s", server->metrics_prefix, name);
-}
-
-static struct metric_family *register_total(struct rpc_server *server)
-{
-    _cleanup_free_ char *name = metric_name(server, "rpc_total");
-
-    return metrics_counter(server->options.metrics, name, "Answered calls.", "method", "status",
-                           NULL);
-}
-
-static struct metric_family *register_duration(struct rpc_server *server)
+void rpc_report_register(struct rpc_server *server)
 {
     static const double bounds[] = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
                                     1,     2.5,    5,     10,   30,    60,   120, 300};
-    const struct metric_buckets buckets = {bounds, ARRAY_LENGTH(bounds)};
-    _cleanup_free_ char *name = metric_name(server, "rpc_duration_seconds");
+    _cleanup_free_ char *total_name = xasprintf("%s_rpc_total", server->metrics_prefix);
+    _cleanup_free_ char *in_flight_name = xasprintf("%s_rpc_in_flight", server->metrics_prefix);
+    _cleanup_free_ char *duration_name =
+        xasprintf("%s_rpc_duration_seconds", server->metrics_prefix);
+    const struct metric_spec total_spec = {METRIC_COUNTER, total_name, "Answered calls.",
+                                           .labels = {"method", "status"}};
+    const struct metric_spec in_flight_spec = {METRIC_GAUGE, in_flight_name,
+                                               "Calls that have not been answered yet.",
+                                               .labels = {"method"}};
+    const struct metric_spec duration_spec = {
+        METRIC_HISTOGRAM,     duration_name,    "Time from the arrival of a call to its answer.",
+        .labels = {"method"}, .bounds = bounds, .bound_count = ARRAY_LENGTH(bounds)};
+    struct metrics *metrics = server->options.metrics;
 
-    return metrics_histogram(server->options.metrics, name,
-                             "Time from the arrival of a call to its answer.", buckets, "method",
-                             NULL);
-}
-
-static struct metric_family *register_in_flight(struct rpc_server *server)
-{
-    _cleanup_free_ char *name = metric_name(server, "rpc_in_flight");
-
-    return metrics_gauge(server->options.metrics, name, "Calls that have not been answered yet.",
-                         "method", NULL);
-}
-
-void rpc_report_register(struct rpc_server *server)
-{
-    if (!server->options.metrics)
+    if (!metrics)
         return;
-    struct metric_family *duration = register_duration(server);
-    struct metric_family *in_flight = register_in_flight(server);
-    server->total = register_total(server);
+    struct metric_family *duration = metrics_register(metrics, &duration_spec);
+    struct metric_family *in_flight = metrics_register(metrics, &in_flight_spec);
+    server->total = metrics_register(metrics, &total_spec);
     for (size_t i = 0; i < server->method_count; i++) {
         struct bound_method *bound = &server->methods[i];
 

@@ -57,15 +57,15 @@ struct regenerator {
     struct informer *informer;
     struct worker worker;
     atomic_bool told_cephfs;
-    atomic_ullong counts[3]; /* by outcome */
-    atomic_ullong failures;
+    atomic_uint_fast64_t counts[3]; /* by outcome */
+    atomic_uint_fast64_t failures;
     /* the worker's own */
     struct away away[CLUSTERS_MAX];
     size_t away_count;
     pthread_mutex_t lock; /* over what is below */
     void *items;          /* tree of struct item by name */
-    size_t item_count;
-    size_t failed_count;
+    atomic_uint_fast64_t item_count;
+    atomic_uint_fast64_t failed_count;
     struct condition state;
 };
 
@@ -89,7 +89,7 @@ static struct item *find_item(struct regenerator *regenerator, const char *name)
 static void mark(struct regenerator *regenerator, struct item *item, bool has_failed)
 {
     if (item->has_failed != has_failed)
-        regenerator->failed_count += has_failed ? 1 : (size_t)-1;
+        regenerator->failed_count += has_failed ? 1 : UINT64_MAX;
     item->has_failed = has_failed;
 }
 
@@ -380,7 +380,7 @@ static void sum_up(struct regenerator *regenerator, bool is_leader)
     else if (is_leader && regenerator->failed_count > 0)
         fault = xasprintf("the journal entries of %zu volume(s) are not certain; their "
                           "PersistentVolumes have events",
-                          regenerator->failed_count);
+                          (size_t)regenerator->failed_count);
     condition_note(&regenerator->state, fault);
     pthread_mutex_unlock(&regenerator->lock);
     informer_health_done(&health);
@@ -430,64 +430,25 @@ static void lost(void *object, const char *reason)
 
 /* --- metrics --- */
 
-static double read_leads(void *object)
+static void register_metrics(const struct regenerator *regenerator, struct metrics *metrics)
 {
-    return lease_is_held(((struct regenerator *)object)->lease) ? 1 : 0;
-}
+    const struct metric_spec specs[] = {
+        {METRIC_GAUGE, "csi_journal_leader", "1 while this process keeps the journal in step.",
+         .read = lease_read_held, .context = regenerator->lease},
+        {METRIC_GAUGE, "csi_journal_volumes", "PersistentVolumes of the driver.",
+         .number = &regenerator->item_count},
+        {METRIC_GAUGE, "csi_journal_volumes_failed", "PersistentVolumes whose last look failed.",
+         .number = &regenerator->failed_count},
+        {METRIC_COUNTER, "csi_journal_entries_written_total",
+         "Journal entries that were missing and were written.",
+         .number = &regenerator->counts[REGENERATE_WRITTEN]},
+        {METRIC_COUNTER, "csi_journal_entries_repaired_total", "Journal entries that were mended.",
+         .number = &regenerator->counts[REGENERATE_REPAIRED]},
+        {METRIC_COUNTER, "csi_journal_failures_total", "Looks at a journal entry that failed.",
+         .number = &regenerator->failures},
+    };
 
-static double read_size(struct regenerator *regenerator, const size_t *size)
-{
-    pthread_mutex_lock(&regenerator->lock);
-    double value = (double)*size;
-    pthread_mutex_unlock(&regenerator->lock);
-    return value;
-}
-
-static double read_volumes(void *object)
-{
-    struct regenerator *regenerator = object;
-
-    return read_size(regenerator, &regenerator->item_count);
-}
-
-static double read_failed(void *object)
-{
-    struct regenerator *regenerator = object;
-
-    return read_size(regenerator, &regenerator->failed_count);
-}
-
-static double read_written(void *object)
-{
-    return (double)atomic_load(&((struct regenerator *)object)->counts[REGENERATE_WRITTEN]);
-}
-
-static double read_repaired(void *object)
-{
-    return (double)atomic_load(&((struct regenerator *)object)->counts[REGENERATE_REPAIRED]);
-}
-
-static double read_failures(void *object)
-{
-    return (double)atomic_load(&((struct regenerator *)object)->failures);
-}
-
-static void register_metrics(struct regenerator *regenerator, struct metrics *metrics)
-{
-    metrics_gauge_callback(metrics, "csi_journal_leader",
-                           "1 while this process keeps the journal in step.", read_leads,
-                           regenerator);
-    metrics_gauge_callback(metrics, "csi_journal_volumes", "PersistentVolumes of the driver.",
-                           read_volumes, regenerator);
-    metrics_gauge_callback(metrics, "csi_journal_volumes_failed",
-                           "PersistentVolumes whose last look failed.", read_failed, regenerator);
-    metrics_counter_callback(metrics, "csi_journal_entries_written_total",
-                             "Journal entries that were missing and were written.", read_written,
-                             regenerator);
-    metrics_counter_callback(metrics, "csi_journal_entries_repaired_total",
-                             "Journal entries that were mended.", read_repaired, regenerator);
-    metrics_counter_callback(metrics, "csi_journal_failures_total",
-                             "Looks at a journal entry that failed.", read_failures, regenerator);
+    metrics_register_all(metrics, specs, ARRAY_LENGTH(specs));
 }
 
 /* --- life --- */

@@ -28,11 +28,11 @@ struct takeover_reconciler {
     struct worker worker;
     struct takeover_snapshot map; /* the thread's own: the one that was followed last */
     char *returning;              /* the thread's own: domains that are being given back, "a,b" */
-    atomic_size_t blocked;
-    atomic_size_t active;
-    atomic_size_t returning_count;
-    atomic_ullong steps;
-    atomic_ullong failures;
+    atomic_uint_fast64_t blocked;
+    atomic_uint_fast64_t active;
+    atomic_uint_fast64_t returning_count;
+    atomic_uint_fast64_t steps;
+    atomic_uint_fast64_t failures;
     pthread_mutex_t lock; /* over the one below */
     struct condition state;
 };
@@ -209,58 +209,25 @@ static void lost(void *object, const char *reason)
     (void)object, (void)reason;
 }
 
-static double read_leads(void *object)
+static void register_metrics(const struct takeover_reconciler *reconciler, struct metrics *metrics)
 {
-    struct takeover_reconciler *reconciler = object;
+    const struct metric_spec specs[] = {
+        {METRIC_GAUGE, "csi_takeover_leader", "1 while this controller carries takeovers out.",
+         .read = lease_read_held, .context = reconciler->lease},
+        {METRIC_GAUGE, "csi_takeover_domains_active",
+         "Domains whose volumes others serve, all steps done.", .number = &reconciler->active},
+        {METRIC_GAUGE, "csi_takeover_domains_blocked",
+         "Domains whose takeover or giveback cannot go on.", .number = &reconciler->blocked},
+        {METRIC_GAUGE, "csi_takeover_domains_returning",
+         "Domains that are being given back; nothing new is placed there.",
+         .number = &reconciler->returning_count},
+        {METRIC_COUNTER, "csi_takeover_steps_total",
+         "Steps of takeovers and givebacks that were done.", .number = &reconciler->steps},
+        {METRIC_COUNTER, "csi_takeover_failures_total", "Looks and steps of takeovers that failed.",
+         .number = &reconciler->failures},
+    };
 
-    return lease_is_held(reconciler->lease) ? 1 : 0;
-}
-
-static double read_blocked(void *object)
-{
-    return (double)atomic_load(&((struct takeover_reconciler *)object)->blocked);
-}
-
-static double read_active(void *object)
-{
-    return (double)atomic_load(&((struct takeover_reconciler *)object)->active);
-}
-
-static double read_returning(void *object)
-{
-    return (double)atomic_load(&((struct takeover_reconciler *)object)->returning_count);
-}
-
-static double read_steps(void *object)
-{
-    return (double)atomic_load(&((struct takeover_reconciler *)object)->steps);
-}
-
-static double read_failures(void *object)
-{
-    return (double)atomic_load(&((struct takeover_reconciler *)object)->failures);
-}
-
-static void register_metrics(struct takeover_reconciler *reconciler, struct metrics *metrics)
-{
-    metrics_gauge_callback(metrics, "csi_takeover_leader",
-                           "1 while this controller carries takeovers out.", read_leads,
-                           reconciler);
-    metrics_gauge_callback(metrics, "csi_takeover_domains_active",
-                           "Domains whose volumes others serve, all steps done.", read_active,
-                           reconciler);
-    metrics_gauge_callback(metrics, "csi_takeover_domains_blocked",
-                           "Domains whose takeover or giveback cannot go on.", read_blocked,
-                           reconciler);
-    metrics_gauge_callback(metrics, "csi_takeover_domains_returning",
-                           "Domains that are being given back; nothing new is placed there.",
-                           read_returning, reconciler);
-    metrics_counter_callback(metrics, "csi_takeover_steps_total",
-                             "Steps of takeovers and givebacks that were done.", read_steps,
-                             reconciler);
-    metrics_counter_callback(metrics, "csi_takeover_failures_total",
-                             "Looks and steps of takeovers that failed.", read_failures,
-                             reconciler);
+    metrics_register_all(metrics, specs, ARRAY_LENGTH(specs));
 }
 
 int takeover_reconciler_new(const struct takeover_reconciler_options *options,

@@ -149,10 +149,10 @@ int liveness_run(const struct options *options, const sigset_t *signals)
 {
     _cleanup_error_ struct error err = {0};
     struct liveness liveness = {.metrics = metrics_new(), .timeout_ms = options->timeout_ms};
+    const struct metric_spec alive = {
+        .kind = METRIC_GAUGE, .name = "csi_liveness", .help = "1 while the driver answers Probe."};
 
-    liveness.alive = metrics_get(
-        metrics_gauge(liveness.metrics, "csi_liveness", "1 while the driver answers Probe.", NULL),
-        NULL);
+    liveness.alive = metrics_get(metrics_register(liveness.metrics, &alive), NULL);
     int result = serve(&liveness, options, signals, &err);
     if (result < 0)
         log_error(NULL, "cannot watch '%s': %s", options->endpoint, err.message);

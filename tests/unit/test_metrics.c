@@ -4,6 +4,9 @@
 #include "common/base/metrics.h"
 #include "tests/test.h"
 
+#define REGISTER(metrics, kind, name, help, ...)                                                   \
+    metrics_register((metrics), &(struct metric_spec){(kind), (name), (help), __VA_ARGS__})
+
 static void assert_printed(struct metrics *metrics, const char *expected)
 {
     _cleanup_text_ struct text text = TEXT_INIT(1 << 20);
@@ -23,7 +26,8 @@ TEST(empty_registry_prints_nothing)
 TEST(counter_without_labels_exists_at_once)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
-    struct metric_family *calls = metrics_counter(metrics, "calls_total", "Calls.", NULL);
+    struct metric_family *calls =
+        REGISTER(metrics, METRIC_COUNTER, "calls_total", "Calls.", .labels = {NULL});
 
     assert_printed(metrics,
                    "# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total 0\n");
@@ -38,7 +42,7 @@ TEST(family_with_labels_is_printed_when_it_has_metrics)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     struct metric_family *calls =
-        metrics_counter(metrics, "calls_total", "Calls.", "method", "status", NULL);
+        REGISTER(metrics, METRIC_COUNTER, "calls_total", "Calls.", .labels = {"method", "status"});
 
     assert_printed(metrics, "");
     metric_add(metrics_get(calls, "DeleteVolume", "OK", NULL), 1);
@@ -55,15 +59,15 @@ TEST(families_are_printed_in_the_order_of_registration)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
 
-    metrics_gauge(metrics, "b", "B.", NULL);
-    metrics_gauge(metrics, "a", "A.", NULL);
+    REGISTER(metrics, METRIC_GAUGE, "b", "B.", .labels = {NULL});
+    REGISTER(metrics, METRIC_GAUGE, "a", "A.", .labels = {NULL});
     assert_printed(metrics, "# HELP b B.\n# TYPE b gauge\nb 0\n# HELP a A.\n# TYPE a gauge\na 0\n");
 }
 
 TEST(same_labels_are_the_same_metric)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
-    struct metric_family *family = metrics_gauge(metrics, "g", "G.", "pool", NULL);
+    struct metric_family *family = REGISTER(metrics, METRIC_GAUGE, "g", "G.", .labels = {"pool"});
     struct metric *first = metrics_get(family, "m", NULL);
 
     for (int i = 0; i < 500; i++) {
@@ -78,15 +82,18 @@ TEST(same_labels_are_the_same_metric)
 TEST(registering_again_yields_the_first_family)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
-    struct metric_family *first = metrics_counter(metrics, "calls_total", "Calls.", "method", NULL);
+    struct metric_family *first =
+        REGISTER(metrics, METRIC_COUNTER, "calls_total", "Calls.", .labels = {"method"});
 
-    assert_ptr_equal(metrics_counter(metrics, "calls_total", "Calls.", "method", NULL), first);
+    assert_ptr_equal(
+        REGISTER(metrics, METRIC_COUNTER, "calls_total", "Calls.", .labels = {"method"}), first);
 }
 
 TEST(gauge_goes_up_and_down)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
-    struct metric *gauge = metrics_get(metrics_gauge(metrics, "in_flight", "Now.", NULL), NULL);
+    struct metric *gauge =
+        metrics_get(REGISTER(metrics, METRIC_GAUGE, "in_flight", "Now.", .labels = {NULL}), NULL);
 
     metric_add(gauge, 2.5);
     metric_add(gauge, -4);
@@ -119,7 +126,8 @@ TEST(numbers_read_back_as_they_were)
         _cleanup_free_ char *expected =
             xasprintf("# HELP g G.\n# TYPE g gauge\n%s", cases[i].printed);
 
-        metric_set(metrics_get(metrics_gauge(metrics, "g", "G.", NULL), NULL), cases[i].value);
+        metric_set(metrics_get(REGISTER(metrics, METRIC_GAUGE, "g", "G.", .labels = {NULL}), NULL),
+                   cases[i].value);
         assert_printed(metrics, expected);
     }
 }
@@ -127,8 +135,8 @@ TEST(numbers_read_back_as_they_were)
 TEST(label_values_and_help_are_escaped)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
-    struct metric_family *family =
-        metrics_gauge(metrics, "g", "Back\\slash, \"quotes\"\nand a line.", "name", NULL);
+    struct metric_family *family = REGISTER(
+        metrics, METRIC_GAUGE, "g", "Back\\slash, \"quotes\"\nand a line.", .labels = {"name"});
 
     metric_set(metrics_get(family, "a\"b\\c\nd\xc3\xbc{}", NULL), 1);
     assert_printed(metrics, "# HELP g Back\\\\slash, \"quotes\"\\nand a line.\n"
@@ -141,8 +149,8 @@ TEST(histogram_counts_upwards)
     static const double bounds[] = {0.1, 1, 10};
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     struct metric_family *family =
-        metrics_histogram(metrics, "seconds", "Time.",
-                          (struct metric_buckets){bounds, ARRAY_LENGTH(bounds)}, "method", NULL);
+        REGISTER(metrics, METRIC_HISTOGRAM, "seconds", "Time.", .labels = {"method"},
+                 .bounds = bounds, .bound_count = ARRAY_LENGTH(bounds));
     struct metric *metric = metrics_get(family, "Probe", NULL);
 
     metric_observe(metric, 0.05);
@@ -162,8 +170,7 @@ TEST(histogram_counts_upwards)
 TEST(histogram_without_labels_and_bounds_counts_all)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
-    struct metric_family *family =
-        metrics_histogram(metrics, "h", "H.", (struct metric_buckets){0}, NULL);
+    struct metric_family *family = REGISTER(metrics, METRIC_HISTOGRAM, "h", "H.", .bounds = NULL);
 
     metric_observe(metrics_get(family, NULL), 2);
     assert_printed(metrics, "# HELP h H.\n# TYPE h histogram\n"
@@ -180,17 +187,33 @@ TEST(callback_is_asked_when_printed)
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     double number = 41;
 
-    metrics_gauge_callback(metrics, "memory_bytes", "Memory.", read_number, &number);
-    metrics_counter_callback(metrics, "cpu_total", "CPU.", read_number, &number);
+    const struct metric_spec specs[] = {
+        {METRIC_GAUGE, "memory_bytes", "Memory.", .read = read_number, .context = &number},
+        {METRIC_COUNTER, "cpu_total", "CPU.", .read = read_number, .context = &number},
+    };
+
+    metrics_register_all(metrics, specs, ARRAY_LENGTH(specs));
     assert_printed(metrics, "# HELP memory_bytes Memory.\n# TYPE memory_bytes gauge\n"
                             "memory_bytes 42\n"
                             "# HELP cpu_total CPU.\n# TYPE cpu_total counter\ncpu_total 43\n");
 }
 
+TEST(number_of_somebody_else_is_read_when_printed)
+{
+    _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
+    atomic_uint_fast64_t number = 41;
+
+    REGISTER(metrics, METRIC_COUNTER, "steps_total", "Steps.", .number = &number);
+    atomic_fetch_add(&number, 1);
+    assert_printed(metrics,
+                   "# HELP steps_total Steps.\n# TYPE steps_total counter\nsteps_total 42\n");
+}
+
 TEST(metrics_beyond_the_limit_share_one)
 {
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
-    struct metric_family *family = metrics_counter(metrics, "c", "C.", "a", "b", NULL);
+    struct metric_family *family =
+        REGISTER(metrics, METRIC_COUNTER, "c", "C.", .labels = {"a", "b"});
 
     for (int i = 0; i < METRICS_FAMILY_LIMIT; i++) {
         _cleanup_free_ char *name = xasprintf("%d", i);
@@ -212,7 +235,7 @@ TEST(printing_stops_at_the_limit_of_the_text)
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
     _cleanup_text_ struct text text = TEXT_INIT(10);
 
-    metrics_gauge(metrics, "g", "G.", NULL);
+    REGISTER(metrics, METRIC_GAUGE, "g", "G.", .labels = {NULL});
     metrics_print(metrics, &text);
     assert_string_equal(text_chars(&text), "# HELP g G");
     assert_true(text.truncated);
@@ -253,9 +276,10 @@ TEST(increments_of_several_threads_all_count)
 {
     static const double bounds[] = {0.5};
     _cleanup_(metrics_freep) struct metrics *metrics = metrics_new();
-    struct metric_family *counters = metrics_counter(metrics, "c", "C.", "who", NULL);
+    struct metric_family *counters =
+        REGISTER(metrics, METRIC_COUNTER, "c", "C.", .labels = {"who"});
     struct metric_family *histograms =
-        metrics_histogram(metrics, "h", "H.", (struct metric_buckets){bounds, 1}, NULL);
+        REGISTER(metrics, METRIC_HISTOGRAM, "h", "H.", .bounds = bounds, .bound_count = 1);
     struct load loads[THREADS];
     pthread_t threads[THREADS];
 
