@@ -28,7 +28,6 @@
 #include "controller/backend.h"
 #include "controller/claim_events.h"
 #include "controller/fingerprint.h"
-#include "controller/rbd/rbd_images.h"
 
 /* How long pools are asked that have the name only if Ceph-CSI wrote it: one that does not answer
  * must not keep the others from serving. */
