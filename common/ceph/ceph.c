@@ -83,15 +83,19 @@ void shared_io_unref(struct shared_io *shared)
     if (atomic_fetch_sub(&shared->refs, 1) != 1)
         return;
     rados_ioctx_destroy(shared->io);
+    connections_leave(shared->connections, shared->connection);
     free(shared);
 }
 
-static struct shared_io *shared_io_new(rados_ioctx_t io)
+static struct shared_io *shared_io_new(const struct real_cluster *cluster, rados_ioctx_t io)
 {
     struct shared_io *shared = xcalloc(1, sizeof(*shared));
 
     atomic_init(&shared->refs, 1);
+    shared->connections = cluster->ceph->connections;
+    shared->connection = cluster->connection;
     shared->io = io;
+    connections_keep(shared->connections, shared->connection);
     return shared;
 }
 
@@ -111,7 +115,7 @@ static int pool_finish(struct ceph_cluster *cluster, struct call *call, rados_io
         free(pool);
         return -1;
     }
-    pool->shared = shared_io_new(io);
+    pool->shared = shared_io_new(real_cluster(cluster), io);
     pool->base = (struct ceph_pool){cluster->ops, cluster, rados_ioctx_get_id(io), xstrdup(name),
                                     xstrdup(rados_namespace)};
     rados_ioctx_set_namespace(io, rados_namespace);

@@ -328,6 +328,16 @@ struct connections *connections_new(const struct ceph_options *options)
     return connections;
 }
 
+/* Whether a thread or an operation needs one of them. Lock held. */
+static bool is_in_use(const struct connections *connections)
+{
+    bool in_use = connections->threads > 0;
+
+    for (const struct connection *c = connections->first; c && !in_use; c = c->next)
+        in_use = c->refs > 0;
+    return in_use;
+}
+
 bool connections_free(struct connections *connections)
 {
     struct deadline limit = deadline_in_ms(STOP_MS);
@@ -336,9 +346,9 @@ bool connections_free(struct connections *connections)
     pthread_mutex_lock(&connections->lock);
     connections->stopping = true;
     pthread_cond_broadcast(&connections->changed);
-    while (connections->threads > 0 && !deadline_has_passed(limit))
+    while (is_in_use(connections) && !deadline_has_passed(limit))
         pthread_cond_clockwait(&connections->changed, &connections->lock, CLOCK_MONOTONIC, &wake);
-    bool ended = connections->threads == 0;
+    bool ended = !is_in_use(connections);
     pthread_mutex_unlock(&connections->lock);
     if (!ended)
         return false;
@@ -484,13 +494,20 @@ int connections_join_manager(struct connections *connections, struct call *call,
     return join(connections, call, &target, true, manager, &rados, err);
 }
 
+void connections_keep(struct connections *connections, struct connection *connection)
+{
+    pthread_mutex_lock(&connections->lock);
+    connection->refs++;
+    pthread_mutex_unlock(&connections->lock);
+}
+
 void connections_leave(struct connections *connections, struct connection *connection)
 {
     pthread_mutex_lock(&connections->lock);
     connection->refs--;
     connection->used_ms = clock_monotonic_ms();
-    if (connection->fenced && connection->refs == 0)
-        pthread_cond_broadcast(&connections->changed); /* for the sweeper */
+    if (connection->refs == 0 && (connection->fenced || connections->stopping))
+        pthread_cond_broadcast(&connections->changed); /* for the sweeper, or connections_free() */
     pthread_mutex_unlock(&connections->lock);
 }
 

@@ -29,10 +29,13 @@ struct real_cluster {
     rados_t rados; /* borrowed from the connection */
 };
 
-/* librados forgets that a read under way needs its ioctx: it is destroyed only when the pool has
- * been closed and every operation in it has been answered. */
+/* librados forgets that a read under way needs its ioctx, and when a connection ends it forgets
+ * what is under way altogether: both stay until the pool has been closed and every operation in it
+ * has been answered. */
 struct shared_io {
     atomic_int refs;
+    struct connections *connections;
+    struct connection *connection;
     rados_ioctx_t io;
 };
 
@@ -47,7 +50,7 @@ struct real_pool {
 };
 
 struct connections *connections_new(const struct ceph_options *options);
-/* False, and nothing is freed, if an attempt is still under way. */
+/* False, and nothing is freed, if an attempt or an operation is still under way. */
 _must_check_ bool connections_free(struct connections *connections);
 
 /*
@@ -61,6 +64,8 @@ _must_check_ int connections_join(struct connections *connections, struct call *
 _must_check_ int connections_join_manager(struct connections *connections, struct call *call,
                                           const struct connection *connection,
                                           struct connection **manager, struct error *err);
+/* Keeps a connection that the caller has joined for another user of it, who leaves it as well. */
+void connections_keep(struct connections *connections, struct connection *connection);
 void connections_leave(struct connections *connections, struct connection *connection);
 /* The OSDs refuse the connection for good (ESHUTDOWN): nobody joins it any more. */
 void connections_fence(struct connections *connections, struct connection *connection);

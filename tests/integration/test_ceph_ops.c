@@ -260,6 +260,41 @@ TEST(idle_connection_is_closed)
     end_ceph(ceph);
 }
 
+/* Whether a read is not answered within half a second. */
+static bool is_unanswered(struct fixture *f)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *value = NULL;
+    struct call hasty;
+
+    call_init(&hasty, 2, "Test", deadline_in_ms(500));
+    f->pool->ops->omap_get(f->pool, &hasty, OBJECT, "key", &value, &err);
+    call_done(&hasty);
+    return err.status == STATUS_DEADLINE_EXCEEDED;
+}
+
+/* librados forgets what is under way when a connection ends, and its memory with it. */
+TEST(connection_does_not_end_before_its_operations)
+{
+    _cleanup_error_ struct error err = {0};
+    struct fixture f;
+
+    fixture_open(&f);
+    free(harness_run_tool((const char *const[]){"ceph", "osd", "pause", NULL}));
+    int refreshed = cluster_refresh_map(f.cluster, &f.call, &err);
+    bool unanswered = is_unanswered(&f);
+    ceph_pool_close(f.pool);
+    ceph_disconnect(f.cluster);
+    bool ended = ceph_free(f.ceph);
+    free(harness_run_tool((const char *const[]){"ceph", "osd", "unpause", NULL}));
+    if (!ended)
+        end_ceph(f.ceph);
+    call_done(&f.call);
+    assert_done(refreshed, &err);
+    assert_true(unanswered);
+    assert_false(ended);
+}
+
 /* Puts the client behind @cluster on the blocklist. */
 static void fence(struct ceph_cluster *cluster, struct call *call)
 {
