@@ -13,31 +13,23 @@ static bool is_ignored(const struct flag *flag)
     return flag->kind == FLAG_IGNORED_BOOL || flag->kind == FLAG_IGNORED_VALUE;
 }
 
-static bool is_boolean(const struct flag *flag)
-{
-    return flag->kind == FLAG_BOOL || flag->kind == FLAG_IGNORED_BOOL;
-}
-
-static int refuse_unknown(const struct flag *table, size_t count, const char *name,
-                          struct error *err)
+static const struct flag *find_flag(const struct flag *table, size_t count, const char *name,
+                                    struct error *err)
 {
     struct nearest nearest = NEAREST_INIT(name);
 
-    for (size_t i = 0; i < count; i++)
-        nearest_offer(&nearest, table[i].name);
-    error_set(err, STATUS_INVALID_ARGUMENT, "flag provided but not defined: -%s", name);
-    return nearest.name ? error_hint(err, "did you mean '--%s'?", nearest.name) : -1;
-}
-
-static const struct flag *find(const struct flag *table, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(table[i].name, name) == 0)
             return &table[i];
+        nearest_offer(&nearest, table[i].name);
+    }
+    error_set(err, STATUS_INVALID_ARGUMENT, "flag provided but not defined: -%s", name);
+    if (nearest.name)
+        error_hint(err, "did you mean '--%s'?", nearest.name);
     return NULL;
 }
 
-static int convert(const struct flag *flag, const char *value, struct error *err)
+static int store_value(const struct flag *flag, const char *value, struct error *err)
 {
     switch (flag->kind) {
     case FLAG_STRING:
@@ -61,94 +53,40 @@ static int convert(const struct flag *flag, const char *value, struct error *err
     return error_set(err, STATUS_INTERNAL, "flag -%s is of no known kind", flag->name);
 }
 
-static int assign(const struct flag *flag, const char *value, struct error *err)
-{
-    if (convert(flag, value, err) == 0)
-        return 0;
-    if (flag->kind == FLAG_BOOL)
-        return error_wrap(err, "invalid boolean value \"%s\" for -%s", value, flag->name);
-    return error_wrap(err, "invalid value \"%s\" for flag -%s", value, flag->name);
-}
-
-struct arguments {
-    char **argv;
-    int argc;
-    int next;
-};
-
-/* Reads the flag at argv[next] and moves next behind it and its value. */
-static int parse_one(const struct flag *table, size_t count, struct arguments *arguments,
-                     struct error *err)
-{
-    const char *argument = arguments->argv[arguments->next++];
-    const char *name = argument + (argument[1] == '-' ? 2 : 1);
-    size_t name_length = strcspn(name, "=");
-    const char *value = name[name_length] == '=' ? name + name_length + 1 : NULL;
-
-    if (name_length == 0 || name[0] == '-')
-        return error_set(err, STATUS_INVALID_ARGUMENT, "bad flag syntax: %s", argument);
-    _cleanup_free_ char *plain_name = xstrndup(name, name_length);
-    const struct flag *flag = find(table, count, plain_name);
-    if (!flag)
-        return refuse_unknown(table, count, plain_name, err);
-    if (!value && is_boolean(flag))
-        value = "true";
-    else if (!value && arguments->next < arguments->argc)
-        value = arguments->argv[arguments->next++];
-    if (!value)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "flag needs an argument: -%s", plain_name);
-    return assign(flag, value, err);
-}
-
 int flags_parse(const struct flag *table, size_t count, int argc, char **argv, int *next,
                 struct error *err)
 {
-    struct arguments arguments = {argv, argc, 1};
+    int at = 1;
 
-    while (arguments.next < argc) {
-        const char *argument = argv[arguments.next];
+    while (at < argc && argv[at][0] == '-' && argv[at][1] != '\0') {
+        const char *argument = argv[at++];
+        const char *name = argument + (argument[1] == '-' ? 2 : 1);
+        size_t name_length = strcspn(name, "=");
+        const char *value = name[name_length] == '=' ? name + name_length + 1 : NULL;
 
-        if (argument[0] != '-' || argument[1] == '\0')
+        if (strcmp(argument, "--") == 0)
             break;
-        if (strcmp(argument, "--") == 0) {
-            arguments.next++;
-            break;
-        }
-        if (parse_one(table, count, &arguments, err) < 0)
+        if (name_length == 0 || name[0] == '-')
+            return error_set(err, STATUS_INVALID_ARGUMENT, "bad flag syntax: %s", argument);
+        _cleanup_free_ char *plain_name = xstrndup(name, name_length);
+        const struct flag *flag = find_flag(table, count, plain_name, err);
+        if (!flag)
             return -1;
+        if (!value && (flag->kind == FLAG_BOOL || flag->kind == FLAG_IGNORED_BOOL))
+            value = "true";
+        else if (!value && at < argc)
+            value = argv[at++];
+        if (!value)
+            return error_set(err, STATUS_INVALID_ARGUMENT, "flag needs an argument: -%s",
+                             plain_name);
+        if (store_value(flag, value, err) < 0)
+            return error_wrap(err,
+                              flag->kind == FLAG_BOOL ? "invalid boolean value \"%s\" for -%s"
+                                                      : "invalid value \"%s\" for flag -%s",
+                              value, flag->name);
     }
-    *next = arguments.next;
+    *next = at;
     return 0;
-}
-
-static const char *value_name(const struct flag *flag)
-{
-    static const char *const names[] = {
-        [FLAG_STRING] = "string",     [FLAG_BOOL] = "",
-        [FLAG_INT] = "int",           [FLAG_UINT] = "uint",
-        [FLAG_DURATION] = "duration", [FLAG_STRING_LIST] = "string",
-        [FLAG_IGNORED_BOOL] = "",     [FLAG_IGNORED_VALUE] = "value",
-    };
-
-    return flag->value_name ? flag->value_name : names[flag->kind];
-}
-
-static void print_list(FILE *file, const struct string_list *list)
-{
-    if (list->count == 0)
-        return;
-    fputs(" (default", file);
-    for (size_t i = 0; i < list->count; i++)
-        fprintf(file, " \"%s\"", list->items[i]);
-    fputs(")", file);
-}
-
-static void print_duration(FILE *file, int64_t ms)
-{
-    if (ms % 1000 == 0)
-        fprintf(file, " (default %llds)", (long long)(ms / 1000));
-    else
-        fprintf(file, " (default %lldms)", (long long)ms);
 }
 
 /* Nothing for an empty or zero default, as Go does it. */
@@ -171,13 +109,25 @@ static void print_default(FILE *file, const struct flag *flag)
         if (*(const uint64_t *)flag->target != 0)
             fprintf(file, " (default %llu)", (unsigned long long)*(const uint64_t *)flag->target);
         break;
-    case FLAG_DURATION:
-        if (*(const int64_t *)flag->target != 0)
-            print_duration(file, *(const int64_t *)flag->target);
+    case FLAG_DURATION: {
+        long long ms = *(const int64_t *)flag->target;
+        bool is_whole = ms % 1000 == 0;
+
+        if (ms != 0)
+            fprintf(file, " (default %lld%s)", is_whole ? ms / 1000 : ms, is_whole ? "s" : "ms");
         break;
-    case FLAG_STRING_LIST:
-        print_list(file, flag->target);
+    }
+    case FLAG_STRING_LIST: {
+        const struct string_list *list = flag->target;
+
+        if (list->count > 0)
+            fputs(" (default", file);
+        for (size_t i = 0; i < list->count; i++)
+            fprintf(file, " \"%s\"", list->items[i]);
+        if (list->count > 0)
+            fputs(")", file);
         break;
+    }
     case FLAG_IGNORED_BOOL:
     case FLAG_IGNORED_VALUE:
         break;
@@ -186,7 +136,13 @@ static void print_default(FILE *file, const struct flag *flag)
 
 static void print_flag(FILE *file, const struct flag *flag)
 {
-    const char *value = value_name(flag);
+    static const char *const value_names[] = {
+        [FLAG_STRING] = "string",     [FLAG_BOOL] = "",
+        [FLAG_INT] = "int",           [FLAG_UINT] = "uint",
+        [FLAG_DURATION] = "duration", [FLAG_STRING_LIST] = "string",
+        [FLAG_IGNORED_BOOL] = "",     [FLAG_IGNORED_VALUE] = "value",
+    };
+    const char *value = flag->value_name ? flag->value_name : value_names[flag->kind];
 
     fprintf(file, "  --%s%s%s\n        %s%s", flag->name, value[0] != '\0' ? " " : "", value,
             is_ignored(flag) ? "ignored: " : "", flag->help);

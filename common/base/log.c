@@ -1,6 +1,5 @@
 #include "common/base/log.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <time.h>
@@ -61,20 +60,6 @@ static void flatten_controls(struct text *line, size_t from)
             line->chars[i] = ' ';
 }
 
-static void write_all(int fd, const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = write(fd, bytes, length);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return; /* nowhere left to complain */
-        bytes += written;
-        length -= (size_t)written;
-    }
-}
-
 void log_write(enum log_severity severity, const struct call *call, const char *file, int number,
                const char *fmt, ...)
 {
@@ -93,10 +78,11 @@ void log_write(enum log_severity severity, const struct call *call, const char *
         text_addf(&line, "Req-ID: %s ", call->request_id);
     text_add(&line, message);
     flatten_controls(&line, start);
-    line.limit++; /* room for the newline of a cut line */
+    line.limit++; /* a truncated line gets its newline, too */
     text_add(&line, "\n");
+    /* there is nowhere to report a failure */
     if (settings.to_stderr)
-        write_all(STDERR_FILENO, line.chars, line.length);
+        text_write_fd(STDERR_FILENO, line.chars, line.length);
     if (settings.file_fd >= 0)
-        write_all(settings.file_fd, line.chars, line.length);
+        text_write_fd(settings.file_fd, line.chars, line.length);
 }

@@ -28,15 +28,15 @@ void *xreallocarray(void *pointer, size_t count, size_t size)
     return checked(reallocarray(pointer, count ? count : 1, size ? size : 1));
 }
 
-/* The room is 4, 8, 16, ... elements: it is used up whenever the count is one of these. */
+/* The capacity is 4, 8, 16, ... elements: it is used up when the count is one of these. */
 void *array_grow(void *items, size_t count, size_t size)
 {
-    enum { FIRST_ROOM = 4 };
+    enum { FIRST_CAPACITY = 4 };
     char *grown = items;
 
     if (count == 0)
-        grown = xreallocarray(items, FIRST_ROOM, size);
-    else if (count >= FIRST_ROOM && (count & (count - 1)) == 0)
+        grown = xreallocarray(items, FIRST_CAPACITY, size);
+    else if (count >= FIRST_CAPACITY && (count & (count - 1)) == 0)
         grown = xreallocarray(items, count * 2, size);
     memset(grown + count * size, 0, size);
     return grown;

@@ -18,14 +18,14 @@ char *xstrdup(const char *text);
 char *xstrndup(const char *text, size_t length);
 /*
  * Appends one zeroed element to the array and counts it; gives a pointer to it, valid until the
- * next one is appended. Grows by doubling, so that n elements cost n steps. The
- * array must have been built by array_add() alone, from NULL:
+ * next one is appended. Grows by doubling, so that n elements cost n steps. The array must have
+ * been built by array_add() alone, from NULL:
  *
  *   struct pool *pool = array_add(list->items, list->count);
  */
 #define array_add(items, count)                                                                    \
     ((items) = array_grow((items), (count), sizeof(*(items))), &(items)[(count)++])
-/* Makes room for one more element behind @count, and zeroes it. */
+/* Grows the array for one more element behind @count, and zeroes that. */
 void *array_grow(void *items, size_t count, size_t size);
 _printf_(1, 2) char *xasprintf(const char *fmt, ...);
 _printf_(1, 0) char *xvasprintf(const char *fmt, va_list args);

@@ -17,12 +17,6 @@ static int family(const struct network *network)
     return network->is_v6 ? AF_INET6 : AF_INET;
 }
 
-static bool parse_address(const char *text, struct network *network)
-{
-    network->is_v6 = strchr(text, ':') != NULL;
-    return inet_pton(family(network), text, network->bytes) == 1;
-}
-
 /* One to three digits, none of them a leading zero. */
 static bool parse_bits(const char *text, unsigned limit, unsigned *bits)
 {
@@ -63,7 +57,8 @@ int network_parse(const char *text, struct network *network, bool *has_host_bits
         return error_set(err, STATUS_INVALID_ARGUMENT, "'%.64s...' is no IP address", text);
     memcpy(address, text, length);
     address[length] = '\0';
-    if (!parse_address(address, &parsed))
+    parsed.is_v6 = strchr(address, ':') != NULL;
+    if (inet_pton(family(&parsed), address, parsed.bytes) != 1)
         return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no IP address", address);
     parsed.bits = width(&parsed);
     if (slash && !parse_bits(slash + 1, width(&parsed), &parsed.bits))

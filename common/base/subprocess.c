@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/base/worker.h"
 
 /*
  * One loop polls the child's pidfd together with its pipes, so the calling thread is the only one
@@ -33,8 +33,6 @@
 /* Of what the program said on stderr, in an error message. */
 #define TAIL_LINES 3
 #define TAIL_BYTES ((size_t)512)
-/* Includes the static TLS of the Ceph libraries. */
-#define REAPER_STACK_BYTES ((size_t)256 * 1024)
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 enum pipe_end { READ_END, WRITE_END };
@@ -81,45 +79,6 @@ static int open_pipe(int fds[2], enum pipe_end ours, struct error *err)
     return 0;
 }
 
-static int open_pipes(struct run *run, struct error *err)
-{
-    if (run->spec->input && open_pipe(run->input, WRITE_END, err) < 0)
-        return -1;
-    if (open_pipe(run->output, READ_END, err) < 0)
-        return -1;
-    return open_pipe(run->errors, READ_END, err);
-}
-
-static int add_descriptors(const struct run *run, posix_spawn_file_actions_t *actions)
-{
-    int failed = run->spec->input
-                     ? posix_spawn_file_actions_adddup2(actions, run->input[READ_END], 0)
-                     : posix_spawn_file_actions_addopen(actions, 0, "/dev/null", O_RDONLY, 0);
-
-    if (!failed)
-        failed = posix_spawn_file_actions_adddup2(actions, run->output[WRITE_END], 1);
-    if (!failed)
-        failed = posix_spawn_file_actions_adddup2(actions, run->errors[WRITE_END], 2);
-    /* libraries do not mark all of theirs close-on-exec */
-    return failed ? failed : posix_spawn_file_actions_addclosefrom_np(actions, 3);
-}
-
-static int set_attributes(posix_spawnattr_t *attributes)
-{
-    sigset_t none;
-    sigset_t all;
-
-    sigemptyset(&none);
-    sigfillset(&all);
-    int failed = posix_spawnattr_setflags(
-        attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-    if (!failed)
-        failed = posix_spawnattr_setsigmask(attributes, &none);
-    if (!failed)
-        failed = posix_spawnattr_setsigdefault(attributes, &all);
-    return failed ? failed : posix_spawnattr_setpgroup(attributes, 0);
-}
-
 static const char *search_path(void)
 {
     const char *path = getenv("PATH");
@@ -127,17 +86,47 @@ static const char *search_path(void)
     return path ? path : DEFAULT_PATH;
 }
 
-/* Returns an error number, 0 on success. Neither array is changed by posix_spawnp(). */
-static int spawn_with(struct run *run, const posix_spawn_file_actions_t *actions,
-                      const posix_spawnattr_t *attributes)
+/* Returns an error number, 0 on success. */
+static int spawn_program(struct run *run)
 {
+    const struct subprocess *spec = run->spec;
     _cleanup_free_ char *path = xasprintf("PATH=%s", search_path());
     const char *const minimal[] = {path, "LANG=C", NULL};
-    const char *const *environment = run->spec->environment ? run->spec->environment : minimal;
-    const char *const *argv = run->spec->argv;
+    const char *const *environment = spec->environment ? spec->environment : minimal;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    sigset_t all;
 
-    return posix_spawnp(&run->pid, argv[0], actions, attributes, (char *const *)(uintptr_t)argv,
-                        (char *const *)(uintptr_t)environment);
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    int failed = spec->input
+                     ? posix_spawn_file_actions_adddup2(&actions, run->input[READ_END], 0)
+                     : posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    if (!failed)
+        failed = posix_spawn_file_actions_adddup2(&actions, run->output[WRITE_END], 1);
+    if (!failed)
+        failed = posix_spawn_file_actions_adddup2(&actions, run->errors[WRITE_END], 2);
+    if (!failed) /* libraries do not mark all of theirs close-on-exec */
+        failed = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    if (!failed)
+        failed = posix_spawnattr_setflags(
+            &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    if (!failed)
+        failed = posix_spawnattr_setsigmask(&attributes, &none);
+    if (!failed)
+        failed = posix_spawnattr_setsigdefault(&attributes, &all);
+    if (!failed)
+        failed = posix_spawnattr_setpgroup(&attributes, 0);
+    if (!failed) /* changes neither array */
+        failed = posix_spawnp(&run->pid, spec->argv[0], &actions, &attributes,
+                              (char *const *)(uintptr_t)spec->argv,
+                              (char *const *)(uintptr_t)environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return failed;
 }
 
 static int refuse_start(const char *program, int number, struct error *err)
@@ -155,23 +144,6 @@ static int refuse_start(const char *program, int number, struct error *err)
     return -1;
 }
 
-static int spawn(struct run *run, struct error *err)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-
-    posix_spawn_file_actions_init(&actions);
-    posix_spawnattr_init(&attributes);
-    int failed = add_descriptors(run, &actions);
-    if (!failed)
-        failed = set_attributes(&attributes);
-    if (!failed)
-        failed = spawn_with(run, &actions, &attributes);
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return failed ? refuse_start(run->spec->argv[0], failed, err) : 0;
-}
-
 static int start_program(struct run *run, struct error *err)
 {
     const char *program = run->spec->argv[0];
@@ -179,12 +151,14 @@ static int start_program(struct run *run, struct error *err)
     if (deadline_has_passed(run->spec->deadline))
         return error_set(err, STATUS_DEADLINE_EXCEEDED,
                          "program '%s' was not started: the deadline has passed", program);
-    if (open_pipes(run, err) < 0) {
+    if ((run->spec->input && open_pipe(run->input, WRITE_END, err) < 0) ||
+        open_pipe(run->output, READ_END, err) < 0 || open_pipe(run->errors, READ_END, err) < 0) {
         error_recode(err, STATUS_INTERNAL);
         return error_wrap(err, "start program '%s'", program);
     }
-    if (spawn(run, err) < 0)
-        return -1;
+    int failed = spawn_program(run);
+    if (failed)
+        return refuse_start(program, failed, err);
     close_end(&run->output[WRITE_END]);
     close_end(&run->errors[WRITE_END]);
     run->pid_fd = pidfd_open(run->pid, 0);
@@ -222,15 +196,8 @@ static void write_some(struct run *run)
         close_pipe(run->input);
 }
 
-static int poll_timeout(struct deadline until)
-{
-    int64_t remaining = deadline_remaining_ms(until);
-
-    return remaining == INT64_MAX ? -1 : remaining > INT32_MAX ? INT32_MAX : (int)remaining;
-}
-
 /* Moves input and output until the program has ended or, then false, @until has passed. */
-static bool pump(struct run *run, struct deadline until)
+static bool pump_pipes(struct run *run, struct deadline until)
 {
     for (;;) {
         struct pollfd fds[] = {
@@ -240,7 +207,9 @@ static bool pump(struct run *run, struct deadline until)
             {.fd = run->input[WRITE_END], .events = POLLOUT},
         };
 
-        poll(fds, ARRAY_LENGTH(fds), poll_timeout(until));
+        int64_t remaining = deadline_remaining_ms(until);
+
+        poll(fds, ARRAY_LENGTH(fds), remaining < INT32_MAX ? (int)remaining : INT32_MAX);
         if (fds[1].revents)
             read_some(&run->output[READ_END], &run->result->output);
         if (fds[2].revents)
@@ -256,7 +225,7 @@ static bool pump(struct run *run, struct deadline until)
 
 /* What the program wrote before it ended is in the pipe. A daemon that it left behind may hold the
  * other end for ever, so there is no waiting for the end of file. */
-static void drain(int *fd, struct text *text)
+static void drain_pipe(int *fd, struct text *text)
 {
     size_t total = 0;
     size_t count = 0;
@@ -298,25 +267,19 @@ static void *wait_for_end(void *context)
 static void leave_to_reaper(struct run *run)
 {
     int *pid_fd = xmalloc(sizeof(*pid_fd));
-    pthread_attr_t attributes;
-    pthread_t thread;
 
     log_warn(NULL, "program '%s' (pid %d) hangs in the kernel or is traced; not waiting any longer",
              run->spec->argv[0], run->pid);
     *pid_fd = run->pid_fd;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, REAPER_STACK_BYTES);
-    if (pthread_create(&thread, &attributes, wait_for_end, pid_fd) == 0)
+    if (worker_start_detached(wait_for_end, pid_fd) == 0)
         run->pid_fd = -1;
     else
         free(pid_fd);
-    pthread_attr_destroy(&attributes);
 }
 
 /* The pidfd may say that the program has ended while a debugger that traces it is still to be told;
  * that it was there is no event. */
-static void reap(struct run *run)
+static void reap_program(struct run *run)
 {
     struct deadline until = deadline_in_ms(REAP_WAIT_MS);
 
@@ -327,19 +290,6 @@ static void reap(struct run *run)
         }
         poll(NULL, 0, REAP_INTERVAL_MS);
     }
-}
-
-/* The group's leader is not yet reaped, so the group's number cannot belong to anybody else. */
-static void kill_group(struct run *run)
-{
-    kill(-run->pid, SIGTERM);
-    pump(run, deadline_in_ms(TERM_GRACE_MS));
-    kill(-run->pid, SIGKILL);
-}
-
-static size_t limit_or_default(size_t limit)
-{
-    return limit > 0 ? limit : SUBPROCESS_OUTPUT_LIMIT;
 }
 
 int subprocess_run(const struct subprocess *spec, struct subprocess_result *result,
@@ -355,18 +305,21 @@ int subprocess_run(const struct subprocess *spec, struct subprocess_result *resu
     };
     int64_t started_ms = clock_monotonic_ms();
 
-    result->output.limit = limit_or_default(spec->output_limit);
-    result->errors.limit = limit_or_default(spec->errors_limit);
+    result->output.limit = spec->output_limit ? spec->output_limit : SUBPROCESS_OUTPUT_LIMIT;
+    result->errors.limit = SUBPROCESS_OUTPUT_LIMIT;
     result->exit_code = -1;
     if (start_program(&run, err) < 0)
         return -1;
-    if (!pump(&run, spec->deadline)) {
+    if (!pump_pipes(&run, spec->deadline)) {
         result->timed_out = true;
-        kill_group(&run);
+        /* the leader is not yet reaped, so the group's number cannot belong to anybody else */
+        kill(-run.pid, SIGTERM);
+        pump_pipes(&run, deadline_in_ms(TERM_GRACE_MS));
+        kill(-run.pid, SIGKILL);
     }
-    reap(&run);
-    drain(&run.output[READ_END], &result->output);
-    drain(&run.errors[READ_END], &result->errors);
+    reap_program(&run);
+    drain_pipe(&run.output[READ_END], &result->output);
+    drain_pipe(&run.errors[READ_END], &result->errors);
     result->duration_ms = clock_monotonic_ms() - started_ms;
     return 0;
 }
@@ -407,13 +360,6 @@ static char *last_words(const struct text *errors)
     return text_take(&words);
 }
 
-static const char *signal_name(int number)
-{
-    const char *name = sigabbrev_np(number);
-
-    return name ? name : "RT"; /* real-time signals have no names */
-}
-
 static int refuse_end(const struct subprocess *spec, const struct subprocess_result *result,
                       struct error *err)
 {
@@ -426,9 +372,13 @@ static int refuse_end(const struct subprocess *spec, const struct subprocess_res
         return error_set(err, STATUS_DEADLINE_EXCEEDED,
                          "program '%s' was killed at its deadline after %.1f s%s%s", program,
                          seconds, separator, words);
-    if (result->signal)
+    if (result->signal) {
+        const char *name = sigabbrev_np(result->signal);
+
         return error_set(err, STATUS_INTERNAL, "program '%s' died of SIG%s after %.1f s%s%s",
-                         program, signal_name(result->signal), seconds, separator, words);
+                         program, name ? name : "RT", /* real-time signals have no names */
+                         seconds, separator, words);
+    }
     return error_set(err, STATUS_INTERNAL, "program '%s' ended with status %d after %.1f s%s%s",
                      program, result->exit_code, seconds, separator, words);
 }

@@ -27,8 +27,7 @@ struct subprocess {
     const void *input; /* for stdin, written from here without a copy; NULL: /dev/null */
     size_t input_length;
     struct deadline deadline;
-    size_t output_limit; /* of stdout; 0: SUBPROCESS_OUTPUT_LIMIT */
-    size_t errors_limit; /* of stderr; 0: SUBPROCESS_OUTPUT_LIMIT */
+    size_t output_limit; /* of stdout; 0: SUBPROCESS_OUTPUT_LIMIT, as of stderr */
 };
 
 #define SUBPROCESS_OUTPUT_LIMIT ((size_t)64 * 1024)

@@ -28,26 +28,13 @@ struct tasks {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct task *first; /* waiting and running in the order of arrival, then failed ones */
-    unsigned waiting;
-    unsigned running;
     unsigned failures;
     uint64_t next_id;
     atomic_bool cancelled; /* seen by every running task */
     unsigned thread_count;
-    pthread_t threads[THREADS_MAX];
 };
 
-static void task_free(struct task *task)
-{
-    if (task->object)
-        task->kind->release(task->object);
-    call_done(&task->call);
-    free(task->key);
-    free(task->failure);
-    free(task);
-}
-
-static struct task **find(struct tasks *tasks, const char *key)
+static struct task **find_task(struct tasks *tasks, const char *key)
 {
     struct task **link = &tasks->first;
 
@@ -65,12 +52,15 @@ static struct task *next_waiting(struct tasks *tasks)
     return task;
 }
 
-static void forget(struct tasks *tasks, struct task *task)
+static void forget_task(struct tasks *tasks, struct task *task)
 {
-    struct task **link = find(tasks, task->key);
-
-    *link = task->next;
-    task_free(task);
+    *find_task(tasks, task->key) = task->next;
+    if (task->object)
+        task->kind->release(task->object);
+    call_done(&task->call);
+    free(task->key);
+    free(task->failure);
+    free(task);
 }
 
 /* Failures are for people who ask again soon; the oldest goes when there are too many. */
@@ -85,37 +75,33 @@ static void remember_failure(struct tasks *tasks, struct task *task, struct erro
     struct task *oldest = tasks->first;
     while (oldest->state != TASK_FAILED)
         oldest = oldest->next;
-    forget(tasks, oldest);
+    forget_task(tasks, oldest);
     tasks->failures--;
 }
 
 /* Lock held on entry and exit, not while the task runs. */
-static void run_one(struct tasks *tasks, struct task *task)
+static void run_task(struct tasks *tasks, struct task *task)
 {
     _cleanup_error_ struct error err = {0};
 
     task->state = TASK_RUNNING;
-    tasks->waiting--;
-    tasks->running++;
     pthread_mutex_unlock(&tasks->lock);
     int result = task->kind->run(task->object, &task->call, &err);
     if (result < 0)
         log_warn(&task->call, "%s: %s", task->kind->name, err.message);
     pthread_mutex_lock(&tasks->lock);
-    tasks->running--;
     if (task->again && !atomic_load(&tasks->cancelled)) {
         task->again = false;
         task->state = TASK_WAITING;
-        tasks->waiting++;
     } else if (result < 0) {
         remember_failure(tasks, task, &err);
     } else {
-        forget(tasks, task);
+        forget_task(tasks, task);
     }
     pthread_cond_broadcast(&tasks->changed);
 }
 
-static void *work(void *object)
+static void *run_tasks(void *object)
 {
     struct tasks *tasks = object;
 
@@ -124,7 +110,7 @@ static void *work(void *object)
         struct task *task = next_waiting(tasks);
 
         if (task)
-            run_one(tasks, task);
+            run_task(tasks, task);
         else
             pthread_cond_wait(&tasks->changed, &tasks->lock);
     }
@@ -141,10 +127,12 @@ struct tasks *tasks_new(unsigned threads)
     pthread_mutex_init(&tasks->lock, NULL);
     pthread_cond_init(&tasks->changed, NULL);
     for (unsigned i = 0; i < threads && i < THREADS_MAX; i++) {
-        if (pthread_create(&tasks->threads[i], NULL, work, tasks) != 0)
+        pthread_t thread;
+
+        if (pthread_create(&thread, NULL, run_tasks, tasks) != 0)
             abort();
-        pthread_setname_np(tasks->threads[i], "task");
-        pthread_detach(tasks->threads[i]);
+        pthread_setname_np(thread, "task");
+        pthread_detach(thread);
         tasks->thread_count++;
     }
     return tasks;
@@ -168,43 +156,36 @@ bool tasks_stop(struct tasks *tasks, int64_t timeout_ms)
 void tasks_free(struct tasks *tasks)
 {
     while (tasks->first)
-        forget(tasks, tasks->first);
+        forget_task(tasks, tasks->first);
     pthread_cond_destroy(&tasks->changed);
     pthread_mutex_destroy(&tasks->lock);
     free(tasks);
 }
 
-static struct task *task_new(struct tasks *tasks, const char *key, const struct task_kind *kind,
-                             void *object)
-{
-    struct task *task = xcalloc(1, sizeof(*task));
-
-    task->key = xstrdup(key);
-    task->kind = kind;
-    task->object = object;
-    task->state = TASK_WAITING;
-    call_init(&task->call, ++tasks->next_id, kind->name, deadline_never());
-    call_set_request_id(&task->call, key);
-    task->call.cancelled = &tasks->cancelled;
-    return task;
-}
-
 bool tasks_start(struct tasks *tasks, const char *key, const struct task_kind *kind, void *object)
 {
     pthread_mutex_lock(&tasks->lock);
-    struct task **link = find(tasks, key);
+    struct task **link = find_task(tasks, key);
     bool busy = *link && (*link)->state != TASK_FAILED;
     if (busy) {
         (*link)->again = (*link)->state == TASK_RUNNING;
     } else {
+        struct task *task = xcalloc(1, sizeof(*task));
+
         if (*link) { /* a failed one: this is the next try */
-            forget(tasks, *link);
+            forget_task(tasks, *link);
             tasks->failures--;
         }
+        task->key = xstrdup(key);
+        task->kind = kind;
+        task->object = object;
+        task->state = TASK_WAITING;
+        call_init(&task->call, ++tasks->next_id, kind->name, deadline_never());
+        call_set_request_id(&task->call, key);
+        task->call.cancelled = &tasks->cancelled;
         for (link = &tasks->first; *link;)
             link = &(*link)->next;
-        *link = task_new(tasks, key, kind, object);
-        tasks->waiting++;
+        *link = task;
         pthread_cond_broadcast(&tasks->changed);
     }
     pthread_mutex_unlock(&tasks->lock);
@@ -227,7 +208,7 @@ enum task_state tasks_ask(struct tasks *tasks, const char *key, int *percent, ch
 
     *message = NULL;
     pthread_mutex_lock(&tasks->lock);
-    const struct task *task = *find(tasks, key);
+    const struct task *task = *find_task(tasks, key);
     if (task) {
         state = task->state;
         *percent = atomic_load(&task->percent);
@@ -244,6 +225,6 @@ void tasks_run_here(struct tasks *tasks)
 
     pthread_mutex_lock(&tasks->lock);
     while ((task = next_waiting(tasks)))
-        run_one(tasks, task);
+        run_task(tasks, task);
     pthread_mutex_unlock(&tasks->lock);
 }

@@ -11,30 +11,25 @@
 
 #include "common/base/memory.h"
 
-static void reserve(struct text *text, size_t length)
-{
-    size_t wanted = length + 1;
-    size_t capacity = text->capacity ? text->capacity : 64;
-
-    if (wanted <= text->capacity)
-        return;
-    while (capacity < wanted)
-        capacity *= 2;
-    text->chars = xreallocarray(text->chars, capacity, 1);
-    text->capacity = capacity;
-}
-
 void text_add_bytes(struct text *text, const char *bytes, size_t length)
 {
-    size_t room = text->limit - text->length;
+    size_t free_bytes = text->limit - text->length;
 
     if (length == 0)
         return;
-    if (length > room) {
-        length = room;
+    if (length > free_bytes) {
+        length = free_bytes;
         text->truncated = true;
     }
-    reserve(text, text->length + length);
+    size_t wanted = text->length + length + 1;
+    if (wanted > text->capacity) {
+        size_t capacity = text->capacity ? text->capacity : 64;
+
+        while (capacity < wanted)
+            capacity *= 2;
+        text->chars = xreallocarray(text->chars, capacity, 1);
+        text->capacity = capacity;
+    }
     memcpy(text->chars + text->length, bytes, length);
     text->length += length;
     text->chars[text->length] = '\0';
@@ -55,19 +50,19 @@ void text_addf(struct text *text, const char *fmt, ...)
     text_add(text, piece);
 }
 
-/* Stops when @text is full. */
-static int read_all(int fd, struct text *text, struct error *err)
+int text_read_fd(struct text *text, int fd)
 {
-    _cleanup_free_ char *buffer = xmalloc(BUFSIZ);
+    char buffer[BUFSIZ];
     ssize_t count = 0;
 
     do {
-        count = TEMP_FAILURE_RETRY(read(fd, buffer, BUFSIZ));
+        count = TEMP_FAILURE_RETRY(read(fd, buffer, sizeof(buffer)));
         if (count > 0)
             text_add_bytes(text, buffer, (size_t)count);
     } while (count > 0 && !text->truncated);
-    explicit_bzero(buffer, BUFSIZ); /* tokens and keys are files, too */
-    return count < 0 ? error_set_errno(err, -errno, "read") : 0;
+    int result = count < 0 ? -errno : 0;
+    explicit_bzero(buffer, sizeof(buffer)); /* tokens and keys are files, too */
+    return result;
 }
 
 int text_read_path(struct text *text, const char *path, struct error *err)
@@ -76,11 +71,25 @@ int text_read_path(struct text *text, const char *path, struct error *err)
 
     if (fd < 0)
         return error_set_errno(err, -errno, "open '%s'", path);
-    if (read_all(fd, text, err) < 0)
-        return error_wrap(err, "'%s'", path);
+    int result = text_read_fd(text, fd);
+    if (result < 0)
+        return error_set_errno(err, result, "'%s': read", path);
     if (text->truncated)
         return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is larger than %zu bytes", path,
                          text->limit);
+    return 0;
+}
+
+int text_write_fd(int fd, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = TEMP_FAILURE_RETRY(write(fd, bytes, length));
+
+        if (written < 0)
+            return -errno;
+        bytes += written;
+        length -= (size_t)written;
+    }
     return 0;
 }
 

@@ -28,6 +28,8 @@ struct text {
 void text_add(struct text *text, const char *chars);
 void text_add_bytes(struct text *text, const char *bytes, size_t length);
 _printf_(2, 3) void text_addf(struct text *text, const char *fmt, ...);
+/* Adds all that @fd has to give, until the text is full. 0 or a negative errno. */
+int text_read_fd(struct text *text, int fd);
 /* Adds the whole file. Fails with the error number's status when it cannot be read, with
  * INVALID_ARGUMENT when it is larger than the limit. */
 _must_check_ int text_read_path(struct text *text, const char *path, struct error *err);
@@ -38,6 +40,9 @@ char *text_take(struct text *text);
 void text_done(struct text *text);
 
 #define _cleanup_text_ _cleanup_(text_done)
+
+/* Writes all of @bytes. 0 or a negative errno. */
+int text_write_fd(int fd, const char *bytes, size_t length);
 
 bool text_has_prefix(const char *chars, const char *prefix);
 bool text_has_suffix(const char *chars, const char *suffix);

@@ -2,7 +2,10 @@
 
 #include <stdlib.h>
 
-static void *begin(void *object)
+/* Of a detached thread; includes the static TLS of the Ceph libraries. */
+#define SMALL_STACK_BYTES ((size_t)256 * 1024)
+
+static void *run_worker(void *object)
 {
     struct worker *worker = object;
 
@@ -20,7 +23,7 @@ void worker_start(struct worker *worker, const char *name, void (*run)(void *obj
     worker->object = object;
     call_init(&worker->call, 0, name, deadline_never());
     worker->call.cancelled = &worker->stopping;
-    if (pthread_create(&worker->thread, NULL, begin, worker) != 0)
+    if (pthread_create(&worker->thread, NULL, run_worker, worker) != 0)
         abort();
     pthread_setname_np(worker->thread, name);
 }
@@ -58,4 +61,17 @@ void worker_wake(struct worker *worker)
     worker->awake = true;
     pthread_cond_broadcast(&worker->wake);
     pthread_mutex_unlock(&worker->lock);
+}
+
+int worker_start_detached(void *(*run)(void *object), void *object)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, SMALL_STACK_BYTES);
+    int failed = pthread_create(&thread, &attributes, run, object);
+    pthread_attr_destroy(&attributes);
+    return -failed;
 }

@@ -31,3 +31,7 @@ bool worker_is_stopping(const struct worker *worker);
 void worker_pause(struct worker *worker, int64_t ms);
 /* Ends a pause now, or the next one before it begins. Any thread. */
 void worker_wake(struct worker *worker);
+
+/* Starts a thread that nobody waits for, with a small stack: for what may hang in the kernel for
+ * ever. 0 or a negative errno. */
+int worker_start_detached(void *(*run)(void *object), void *object);

@@ -6,9 +6,9 @@
 
 #include "common/base/deadline.h"
 #include "common/base/memory.h"
+#include "common/base/worker.h"
 
 #define HANGING_MAX 64 /* threads */
-#define STACK_BYTES ((size_t)256 * 1024)
 
 typedef int io_question(struct host *host, const char *path, struct error *err);
 
@@ -43,7 +43,7 @@ struct io_checks *io_checks_new(struct host *host)
     return checks;
 }
 
-static void destroy(struct io_checks *checks)
+static void destroy_checks(struct io_checks *checks)
 {
     pthread_mutex_destroy(&checks->lock);
     pthread_cond_destroy(&checks->changed);
@@ -57,7 +57,7 @@ void io_checks_free(struct io_checks *checks)
     bool last = checks->count == 0;
     pthread_mutex_unlock(&checks->lock);
     if (last)
-        destroy(checks);
+        destroy_checks(checks);
 }
 
 static void check_free(struct check *check)
@@ -67,7 +67,7 @@ static void check_free(struct check *check)
     free(check);
 }
 
-static void forget(struct io_checks *checks, const struct check *check)
+static void forget_check(struct io_checks *checks, const struct check *check)
 {
     struct check **link = &checks->running;
 
@@ -85,7 +85,7 @@ static void *read_device(void *object)
     bool failed = check->ask(checks->host, check->device, &err) < 0;
 
     pthread_mutex_lock(&checks->lock);
-    forget(checks, check);
+    forget_check(checks, check);
     check->failed = failed;
     check->err = err;
     bool nobody_waits = check->done;
@@ -96,32 +96,19 @@ static void *read_device(void *object)
     if (nobody_waits)
         check_free(check);
     if (last)
-        destroy(checks);
+        destroy_checks(checks);
     return NULL;
 }
 
-static int start(struct check *check)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    int failed = pthread_create(&thread, &attributes, read_device, check);
-    pthread_attr_destroy(&attributes);
-    return -failed;
-}
-
-static int hangs(const char *device, int64_t since_ms, struct error *err)
+static int report_hang(const char *device, int64_t since_ms, struct error *err)
 {
     return error_set(err, STATUS_DEADLINE_EXCEEDED, "a read from '%s' has hung for %lld s", device,
                      (long long)(clock_monotonic_ms() - since_ms) / 1000);
 }
 
 /* Under the lock: the reader is told by @done that nobody waits any more. */
-static int wait_for(struct io_checks *checks, struct check *check, int64_t timeout_ms,
-                    struct error *err)
+static int wait_for_check(struct io_checks *checks, struct check *check, int64_t timeout_ms,
+                          struct error *err)
 {
     struct timespec until = deadline_timespec(deadline_in_ms(timeout_ms));
     int expired = 0;
@@ -130,19 +117,11 @@ static int wait_for(struct io_checks *checks, struct check *check, int64_t timeo
         expired = pthread_cond_clockwait(&checks->changed, &checks->lock, CLOCK_MONOTONIC, &until);
     if (!check->done) {
         check->done = true;
-        return hangs(check->device, check->since_ms, err);
+        return report_hang(check->device, check->since_ms, err);
     }
     int result = check->failed ? error_move(err, &check->err) : 0;
     check_free(check);
     return result;
-}
-
-static const struct check *find(const struct io_checks *checks, const char *device)
-{
-    for (const struct check *check = checks->running; check; check = check->next)
-        if (strcmp(check->device, device) == 0)
-            return check;
-    return NULL;
 }
 
 static int check_path(struct io_checks *checks, io_question *ask, const char *device,
@@ -151,9 +130,11 @@ static int check_path(struct io_checks *checks, io_question *ask, const char *de
     int result = 0;
 
     pthread_mutex_lock(&checks->lock);
-    const struct check *other = find(checks, device);
+    const struct check *other = checks->running;
+    while (other && strcmp(other->device, device) != 0)
+        other = other->next;
     if (other && clock_monotonic_ms() - other->since_ms >= timeout_ms)
-        result = hangs(device, other->since_ms, err);
+        result = report_hang(device, other->since_ms, err);
     else if (checks->count >= HANGING_MAX)
         result = error_set(err, STATUS_RESOURCE_EXHAUSTED, "%d reads of other devices hang",
                            HANGING_MAX);
@@ -167,36 +148,26 @@ static int check_path(struct io_checks *checks, io_question *ask, const char *de
                                 .since_ms = clock_monotonic_ms()};
         checks->running = check;
         checks->count++;
-        int failed = start(check);
+        int failed = worker_start_detached(read_device, check);
         if (failed < 0) {
-            forget(checks, check);
+            forget_check(checks, check);
             check_free(check);
             result = error_set_errno(err, failed, "start a reader of '%s'", device);
         } else {
-            result = wait_for(checks, check, timeout_ms, err);
+            result = wait_for_check(checks, check, timeout_ms, err);
         }
     }
     pthread_mutex_unlock(&checks->lock);
     return result;
 }
 
-static int ask_device(struct host *host, const char *device, struct error *err)
-{
-    return host->ops->device_read(host, device, err);
-}
-
 int io_check(struct io_checks *checks, const char *device, int64_t timeout_ms, struct error *err)
 {
-    return check_path(checks, ask_device, device, timeout_ms, err);
-}
-
-static int ask_folder(struct host *host, const char *path, struct error *err)
-{
-    return host->ops->ask_folder(host, path, err);
+    return check_path(checks, checks->host->ops->device_read, device, timeout_ms, err);
 }
 
 int io_check_folder(struct io_checks *checks, const char *path, int64_t timeout_ms,
                     struct error *err)
 {
-    return check_path(checks, ask_folder, path, timeout_ms, err);
+    return check_path(checks, checks->host->ops->ask_folder, path, timeout_ms, err);
 }
