@@ -7,20 +7,10 @@
 #include "common/base/nearest.h"
 #include "common/base/text.h"
 
-/*
- * The decoder keeps the way from the root to the value in hand as a chain of steps on the stack and
- * prints it only when something is wrong. A step is a key or, with key NULL, an index.
- */
-struct path {
-    const struct path *parent;
-    const char *key;
-    size_t index;
-};
-
 /* Keys of any length come from the peer; the place of a mistake needs no more than this. */
 #define PATH_LIMIT 1024
 
-static void add_path(struct text *text, const struct path *path)
+static void add_path(struct text *text, const struct json_path *path)
 {
     if (!path)
         return;
@@ -31,8 +21,7 @@ static void add_path(struct text *text, const struct path *path)
         text_addf(text, "%s%s", text->length > 0 ? "." : "", path->key);
 }
 
-/* Puts the path in front of an error. */
-static int wrap_path(struct error *err, const struct path *path)
+int json_path_wrap(const struct json_path *path, struct error *err)
 {
     _cleanup_text_ struct text text = TEXT_INIT(PATH_LIMIT);
 
@@ -79,28 +68,24 @@ static int check_depth(const char *text, size_t length, const char *what, struct
     return 0;
 }
 
-/* Jansson quotes the token where it stopped. A repeated key is worth reading; any other token may
- * be the value of a secret. */
-static int refuse_malformed(json_error_t *reason, const char *what, struct error *err)
-{
-    char *quoted = strstr(reason->text, " near '");
-
-    if (quoted && json_error_code(reason) != json_error_duplicate_key)
-        *quoted = '\0';
-    return error_set(err, STATUS_INVALID_ARGUMENT, "%s: line %d, column %d: %s", what, reason->line,
-                     reason->column, reason->text);
-}
-
-static int parse(const char *text, size_t length, size_t flags, const char *what, json_t **out,
-                 struct error *err)
+static int parse_json(const char *text, size_t length, size_t flags, const char *what, json_t **out,
+                      struct error *err)
 {
     json_error_t reason;
 
     if (check_depth(text, length, what, err) < 0)
         return -1;
     json_t *value = json_loadb(text, length, flags | JSON_REJECT_DUPLICATES, &reason);
-    if (!value)
-        return refuse_malformed(&reason, what, err);
+    if (!value) {
+        /* jansson quotes the token where it stopped: a repeated key is worth reading, any other
+         * may be the value of a secret */
+        char *quoted = strstr(reason.text, " near '");
+
+        if (quoted && json_error_code(&reason) != json_error_duplicate_key)
+            *quoted = '\0';
+        return error_set(err, STATUS_INVALID_ARGUMENT, "%s: line %d, column %d: %s", what,
+                         reason.line, reason.column, reason.text);
+    }
     *out = value;
     return 0;
 }
@@ -108,7 +93,7 @@ static int parse(const char *text, size_t length, size_t flags, const char *what
 int json_load_large(const char *text, size_t length, const char *what, json_t **out,
                     struct error *err)
 {
-    return parse(text, length, JSON_ALLOW_NUL, what, out, err);
+    return parse_json(text, length, JSON_ALLOW_NUL, what, out, err);
 }
 
 int json_load_text(const char *text, size_t length, const char *what, json_t **out,
@@ -117,12 +102,12 @@ int json_load_text(const char *text, size_t length, const char *what, json_t **o
     if (length > JSON_TEXT_LIMIT)
         return error_set(err, STATUS_INVALID_ARGUMENT, "%s: larger than %zu bytes", what,
                          JSON_TEXT_LIMIT);
-    return parse(text, length, 0, what, out, err);
+    return parse_json(text, length, 0, what, out, err);
 }
 
 int json_load_whole(const struct text *text, const char *what, json_t **out, struct error *err)
 {
-    return parse(text_chars(text), text->length, 0, what, out, err);
+    return parse_json(text_chars(text), text->length, 0, what, out, err);
 }
 
 int json_load_path(const char *path, size_t limit, json_t **out, struct error *err)
@@ -131,10 +116,10 @@ int json_load_path(const char *path, size_t limit, json_t **out, struct error *e
 
     if (text_read_path(&content, path, err) < 0)
         return -1;
-    return parse(text_chars(&content), content.length, 0, path, out, err);
+    return parse_json(text_chars(&content), content.length, 0, path, out, err);
 }
 
-static const char *found_name(const json_t *value)
+const char *json_type_name(const json_t *value)
 {
     if (!value)
         return "nothing";
@@ -146,8 +131,9 @@ static const char *found_name(const json_t *value)
     case JSON_STRING:
         return "a string";
     case JSON_INTEGER:
-    case JSON_REAL:
         return "a number";
+    case JSON_REAL:
+        return "a number with a fraction";
     case JSON_TRUE:
     case JSON_FALSE:
         return "a boolean";
@@ -157,15 +143,16 @@ static const char *found_name(const json_t *value)
     return "something else";
 }
 
-static int refuse_type(const json_t *value, const char *expected, const struct path *path,
+static int refuse_type(const json_t *value, const char *expected, const struct json_path *path,
                        struct error *err)
 {
-    error_set(err, STATUS_INVALID_ARGUMENT, "expected %s, found %s", expected, found_name(value));
-    return wrap_path(err, path);
+    error_set(err, STATUS_INVALID_ARGUMENT, "expected %s, found %s", expected,
+              json_type_name(value));
+    return json_path_wrap(path, err);
 }
 
 /* Null is "" here, as in Go; *@chars is borrowed from the value. */
-static int string_of(const json_t *value, const struct path *path, const char **chars,
+static int string_of(const json_t *value, const struct json_path *path, const char **chars,
                      struct error *err)
 {
     if (!json_is_string(value) && !json_is_null(value))
@@ -174,62 +161,31 @@ static int string_of(const json_t *value, const struct path *path, const char **
     return 0;
 }
 
-static int integer_of(const json_t *value, const struct path *path, int64_t *number,
-                      struct error *err)
+static int decode_integer(const json_t *value, bool is_unsigned, const struct json_path *path,
+                          int64_t *target, struct error *err)
 {
     if (json_is_real(value)) {
         error_set(err, STATUS_INVALID_ARGUMENT,
                   "expected a whole number, found one with a fraction or an exponent");
-        return wrap_path(err, path);
+        return json_path_wrap(path, err);
     }
     if (!json_is_integer(value))
         return refuse_type(value, "a whole number", path, err);
-    *number = json_integer_value(value);
-    return 0;
-}
-
-static int decode_string(const json_t *value, const struct path *path, char **target,
-                         struct error *err)
-{
-    const char *chars = NULL;
-
-    if (string_of(value, path, &chars, err) < 0)
-        return -1;
-    *target = xstrdup(chars);
-    return 0;
-}
-
-static int decode_bool(const json_t *value, const struct path *path, bool *target,
-                       struct error *err)
-{
-    if (!json_is_boolean(value))
-        return refuse_type(value, "true or false", path, err);
-    *target = json_is_true(value);
-    return 0;
-}
-
-static int decode_unsigned(const json_t *value, const struct path *path, uint64_t *target,
-                           struct error *err)
-{
-    int64_t number = 0;
-
-    if (integer_of(value, path, &number, err) < 0)
-        return -1;
-    if (number < 0) {
+    if (is_unsigned && json_integer_value(value) < 0) {
         error_set(err, STATUS_INVALID_ARGUMENT, "must not be negative");
-        return wrap_path(err, path);
+        return json_path_wrap(path, err);
     }
-    *target = (uint64_t)number;
+    *target = json_integer_value(value);
     return 0;
 }
 
-static int decode_strings(const json_t *value, const struct path *path, struct string_list *target,
-                          struct error *err)
+static int decode_strings(const json_t *value, const struct json_path *path,
+                          struct string_list *target, struct error *err)
 {
     if (!json_is_array(value))
         return refuse_type(value, "an array", path, err);
     for (size_t i = 0; i < json_array_size(value); i++) {
-        const struct path item = {.parent = path, .index = i};
+        const struct json_path item = {.parent = path, .index = i};
         const char *chars = NULL;
 
         if (string_of(json_array_get(value, i), &item, &chars, err) < 0)
@@ -250,13 +206,13 @@ static void *next_key(const json_t *object, void *key)
     return json_object_iter_next((json_t *)(uintptr_t)object, key);
 }
 
-static int decode_strmap(const json_t *value, const struct path *path, struct strmap *target,
+static int decode_strmap(const json_t *value, const struct json_path *path, struct strmap *target,
                          struct error *err)
 {
     if (!json_is_object(value))
         return refuse_type(value, "an object", path, err);
     for (void *at = first_key(value); at; at = next_key(value, at)) {
-        const struct path item = {.parent = path, .key = json_object_iter_key(at)};
+        const struct json_path item = {.parent = path, .key = json_object_iter_key(at)};
         const char *chars = NULL;
 
         if (string_of(json_object_iter_value(at), &item, &chars, err) < 0)
@@ -266,16 +222,12 @@ static int decode_strmap(const json_t *value, const struct path *path, struct st
     return 0;
 }
 
-struct json_array {
-    void *items;
-    size_t count;
-};
-
 static int decode_object(const json_t *value, const struct json_table *table,
-                         const struct path *path, void *target, struct error *err);
+                         const struct json_path *path, void *target, struct error *err);
 
 static int decode_objects(const json_t *value, const struct json_table *table,
-                          const struct path *path, struct json_array *array, struct error *err)
+                          const struct json_path *path, void **out, size_t *out_count,
+                          struct error *err)
 {
     size_t count = json_array_size(value);
 
@@ -285,7 +237,7 @@ static int decode_objects(const json_t *value, const struct json_table *table,
         return 0;
     char *items = xcalloc(count, table->size);
     for (size_t i = 0; i < count; i++) {
-        const struct path step = {.parent = path, .index = i};
+        const struct json_path step = {.parent = path, .index = i};
         const json_t *element = json_array_get(value, i);
 
         if (!json_is_null(element) &&
@@ -294,52 +246,34 @@ static int decode_objects(const json_t *value, const struct json_table *table,
             return -1;
         }
     }
-    *array = (struct json_array){items, count};
-    return 0;
-}
-
-/* A pointer to the caller's struct type is read and written bytewise: here it is a void pointer. */
-static struct json_array load_array(const struct json_field *field, const void *target)
-{
-    struct json_array array = {0};
-
-    memcpy(&array.items, (const char *)target + field->offset, sizeof(array.items));
-    memcpy(&array.count, (const char *)target + field->count_offset, sizeof(array.count));
-    return array;
-}
-
-static void store_array(const struct json_field *field, void *target, struct json_array array)
-{
-    memcpy((char *)target + field->offset, &array.items, sizeof(array.items));
-    memcpy((char *)target + field->count_offset, &array.count, sizeof(array.count));
-}
-
-static int decode_array_member(const json_t *value, const struct json_field *field,
-                               const struct path *path, void *target, struct error *err)
-{
-    struct json_array array = {0};
-
-    if (decode_objects(value, field->table, path, &array, err) < 0)
-        return -1;
-    store_array(field, target, array);
+    *out = items;
+    *out_count = count;
     return 0;
 }
 
 /* @value is not null and the member is zero. */
 static int decode_member(const json_t *value, const struct json_field *field,
-                         const struct path *path, void *target, struct error *err)
+                         const struct json_path *path, void *target, struct error *err)
 {
     void *member = (char *)target + field->offset;
+    size_t *count = (size_t *)(void *)((char *)target + field->count_offset);
+    const char *chars = NULL;
+    void *items = NULL;
 
     switch (field->kind) {
     case JSON_KIND_STRING:
-        return decode_string(value, path, member, err);
+        if (string_of(value, path, &chars, err) < 0)
+            return -1;
+        *(char **)member = xstrdup(chars);
+        return 0;
     case JSON_KIND_BOOL:
-        return decode_bool(value, path, member, err);
+        if (!json_is_boolean(value))
+            return refuse_type(value, "true or false", path, err);
+        *(bool *)member = json_is_true(value);
+        return 0;
     case JSON_KIND_INT:
-        return integer_of(value, path, member, err);
     case JSON_KIND_UINT:
-        return decode_unsigned(value, path, member, err);
+        return decode_integer(value, field->kind == JSON_KIND_UINT, path, member, err);
     case JSON_KIND_STRINGS:
         return decode_strings(value, path, member, err);
     case JSON_KIND_STRMAP:
@@ -347,7 +281,10 @@ static int decode_member(const json_t *value, const struct json_field *field,
     case JSON_KIND_OBJECT:
         return decode_object(value, field->table, path, member, err);
     case JSON_KIND_OBJECTS:
-        return decode_array_member(value, field, path, target, err);
+        if (decode_objects(value, field->table, path, &items, count, err) < 0)
+            return -1;
+        memcpy(member, &items, sizeof(items)); /* there it is a pointer to the caller's struct */
+        return 0;
     case JSON_KIND_PRESENT:
         *(bool *)member = true;
         return 0;
@@ -369,20 +306,15 @@ static const json_t *find_value(const json_t *object, const char *key)
     return value;
 }
 
-static bool table_has_key(const struct json_table *table, const char *key)
-{
-    for (size_t i = 0; i < table->count; i++)
-        if (strcasecmp(table->fields[i].key, key) == 0)
-            return true;
-    return false;
-}
-
-static int refuse_unknown(const struct json_table *table, const char *key, struct error *err)
+static int check_key(const struct json_table *table, const char *key, struct error *err)
 {
     struct nearest nearest = NEAREST_INIT(key);
 
-    for (size_t i = 0; i < table->count; i++)
+    for (size_t i = 0; i < table->count; i++) {
+        if (strcasecmp(table->fields[i].key, key) == 0)
+            return 0;
         nearest_offer(&nearest, table->fields[i].key);
+    }
     if (nearest.name)
         return error_set(err, STATUS_INVALID_ARGUMENT, "unknown key (did you mean '%s'?)",
                          nearest.name);
@@ -401,34 +333,24 @@ static int refuse_repeated(const json_t *object, void *end, struct error *err)
     return 0;
 }
 
-static int check_keys(const json_t *object, const struct json_table *table, const struct path *path,
-                      struct error *err)
+static int check_keys(const json_t *object, const struct json_table *table,
+                      const struct json_path *path, struct error *err)
 {
     for (void *at = first_key(object); at; at = next_key(object, at)) {
-        const struct path step = {.parent = path, .key = json_object_iter_key(at)};
+        const struct json_path step = {.parent = path, .key = json_object_iter_key(at)};
 
-        if (!table_has_key(table, step.key)) {
-            refuse_unknown(table, step.key, err);
-            return wrap_path(err, &step);
-        }
-        if (refuse_repeated(object, at, err) < 0)
-            return wrap_path(err, &step);
+        if (check_key(table, step.key, err) < 0 || refuse_repeated(object, at, err) < 0)
+            return json_path_wrap(&step, err);
     }
     return 0;
-}
-
-static void free_objects(const struct json_field *field, void *target)
-{
-    struct json_array array = load_array(field, target);
-
-    json_free_array(field->table, array.items, array.count);
-    store_array(field, target, (struct json_array){0});
 }
 
 /* Back to the zero value. */
 static void free_member(const struct json_field *field, void *target)
 {
     void *member = (char *)target + field->offset;
+    size_t *count = (size_t *)(void *)((char *)target + field->count_offset);
+    void *items = NULL;
 
     switch (field->kind) {
     case JSON_KIND_STRING:
@@ -440,10 +362,8 @@ static void free_member(const struct json_field *field, void *target)
         *(bool *)member = false;
         break;
     case JSON_KIND_INT:
-        *(int64_t *)member = 0;
-        break;
     case JSON_KIND_UINT:
-        *(uint64_t *)member = 0;
+        *(int64_t *)member = 0;
         break;
     case JSON_KIND_STRINGS:
         string_list_done(member);
@@ -455,7 +375,10 @@ static void free_member(const struct json_field *field, void *target)
         json_free_fields(field->table, member);
         break;
     case JSON_KIND_OBJECTS:
-        free_objects(field, target);
+        memcpy(&items, member, sizeof(items));
+        json_free_array(field->table, items, *count);
+        memset(member, 0, sizeof(items));
+        *count = 0;
         break;
     case JSON_KIND_VALUE:
         json_decref(*(json_t **)member);
@@ -465,7 +388,7 @@ static void free_member(const struct json_field *field, void *target)
 }
 
 static int decode_object(const json_t *value, const struct json_table *table,
-                         const struct path *path, void *target, struct error *err)
+                         const struct json_path *path, void *target, struct error *err)
 {
     if (!json_is_object(value))
         return refuse_type(value, "an object", path, err);
@@ -473,7 +396,7 @@ static int decode_object(const json_t *value, const struct json_table *table,
         return -1;
     for (size_t i = 0; i < table->count; i++) {
         const struct json_field *field = &table->fields[i];
-        const struct path step = {.parent = path, .key = field->key};
+        const struct json_path step = {.parent = path, .key = field->key};
         const json_t *found = find_value(value, field->key);
 
         if (!found)
@@ -494,13 +417,7 @@ int json_decode(const json_t *value, const struct json_table *table, void *targe
 int json_decode_array(const json_t *value, const struct json_table *table, void **items,
                       size_t *count, struct error *err)
 {
-    struct json_array array = {0};
-
-    if (decode_objects(value, table, NULL, &array, err) < 0)
-        return -1;
-    *items = array.items;
-    *count = array.count;
-    return 0;
+    return decode_objects(value, table, NULL, items, count, err);
 }
 
 void json_free_fields(const struct json_table *table, void *target)

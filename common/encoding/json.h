@@ -148,6 +148,22 @@ _must_check_ int json_decode(const json_t *value, const struct json_table *table
 _must_check_ int json_decode_array(const json_t *value, const struct json_table *table,
                                    void **items, size_t *count, struct error *err);
 
+/*
+ * The place of a value, as a chain of stack frames from the inside out; NULL is the root. It is
+ * written out only when something is wrong there.
+ */
+struct json_path {
+    const struct json_path *parent;
+    const char *key; /* NULL: an element of an array */
+    size_t index;
+};
+
+/* Puts "parameters[3].value: " in front of the error, and nothing for NULL. Returns -1. */
+int json_path_wrap(const struct json_path *path, struct error *err);
+
+/* What the value is, for an error: "an object", "nothing" for NULL. */
+const char *json_type_name(const json_t *value);
+
 /* Frees what decoding allocated and zeroes these members. Accepts half-filled structs. */
 void json_free_fields(const struct json_table *table, void *target);
 void json_free_array(const struct json_table *table, void *items, size_t count);

@@ -24,31 +24,30 @@ struct loader {
     struct error *err;
 };
 
-static int refuse(struct loader *loader, yaml_mark_t mark, const char *reason)
+static int refuse_at(struct loader *loader, yaml_mark_t mark, const char *reason)
 {
     return error_set(loader->err, STATUS_INVALID_ARGUMENT, "%s: line %zu, column %zu: %s",
                      loader->what, mark.line + 1, mark.column + 1, reason);
 }
 
-/* libyaml's reasons are fixed phrases; none quotes the text. */
-static int refuse_malformed(struct loader *loader)
+static void *refuse_event(struct loader *loader, const yaml_event_t *event, const char *reason)
 {
-    const yaml_parser_t *parser = &loader->parser;
-    yaml_mark_t mark = parser->problem_mark;
-
-    if (parser->error == YAML_READER_ERROR)
-        return error_set(loader->err, STATUS_INVALID_ARGUMENT, "%s: byte %zu: %s", loader->what,
-                         parser->problem_offset, parser->problem);
-    return refuse(loader, mark, parser->problem ? parser->problem : "malformed");
+    refuse_at(loader, event->start_mark, reason);
+    return NULL;
 }
 
 static int next_event(struct loader *loader, yaml_event_t *event)
 {
-    if (!yaml_parser_parse(&loader->parser, event)) {
-        *event = (yaml_event_t){0};
-        return refuse_malformed(loader);
-    }
-    return 0;
+    const yaml_parser_t *parser = &loader->parser;
+
+    if (yaml_parser_parse(&loader->parser, event))
+        return 0;
+    *event = (yaml_event_t){0};
+    /* libyaml's reasons are fixed phrases; none quotes the text */
+    if (parser->error == YAML_READER_ERROR)
+        return error_set(loader->err, STATUS_INVALID_ARGUMENT, "%s: byte %zu: %s", loader->what,
+                         parser->problem_offset, parser->problem);
+    return refuse_at(loader, parser->problem_mark, parser->problem ? parser->problem : "malformed");
 }
 
 #define _cleanup_event_ _cleanup_(yaml_event_delete)
@@ -78,14 +77,6 @@ static json_t *word_value(const char *text)
     if (is_one_of(text, nothing, ARRAY_LENGTH(nothing)))
         return json_null();
     return NULL;
-}
-
-static bool is_not_json(const char *text)
-{
-    static const char *const words[] = {".nan",  ".NaN",  ".NAN",  ".inf",  ".Inf",  ".INF",
-                                        "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"};
-
-    return is_one_of(text, words, ARRAY_LENGTH(words));
 }
 
 /* The base that the digits are written in; *@digits moves behind its mark. */
@@ -172,16 +163,6 @@ static json_t *number_value(const char *text)
     return json_real(strtod(plain, NULL)); /* NULL, thus a string, when it is not finite */
 }
 
-/* What a scalar without quotes and tag stands for. */
-static json_t *plain_value(const char *text)
-{
-    json_t *value = word_value(text);
-
-    if (!value)
-        value = number_value(text);
-    return value ? value : json_string(text);
-}
-
 /* The tag without its standard prefix, "" for none; NULL if it is not a standard scalar one. */
 static const char *short_tag(const yaml_char_t *tag)
 {
@@ -208,39 +189,37 @@ static bool tag_agrees(const char *tag, const json_t *value)
            (strcmp(tag, "timestamp") == 0 && json_is_string(value));
 }
 
-static json_t *scalar(struct loader *loader, const yaml_event_t *event)
+static json_t *read_scalar(struct loader *loader, const yaml_event_t *event)
 {
+    static const char *const not_json[] = {".nan",  ".NaN",  ".NAN",  ".inf",  ".Inf",  ".INF",
+                                           "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"};
     const char *text = (const char *)event->data.scalar.value;
     const char *tag = short_tag(event->data.scalar.tag);
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 
-    if (strlen(text) != event->data.scalar.length) {
-        refuse(loader, event->start_mark, "a string must not contain NUL");
-        return NULL;
-    }
-    if (!tag) {
-        refuse(loader, event->start_mark, "tags other than !!str, !!int, ... are not supported");
-        return NULL;
-    }
+    if (strlen(text) != event->data.scalar.length)
+        return refuse_event(loader, event, "a string must not contain NUL");
+    if (!tag)
+        return refuse_event(loader, event, "tags other than !!str, !!int, ... are not supported");
     if (strcmp(tag, "str") == 0 || (tag[0] == '\0' && !plain))
         return json_string(text);
-    if (is_not_json(text)) {
-        refuse(loader, event->start_mark, "infinity and NaN are not numbers of JSON");
-        return NULL;
-    }
-    json_auto_t *value = plain_value(text);
-    if (!tag_agrees(tag, value)) {
-        refuse(loader, event->start_mark, "the value is not what its tag says");
-        return NULL;
-    }
+    if (is_one_of(text, not_json, ARRAY_LENGTH(not_json)))
+        return refuse_event(loader, event, "infinity and NaN are not numbers of JSON");
+    json_auto_t *value = word_value(text);
+    if (!value)
+        value = number_value(text);
+    if (!value)
+        value = json_string(text);
+    if (!tag_agrees(tag, value))
+        return refuse_event(loader, event, "the value is not what its tag says");
     return TAKE(value);
 }
 
 /* --- structure --- */
 
-static json_t *value_of(struct loader *loader, const yaml_event_t *event, unsigned depth);
+static json_t *read_value(struct loader *loader, const yaml_event_t *event, unsigned depth);
 
-static json_t *sequence(struct loader *loader, unsigned depth)
+static json_t *read_sequence(struct loader *loader, unsigned depth)
 {
     json_auto_t *array = json_array();
 
@@ -251,7 +230,7 @@ static json_t *sequence(struct loader *loader, unsigned depth)
             return NULL;
         if (event.type == YAML_SEQUENCE_END_EVENT)
             return TAKE(array);
-        json_t *item = value_of(loader, &event, depth);
+        json_t *item = read_value(loader, &event, depth);
         if (!item)
             return NULL;
         json_array_append_new(array, item);
@@ -259,18 +238,14 @@ static json_t *sequence(struct loader *loader, unsigned depth)
 }
 
 /* A key as a string; NULL with the error set if it is no scalar. Caller frees. */
-static char *key_of(struct loader *loader, const yaml_event_t *event)
+static char *read_key(struct loader *loader, const yaml_event_t *event)
 {
-    if (event->type != YAML_SCALAR_EVENT) {
-        refuse(loader, event->start_mark, "a key must be a plain word or a quoted string");
-        return NULL;
-    }
+    if (event->type != YAML_SCALAR_EVENT)
+        return refuse_event(loader, event, "a key must be a plain word or a quoted string");
     if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-        strcmp((const char *)event->data.scalar.value, "<<") == 0) {
-        refuse(loader, event->start_mark, "merge keys (<<) are not supported; write the keys out");
-        return NULL;
-    }
-    json_auto_t *value = scalar(loader, event);
+        strcmp((const char *)event->data.scalar.value, "<<") == 0)
+        return refuse_event(loader, event, "merge keys (<<) are not supported; write the keys out");
+    json_auto_t *value = read_scalar(loader, event);
     if (!value)
         return NULL;
     if (json_is_string(value))
@@ -279,23 +254,23 @@ static char *key_of(struct loader *loader, const yaml_event_t *event)
 }
 
 /* Reads the value that belongs to the key. */
-static int member(struct loader *loader, json_t *object, const yaml_event_t *key_event,
-                  unsigned depth)
+static int read_member(struct loader *loader, json_t *object, const yaml_event_t *key_event,
+                       unsigned depth)
 {
-    _cleanup_free_ char *key = key_of(loader, key_event);
+    _cleanup_free_ char *key = read_key(loader, key_event);
     _cleanup_event_ yaml_event_t event = {0};
 
     if (!key)
         return -1;
     if (json_object_get(object, key))
-        return refuse(loader, key_event->start_mark, "this key is there already");
+        return refuse_at(loader, key_event->start_mark, "this key is there already");
     if (next_event(loader, &event) < 0)
         return -1;
-    json_t *value = value_of(loader, &event, depth);
+    json_t *value = read_value(loader, &event, depth);
     return value ? json_object_set_new(object, key, value) : -1;
 }
 
-static json_t *mapping(struct loader *loader, unsigned depth)
+static json_t *read_mapping(struct loader *loader, unsigned depth)
 {
     json_auto_t *object = json_object();
 
@@ -306,21 +281,9 @@ static json_t *mapping(struct loader *loader, unsigned depth)
             return NULL;
         if (event.type == YAML_MAPPING_END_EVENT)
             return TAKE(object);
-        if (member(loader, object, &event, depth) < 0)
+        if (read_member(loader, object, &event, depth) < 0)
             return NULL;
     }
-}
-
-static int check_limits(struct loader *loader, const yaml_event_t *event, unsigned depth)
-{
-    bool nests =
-        event->type == YAML_SEQUENCE_START_EVENT || event->type == YAML_MAPPING_START_EVENT;
-
-    if (++loader->nodes > YAML_NODE_LIMIT)
-        return refuse(loader, event->start_mark, "more values than a text may have");
-    if (nests && depth > YAML_DEPTH_LIMIT)
-        return refuse(loader, event->start_mark, "nested too deeply");
-    return 0;
 }
 
 /* A mapping or sequence may carry its own standard tag, which says nothing new. */
@@ -331,42 +294,40 @@ static bool tag_is_redundant(const yaml_char_t *tag)
     return !tag || is_one_of((const char *)tag, known, ARRAY_LENGTH(known));
 }
 
-static json_t *value_of(struct loader *loader, const yaml_event_t *event, unsigned depth)
+static json_t *read_value(struct loader *loader, const yaml_event_t *event, unsigned depth)
 {
-    if (check_limits(loader, event, depth) < 0)
-        return NULL;
-    switch (event->type) {
-    case YAML_SCALAR_EVENT:
-        return scalar(loader, event);
-    case YAML_SEQUENCE_START_EVENT:
-        if (tag_is_redundant(event->data.sequence_start.tag))
-            return sequence(loader, depth + 1);
-        break;
-    case YAML_MAPPING_START_EVENT:
-        if (tag_is_redundant(event->data.mapping_start.tag))
-            return mapping(loader, depth + 1);
-        break;
-    case YAML_ALIAS_EVENT:
-        refuse(loader, event->start_mark, "aliases (*name) are not supported; write the value out");
-        return NULL;
-    default:
-        refuse(loader, event->start_mark, "expected a value");
-        return NULL;
-    }
-    refuse(loader, event->start_mark, "tags other than !!map and !!seq are not supported here");
-    return NULL;
+    bool is_sequence = event->type == YAML_SEQUENCE_START_EVENT;
+    bool is_mapping = event->type == YAML_MAPPING_START_EVENT;
+
+    if (++loader->nodes > YAML_NODE_LIMIT)
+        return refuse_event(loader, event, "more values than a text may have");
+    if ((is_sequence || is_mapping) && depth > YAML_DEPTH_LIMIT)
+        return refuse_event(loader, event, "nested too deeply");
+    if (event->type == YAML_SCALAR_EVENT)
+        return read_scalar(loader, event);
+    if (is_sequence && tag_is_redundant(event->data.sequence_start.tag))
+        return read_sequence(loader, depth + 1);
+    if (is_mapping && tag_is_redundant(event->data.mapping_start.tag))
+        return read_mapping(loader, depth + 1);
+    if (is_sequence || is_mapping)
+        return refuse_event(loader, event,
+                            "tags other than !!map and !!seq are not supported here");
+    if (event->type == YAML_ALIAS_EVENT)
+        return refuse_event(loader, event,
+                            "aliases (*name) are not supported; write the value out");
+    return refuse_event(loader, event, "expected a value");
 }
 
 /* --- the stream --- */
 
-static int document(struct loader *loader, json_t *documents)
+static int read_document(struct loader *loader, json_t *documents)
 {
     _cleanup_event_ yaml_event_t root = {0};
     _cleanup_event_ yaml_event_t end = {0};
 
     if (next_event(loader, &root) < 0)
         return -1;
-    json_t *value = value_of(loader, &root, 1);
+    json_t *value = read_value(loader, &root, 1);
     if (!value)
         return -1;
     if (json_is_null(value))
@@ -376,7 +337,7 @@ static int document(struct loader *loader, json_t *documents)
     return next_event(loader, &end);
 }
 
-static int stream(struct loader *loader, json_t *documents)
+static int read_stream(struct loader *loader, json_t *documents)
 {
     for (;;) {
         _cleanup_event_ yaml_event_t event = {0};
@@ -385,43 +346,32 @@ static int stream(struct loader *loader, json_t *documents)
             return -1;
         if (event.type == YAML_STREAM_END_EVENT)
             return 0;
-        if (event.type == YAML_DOCUMENT_START_EVENT && document(loader, documents) < 0)
+        if (event.type == YAML_DOCUMENT_START_EVENT && read_document(loader, documents) < 0)
             return -1;
     }
-}
-
-/* JSON is almost YAML; the rest (pairs of surrogates) is why a text that is JSON is read as such.
- */
-static json_t *json_document(const char *text, size_t length, const char *what)
-{
-    _cleanup_error_ struct error err = {0};
-    json_t *value = NULL;
-
-    if (length == 0 || (text[0] != '{' && text[0] != '['))
-        return NULL;
-    if (json_load_text(text, length, what, &value, &err) < 0)
-        return NULL;
-    return json_pack("[o]", value);
 }
 
 int yaml_load_text(const char *text, size_t length, const char *what, json_t **documents,
                    struct error *err)
 {
     struct loader loader = {.what = what, .err = err};
+    _cleanup_error_ struct error ignored = {0};
+    json_t *value = NULL;
 
     if (length > YAML_TEXT_LIMIT)
         return error_set(err, STATUS_INVALID_ARGUMENT, "%s: larger than %zu bytes", what,
                          YAML_TEXT_LIMIT);
-    json_auto_t *found = json_document(text, length, what);
-    if (found) {
-        *documents = TAKE(found);
+    /* JSON is almost YAML; the rest (pairs of surrogates) is why a text that is JSON is read so */
+    if (length > 0 && (text[0] == '{' || text[0] == '[') &&
+        json_load_text(text, length, what, &value, &ignored) == 0) {
+        *documents = json_pack("[o]", value);
         return 0;
     }
     if (!yaml_parser_initialize(&loader.parser))
         abort(); /* out of memory */
-    found = json_array();
+    json_auto_t *found = json_array();
     yaml_parser_set_input_string(&loader.parser, (const unsigned char *)text, length);
-    int result = stream(&loader, found);
+    int result = read_stream(&loader, found);
     yaml_parser_delete(&loader.parser);
     if (result == 0)
         *documents = TAKE(found);
@@ -449,7 +399,6 @@ int documents_load_path(const char *path, size_t limit, json_t **documents, stru
         return yaml_load_text(text_chars(&content), content.length, path, documents, err);
     if (json_load_whole(&content, path, &value, err) < 0)
         return -1;
-    *documents = json_array();
-    json_array_append_new(*documents, value);
+    *documents = json_pack("[o]", value);
     return 0;
 }

@@ -42,23 +42,6 @@ ProtobufCAllocator *message_allocator(void)
     return &zeroing;
 }
 
-void message_path_print(const struct message_path *path, struct text *out)
-{
-    const struct message_path *chain[64];
-    size_t length = 0;
-
-    for (; path && length < ARRAY_LENGTH(chain); path = path->parent)
-        chain[length++] = path;
-    if (length == 0)
-        return;
-    for (size_t i = length; i-- > 0;) {
-        text_add(out, chain[i]->name);
-        if (chain[i]->index != MESSAGE_PATH_SINGLE)
-            text_addf(out, "[%zu]", chain[i]->index);
-        text_add(out, i > 0 ? "." : ": ");
-    }
-}
-
 bool message_field_is_map(const ProtobufCFieldDescriptor *field)
 {
     if (field->label != PROTOBUF_C_LABEL_REPEATED || field->type != PROTOBUF_C_TYPE_MESSAGE)

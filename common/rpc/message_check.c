@@ -40,7 +40,7 @@ struct walk {
 
 /* One nested message on the way from the outside in. */
 struct level {
-    const struct message_path *path;
+    const struct json_path *path;
     const ProtobufCMessageDescriptor *type;
     unsigned depth;
     bool is_map_entry;
@@ -64,35 +64,29 @@ static size_t span_length(struct span span)
     return (size_t)(span.end - span.at);
 }
 
-static int reject(struct walk *walk, const struct message_path *path, const char *reason)
+static int reject(struct walk *walk, const struct json_path *path, const char *reason)
 {
-    _cleanup_text_ struct text where = TEXT_INIT(1024);
-
-    message_path_print(path, &where);
-    return error_set(walk->err, STATUS_INVALID_ARGUMENT, "%s%s",
-                     path ? text_chars(&where) : "request ", reason);
+    error_set(walk->err, STATUS_INVALID_ARGUMENT, "%s", reason);
+    return json_path_wrap(path, walk->err);
 }
 
-static int reject_size(struct walk *walk, const struct message_path *path, size_t length,
-                       size_t limit, const char *unit)
+static int reject_size(struct walk *walk, const struct json_path *path, size_t length, size_t limit,
+                       const char *unit)
 {
-    _cleanup_free_ char *reason =
-        xasprintf("has %zu %s, at most %zu are allowed", length, unit, limit);
-
-    return reject(walk, path, reason);
+    error_set(walk->err, STATUS_INVALID_ARGUMENT, "%shas %zu %s, at most %zu are allowed",
+              path ? "" : "request ", length, unit, limit);
+    return json_path_wrap(path, walk->err);
 }
 
 /* The bytes are no message of the type: @number is the field where it shows, 0 if not even that. */
 static int reject_wire(struct walk *walk, const struct level *level, uint32_t number,
                        const char *reason)
 {
-    _cleanup_text_ struct text where = TEXT_INIT(1024);
-
-    message_path_print(level->path, &where);
+    error_set(walk->err, STATUS_INVALID_ARGUMENT, "%s", reason);
     if (number != 0)
-        text_addf(&where, "field %u: ", number);
-    return error_set(walk->err, STATUS_INVALID_ARGUMENT, "request is not a valid %s: %s%s",
-                     walk->root->name, text_chars(&where), reason);
+        error_wrap(walk->err, "field %u", number);
+    json_path_wrap(level->path, walk->err);
+    return error_wrap(walk->err, "request is not a valid %s", walk->root->name);
 }
 
 /* False if it does not end within @max_bytes or the span. */
@@ -144,12 +138,6 @@ static bool read_content(struct span *in, struct wire_field *field)
     return true;
 }
 
-static bool wire_type_exists(unsigned wire_type)
-{
-    return wire_type <= PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED ||
-           wire_type == PROTOBUF_C_WIRE_TYPE_32BIT;
-}
-
 static int read_field(struct walk *walk, const struct level *level, struct span *in,
                       struct wire_field *field)
 {
@@ -159,7 +147,8 @@ static int read_field(struct walk *walk, const struct level *level, struct span 
         return reject_wire(walk, level, 0, "a field has no number");
     field->number = (uint32_t)(tag >> 3);
     field->wire_type = tag & 7;
-    if (!wire_type_exists(field->wire_type))
+    if (field->wire_type > PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED &&
+        field->wire_type != PROTOBUF_C_WIRE_TYPE_32BIT)
         return reject_wire(walk, level, field->number, "has an unknown wire type");
     if (!read_content(in, field))
         return reject_wire(walk, level, field->number, "ends too early");
@@ -207,9 +196,8 @@ static int check_packed(struct walk *walk, const struct level *level,
     return 0;
 }
 
-static int check_string(struct walk *walk, const struct level *level,
-                        const struct message_path *path, const ProtobufCFieldDescriptor *field,
-                        struct span in)
+static int check_string(struct walk *walk, const struct level *level, const struct json_path *path,
+                        const ProtobufCFieldDescriptor *field, struct span in)
 {
     size_t limit = level->is_map_entry ? walk->limits->map_bytes : walk->limits->string_bytes;
 
@@ -229,13 +217,11 @@ static int check_message(struct walk *walk, const struct level *level, struct sp
 static int check_value(struct walk *walk, const struct level *level,
                        const ProtobufCFieldDescriptor *field, struct span in, size_t index)
 {
-    const struct message_path path = {
-        .parent = level->path,
-        .name = field->name,
-        .index = field->label == PROTOBUF_C_LABEL_REPEATED ? index : MESSAGE_PATH_SINGLE,
-    };
+    const struct json_path whole = {.parent = level->path, .key = field->name};
+    const struct json_path element = {.parent = &whole, .index = index};
+    const struct json_path *path = field->label == PROTOBUF_C_LABEL_REPEATED ? &element : &whole;
     const struct level inner = {
-        .path = &path,
+        .path = path,
         .type = field->descriptor,
         .depth = level->depth + 1,
         .is_map_entry = message_field_is_map(field),
@@ -244,7 +230,7 @@ static int check_value(struct walk *walk, const struct level *level,
     switch (field->type) {
     case PROTOBUF_C_TYPE_STRING:
     case PROTOBUF_C_TYPE_BYTES:
-        return check_string(walk, level, &path, field, in);
+        return check_string(walk, level, path, field, in);
     case PROTOBUF_C_TYPE_MESSAGE:
         return check_message(walk, &inner, in);
     default:
@@ -256,7 +242,7 @@ static int check_value(struct walk *walk, const struct level *level,
 static int check_count(struct walk *walk, const struct level *level,
                        const ProtobufCFieldDescriptor *field, size_t added, struct seen *seen)
 {
-    const struct message_path path = {level->path, field->name, MESSAGE_PATH_SINGLE};
+    const struct json_path path = {.parent = level->path, .key = field->name};
 
     seen->count += added;
     if (field->label != PROTOBUF_C_LABEL_REPEATED) {
@@ -292,19 +278,6 @@ static int check_field(struct walk *walk, const struct level *level,
     return check_value(walk, level, field, wire->content, seen->count - 1);
 }
 
-/* proto2 only: CSI's messages have no such fields. */
-static int check_required(struct walk *walk, const struct level *level, const struct seen *seen)
-{
-    for (unsigned i = 0; i < level->type->n_fields; i++) {
-        const ProtobufCFieldDescriptor *field = &level->type->fields[i];
-
-        if (field->label == PROTOBUF_C_LABEL_REQUIRED && !field->default_value &&
-            seen[i].count == 0)
-            return reject_wire(walk, level, field->id, "is missing");
-    }
-    return 0;
-}
-
 static int check_message(struct walk *walk, const struct level *level, struct span in)
 {
     _cleanup_free_ struct seen *seen = xcalloc(level->type->n_fields, sizeof(*seen));
@@ -321,7 +294,7 @@ static int check_message(struct walk *walk, const struct level *level, struct sp
         if (field && check_field(walk, level, field, &wire, &seen[field - level->type->fields]) < 0)
             return -1;
     }
-    return check_required(walk, level, seen);
+    return 0;
 }
 
 int message_check(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t length,

@@ -4,22 +4,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/base/text.h"
+#include "common/encoding/json.h"
 
 /* What the parts of message.h share. */
-
-/* The place of a value, as a chain of stack frames from the inside out; NULL is the message itself.
- * It is written out only when something is wrong there. */
-struct message_path {
-    const struct message_path *parent;
-    const char *name;
-    size_t index; /* in a repeated field; MESSAGE_PATH_SINGLE otherwise */
-};
-
-#define MESSAGE_PATH_SINGLE ((size_t)-1)
-
-/* Appends "parameters[3].value: ", and nothing for NULL. */
-void message_path_print(const struct message_path *path, struct text *out);
 
 /* protobuf-c's descriptors do not mark maps; their entry types are recognised by their form. */
 bool message_field_is_map(const ProtobufCFieldDescriptor *field);

@@ -8,105 +8,52 @@
 #include "common/rpc/message.h"
 #include "common/rpc/message_internal.h"
 
-static int reject(const struct message_path *path, const char *reason, struct error *err)
+static int reject(const struct json_path *path, const char *reason, struct error *err)
 {
-    _cleanup_text_ struct text where = TEXT_INIT(1024);
-
-    message_path_print(path, &where);
-    return error_set(err, STATUS_INVALID_ARGUMENT, "%s%s", text_chars(&where), reason);
+    error_set(err, STATUS_INVALID_ARGUMENT, "%s", reason);
+    return json_path_wrap(path, err);
 }
 
-static const char *kind_of(const json_t *json)
-{
-    switch (json_typeof(json)) {
-    case JSON_OBJECT:
-        return "an object";
-    case JSON_ARRAY:
-        return "an array";
-    case JSON_STRING:
-        return "a string";
-    case JSON_INTEGER:
-        return "a whole number";
-    case JSON_REAL:
-        return "a number with a fraction";
-    case JSON_TRUE:
-    case JSON_FALSE:
-        return "a boolean";
-    case JSON_NULL:
-        return "null";
-    }
-    return "something else";
-}
-
-static int reject_kind(const struct message_path *path, const char *expected, const json_t *json,
+static int reject_kind(const struct json_path *path, const char *expected, const json_t *json,
                        struct error *err)
 {
-    _cleanup_free_ char *reason = xasprintf("expected %s, found %s", expected, kind_of(json));
-
-    return reject(path, reason, err);
+    error_set(err, STATUS_INVALID_ARGUMENT, "expected %s, found %s", expected,
+              json_type_name(json));
+    return json_path_wrap(path, err);
 }
 
-/* The error of a function that knows the value, but not its place. */
-static int wrap(const struct message_path *path, struct error *err)
+static int parse_signed(const struct json_path *path, const json_t *json, int64_t low, int64_t high,
+                        int64_t *value, struct error *err)
 {
-    _cleanup_text_ struct text where = TEXT_INIT(1024);
-
-    message_path_print(path, &where);
-    _cleanup_free_ char *message = TAKE(err->message);
-    err->message = xasprintf("%s%s", text_chars(&where), message);
-    return -1;
-}
-
-static int parse_signed(const struct message_path *path, const json_t *json, int64_t low,
-                        int64_t high, int64_t *value, struct error *err)
-{
-    int64_t number = json_integer_value(json);
-
-    if (json_is_string(json)) {
-        if (text_parse_i64(json_string_value(json), &number, err) < 0)
-            return wrap(path, err);
-    } else if (!json_is_integer(json)) {
+    if (!json_is_string(json) && !json_is_integer(json))
         return reject_kind(path, "a whole number", json, err);
-    }
-    if (number < low || number > high)
-        return reject(path, "is out of range", err);
-    *value = number;
-    return 0;
+    *value = json_integer_value(json);
+    if (json_is_string(json) && text_parse_i64(json_string_value(json), value, err) < 0)
+        return json_path_wrap(path, err);
+    return *value < low || *value > high ? reject(path, "is out of range", err) : 0;
 }
 
-static int parse_unsigned(const struct message_path *path, const json_t *json, uint64_t high,
+static int parse_unsigned(const struct json_path *path, const json_t *json, uint64_t high,
                           uint64_t *value, struct error *err)
 {
-    uint64_t number = (uint64_t)json_integer_value(json);
-
-    if (json_is_string(json)) {
-        if (text_parse_u64(json_string_value(json), &number, err) < 0)
-            return wrap(path, err);
-    } else if (!json_is_integer(json)) {
+    if (!json_is_string(json) && !json_is_integer(json))
         return reject_kind(path, "a whole number", json, err);
-    } else if (json_integer_value(json) < 0) {
-        return reject(path, "is out of range", err);
-    }
-    if (number > high)
-        return reject(path, "is out of range", err);
-    *value = number;
-    return 0;
+    *value = (uint64_t)json_integer_value(json);
+    if (json_is_string(json) && text_parse_u64(json_string_value(json), value, err) < 0)
+        return json_path_wrap(path, err);
+    return json_integer_value(json) < 0 || *value > high ? reject(path, "is out of range", err) : 0;
 }
 
-static int parse_real(const struct message_path *path, const json_t *json, double high,
-                      double *value, struct error *err)
+static int parse_real(const struct json_path *path, const json_t *json, double high, double *value,
+                      struct error *err)
 {
-    double number = json_number_value(json);
-
     if (!json_is_number(json))
         return reject_kind(path, "a number", json, err);
-    if (number < -high || number > high)
-        return reject(path, "is out of range", err);
-    *value = number;
-    return 0;
+    *value = json_number_value(json);
+    return *value < -high || *value > high ? reject(path, "is out of range", err) : 0;
 }
 
-static int parse_string(const struct message_path *path, const json_t *json, char **value,
+static int parse_string(const struct json_path *path, const json_t *json, char **value,
                         struct error *err)
 {
     const char *chars = json_string_value(json);
@@ -119,19 +66,19 @@ static int parse_string(const struct message_path *path, const json_t *json, cha
     return 0;
 }
 
-static int unknown_enum(const struct message_path *path, const ProtobufCEnumDescriptor *type,
+static int unknown_enum(const struct json_path *path, const ProtobufCEnumDescriptor *type,
                         const char *name, struct error *err)
 {
     struct nearest nearest = NEAREST_INIT(name);
-    _cleanup_free_ char *reason = xasprintf("'%s' is not a %s", name, type->name);
 
     for (unsigned i = 0; i < type->n_value_names; i++)
         nearest_offer(&nearest, type->values_by_name[i].name);
-    reject(path, reason, err);
+    error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is not a %s", name, type->name);
+    json_path_wrap(path, err);
     return nearest.name ? error_hint(err, "did you mean '%s'?", nearest.name) : -1;
 }
 
-static int parse_enum(const struct message_path *path, const ProtobufCEnumDescriptor *type,
+static int parse_enum(const struct json_path *path, const ProtobufCEnumDescriptor *type,
                       const json_t *json, int *value, struct error *err)
 {
     int64_t number = 0;
@@ -153,11 +100,11 @@ static int parse_enum(const struct message_path *path, const ProtobufCEnumDescri
     return 0;
 }
 
-static int parse_message(const struct message_path *path, const ProtobufCMessageDescriptor *type,
+static int parse_message(const struct json_path *path, const ProtobufCMessageDescriptor *type,
                          json_t *json, ProtobufCMessage **out, struct error *err);
 
 /* Numbers of all widths. */
-static int parse_number(const struct message_path *path, const ProtobufCFieldDescriptor *field,
+static int parse_number(const struct json_path *path, const ProtobufCFieldDescriptor *field,
                         const json_t *json, void *value, struct error *err)
 {
     int64_t integer = 0;
@@ -192,7 +139,7 @@ static int parse_number(const struct message_path *path, const ProtobufCFieldDes
 }
 
 /* Writes one value where it belongs: a member of the message or an element of an array. */
-static int parse_value(const struct message_path *path, const ProtobufCFieldDescriptor *field,
+static int parse_value(const struct json_path *path, const ProtobufCFieldDescriptor *field,
                        json_t *json, void *value, struct error *err)
 {
     switch (field->type) {
@@ -214,10 +161,10 @@ static int parse_value(const struct message_path *path, const ProtobufCFieldDesc
     }
 }
 
-static int parse_map_entry(const struct message_path *path, const ProtobufCMessageDescriptor *type,
+static int parse_map_entry(const struct json_path *path, const ProtobufCMessageDescriptor *type,
                            const char *key, json_t *json, ProtobufCMessage **out, struct error *err)
 {
-    const struct message_path inner = {path, key, MESSAGE_PATH_SINGLE};
+    const struct json_path inner = {.parent = path, .key = key};
     _cleanup_(message_freep) ProtobufCMessage *entry = message_new(type);
     json_auto_t *key_json = json_string(key);
 
@@ -241,7 +188,7 @@ static void *array_new(ProtobufCMessage *message, const ProtobufCFieldDescriptor
     return *array;
 }
 
-static int parse_map(const struct message_path *path, const ProtobufCFieldDescriptor *field,
+static int parse_map(const struct json_path *path, const ProtobufCFieldDescriptor *field,
                      json_t *json, ProtobufCMessage *message, struct error *err)
 {
     size_t *count = message_at_mutable(message, field->quantifier_offset);
@@ -260,7 +207,7 @@ static int parse_map(const struct message_path *path, const ProtobufCFieldDescri
     return 0;
 }
 
-static int parse_array(const struct message_path *path, const ProtobufCFieldDescriptor *field,
+static int parse_array(const struct json_path *path, const ProtobufCFieldDescriptor *field,
                        json_t *json, ProtobufCMessage *message, struct error *err)
 {
     size_t *count = message_at_mutable(message, field->quantifier_offset);
@@ -270,7 +217,7 @@ static int parse_array(const struct message_path *path, const ProtobufCFieldDesc
         return reject_kind(path, "an array", json, err);
     char *elements = array_new(message, field, json_array_size(json));
     for (size_t i = 0; i < json_array_size(json); i++) {
-        const struct message_path element = {path->parent, path->name, i};
+        const struct json_path element = {.parent = path, .index = i};
 
         if (parse_value(&element, field, json_array_get(json, i), elements + i * size, err) < 0)
             return -1;
@@ -280,7 +227,7 @@ static int parse_array(const struct message_path *path, const ProtobufCFieldDesc
 }
 
 /* Says in the message that a single field is there, where that is not clear from its value. */
-static int mark_present(const struct message_path *path, const ProtobufCFieldDescriptor *field,
+static int mark_present(const struct json_path *path, const ProtobufCFieldDescriptor *field,
                         ProtobufCMessage *message, struct error *err)
 {
     void *quantifier = message_at_mutable(message, field->quantifier_offset);
@@ -297,7 +244,7 @@ static int mark_present(const struct message_path *path, const ProtobufCFieldDes
     return 0;
 }
 
-static int parse_field(const struct message_path *path, const ProtobufCFieldDescriptor *field,
+static int parse_field(const struct json_path *path, const ProtobufCFieldDescriptor *field,
                        json_t *json, ProtobufCMessage *message, struct error *err)
 {
     if (json_is_null(json))
@@ -311,22 +258,20 @@ static int parse_field(const struct message_path *path, const ProtobufCFieldDesc
     return parse_value(path, field, json, message_at_mutable(message, field->offset), err);
 }
 
-static int unknown_field(const struct message_path *path, const ProtobufCMessageDescriptor *type,
+static int unknown_field(const struct json_path *path, const ProtobufCMessageDescriptor *type,
                          const char *name, struct error *err)
 {
     struct nearest nearest = NEAREST_INIT(name);
-    _cleanup_free_ char *reason = xasprintf("has no field '%s'", name);
 
     for (unsigned i = 0; i < type->n_fields; i++)
         nearest_offer(&nearest, type->fields[i].name);
-    if (path)
-        reject(path, reason, err);
-    else
-        error_set(err, STATUS_INVALID_ARGUMENT, "%s %s", type->short_name, reason);
+    error_set(err, STATUS_INVALID_ARGUMENT, "%s%shas no field '%s'", path ? "" : type->short_name,
+              path ? "" : " ", name);
+    json_path_wrap(path, err);
     return nearest.name ? error_hint(err, "did you mean '%s'?", nearest.name) : -1;
 }
 
-static int parse_fields(const struct message_path *path, const ProtobufCMessageDescriptor *type,
+static int parse_fields(const struct json_path *path, const ProtobufCMessageDescriptor *type,
                         json_t *json, ProtobufCMessage *message, struct error *err)
 {
     const char *name = NULL;
@@ -334,7 +279,7 @@ static int parse_fields(const struct message_path *path, const ProtobufCMessageD
 
     json_object_foreach(json, name, value)
     {
-        const struct message_path inner = {path, name, MESSAGE_PATH_SINGLE};
+        const struct json_path inner = {.parent = path, .key = name};
         const ProtobufCFieldDescriptor *field =
             protobuf_c_message_descriptor_get_field_by_name(type, name);
 
@@ -347,7 +292,7 @@ static int parse_fields(const struct message_path *path, const ProtobufCMessageD
 }
 
 /* "2026-01-31T12:00:00Z", with up to nine digits behind a decimal point. */
-static int parse_timestamp(const struct message_path *path, const char *chars,
+static int parse_timestamp(const struct json_path *path, const char *chars,
                            ProtobufCMessage *message, struct error *err)
 {
     const ProtobufCFieldDescriptor *fields = message->descriptor->fields;
@@ -367,7 +312,7 @@ static int parse_timestamp(const struct message_path *path, const char *chars,
     return 0;
 }
 
-static int parse_message(const struct message_path *path, const ProtobufCMessageDescriptor *type,
+static int parse_message(const struct json_path *path, const ProtobufCMessageDescriptor *type,
                          json_t *json, ProtobufCMessage **out, struct error *err)
 {
     _cleanup_(message_freep) ProtobufCMessage *message = message_new(type);
