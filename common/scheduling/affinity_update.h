@@ -1,6 +1,6 @@
 #pragma once
 
-#include "common/scheduling/kube_objects.h"
+#include "common/kube/objects/kube_objects.h"
 
 /*
  * Whether the API server takes another node affinity for a PersistentVolume. It may be set where

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "common/base/error.h"
-#include "common/scheduling/kube_objects.h"
+#include "common/kube/objects/kube_objects.h"
 
 /*
  * The first of the scheduler's two caches: what it has decided about volumes and claims before the

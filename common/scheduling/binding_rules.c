@@ -1,8 +1,8 @@
 /* The small rules that several steps of volume binding share. */
 #include <string.h>
 
+#include "common/kube/objects/in_tree.h"
 #include "common/scheduling/binding_check.h"
-#include "common/scheduling/in_tree.h"
 
 const char *binding_reason_text(enum binding_reason reason)
 {

@@ -108,6 +108,18 @@ static const char *version_of(const void *object)
     return meta->version ? meta->version : "";
 }
 
+/* With what the cluster has hung on it. */
+static void free_object(enum kube_kind kind, void *object)
+{
+    struct assumption **assumed = assumption_of(kind, object);
+
+    if (assumed)
+        assumption_free(*assumed);
+    if (kind == KUBE_NODE)
+        free(((struct kube_node *)object)->label_pairs);
+    kube_object_free(kind, object);
+}
+
 /* The assumption moves to the new object or ends with the old one. */
 static void hand_over(struct cluster_objects *cluster, enum kube_kind kind, void *old, void *object)
 {
@@ -141,7 +153,7 @@ void *cluster_put(struct cluster_objects *cluster, enum kube_kind kind, void *ob
     if (old == object)
         return object;
     if (is_outdated(cluster, kind, old, object)) {
-        kube_object_free(kind, object);
+        free_object(kind, object);
         return old;
     }
     cluster_index_remove(cluster, kind, old);
@@ -149,7 +161,7 @@ void *cluster_put(struct cluster_objects *cluster, enum kube_kind kind, void *ob
     list->objects.items[position(cluster, list, old)] = object;
     name_table_set(&list->names, meta->ns, meta->name, object);
     cluster_index_add(cluster, kind, object);
-    kube_object_free(kind, old);
+    free_object(kind, old);
     return object;
 }
 
@@ -164,7 +176,7 @@ void cluster_remove(struct cluster_objects *cluster, enum kube_kind kind, const 
     cluster_index_remove(cluster, kind, old);
     pointer_list_remove_at(&list->objects, position(cluster, list, old));
     name_table_remove(&list->names, ns, name);
-    kube_object_free(kind, old);
+    free_object(kind, old);
 }
 
 void cluster_settle(struct cluster_objects *cluster)
@@ -182,7 +194,7 @@ void cluster_done(struct cluster_objects *cluster)
         struct object_list *list = &cluster->lists[kind];
 
         for (size_t i = 0; i < list->objects.count; i++)
-            kube_object_free((enum kube_kind)kind, list->objects.items[i]);
+            free_object((enum kube_kind)kind, list->objects.items[i]);
         pointer_list_done(&list->objects);
         name_table_done(&list->names);
     }

@@ -2,8 +2,8 @@
 
 #include <jansson.h>
 
+#include "common/kube/objects/kube_objects.h"
 #include "common/scheduling/assume_cache.h"
-#include "common/scheduling/kube_objects.h"
 #include "common/scheduling/label_index.h"
 #include "common/scheduling/name_table.h"
 #include "common/scheduling/pointer_list.h"

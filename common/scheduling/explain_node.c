@@ -6,8 +6,8 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/kube/objects/in_tree.h"
 #include "common/scheduling/binding_score.h"
-#include "common/scheduling/in_tree.h"
 #include "common/scheduling/pod_placement.h"
 #include "common/topology/labels.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "common/kube/objects/kube_objects.h"
 #include "common/scheduling/binding_options.h"
-#include "common/scheduling/kube_objects.h"
 
 /*
  * What keeps a pod off a node besides its volumes, as far as labels and taints go: the scheduler's

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "common/kube/objects/in_tree.h"
 #include "common/scheduling/binding_check.h"
-#include "common/scheduling/in_tree.h"
 
 /*
  * How many volumes of a driver a node may have: the scheduler's NodeVolumeLimits. A volume is known

@@ -6,7 +6,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/scheduling/in_tree.h"
+#include "common/kube/objects/in_tree.h"
 #include "common/topology/labels.h"
 
 /* --- small rules --- */

@@ -12,10 +12,12 @@
 #include "common/topology/selector.h"
 
 /*
- * The Kubernetes objects that volume scheduling looks at, as far as it looks at them. Decoded from
- * JSON as the API server and kubectl print it; unknown keys are ignored, as Go does. Texts are NULL
- * where the object has none (or null); "" is kept as "" because Kubernetes tells the two apart in
- * places. Each struct owns what it points to. Pure; a decoded object may be read by any thread.
+ * The Kubernetes objects that this project reads, as far as it reads them; no other code decodes
+ * them. Decoded from JSON as the API server and kubectl print it; unknown keys are ignored, as Go
+ * does. Texts are NULL where the object has none (or null); "" is kept as "" because Kubernetes
+ * distinguishes the two in places. Each struct owns what it points to, except for members marked
+ * "of the holder": they are NULL in a decoded object, and whoever sets them frees them before
+ * kube_object_free(). Pure; a decoded object may be read by any thread.
  */
 
 /* More than any object has; a dump is refused with the place where it goes beyond. */
@@ -60,7 +62,7 @@ struct kube_node {
     size_t taint_count;
     struct kube_condition *conditions;
     size_t condition_count;
-    uint32_t *label_pairs; /* made by whoever indexes the node; see label_index.h */
+    uint32_t *label_pairs; /* of the holder: the labels as numbers */
 };
 
 /* One bit each, so that "all of the claim's in the volume's" is one operation. */
@@ -78,7 +80,7 @@ struct kube_claim_ref {
     char *uid;
 };
 
-/* What the scheduler supposes about an object until the API server has it; see assume_cache.h. */
+/* What a scheduler assumes about an object until the API server has it. */
 struct assumption;
 /* See in_tree.h. */
 struct in_tree_plugin;
@@ -102,8 +104,8 @@ struct kube_pv {
     const struct in_tree_plugin *plugin; /* NULL for most */
     bool has_translated;                 /* the same two on nodes where the plugin is migrated */
     struct node_selector translated;
-    struct assumption *assumed;
-    void *group; /* made by whoever indexes the volume; NULL while it is not free */
+    struct assumption *assumed; /* of the holder */
+    void *group;                /* of the holder: the index entry while the volume is free */
 };
 
 struct kube_pvc {
@@ -117,7 +119,7 @@ struct kube_pvc {
     struct quantity request;
     unsigned access_modes;
     struct label_selector selector;
-    struct assumption *assumed;
+    struct assumption *assumed; /* of the holder */
 };
 
 enum kube_binding_mode { KUBE_BINDING_UNSET, KUBE_BINDING_IMMEDIATE, KUBE_BINDING_WAIT };

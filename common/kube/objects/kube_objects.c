@@ -1,4 +1,4 @@
-#include "common/scheduling/kube_objects.h"
+#include "common/kube/objects/kube_objects.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "common/scheduling/in_tree.h"
+#include "common/kube/objects/in_tree.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "common/scheduling/kube_objects.h"
+#include "common/kube/objects/kube_objects.h"
 
 /*
  * Volumes of the plugins that were once part of Kubernetes. On a node whose CSINode names such a

@@ -8,9 +8,8 @@
 
 #include "common/base/memory.h"
 #include "common/encoding/json.h"
-#include "common/scheduling/assume_cache.h"
-#include "common/scheduling/in_tree.h"
-#include "common/scheduling/kube_objects.h"
+#include "common/kube/objects/in_tree.h"
+#include "common/kube/objects/kube_objects.h"
 
 /* An object in JSON whose members belong to the struct in hand. */
 #define INLINE(name, inner_table)                                                                  \
@@ -494,26 +493,17 @@ static int finish_pod(const json_t *root, void *object, struct error *err)
         &pod->required, &pod->has_required, err);
 }
 
-static void done_node(void *object)
-{
-    free(((struct kube_node *)object)->label_pairs);
-}
-
 static void done_pv(void *object)
 {
     struct kube_pv *pv = object;
 
     node_selector_done(&pv->required);
     node_selector_done(&pv->translated);
-    assumption_free(pv->assumed);
 }
 
 static void done_pvc(void *object)
 {
-    struct kube_pvc *claim = object;
-
-    label_selector_done(&claim->selector);
-    assumption_free(claim->assumed);
+    label_selector_done(&((struct kube_pvc *)object)->selector);
 }
 
 static void done_class(void *object)
@@ -546,7 +536,7 @@ static const struct {
     int (*finish)(const json_t *root, void *object, struct error *err);
     void (*done)(void *object);
 } DECODERS[KUBE_KINDS] = {
-    [KUBE_NODE] = {&NODE_TABLE, NULL, done_node},
+    [KUBE_NODE] = {&NODE_TABLE, NULL, NULL},
     [KUBE_PV] = {&PV_TABLE, finish_pv, done_pv},
     [KUBE_PVC] = {&PVC_TABLE, finish_pvc, done_pvc},
     [KUBE_CLASS] = {&CLASS_TABLE, finish_class, done_class},
