@@ -4,7 +4,7 @@
 #include "common/base/memory.h"
 #include "node/backend.h"
 #include "node/checks.h"
-#include "node/mounts.h"
+#include "node/mount_table.h"
 #include "node/staged_users.h"
 
 static const char HEALTHY[] = "volume is in a healthy condition";

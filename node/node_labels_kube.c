@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/memory.h"
-#include "common/kube/node_labels.h"
+#include "common/kube/kube_node_labels.h"
 
 struct kube_labels {
     struct kube_node_labels *labels;

@@ -4,7 +4,7 @@
 #include "common/base/text.h"
 #include "node/backend.h"
 #include "node/checks.h"
-#include "node/mounts.h"
+#include "node/mount_table.h"
 
 #define TARGET_FOLDER_MODE 0750
 #define TARGET_FILE_MODE 0640

@@ -19,7 +19,7 @@ $(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_
 
 $(BUILD)/tests/unit/test_options: $(BUILD)/programs/cephcsi/options.o
 $(BUILD)/tests/unit/test_explain_print: $(addprefix $(BUILD)/programs/cephzone/,explain_print.o simulate_print.o table.o)
-$(BUILD)/tests/unit/test_live_objects: $(addprefix $(BUILD)/programs/cephzone/,live_objects.o objects.o)
+$(BUILD)/tests/unit/test_live_objects: $(addprefix $(BUILD)/programs/cephzone/,live_objects.o object_source.o)
 
 # Not in the archive, where it would answer every program's time().
 STANDING_CLOCK := $(BUILD)/tests/unit/fixtures/standing_clock.o

@@ -8,8 +8,8 @@
 
 /*
  * Everything the driver asks of the Kubernetes API server, as one table of functions. The real one
- * is made by kube_client_new() in client.h; tests/fakes/fake_kube.c keeps objects in memory and can
- * fail any call.
+ * is made by kube_client_new() in kube_client.h; tests/fakes/fake_kube.c keeps objects in memory
+ * and can fail any call.
  *
  * Common rules. Any thread; calls block. A path is what stands behind the server's address
  * ("/api/v1/nodes/n1"); kube_path() in kube.h makes it from parts and checks them. @call gives

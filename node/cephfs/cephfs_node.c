@@ -7,7 +7,7 @@
 #include "node/backend.h"
 #include "node/cephfs/cephfs_staged.h"
 #include "node/checks.h"
-#include "node/mounts.h"
+#include "node/mount_table.h"
 #include "node/staged_users.h"
 
 #define ANSWER_TIMEOUT_MS 5000

@@ -12,7 +12,7 @@
 #include "node/cephfs/cephfs_staged.h"
 #include "node/cephfs/cephfs_volume.h"
 #include "node/checks.h"
-#include "node/mounts.h"
+#include "node/mount_table.h"
 #include "node/staged_users.h"
 
 /* One call's way through. */

@@ -6,7 +6,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "node/mounts.h"
+#include "node/mount_table.h"
 
 #define PAUSE_FIRST_MS 10
 #define PAUSE_MAX_MS 500

@@ -5,7 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "node/mounts.h"
+#include "node/mount_table.h"
 
 static int read_meta(const struct node_volumes *volumes, struct staged *staged, struct error *err)
 {

@@ -3,7 +3,7 @@
 
 #include "common/base/memory.h"
 #include "node/checks.h"
-#include "node/mounts.h"
+#include "node/mount_table.h"
 #include "node/rbd/rbd_staged.h"
 
 #define READ_TIMEOUT_MS 5000

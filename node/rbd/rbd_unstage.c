@@ -2,7 +2,7 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "node/mounts.h"
+#include "node/mount_table.h"
 #include "node/rbd/rbd_staged.h"
 
 /* Pods still see the volume: the device would stay in use, and what is under them must not go. */

@@ -5,8 +5,8 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/kube/client.h"
 #include "common/kube/kube.h"
+#include "common/kube/kube_client.h"
 
 /* *@found is false where nothing says that there is a Kubernetes. */
 static int load(const char *path, struct kube_config *config, bool *found, struct error *err)

@@ -10,7 +10,7 @@
 #include "common/scheduling/volume_zone.h"
 #include "programs/cephzone/cephzone.h"
 #include "programs/cephzone/command_objects.h"
-#include "programs/cephzone/objects.h"
+#include "programs/cephzone/object_source.h"
 #include "programs/cephzone/tool.h"
 
 static void print_command(const char *name, const json_t *patch)

@@ -9,7 +9,7 @@
 #include "programs/cephzone/cephzone.h"
 #include "programs/cephzone/command_objects.h"
 #include "programs/cephzone/explain_print.h"
-#include "programs/cephzone/objects.h"
+#include "programs/cephzone/object_source.h"
 #include "programs/cephzone/tool.h"
 
 int explain_objects(struct cluster_objects *cluster, const struct objects_flags *flags,

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "common/scheduling/cluster_objects.h"
-#include "programs/cephzone/objects.h"
+#include "programs/cephzone/object_source.h"
 
 /* The subcommands on objects that are loaded already: from files, or from an API server. Each
  * prints and returns the exit code. */

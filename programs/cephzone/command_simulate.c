@@ -11,7 +11,7 @@
 #include "common/base/deadline.h"
 #include "programs/cephzone/cephzone.h"
 #include "programs/cephzone/command_objects.h"
-#include "programs/cephzone/objects.h"
+#include "programs/cephzone/object_source.h"
 #include "programs/cephzone/simulate_print.h"
 #include "programs/cephzone/tool.h"
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "common/base/memory.h"
-#include "common/kube/client.h"
 #include "common/kube/kube.h"
+#include "common/kube/kube_client.h"
 
 #define TIMEOUT_MS 120000
 

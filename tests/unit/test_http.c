@@ -3,11 +3,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "common/kube/client.h"
 #include "common/kube/events.h"
 #include "common/kube/informer.h"
+#include "common/kube/kube_client.h"
+#include "common/kube/kube_node_labels.h"
 #include "common/kube/lease.h"
-#include "common/kube/node_labels.h"
 #include "tests/fakes/flapping_kube.h"
 #include "tests/fakes/flapping_server.h"
 

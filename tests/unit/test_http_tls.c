@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "common/base/subprocess.h"
-#include "common/kube/client.h"
+#include "common/kube/kube_client.h"
 
 /*
  * Who is trusted over TLS: the real client against `openssl s_server`, which asks for a certificate

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 
 #include "common/kube/informer.h"
-#include "common/kube/node_labels.h"
+#include "common/kube/kube_node_labels.h"
 
 /* Copies of collections and of one node's labels follow the server through everything it does. */
 

@@ -6,7 +6,7 @@
 #include "common/kube/kube.h"
 #include "common/scheduling/explain.h"
 #include "programs/cephzone/live_objects.h"
-#include "programs/cephzone/objects.h"
+#include "programs/cephzone/object_source.h"
 #include "tests/fakes/flapping_kube.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-#include "common/kube/node_labels.h"
+#include "common/kube/kube_node_labels.h"
 
 #include <stdlib.h>
 #include <string.h>

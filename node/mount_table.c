@@ -1,4 +1,4 @@
-#include "node/mounts.h"
+#include "node/mount_table.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "programs/cephzone/objects.h"
+#include "programs/cephzone/object_source.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "common/kube/client.h"
+#include "common/kube/kube_client.h"
 
 #include <stdlib.h>
 #include <string.h>
