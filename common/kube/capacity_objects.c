@@ -7,10 +7,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/kube/kube.h"
-#include "common/topology/quantity.h"
 
-#define STORAGE "storage.k8s.io/v1"
-#define CLASSES "/apis/" STORAGE "/storageclasses"
 #define DRIVER_LABEL "csi.storage.k8s.io/drivername"
 #define MANAGER_LABEL "csi.storage.k8s.io/managed-by"
 #define ITEMS_MAX 100000
@@ -34,61 +31,46 @@ void capacity_objects_done(struct capacity_objects *objects)
     *objects = (struct capacity_objects){0};
 }
 
-static void take_map(const json_t *json, struct strmap *map)
+/* Zero if it is negative. */
+static uint64_t bytes_of(const struct quantity *quantity)
 {
-    json_t *object = (json_t *)(uintptr_t)json; /* jansson's iterator is not const */
-    const char *key = NULL;
-    json_t *value = NULL;
+    int64_t value = quantity_value(quantity);
 
-    json_object_foreach(object, key, value)
-    {
-        if (json_is_string(value))
-            strmap_set(map, key, json_string_value(value));
-    }
+    return value > 0 ? (uint64_t)value : 0;
 }
 
-/* False if there is none that makes sense. */
-static bool take_bytes(const char *text, uint64_t *bytes)
+static void start_objects(void *context)
 {
-    _cleanup_error_ struct error err = {0};
-    struct quantity quantity;
-
-    if (text[0] == '\0' || quantity_parse(text, &quantity, &err) < 0 ||
-        quantity_value(&quantity) < 0)
-        return false;
-    *bytes = (uint64_t)quantity_value(&quantity);
-    return true;
+    capacity_objects_done(context);
 }
 
-static void start_objects(void *object)
-{
-    capacity_objects_done(object);
-}
-
-static int take_object(void *context, json_t *item, struct error *err)
+static int keep_object(void *context, void *item, struct error *err)
 {
     struct capacity_objects *objects = context;
+    struct kube_capacity *capacity = item;
+    const char *manager = strmap_get(&capacity->meta.labels, MANAGER_LABEL);
 
     if (objects->count >= ITEMS_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d capacity objects", ITEMS_MAX);
-    struct capacity_object *object = array_add(objects->items, objects->count);
-    *object = (struct capacity_object){
-        .name = xstrdup(kube_name(item)),
-        .manager = xstrdup(kube_text(item, "metadata", "labels", MANAGER_LABEL, NULL)),
-        .class = xstrdup(kube_text(item, "storageClassName", NULL)),
+    *array_add(objects->items, objects->count) = (struct capacity_object){
+        .name = TAKE(capacity->meta.name),
+        .manager = xstrdup(kube_or_empty(manager)),
+        .class = xstrdup(kube_or_empty(capacity->class_name)),
+        .segment = capacity->match_labels,
+        .bytes = bytes_of(&capacity->capacity),
+        .maximum_bytes = bytes_of(&capacity->maximum),
+        .has_maximum = capacity->has_maximum && quantity_value(&capacity->maximum) >= 0,
     };
-    take_map(json_object_get(json_object_get(item, "nodeTopology"), "matchLabels"),
-             &object->segment);
-    take_bytes(kube_text(item, "capacity", NULL), &object->bytes);
-    object->has_maximum =
-        take_bytes(kube_text(item, "maximumVolumeSize", NULL), &object->maximum_bytes);
+    capacity->match_labels = (struct strmap){0};
     return 0;
 }
 
 static int path_of(const char *name_space, const char *name, char **path, struct error *err)
 {
-    const struct kube_location location = {
-        .api = STORAGE, .resource = "csistoragecapacities", .name_space = name_space, .name = name};
+    const struct kube_location location = {.api = kube_kind_api(KUBE_CAPACITY),
+                                           .resource = kube_kind_resource(KUBE_CAPACITY),
+                                           .name_space = name_space,
+                                           .name = name};
 
     return kube_path(&location, path, err);
 }
@@ -98,13 +80,11 @@ int capacity_objects_read(struct kube *kube, struct call *call, const char *name
 {
     _cleanup_capacity_objects_ struct capacity_objects objects = {0};
     _cleanup_free_ char *selector = xasprintf(DRIVER_LABEL "=%s", driver);
-    _cleanup_free_ char *path = NULL;
-    _cleanup_free_ char *version = NULL;
-    const struct kube_select select = {.labels = selector};
-    const struct kube_list_sink sink = {start_objects, take_object, &objects};
+    const struct kube_object_query query = {
+        .kind = KUBE_CAPACITY, .name_space = name_space, .select = {.labels = selector}};
+    const struct kube_object_sink sink = {start_objects, keep_object, &objects};
 
-    if (path_of(name_space, NULL, &path, err) < 0 ||
-        kube_list(kube, call, path, &select, &sink, &version, err) < 0)
+    if (kube_list_objects(kube, call, &query, &sink, err) < 0)
         return -1;
     *out = objects;
     objects = (struct capacity_objects){0};
@@ -158,11 +138,12 @@ int capacity_object_create(struct kube *kube, struct call *call, const char *nam
 {
     _cleanup_free_ char *name = name_of(driver, object);
     _cleanup_free_ char *path = NULL;
-    json_auto_t *item = json_pack(
-        "{s:s, s:s, s:{s:s, s:s, s:{s:s, s:s}}, s:s, s:{s:o}}", "apiVersion", STORAGE, "kind",
-        "CSIStorageCapacity", "metadata", "name", name, "namespace", name_space, "labels",
-        DRIVER_LABEL, driver, MANAGER_LABEL, CAPACITY_MANAGER, "storageClassName", object->class,
-        "nodeTopology", "matchLabels", map_json(&object->segment));
+    json_auto_t *item =
+        json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s, s:s}}, s:s, s:{s:o}}", "apiVersion",
+                  kube_kind_api(KUBE_CAPACITY), "kind", "CSIStorageCapacity", "metadata", "name",
+                  name, "namespace", name_space, "labels", DRIVER_LABEL, driver, MANAGER_LABEL,
+                  CAPACITY_MANAGER, "storageClassName", object->class, "nodeTopology",
+                  "matchLabels", map_json(&object->segment));
 
     set_figures(item, object);
     if (!object->has_maximum)
@@ -211,43 +192,36 @@ void capacity_classes_done(struct capacity_classes *classes)
     *classes = (struct capacity_classes){0};
 }
 
-struct class_reading {
-    struct capacity_classes classes;
-    const char *driver;
-};
-
-static void start_classes(void *object)
+static void start_classes(void *context)
 {
-    capacity_classes_done(&((struct class_reading *)object)->classes);
+    capacity_classes_done(context);
 }
 
-static int take_class(void *object, json_t *item, struct error *err)
+static int keep_class(void *context, void *item, struct error *err)
 {
-    struct class_reading *reading = object;
-    struct capacity_classes *classes = &reading->classes;
+    struct capacity_classes *classes = context;
+    struct kube_class *class = item;
 
-    if (strcmp(kube_text(item, "provisioner", NULL), reading->driver) != 0 ||
-        strcmp(kube_text(item, "volumeBindingMode", NULL), "WaitForFirstConsumer") != 0)
+    if (class->mode != KUBE_BINDING_WAIT)
         return 0;
     if (classes->count >= ITEMS_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d classes", ITEMS_MAX);
-    struct capacity_class *class = array_add(classes->items, classes->count);
-    *class = (struct capacity_class){.name = xstrdup(kube_name(item))};
-    take_map(json_object_get(item, "parameters"), &class->parameters);
+    *array_add(classes->items, classes->count) =
+        (struct capacity_class){TAKE(class->meta.name), class->parameters};
+    class->parameters = (struct strmap){0};
     return 0;
 }
 
 int capacity_classes_read(struct kube *kube, struct call *call, const char *driver,
                           struct capacity_classes *out, struct error *err)
 {
-    struct class_reading reading = {.driver = driver};
-    _cleanup_free_ char *version = NULL;
-    const struct kube_list_sink sink = {start_classes, take_class, &reading};
+    _cleanup_capacity_classes_ struct capacity_classes classes = {0};
+    const struct kube_object_query query = {.kind = KUBE_CLASS, .driver = driver};
+    const struct kube_object_sink sink = {start_classes, keep_class, &classes};
 
-    if (kube_list(kube, call, CLASSES, NULL, &sink, &version, err) < 0) {
-        capacity_classes_done(&reading.classes);
+    if (kube_list_objects(kube, call, &query, &sink, err) < 0)
         return -1;
-    }
-    *out = reading.classes;
+    *out = classes;
+    classes = (struct capacity_classes){0};
     return 0;
 }

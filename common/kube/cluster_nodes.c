@@ -8,12 +8,32 @@
 #include "common/encoding/json.h"
 #include "common/kube/kube.h"
 
-#define NODES "/api/v1/nodes"
-#define CSINODES "/apis/storage.k8s.io/v1/csinodes"
 #define OUT_OF_SERVICE "node.kubernetes.io/out-of-service"
 #define NODES_MAX 20000
 #define RECORD_BYTES_MAX 16384
-#define VOLUME_PREFIX "kubernetes.io/csi/"
+
+static void cluster_node_done(struct cluster_node *node)
+{
+    free(node->name);
+    free(node->version);
+    free(node->node_id);
+    free(node->boot_id);
+    free(node->fenced_boot_id);
+    strmap_done(&node->labels);
+    string_list_done(&node->keys);
+    string_list_done(&node->addresses);
+    string_list_done(&node->handles);
+    string_list_done(&node->fenced_addresses);
+    string_list_done(&node->draining);
+}
+
+void cluster_nodes_done(struct cluster_nodes *nodes)
+{
+    for (size_t i = 0; i < nodes->count; i++)
+        cluster_node_done(&nodes->items[i]);
+    free(nodes->items);
+    *nodes = (struct cluster_nodes){0};
+}
 
 static char *annotation_key(const char *driver)
 {
@@ -22,45 +42,35 @@ static char *annotation_key(const char *driver)
 
 /* --- reading --- */
 
-struct reading {
+struct node_reading {
     struct cluster_nodes *nodes;
     const char *driver;
     char *annotation;
-    size_t hint; /* both lists come in the same order */
+    char *drain_prefix;  /* of annotations: "takeover.DRIVER/member." */
+    char *volume_prefix; /* of volumes in use: "kubernetes.io/csi/DRIVER^" */
+    size_t hint;         /* both lists come in the same order */
 };
 
-static void add_strings(const json_t *array, struct string_list *list)
-{
-    size_t i = 0;
-    json_t *value = NULL;
-
-    json_array_foreach(array, i, value)
-    {
-        if (json_is_string(value) && !string_list_has(list, json_string_value(value)))
-            string_list_add(list, json_string_value(value));
-    }
-}
-
-struct record {
+struct fence_record {
     struct string_list addresses;
     char *boot_id;
     bool tainted;
 };
 
 static const struct json_field RECORD_FIELDS[] = {
-    JSON_FIELD_STRINGS("addresses", struct record, addresses),
-    JSON_FIELD_STRING("bootID", struct record, boot_id),
-    JSON_FIELD_BOOL("tainted", struct record, tainted),
+    JSON_FIELD_STRINGS("addresses", struct fence_record, addresses),
+    JSON_FIELD_STRING("bootID", struct fence_record, boot_id),
+    JSON_FIELD_BOOL("tainted", struct fence_record, tainted),
 };
-static const struct json_table RECORD = JSON_TABLE(struct record, RECORD_FIELDS);
+static const struct json_table RECORD = JSON_TABLE(struct fence_record, RECORD_FIELDS);
 
-static void take_record(const char *text, struct cluster_node *node)
+static void read_record(const char *text, struct cluster_node *node)
 {
     _cleanup_error_ struct error err = {0};
-    struct record record = {0};
+    struct fence_record record = {0};
     json_auto_t *json = NULL;
 
-    if (text[0] && strlen(text) <= RECORD_BYTES_MAX &&
+    if (strlen(text) <= RECORD_BYTES_MAX &&
         json_load_text(text, strlen(text), "annotation", &json, &err) == 0 &&
         json_decode(json, &RECORD, &record, &err) == 0) {
         node->fenced_addresses = record.addresses;
@@ -73,119 +83,70 @@ static void take_record(const char *text, struct cluster_node *node)
         node->fenced_boot_id = xstrdup("");
 }
 
-static void take_labels(const json_t *item, struct cluster_node *node)
+static void add_once(struct string_list *list, const char *text)
 {
-    json_t *labels = json_object_get(json_object_get(item, "metadata"), "labels");
-    const char *key = NULL;
-    json_t *value = NULL;
-
-    json_object_foreach(labels, key, value)
-    {
-        if (json_is_string(value))
-            strmap_set(&node->labels, key, json_string_value(value));
-    }
+    if (!string_list_has(list, text))
+        string_list_add(list, text);
 }
 
-static void take_draining(const json_t *item, const char *driver, struct string_list *draining)
+static bool is_ready(const struct kube_node *item)
 {
-    _cleanup_free_ char *start = xasprintf("takeover.%s/member.", driver);
-    json_t *annotations = json_object_get(json_object_get(item, "metadata"), "annotations");
-    const char *key = NULL;
-    json_t *value = NULL;
-
-    json_object_foreach(annotations, key, value)
-    {
-        if (text_has_prefix(key, start) && json_is_string(value) &&
-            strchr(json_string_value(value), '='))
-            string_list_add(draining, json_string_value(value));
-    }
-}
-
-static void take_addresses(const json_t *status, struct cluster_node *node)
-{
-    size_t i = 0;
-    json_t *address = NULL;
-
-    json_array_foreach(json_object_get(status, "addresses"), i, address)
-    {
-        const char *text = kube_text(address, "address", NULL);
-
-        if (strcmp(kube_text(address, "type", NULL), "InternalIP") == 0 && text[0] &&
-            !string_list_has(&node->addresses, text))
-            string_list_add(&node->addresses, text);
-    }
-}
-
-static bool is_ready(const json_t *status)
-{
-    size_t i = 0;
-    json_t *condition = NULL;
-
-    json_array_foreach(json_object_get(status, "conditions"), i, condition)
-    {
-        if (strcmp(kube_text(condition, "type", NULL), "Ready") == 0)
-            return strcmp(kube_text(condition, "status", NULL), "True") == 0;
-    }
+    for (size_t i = 0; i < item->condition_count; i++)
+        if (kube_same(item->conditions[i].type, "Ready"))
+            return kube_same(item->conditions[i].status, "True");
     return false;
 }
 
-static bool has_taint(const json_t *taints)
+static bool is_out_of_service(const struct kube_node *item)
 {
-    size_t i = 0;
-    json_t *taint = NULL;
-
-    json_array_foreach(taints, i, taint)
-    {
-        if (strcmp(kube_text(taint, "key", NULL), OUT_OF_SERVICE) == 0)
+    for (size_t i = 0; i < item->taint_count; i++)
+        if (kube_same(item->taints[i].key, OUT_OF_SERVICE))
             return true;
-    }
     return false;
 }
 
-/* "kubernetes.io/csi/DRIVER^HANDLE" */
-static void take_handles(const json_t *volumes, const char *driver, struct string_list *handles)
+static void start_nodes(void *context)
 {
-    _cleanup_free_ char *start = xasprintf(VOLUME_PREFIX "%s^", driver);
-    size_t i = 0;
-    json_t *volume = NULL;
-
-    json_array_foreach(volumes, i, volume)
-    {
-        if (json_is_string(volume) && text_has_prefix(json_string_value(volume), start))
-            string_list_add(handles, json_string_value(volume) + strlen(start));
-    }
-}
-
-static void start_nodes(void *object)
-{
-    const struct reading *reading = object;
+    const struct node_reading *reading = context;
 
     cluster_nodes_done(reading->nodes);
 }
 
-static int take_node(void *object, json_t *item, struct error *err)
+static int keep_node(void *context, void *object, struct error *err)
 {
-    const struct reading *reading = object;
-    const json_t *status = json_object_get(item, "status");
+    const struct node_reading *reading = context;
+    struct kube_node *item = object;
 
     if (reading->nodes->count >= NODES_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d nodes", NODES_MAX);
-    struct cluster_node *node = cluster_nodes_add(reading->nodes);
-    node->name = xstrdup(kube_name(item));
-    node->version = xstrdup(kube_resource_version(item));
-    node->boot_id = xstrdup(kube_text(status, "nodeInfo", "bootID", NULL));
-    node->is_ready = is_ready(status);
+    struct cluster_node *node = array_add(reading->nodes->items, reading->nodes->count);
+    node->name = TAKE(item->meta.name);
+    node->version = xstrdup(kube_or_empty(item->meta.version));
+    node->boot_id = xstrdup(kube_or_empty(item->boot_id));
+    node->is_ready = is_ready(item);
     node->node_id = xstrdup("");
-    node->is_out_of_service = has_taint(json_object_get(json_object_get(item, "spec"), "taints"));
-    take_handles(json_object_get(status, "volumesInUse"), reading->driver, &node->handles);
-    take_labels(item, node);
-    take_draining(item, reading->driver, &node->draining);
-    take_addresses(status, node);
-    take_record(kube_text(item, "metadata", "annotations", reading->annotation, NULL), node);
+    node->is_out_of_service = is_out_of_service(item);
+    read_record(kube_or_empty(strmap_get(&item->meta.annotations, reading->annotation)), node);
+    node->labels = item->meta.labels;
+    item->meta.labels = (struct strmap){0};
+    for (size_t i = 0; i < item->volumes_in_use.count; i++)
+        if (text_has_prefix(item->volumes_in_use.items[i], reading->volume_prefix))
+            string_list_add(&node->handles,
+                            item->volumes_in_use.items[i] + strlen(reading->volume_prefix));
+    for (size_t i = 0; i < item->address_count; i++)
+        if (kube_same(item->addresses[i].type, "InternalIP") &&
+            !text_is_empty(item->addresses[i].address))
+            add_once(&node->addresses, item->addresses[i].address);
+    for (size_t i = 0; i < item->meta.annotations.count; i++) {
+        const struct strmap_entry *note = &item->meta.annotations.entries[i];
+
+        if (text_has_prefix(note->key, reading->drain_prefix) && strchr(note->value, '='))
+            string_list_add(&node->draining, note->value);
+    }
     return 0;
 }
 
-static struct cluster_node *find_node(struct reading *reading, const char *name)
+static struct cluster_node *find_node(struct node_reading *reading, const char *name)
 {
     struct cluster_nodes *nodes = reading->nodes;
 
@@ -200,9 +161,9 @@ static struct cluster_node *find_node(struct reading *reading, const char *name)
     return NULL;
 }
 
-static void start_csinodes(void *object)
+static void start_csi_nodes(void *context)
 {
-    const struct reading *reading = object;
+    const struct node_reading *reading = context;
 
     for (size_t i = 0; i < reading->nodes->count; i++) {
         reading->nodes->items[i].has_driver = false;
@@ -210,24 +171,23 @@ static void start_csinodes(void *object)
     }
 }
 
-static int take_csinode(void *object, json_t *item, struct error *err)
+static int add_csi_node(void *context, void *object, struct error *err)
 {
-    struct reading *reading = object;
-    struct cluster_node *node = find_node(reading, kube_name(item));
-    size_t i = 0;
-    json_t *driver = NULL;
+    struct node_reading *reading = context;
+    const struct kube_csi_node *item = object;
+    struct cluster_node *node = find_node(reading, item->meta.name);
 
     (void)err;
-    if (!node)
-        return 0;
-    json_array_foreach(json_object_get(json_object_get(item, "spec"), "drivers"), i, driver)
-    {
-        if (strcmp(kube_text(driver, "name", NULL), reading->driver) != 0)
+    for (size_t i = 0; node && i < item->driver_count; i++) {
+        const struct kube_node_driver *driver = &item->drivers[i];
+
+        if (!kube_same(driver->name, reading->driver))
             continue;
         node->has_driver = true;
         free(node->node_id);
-        node->node_id = xstrdup(kube_text(driver, "nodeID", NULL));
-        add_strings(json_object_get(driver, "topologyKeys"), &node->keys);
+        node->node_id = xstrdup(kube_or_empty(driver->node_id));
+        for (size_t j = 0; j < driver->topology_keys.count; j++)
+            add_once(&node->keys, driver->topology_keys.items[j]);
     }
     return 0;
 }
@@ -237,14 +197,16 @@ int cluster_nodes_read(struct kube *kube, struct call *call, const char *driver,
 {
     _cleanup_cluster_nodes_ struct cluster_nodes nodes = {0};
     _cleanup_free_ char *annotation = annotation_key(driver);
-    _cleanup_free_ char *nodes_version = NULL;
-    _cleanup_free_ char *csinodes_version = NULL;
-    struct reading reading = {.nodes = &nodes, .driver = driver, .annotation = annotation};
-    const struct kube_list_sink node_sink = {start_nodes, take_node, &reading};
-    const struct kube_list_sink csinode_sink = {start_csinodes, take_csinode, &reading};
+    _cleanup_free_ char *drain_prefix = xasprintf("takeover.%s/member.", driver);
+    _cleanup_free_ char *volume_prefix = xasprintf("kubernetes.io/csi/%s^", driver);
+    struct node_reading reading = {&nodes, driver, annotation, drain_prefix, volume_prefix, 0};
+    const struct kube_object_query of_nodes = {.kind = KUBE_NODE};
+    const struct kube_object_query of_csi_nodes = {.kind = KUBE_CSI_NODE};
+    const struct kube_object_sink node_sink = {start_nodes, keep_node, &reading};
+    const struct kube_object_sink csi_node_sink = {start_csi_nodes, add_csi_node, &reading};
 
-    if (kube_list(kube, call, NODES, NULL, &node_sink, &nodes_version, err) < 0 ||
-        kube_list(kube, call, CSINODES, NULL, &csinode_sink, &csinodes_version, err) < 0)
+    if (kube_list_objects(kube, call, &of_nodes, &node_sink, err) < 0 ||
+        kube_list_objects(kube, call, &of_csi_nodes, &csi_node_sink, err) < 0)
         return -1;
     *out = nodes;
     nodes = (struct cluster_nodes){0};
@@ -300,31 +262,32 @@ int cluster_node_drained(struct kube *kube, struct call *call, const char *drive
 int cluster_use_is_told(struct kube *kube, struct call *call, const char *driver, bool *is_told,
                         struct error *err)
 {
-    const struct kube_location location = {
-        .api = "storage.k8s.io/v1", .resource = "csidrivers", .name = driver};
+    const struct kube_location location = {.api = kube_kind_api(KUBE_CSI_DRIVER),
+                                           .resource = kube_kind_resource(KUBE_CSI_DRIVER),
+                                           .name = driver};
     _cleanup_free_ char *path = NULL;
     json_auto_t *item = NULL;
+    void *object = NULL;
 
-    if (kube_path(&location, &path, err) < 0 || kube->ops->get(kube, call, path, &item, err) < 0)
+    if (kube_path(&location, &path, err) < 0 || kube->ops->get(kube, call, path, &item, err) < 0 ||
+        kube_object_decode(KUBE_CSI_DRIVER, item, &object, err) < 0)
         return -1;
-    /* Kubernetes fills it in; true unless somebody says otherwise */
-    *is_told = !json_is_false(json_object_get(json_object_get(item, "spec"), "attachRequired"));
+    *is_told = ((struct kube_csi_driver *)object)->is_attached;
+    kube_object_free(KUBE_CSI_DRIVER, object);
     return 0;
 }
 
 static json_t *all_addresses(const struct cluster_node *node)
 {
     json_t *array = json_array();
-    _cleanup_string_list_ struct string_list seen = {0};
-    const struct string_list *const lists[] = {&node->fenced_addresses, &node->addresses};
+    _cleanup_string_list_ struct string_list all = {0};
 
-    for (size_t i = 0; i < ARRAY_LENGTH(lists); i++)
-        for (size_t j = 0; j < lists[i]->count; j++) {
-            if (string_list_has(&seen, lists[i]->items[j]))
-                continue;
-            string_list_add(&seen, lists[i]->items[j]);
-            json_array_append_new(array, json_string(lists[i]->items[j]));
-        }
+    for (size_t i = 0; i < node->fenced_addresses.count; i++)
+        add_once(&all, node->fenced_addresses.items[i]);
+    for (size_t i = 0; i < node->addresses.count; i++)
+        add_once(&all, node->addresses.items[i]);
+    for (size_t i = 0; i < all.count; i++)
+        json_array_append_new(array, json_string(all.items[i]));
     return array;
 }
 

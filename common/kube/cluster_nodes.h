@@ -1,6 +1,10 @@
 #pragma once
 
-#include "common/kube/cluster_node.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/string_list.h"
+#include "common/base/strmap.h"
 #include "common/kube/kube_ops.h"
 
 /*
@@ -16,6 +20,37 @@
  *
  * Any thread. Errors as in kube_ops.h.
  */
+
+/* A node as takeover and capacity need to know it: its Node object together with what its CSINode
+ * says of our driver. */
+struct cluster_node {
+    char *name;
+    char *version;           /* of the Node object, for writes that must not overtake others */
+    struct strmap labels;    /* of the Node */
+    bool has_driver;         /* the CSINode has an entry of our driver */
+    struct string_list keys; /* topologyKeys of that entry: what kubelet knows */
+    char *node_id;           /* what the driver calls the node in that entry; "" without one */
+    /* Where its clients may connect from: internal IPs, and what volumes have recorded. */
+    struct string_list addresses;
+    char *boot_id;
+    bool is_ready;
+    struct string_list handles; /* volumes of our driver that kubelet says are in use */
+    bool is_out_of_service;     /* has the taint node.kubernetes.io/out-of-service */
+    /* What a fence of ours has written down; no addresses: there is none. */
+    struct string_list fenced_addresses;
+    char *fenced_boot_id; /* "" without a fence */
+    bool was_tainted;     /* by us */
+    /* Domains ("zone=zone-a") that it has served, and whose pods have to leave it. */
+    struct string_list draining;
+};
+
+struct cluster_nodes {
+    struct cluster_node *items;
+    size_t count;
+};
+
+void cluster_nodes_done(struct cluster_nodes *nodes);
+#define _cleanup_cluster_nodes_ _cleanup_(cluster_nodes_done)
 
 /* Nodes and CSINodes, one list each. @nodes is empty. An annotation that is none of ours counts as
  * a fence without addresses: none. */
@@ -33,8 +68,8 @@ _must_check_ int cluster_node_serve(struct kube *kube, struct call *call, const 
 _must_check_ int cluster_node_drained(struct kube *kube, struct call *call, const char *driver,
                                       const char *node, const char *key, struct error *err);
 
-/* Whether kubelet tells in a Node's volumesInUse all volumes of the driver that it has: the
- * CSIDriver is there and is attached. */
+/* Whether kubelet lists in a Node's volumesInUse all volumes of the driver that it has: the
+ * CSIDriver is there and its volumes are attached. */
 _must_check_ int cluster_use_is_told(struct kube *kube, struct call *call, const char *driver,
                                      bool *is_told, struct error *err);
 

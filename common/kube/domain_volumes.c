@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/base/text.h"
 #include "common/kube/kube.h"
-
-#define ATTACHMENTS "/apis/storage.k8s.io/v1/volumeattachments"
-#define VOLUMES "/api/v1/persistentvolumes"
 
 void domain_volumes_done(struct domain_volumes *volumes)
 {
@@ -32,7 +30,7 @@ struct attachment {
     char *node;
 };
 
-struct reading {
+struct volume_reading {
     const struct domain_query *query;
     struct attachment *attachments; /* by volume, once all are there */
     size_t attachment_count;
@@ -42,7 +40,7 @@ struct reading {
 
 static void start_attachments(void *object)
 {
-    struct reading *reading = object;
+    struct volume_reading *reading = object;
 
     for (size_t i = 0; i < reading->attachment_count; i++) {
         free(reading->attachments[i].volume);
@@ -51,19 +49,18 @@ static void start_attachments(void *object)
     reading->attachment_count = 0;
 }
 
-static int take_attachment(void *object, json_t *item, struct error *err)
+static int keep_attachment(void *context, void *item, struct error *err)
 {
-    struct reading *reading = object;
-    const char *node = kube_text(item, "spec", "nodeName", NULL);
-    const char *volume = kube_text(item, "spec", "source", "persistentVolumeName", NULL);
+    struct volume_reading *reading = context;
+    struct kube_attachment *attachment = item;
 
-    if (strcmp(kube_text(item, "spec", "attacher", NULL), reading->query->driver) != 0 ||
-        !node[0] || !volume[0] || strmap_has(reading->query->foreign, node))
+    if (text_is_empty(attachment->node_name) || text_is_empty(attachment->pv_name) ||
+        strmap_has(reading->query->foreign, attachment->node_name))
         return 0;
     if (reading->attachment_count >= DOMAIN_VOLUMES_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d attachments", DOMAIN_VOLUMES_MAX);
     *array_add(reading->attachments, reading->attachment_count) =
-        (struct attachment){xstrdup(volume), xstrdup(node)};
+        (struct attachment){TAKE(attachment->pv_name), TAKE(attachment->node_name)};
     return 0;
 }
 
@@ -75,7 +72,7 @@ static int compare_attachments(const void *a, const void *b)
     return strcmp(left->volume, right->volume);
 }
 
-static void add_clients(const struct reading *reading, const char *volume,
+static void add_clients(const struct volume_reading *reading, const char *volume,
                         struct string_list *clients)
 {
     size_t low = 0;
@@ -98,143 +95,96 @@ static void add_clients(const struct reading *reading, const char *volume,
 
 /* --- volumes --- */
 
-static bool has_string(const json_t *array, const char *text)
+/* Whether the requirement is about one of the pins; operators that do not list values count. */
+static bool names_pin(const struct selector_requirement *requirement,
+                      const struct string_list *pins)
 {
-    size_t i = 0;
-    json_t *value = NULL;
-
-    json_array_foreach(array, i, value)
-    {
-        if (json_is_string(value) && strcmp(json_string_value(value), text) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Whether the expression speaks of one of the pins; operators that do not list values count. */
-static bool names_pin(const json_t *expression, const struct string_list *pins)
-{
-    const char *key = kube_text(expression, "key", NULL);
-    const bool is_list = strcmp(kube_text(expression, "operator", NULL), "In") == 0;
-
     for (size_t i = 0; i < pins->count; i++) {
         const char *equals = strchr(pins->items[i], '=');
         const size_t length = (size_t)(equals - pins->items[i]);
 
-        if (strlen(key) == length && strncmp(key, pins->items[i], length) == 0 &&
-            (!is_list || has_string(json_object_get(expression, "values"), equals + 1)))
+        if (strlen(requirement->key) == length &&
+            strncmp(requirement->key, pins->items[i], length) == 0 &&
+            (requirement->op != SELECTOR_IN || string_list_has(&requirement->values, equals + 1)))
             return true;
     }
     return false;
 }
 
-static bool is_pinned(const json_t *item, const struct string_list *pins)
+static bool is_pinned(const struct node_selector *required, const struct string_list *pins)
 {
-    const json_t *affinity = json_object_get(json_object_get(item, "spec"), "nodeAffinity");
-    const json_t *terms =
-        json_object_get(json_object_get(affinity, "required"), "nodeSelectorTerms");
-    size_t i = 0;
-    json_t *term = NULL;
+    for (size_t i = 0; i < required->count; i++) {
+        const struct selector_requirements *expressions = &required->terms[i].expressions;
 
-    json_array_foreach(terms, i, term)
-    {
-        size_t j = 0;
-        json_t *expression = NULL;
-
-        json_array_foreach(json_object_get(term, "matchExpressions"), j, expression)
-        {
-            if (names_pin(expression, pins))
+        for (size_t j = 0; j < expressions->count; j++)
+            if (names_pin(&expressions->items[j], pins))
                 return true;
-        }
     }
     return false;
 }
 
-static void take_attributes(const json_t *csi, struct strmap *attributes)
-{
-    const char *key = NULL;
-    json_t *value = NULL;
-
-    json_object_foreach(json_object_get(csi, "volumeAttributes"), key, value)
-    {
-        if (json_is_string(value))
-            strmap_set(attributes, key, json_string_value(value));
-    }
-}
-
-static struct domain_volume *add_volume(struct domain_volumes *volumes)
-{
-    struct domain_volume *volume = array_add(volumes->items, volumes->count);
-    *volume = (struct domain_volume){0};
-    return volume;
-}
-
 static void start_volumes(void *object)
 {
-    struct reading *reading = object;
+    struct volume_reading *reading = object;
 
     domain_volumes_done(reading->volumes);
     strmap_done(&reading->handles);
     strmap_merge(&reading->handles, reading->query->handles);
 }
 
-static int take_volume(void *object, json_t *item, struct error *err)
+static int keep_volume(void *context, void *item, struct error *err)
 {
-    struct reading *reading = object;
-    const json_t *csi = json_object_get(json_object_get(item, "spec"), "csi");
-    const char *handle = kube_text(csi, "volumeHandle", NULL);
+    struct volume_reading *reading = context;
+    struct kube_pv *pv = item;
     _cleanup_string_list_ struct string_list clients = {0};
 
-    if (strcmp(kube_text(csi, "driver", NULL), reading->query->driver) != 0 || !handle[0])
+    if (text_is_empty(pv->handle))
         return 0;
-    const bool pinned = is_pinned(item, reading->query->pins);
-    add_clients(reading, kube_name(item), &clients);
-    strmap_remove(&reading->handles, handle);
-    if (!pinned && clients.count == 0 && !strmap_has(reading->query->handles, handle))
+    const bool pinned = is_pinned(&pv->required, reading->query->pins);
+    add_clients(reading, pv->meta.name, &clients);
+    strmap_remove(&reading->handles, pv->handle);
+    if (!pinned && clients.count == 0 && !strmap_has(reading->query->handles, pv->handle))
         return 0;
     if (reading->volumes->count >= DOMAIN_VOLUMES_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d volumes", DOMAIN_VOLUMES_MAX);
-    struct domain_volume *volume = add_volume(reading->volumes);
-    volume->name = xstrdup(kube_name(item));
-    volume->handle = xstrdup(handle);
-    volume->claim_namespace = xstrdup(kube_text(item, "spec", "claimRef", "namespace", NULL));
-    volume->claim = xstrdup(kube_text(item, "spec", "claimRef", "name", NULL));
-    volume->is_pinned = pinned;
-    volume->clients = clients;
+    *array_add(reading->volumes->items, reading->volumes->count) = (struct domain_volume){
+        .name = TAKE(pv->meta.name),
+        .handle = TAKE(pv->handle),
+        .claim_namespace = xstrdup(kube_or_empty(pv->claim.ns)),
+        .claim = xstrdup(kube_or_empty(pv->claim.name)),
+        .attributes = pv->attributes,
+        .clients = clients,
+        .is_pinned = pinned,
+    };
+    pv->attributes = (struct strmap){0};
     clients = (struct string_list){0};
-    take_attributes(csi, &volume->attributes);
     return 0;
 }
 
-static void add_nameless(struct reading *reading)
-{
-    for (size_t i = 0; i < reading->handles.count; i++) {
-        struct domain_volume *volume = add_volume(reading->volumes);
-
-        volume->name = xstrdup("");
-        volume->handle = xstrdup(reading->handles.entries[i].key);
-        volume->claim_namespace = xstrdup("");
-        volume->claim = xstrdup("");
-    }
-}
-
-static int read_all(struct kube *kube, struct call *call, struct reading *reading,
+static int read_all(struct kube *kube, struct call *call, struct volume_reading *reading,
                     struct error *err)
 {
-    _cleanup_free_ char *attachments_version = NULL;
-    _cleanup_free_ char *volumes_version = NULL;
-    const struct kube_list_sink attachments = {start_attachments, take_attachment, reading};
-    const struct kube_list_sink volumes = {start_volumes, take_volume, reading};
+    const char *driver = reading->query->driver;
+    const struct kube_object_query of_attachments = {.kind = KUBE_ATTACHMENT, .driver = driver};
+    const struct kube_object_query of_volumes = {.kind = KUBE_PV, .driver = driver};
+    const struct kube_object_sink attachments = {start_attachments, keep_attachment, reading};
+    const struct kube_object_sink volumes = {start_volumes, keep_volume, reading};
 
     if (reading->query->foreign &&
-        kube_list(kube, call, ATTACHMENTS, NULL, &attachments, &attachments_version, err) < 0)
+        kube_list_objects(kube, call, &of_attachments, &attachments, err) < 0)
         return -1;
     if (reading->attachment_count > 0)
         qsort(reading->attachments, reading->attachment_count, sizeof(*reading->attachments),
               compare_attachments);
-    if (kube_list(kube, call, VOLUMES, NULL, &volumes, &volumes_version, err) < 0)
+    if (kube_list_objects(kube, call, &of_volumes, &volumes, err) < 0)
         return -1;
-    add_nameless(reading);
+    for (size_t i = 0; i < reading->handles.count; i++) /* in use, but without a PV */
+        *array_add(reading->volumes->items, reading->volumes->count) = (struct domain_volume){
+            .name = xstrdup(""),
+            .handle = xstrdup(reading->handles.entries[i].key),
+            .claim_namespace = xstrdup(""),
+            .claim = xstrdup(""),
+        };
     return 0;
 }
 
@@ -242,7 +192,7 @@ int domain_volumes_read(struct kube *kube, struct call *call, const struct domai
                         struct domain_volumes *out, struct error *err)
 {
     _cleanup_domain_volumes_ struct domain_volumes volumes = {0};
-    struct reading reading = {.query = query, .volumes = &volumes};
+    struct volume_reading reading = {.query = query, .volumes = &volumes};
     int result = read_all(kube, call, &reading, err);
 
     start_attachments(&reading); /* frees them */

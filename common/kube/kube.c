@@ -7,7 +7,6 @@
 #include "common/base/memory.h"
 
 #define NAME_MAX_BYTES 253
-#define PAUSE_SLICE_MS 50
 #define EMPTY_PAGES_MAX 100
 
 void kube_free(struct kube *kube)
@@ -157,6 +156,49 @@ int kube_list(struct kube *kube, struct call *call, const char *path,
 
 /* --- objects --- */
 
+struct object_listing {
+    const struct kube_object_query *query;
+    const struct kube_object_sink *sink;
+};
+
+static void start_objects(void *context)
+{
+    const struct object_listing *listing = context;
+
+    listing->sink->start(listing->sink->context);
+}
+
+static int give_object(void *context, json_t *item, struct error *err)
+{
+    const struct object_listing *listing = context;
+    const struct kube_object_query *query = listing->query;
+    void *object = NULL;
+
+    if (query->driver && strcmp(kube_object_driver(query->kind, item), query->driver) != 0)
+        return 0;
+    if (kube_object_decode(query->kind, item, &object, err) < 0)
+        return -1;
+    int result = listing->sink->object(listing->sink->context, object, err);
+    kube_object_free(query->kind, object);
+    return result;
+}
+
+int kube_list_objects(struct kube *kube, struct call *call, const struct kube_object_query *query,
+                      const struct kube_object_sink *sink, struct error *err)
+{
+    const struct kube_location location = {.api = kube_kind_api(query->kind),
+                                           .resource = kube_kind_resource(query->kind),
+                                           .name_space = query->name_space};
+    struct object_listing listing = {query, sink};
+    const struct kube_list_sink items = {start_objects, give_object, &listing};
+    _cleanup_free_ char *path = NULL;
+    _cleanup_free_ char *version = NULL;
+
+    if (kube_path(&location, &path, err) < 0)
+        return -1;
+    return kube_list(kube, call, path, &query->select, &items, &version, err);
+}
+
 const char *kube_text(const json_t *item, ...)
 {
     const char *key = NULL;
@@ -182,23 +224,6 @@ const char *kube_namespace(const json_t *item)
 const char *kube_resource_version(const json_t *item)
 {
     return kube_text(item, "metadata", "resourceVersion", NULL);
-}
-
-/* Cancellation is a flag without an event behind it, so this looks at it now and then. */
-int kube_pause(const struct call *call, int64_t ms, struct error *err)
-{
-    struct deadline end = deadline_in_ms(ms);
-
-    while (!deadline_has_passed(end)) {
-        int64_t slice = deadline_remaining_ms(end);
-
-        if (call_check(call, err) < 0)
-            return -1;
-        if (slice > PAUSE_SLICE_MS)
-            slice = PAUSE_SLICE_MS;
-        nanosleep(&(struct timespec){.tv_nsec = slice * 1000000}, NULL);
-    }
-    return call_check(call, err);
 }
 
 char *kube_time_now(bool with_micros)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "common/kube/kube_ops.h"
+#include "common/kube/objects/kube_objects.h"
 
 /* What all users of struct kube_ops need: paths, whole lists, and looking into objects. */
 
@@ -46,14 +47,32 @@ _must_check_ int kube_list(struct kube *kube, struct call *call, const char *pat
                            const struct kube_select *select, const struct kube_list_sink *sink,
                            char **resource_version, struct error *err);
 
+/* Which objects of a kind. */
+struct kube_object_query {
+    enum kube_kind kind;
+    const char *name_space; /* NULL: of all */
+    struct kube_select select;
+    const char *driver; /* only those of the driver, see kube_object_driver(); NULL: all */
+};
+
+/* As struct kube_list_sink. @object, a struct kube_node and so on, is freed afterwards, but for
+ * members that were moved out of it. */
+struct kube_object_sink {
+    void (*start)(void *context);
+    int (*object)(void *context, void *object, struct error *err);
+    void *context;
+};
+
+/* kube_list() with the objects decoded one at a time. */
+_must_check_ int kube_list_objects(struct kube *kube, struct call *call,
+                                   const struct kube_object_query *query,
+                                   const struct kube_object_sink *sink, struct error *err);
+
 /* The string at the end of a way of keys that ends with NULL, "" if there is none. Borrowed. */
 __attribute__((sentinel)) const char *kube_text(const json_t *item, ...);
 const char *kube_name(const json_t *item);
 const char *kube_namespace(const json_t *item);
 const char *kube_resource_version(const json_t *item);
-
-/* Waits @ms, less if the call ends before. Fails as call_check() does. */
-_must_check_ int kube_pause(const struct call *call, int64_t ms, struct error *err);
 
 /* Now, as Kubernetes writes times: "2026-11-16T06:05:44Z", for Leases with six more digits. Caller
  * frees. */

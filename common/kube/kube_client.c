@@ -157,7 +157,7 @@ static int ask(struct client *client, struct call *call, const struct question *
         if (try == TRIES_MAX || !is_worth_repeating(question, &response, err))
             return -1;
         int64_t pause = next_pause(call, &response, &backoff);
-        if (pause < 0 || kube_pause(call, pause, &ended) < 0)
+        if (pause < 0 || call_pause(call, pause, &ended) < 0)
             return -1; /* with the error of the last try */
         log_v(4, call, "again in a moment: %s", err->message);
         error_clear(err);

@@ -57,42 +57,38 @@ static void note_failure(struct kube_node_labels *labels, const struct error *er
                  err->message);
 }
 
-static void labels_of(const json_t *node, struct strmap *map)
+static void remember_version(struct kube_node_labels *labels, const char *version)
 {
-    json_t *object = json_object_get(json_object_get(node, "metadata"), "labels");
-    const char *key = NULL;
-    json_t *value = NULL;
-
-    json_object_foreach(object, key, value)
-    {
-        if (json_is_string(value))
-            strmap_set(map, key, json_string_value(value));
-    }
+    free(labels->resource_version);
+    labels->resource_version = xstrdup(version);
 }
 
-/* Takes the labels of a newly read node. */
-static void take(struct kube_node_labels *labels, const json_t *node)
+/* Takes over the labels of a newly read node. */
+static int take_node(struct kube_node_labels *labels, const json_t *item, struct error *err)
 {
-    _cleanup_strmap_ struct strmap read = {0};
     _cleanup_strmap_ struct strmap copy = {0};
+    void *object = NULL;
 
-    free(labels->resource_version);
-    labels->resource_version = xstrdup(kube_resource_version(node));
-    labels_of(node, &read);
+    if (kube_object_decode(KUBE_NODE, item, &object, err) < 0)
+        return -1;
+    struct strmap *read = &kube_meta(object)->labels;
+    remember_version(labels, kube_resource_version(item));
     pthread_mutex_lock(&labels->lock);
-    bool differ = !labels->health.known || !strmap_is_equal(&labels->map, &read);
+    bool differ = !labels->health.known || !strmap_is_equal(&labels->map, read);
     if (differ) {
-        strmap_merge(&copy, &read);
+        strmap_merge(&copy, read);
         strmap_done(&labels->map);
-        labels->map = read;
-        read = (struct strmap){0};
+        labels->map = *read;
+        *read = (struct strmap){0};
     }
     labels->health.known = true;
     set_healthy(labels, true);
     pthread_cond_broadcast(&labels->changed);
     pthread_mutex_unlock(&labels->lock);
+    kube_object_free(KUBE_NODE, object);
     if (differ && labels->options.changed)
         labels->options.changed(labels->options.object, &copy);
+    return 0;
 }
 
 static int read_once(struct kube_node_labels *labels, struct error *err)
@@ -101,8 +97,7 @@ static int read_once(struct kube_node_labels *labels, struct error *err)
 
     if (labels->kube->ops->get(labels->kube, &labels->worker.call, labels->path, &node, err) < 0)
         return -1;
-    take(labels, node);
-    return 0;
+    return take_node(labels, node, err);
 }
 
 static int take_event(void *object, enum kube_event_kind kind, json_t *item, struct error *err)
@@ -110,8 +105,7 @@ static int take_event(void *object, enum kube_event_kind kind, json_t *item, str
     struct kube_node_labels *labels = object;
 
     if (kind == KUBE_BOOKMARK) {
-        free(labels->resource_version);
-        labels->resource_version = xstrdup(kube_resource_version(item));
+        remember_version(labels, kube_resource_version(item));
         return 0;
     }
     if (strcmp(kube_name(item), labels->node) != 0)
@@ -119,8 +113,7 @@ static int take_event(void *object, enum kube_event_kind kind, json_t *item, str
     if (kind == KUBE_DELETED) /* it may come back with other labels: read it anew */
         return error_set(err, STATUS_NOT_FOUND, "node '%s' was deleted", labels->node);
     backoff_reset(&labels->backoff);
-    take(labels, item);
-    return 0;
+    return take_node(labels, item, err);
 }
 
 static void set_watching(struct kube_node_labels *labels, bool watching)

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/base/text.h"
 #include "common/kube/kube.h"
 
-#define PODS "/api/v1/pods"
 #define PODS_MAX 10000
 /* A budget that is used up stays so for long: the next look asks again. */
 #define EVICT_MS 5000
@@ -21,74 +21,41 @@ void node_pods_done(struct node_pods *pods)
     *pods = (struct node_pods){0};
 }
 
-static bool has_ended(const json_t *item)
+static bool has_controller(const struct kube_pod *pod)
 {
-    const char *phase = kube_text(item, "status", "phase", NULL);
-
-    return strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
-}
-
-static bool has_controller(const json_t *item)
-{
-    const json_t *owners = json_object_get(json_object_get(item, "metadata"), "ownerReferences");
-    size_t i = 0;
-    json_t *owner = NULL;
-
-    json_array_foreach(owners, i, owner)
-    {
-        if (json_is_true(json_object_get(owner, "controller")) &&
-            strcmp(kube_text(owner, "kind", NULL), "Node") != 0)
+    for (size_t i = 0; i < pod->meta.owner_count; i++)
+        if (pod->meta.owners[i].is_controller && !kube_same(pod->meta.owners[i].kind, "Node"))
             return true;
-    }
     return false;
 }
 
-static void add_claim(struct string_list *claims, const char *name_space, const char *claim)
+static void start_pods(void *context)
 {
-    _cleanup_free_ char *name = xasprintf("%s/%s", name_space, claim);
-
-    string_list_add(claims, name);
+    node_pods_done(context);
 }
 
-static void take_claims(const json_t *item, struct string_list *claims)
+static int keep_pod(void *context, void *item, struct error *err)
 {
-    size_t i = 0;
-    json_t *volume = NULL;
-
-    json_array_foreach(json_object_get(json_object_get(item, "spec"), "volumes"), i, volume)
-    {
-        const char *claim = kube_text(volume, "persistentVolumeClaim", "claimName", NULL);
-
-        if (claim[0])
-            add_claim(claims, kube_namespace(item), claim);
-        if (json_is_object(json_object_get(volume, "ephemeral"))) {
-            _cleanup_free_ char *made =
-                xasprintf("%s-%s", kube_name(item), kube_text(volume, "name", NULL));
-            add_claim(claims, kube_namespace(item), made);
-        }
-    }
-}
-
-static void start(void *object)
-{
-    node_pods_done(object);
-}
-
-static int take(void *object, json_t *item, struct error *err)
-{
-    struct node_pods *pods = object;
+    struct node_pods *pods = context;
+    const struct kube_pod *pod = item;
     _cleanup_string_list_ struct string_list claims = {0};
 
-    take_claims(item, &claims);
-    if (claims.count == 0 || has_ended(item))
+    for (size_t i = 0; i < pod->volume_count; i++) {
+        _cleanup_free_ char *claim =
+            xasprintf("%s/%s", pod->meta.ns, kube_or_empty(pod->volumes[i].claim_name));
+
+        if (!text_is_empty(pod->volumes[i].claim_name))
+            string_list_add(&claims, claim);
+    }
+    if (claims.count == 0 || kube_same(pod->phase, "Succeeded") || kube_same(pod->phase, "Failed"))
         return 0;
     if (pods->count >= PODS_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d pods", PODS_MAX);
     *array_add(pods->items, pods->count) = (struct node_pod){
-        .name = xasprintf("%s/%s", kube_namespace(item), kube_name(item)),
+        .name = xasprintf("%s/%s", pod->meta.ns, pod->meta.name),
         .claims = claims,
-        .is_leaving = kube_text(item, "metadata", "deletionTimestamp", NULL)[0] != '\0',
-        .has_controller = has_controller(item),
+        .is_leaving = !text_is_empty(pod->meta.deletion_timestamp),
+        .has_controller = has_controller(pod),
     };
     claims = (struct string_list){0};
     return 0;
@@ -98,29 +65,15 @@ int node_pods_read(struct kube *kube, struct call *call, const char *node, struc
                    struct error *err)
 {
     _cleanup_free_ char *field = xasprintf("spec.nodeName=%s", node);
-    const struct kube_select select = {.fields = field};
+    const struct kube_object_query query = {.kind = KUBE_POD, .select = {.fields = field}};
     _cleanup_node_pods_ struct node_pods pods = {0};
-    const struct kube_list_sink sink = {start, take, &pods};
-    _cleanup_free_ char *version = NULL;
+    const struct kube_object_sink sink = {start_pods, keep_pod, &pods};
 
-    if (kube_list(kube, call, PODS, &select, &sink, &version, err) < 0)
+    if (kube_list_objects(kube, call, &query, &sink, err) < 0)
         return -1;
     *out = pods;
     pods = (struct node_pods){0};
     return 0;
-}
-
-static int post(struct kube *kube, struct call *call, const char *path, const json_t *item,
-                struct error *err)
-{
-    const int64_t left = deadline_remaining_ms(call->deadline);
-    struct call own;
-
-    call_init(&own, call->id, call->method, deadline_in_ms(left < EVICT_MS ? left : EVICT_MS));
-    own.cancelled = call->cancelled;
-    int result = kube->ops->create(kube, &own, path, item, NULL, err);
-    call_done(&own);
-    return result;
 }
 
 int node_pod_evict(struct kube *kube, struct call *call, const char *name, struct error *err)
@@ -137,12 +90,18 @@ int node_pod_evict(struct kube *kube, struct call *call, const char *name, struc
         json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "policy/v1", "kind", "Eviction",
                   "metadata", "name", slash + 1, "namespace", name_space);
 
+    struct call own;
+
     if (kube_path(&location, &path, err) < 0)
         return -1;
-    if (post(kube, call, path, item, err) == 0)
+    call_init(&own, call->id, call->method,
+              deadline_earlier(call->deadline, deadline_in_ms(EVICT_MS)));
+    own.cancelled = call->cancelled;
+    int result = kube->ops->create(kube, &own, path, item, NULL, err);
+    call_done(&own);
+    if (result < 0 && err->status == STATUS_NOT_FOUND) {
+        error_clear(err);
         return 0;
-    if (err->status != STATUS_NOT_FOUND)
-        return -1;
-    error_clear(err);
-    return 0;
+    }
+    return result;
 }

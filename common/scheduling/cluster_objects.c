@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "common/base/text.h"
+#include "common/kube/objects/kube_dump.h"
 #include "common/scheduling/cluster_index.h"
 
 int cluster_compare_objects(const void *a, const void *b)
@@ -103,9 +103,7 @@ static struct assumption **assumption_of(enum kube_kind kind, void *object)
 
 static const char *version_of(const void *object)
 {
-    const struct kube_meta *meta = object;
-
-    return meta->version ? meta->version : "";
+    return kube_or_empty(((const struct kube_meta *)object)->version);
 }
 
 /* With what the cluster has hung on it. */
@@ -263,12 +261,14 @@ void cluster_restore_pvc(struct cluster_objects *cluster, const char *ns, const 
 
 /* --- reading --- */
 
-static int read_object(struct cluster_objects *cluster, const json_t *value, const char *kind_name,
-                       struct error *err)
+static int read_object(void *context, const char *kind_name, const json_t *value, struct error *err)
 {
+    struct cluster_objects *cluster = context;
     enum kube_kind kind = kube_kind_find(kind_name);
     void *object = NULL;
 
+    if (kind_name[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "kind is missing: no Kubernetes object");
     if (kind == KUBE_KINDS) {
         cluster->foreign_count++;
         return 0;
@@ -282,52 +282,12 @@ static int read_object(struct cluster_objects *cluster, const json_t *value, con
     return 0;
 }
 
-/* Items of a "PersistentVolumeList" have no kind of their own when the API server lists them. */
-static int read_one(struct cluster_objects *cluster, const json_t *value, const char *item_kind,
-                    struct error *err)
-{
-    const json_t *kind = json_object_get(value, "kind");
-
-    if (!json_is_object(value))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "expected a Kubernetes object");
-    if (kind && !json_is_string(kind))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "kind: expected a string");
-    const char *name = kind ? json_string_value(kind) : item_kind;
-    if (!name || name[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT, "kind is missing: no Kubernetes object");
-    return read_object(cluster, value, name, err);
-}
-
-static int read_items(struct cluster_objects *cluster, const json_t *items, const char *item_kind,
-                      const char *path, struct error *err)
-{
-    for (size_t i = 0; i < json_array_size(items); i++)
-        if (read_one(cluster, json_array_get(items, i), item_kind, err) < 0)
-            return error_wrap(err, "%s[%zu]", path, i);
-    return 0;
-}
-
-static int read_list(struct cluster_objects *cluster, const json_t *value, struct error *err)
-{
-    const json_t *items = json_object_get(value, "items");
-    const char *kind = json_string_value(json_object_get(value, "kind"));
-    _cleanup_free_ char *item_kind = NULL;
-
-    if (!items)
-        return read_one(cluster, value, NULL, err);
-    if (!json_is_array(items))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "items: expected an array");
-    if (kind && text_has_suffix(kind, "List") && strcmp(kind, "List") != 0)
-        item_kind = xstrndup(kind, strlen(kind) - strlen("List"));
-    return read_items(cluster, items, item_kind, "items", err);
-}
-
 int cluster_read(struct cluster_objects *cluster, const json_t *value, struct error *err)
 {
     if (!json_is_array(value))
-        return read_list(cluster, value, err);
+        return kube_dump_each(value, read_object, cluster, err);
     for (size_t i = 0; i < json_array_size(value); i++)
-        if (read_list(cluster, json_array_get(value, i), err) < 0)
+        if (kube_dump_each(json_array_get(value, i), read_object, cluster, err) < 0)
             return error_wrap(err, "[%zu]", i);
     return 0;
 }

@@ -179,7 +179,7 @@ static int check_unfinished(struct look *look, const struct subject *subject, st
         return -1;
     if (subject->pv) /* Ceph-CSI adds it at the next use */
         look_report(look, FSCK_ENTRY_UNFINISHED, FSCK_NOTE, subject->entry->pool, subject->object,
-                    "PV '%s' uses it, but it lacks the image's id", subject->pv->pv->name);
+                    "PV '%s' uses it, but it lacks the image's id", subject->pv->pv->meta.name);
     else
         finding = look_report(look, FSCK_ENTRY_UNFINISHED, FSCK_WARNING, subject->entry->pool,
                               subject->object,

@@ -90,7 +90,7 @@ static bool is_static_volume(const struct look *look, const char *image)
     const struct pv_dump *pvs = look->options->pvs;
 
     for (size_t i = 0; pvs && i < pvs->count; i++)
-        if (strcmp(pvs->items[i].handle, image) == 0)
+        if (strcmp(pvs->items[i]->handle, image) == 0)
             return true;
     return false;
 }

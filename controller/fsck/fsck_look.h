@@ -55,7 +55,7 @@ struct look_entry {
 /* A PersistentVolume whose handle is one of ours. */
 struct look_pv {
     struct volume_id id;
-    const struct pv *pv;
+    const struct kube_pv *pv;
 };
 
 struct look {

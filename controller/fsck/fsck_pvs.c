@@ -25,9 +25,9 @@ void look_read_pvs(struct look *look)
         _cleanup_error_ struct error err = {0};
         struct look_pv *pv = &look->pvs[look->pv_count];
 
-        if (volume_id_parse(dump->items[i].handle, &pv->id, &err) < 0)
+        if (volume_id_parse(dump->items[i]->handle, &pv->id, &err) < 0)
             continue; /* static or migrated: no journal speaks of it */
-        pv->pv = &dump->items[i];
+        pv->pv = dump->items[i];
         look->pv_count++;
     }
     if (look->pv_count > 0)
@@ -50,7 +50,7 @@ static void report_missing(struct look *look, const struct look_pv *pv, size_t p
                            const char *what)
 {
     struct fsck_finding *finding =
-        look_report(look, FSCK_PV_WITHOUT_VOLUME, FSCK_DATA_LOSS, pool, pv->pv->name,
+        look_report(look, FSCK_PV_WITHOUT_VOLUME, FSCK_DATA_LOSS, pool, pv->pv->meta.name,
                     "%s; unless the PV was deleted after the dump was made, its data is lost or "
                     "somewhere else: look into the trash and into mirrors before anything else",
                     what);
@@ -113,7 +113,7 @@ static void check_retained(struct look *look, const struct look_pv *pv, size_t p
     const char *phase = pv->pv->phase;
 
     if (policy && phase && strcmp(policy, "Retain") == 0 && strcmp(phase, "Released") == 0)
-        look_report(look, FSCK_PV_RETAINED, FSCK_NOTE, pool, pv->pv->name,
+        look_report(look, FSCK_PV_RETAINED, FSCK_NOTE, pool, pv->pv->meta.name,
                     "released, and its reclaim policy is Retain: nobody uses the volume, and it "
                     "stays until somebody sets the policy to Delete");
 }

@@ -3,21 +3,11 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
+#include "common/kube/objects/kube_objects.h"
 
-/*
- * What "kubectl get pv -o json" printed, as far as CSI volumes are concerned: a List of
- * PersistentVolumes, or a single one. Strings are owned; "" never, NULL where a key is absent.
- */
-struct pv {
-    char *name;
-    char *driver;
-    char *handle;
-    char *reclaim_policy; /* Delete, Retain */
-    char *phase;          /* Bound, Released, ... */
-};
-
+/* The CSI volumes in the output of "kubectl get pv -o json": each has a driver and a handle. */
 struct pv_dump {
-    struct pv *items;
+    struct kube_pv **items;
     size_t count;
 };
 

@@ -16,7 +16,7 @@
 struct regeneration {
     const struct regenerate_site *site;
     struct call *call;
-    const struct claimed_volume *volume;
+    const struct kube_pv *volume;
     const struct credentials *credentials;
     struct journal journal;
     struct volume_id id;
@@ -195,7 +195,7 @@ static int open_directory(struct regeneration *work, struct error *err)
 static int settle_name(struct regeneration *work, struct ceph_pool *directory, int64_t pool_id,
                        bool *changed, struct error *err)
 {
-    const char *name = work->volume->pv_name;
+    const char *name = work->volume->meta.name;
     const struct journal_ref wanted = {work->id.uuid, pool_id};
     struct journal_ref ref;
     bool found = false;
@@ -225,10 +225,10 @@ static void fill_entry(const struct regeneration *work, const struct ceph_pool *
 
     *entry = (struct journal_entry){
         .uuid = work->id.uuid,
-        .request_name = xstrdup(work->volume->pv_name),
+        .request_name = xstrdup(work->volume->meta.name),
         .image_name = xstrdup(work->image_name),
         .image_id = xstrdup(image_id),
-        .owner = xstrdup(work->volume->claim_namespace),
+        .owner = xstrdup(kube_or_empty(work->volume->claim.ns)),
         .journal_pool_id = directory->id,
     };
     if (strcmp(strmap_get_or(&work->volume->attributes, "encrypted", "false"), "true") != 0)
@@ -257,7 +257,7 @@ static int write_entry(struct regeneration *work, struct error *err)
         return error_set(err, STATUS_ABORTED, "the entry was there and is gone: look again");
     if (!present.request_name)
         return journal_fill(&work->journal, work->call, work->pool, &entry, err);
-    return journal_check_name(&present, work->volume->pv_name, err);
+    return journal_check_name(&present, work->volume->meta.name, err);
 }
 
 /* The volume may be in deletion: it lost its image before our entry was there. */
@@ -269,7 +269,7 @@ static int see_image_again(struct regeneration *work, struct error *err)
         return -1;
     if (image_id)
         return 0;
-    if (journal_release_name(&work->journal, work->call, work->directory, work->volume->pv_name,
+    if (journal_release_name(&work->journal, work->call, work->directory, work->volume->meta.name,
                              work->pool->id, &work->id.uuid, NULL, err) < 0 ||
         journal_remove(&work->journal, work->call, work->pool, &work->id.uuid, err) < 0)
         return error_wrap(err, "take the entry back");
@@ -309,8 +309,8 @@ static int set_names(struct regeneration *work, struct ceph_pool *pool, const ch
 
     if (!work->site->set_metadata)
         return 0;
-    claim_metadata_of(work->volume->claim_name, work->volume->claim_namespace,
-                      work->volume->pv_name, work->site->cluster_name, &wanted);
+    claim_metadata_of(work->volume->claim.name, kube_or_empty(work->volume->claim.ns),
+                      work->volume->meta.name, work->site->cluster_name, &wanted);
     if (pool->ops->image_metadata_get(pool, work->call, image_name, &present, err) < 0)
         return -1;
     for (size_t i = 0; i < wanted.count; i++)
@@ -430,7 +430,7 @@ static bool may_be_missing(enum status status)
 }
 
 int regenerate_journal(const struct regenerate_site *site, struct call *call,
-                       const struct claimed_volume *volume, const struct credentials *credentials,
+                       const struct kube_pv *volume, const struct credentials *credentials,
                        enum regenerate_outcome *outcome, struct error *err)
 {
     _cleanup_(regeneration_done) struct regeneration work = {

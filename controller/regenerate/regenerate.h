@@ -42,6 +42,6 @@ enum regenerate_outcome {
  * opening of the image more.
  */
 _must_check_ int regenerate_journal(const struct regenerate_site *site, struct call *call,
-                                    const struct claimed_volume *volume,
+                                    const struct kube_pv *volume,
                                     const struct credentials *credentials,
                                     enum regenerate_outcome *outcome, struct error *err);

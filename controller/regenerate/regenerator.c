@@ -93,11 +93,6 @@ static void mark(struct regenerator *regenerator, struct item *item, bool has_fa
     item->has_failed = has_failed;
 }
 
-static bool is_of_driver(const struct regenerator *regenerator, const json_t *pv)
-{
-    return strcmp(kube_text(pv, "spec", "csi", "driver", NULL), regenerator->driver_name) == 0;
-}
-
 static void forget(struct regenerator *regenerator, const char *name)
 {
     pthread_mutex_lock(&regenerator->lock);
@@ -134,7 +129,7 @@ static void put_volume(void *object, json_t *pv, json_t *old)
 {
     struct regenerator *regenerator = object;
 
-    if (!is_of_driver(regenerator, pv)) {
+    if (strcmp(kube_object_driver(KUBE_PV, pv), regenerator->driver_name) != 0) {
         forget(regenerator, kube_name(pv));
         return;
     }
@@ -257,32 +252,33 @@ static void note_answer(struct regenerator *regenerator, const char *cluster_id)
 
 /* --- one volume --- */
 
-static void report(struct regenerator *regenerator, const struct claimed_volume *volume,
+static void report(struct regenerator *regenerator, const struct kube_pv *volume,
                    enum event_type type, const char *reason, const char *message)
 {
-    const struct event_subject subject = {"v1", "PersistentVolume", "", volume->pv_name,
-                                          volume->pv_uid};
+    const struct event_subject subject = {"v1", "PersistentVolume", "", volume->meta.name,
+                                          kube_or_empty(volume->meta.uid)};
 
     events_emit(regenerator->events, &subject, type, reason, "%s", message);
 }
 
 static int regenerate(struct regenerator *regenerator, struct call *call,
-                      const struct claimed_volume *volume, enum regenerate_outcome *outcome,
+                      const struct kube_pv *volume, enum regenerate_outcome *outcome,
                       struct error *err)
 {
     _cleanup_credentials_ struct credentials credentials = {0};
 
-    if (!volume->secret.name)
+    const struct secret_ref secret = claimed_volume_secret(volume);
+
+    if (!secret.name)
         return error_set(err, STATUS_FAILED_PRECONDITION,
                          "it names no Secret: neither controllerExpandSecretRef nor "
                          "nodeStageSecretRef is set");
-    if (standing_credentials_of_secret(regenerator->standing, call, &volume->secret, &credentials,
-                                       err) < 0)
+    if (standing_credentials_of_secret(regenerator->standing, call, &secret, &credentials, err) < 0)
         return -1;
     return regenerate_journal(&regenerator->site, call, volume, &credentials, outcome, err);
 }
 
-static void note_outcome(struct regenerator *regenerator, const struct claimed_volume *volume,
+static void note_outcome(struct regenerator *regenerator, const struct kube_pv *volume,
                          enum regenerate_outcome outcome)
 {
     static const char *const messages[] = {
@@ -293,24 +289,24 @@ static void note_outcome(struct regenerator *regenerator, const struct claimed_v
     atomic_fetch_add(&regenerator->counts[outcome], 1);
     if (outcome == REGENERATE_NOTHING)
         return;
-    log_info(NULL, "volume '%s' (%s): %s", volume->pv_name, volume->handle, messages[outcome]);
+    log_info(NULL, "volume '%s' (%s): %s", volume->meta.name, volume->handle, messages[outcome]);
     report(regenerator, volume, EVENT_NORMAL, "JournalRegenerated", messages[outcome]);
 }
 
-static void note_failure(struct regenerator *regenerator, const struct claimed_volume *volume,
+static void note_failure(struct regenerator *regenerator, const struct kube_pv *volume,
                          const struct error *err)
 {
     if (worker_is_stopping(&regenerator->worker))
         return;
     atomic_fetch_add(&regenerator->failures, 1);
-    log_warn(NULL, "volume '%s' (%s): its journal entry is not certain: %s", volume->pv_name,
+    log_warn(NULL, "volume '%s' (%s): its journal entry is not certain: %s", volume->meta.name,
              volume->handle, err->message);
     report(regenerator, volume, EVENT_WARNING, "JournalNotRegenerated", err->message);
 }
 
 /* Tries, unless its cluster is known to be away. */
 static void work_on(struct regenerator *regenerator, const struct due *due,
-                    const struct claimed_volume *volume)
+                    const struct kube_pv *volume)
 {
     _cleanup_error_ struct error err = {0};
     enum regenerate_outcome outcome = REGENERATE_NOTHING;
@@ -327,7 +323,7 @@ static void work_on(struct regenerator *regenerator, const struct due *due,
     }
     call_init(&call, 0, "RegenerateJournal", deadline_in_ms(VOLUME_MS));
     call.cancelled = &regenerator->worker.stopping;
-    call_set_request_id(&call, volume->pv_name);
+    call_set_request_id(&call, volume->meta.name);
     int result = regenerate(regenerator, &call, volume, &outcome, &err);
     call_done(&call);
     if (result < 0) {
@@ -344,14 +340,21 @@ static void work_on(struct regenerator *regenerator, const struct due *due,
 
 static void look_at(struct regenerator *regenerator, const struct due *due)
 {
-    _cleanup_claimed_volume_ struct claimed_volume volume = {0};
-    json_auto_t *pv = informer_get(regenerator->informer, "", due->name);
+    json_auto_t *item = informer_get(regenerator->informer, "", due->name);
+    _cleanup_error_ struct error err = {0};
+    void *object = NULL;
 
-    if (!pv)
+    if (!item)
         return; /* gone */
-    enum unclaimed reason = claimed_volume_decode(pv, regenerator->driver_name, &volume);
+    if (kube_object_decode(KUBE_PV, item, &object, &err) < 0) {
+        log_warn(NULL, "%s", err.message);
+        settle(regenerator, due, true, -1);
+        return;
+    }
+    _cleanup_(kube_pv_freep) struct kube_pv *pv = object;
+    enum unclaimed reason = claimed_volume_judge(pv, regenerator->driver_name);
     if (reason == UNCLAIMED_NOT) {
-        work_on(regenerator, due, &volume);
+        work_on(regenerator, due, pv);
         return;
     }
     if (reason == UNCLAIMED_CEPHFS && !atomic_exchange(&regenerator->told_cephfs, true))

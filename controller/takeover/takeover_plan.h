@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "common/base/string_list.h"
-#include "common/kube/cluster_node.h"
+#include "common/kube/cluster_nodes.h"
 #include "common/topology/takeover.h"
 
 /*

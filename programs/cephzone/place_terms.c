@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "common/encoding/json.h"
 #include "common/encoding/yaml.h"
+#include "common/kube/objects/kube_dump.h"
+#include "common/kube/objects/kube_objects.h"
 #include "common/topology/labels.h"
 
 #define NODES_LIMIT ((size_t)64 * 1024 * 1024)
@@ -96,67 +97,36 @@ int terms_add_labels(const struct topology_levels *levels, const char *text,
 
 /* --- nodes in a file --- */
 
-struct node_metadata {
-    char *name;
-    struct strmap labels;
+struct node_terms {
+    const struct topology_levels *levels;
+    struct topology_requirement *requirement;
 };
 
-struct node_object {
-    char *kind;
-    struct node_metadata metadata;
-};
-
-static const struct json_field METADATA_FIELDS[] = {
-    JSON_FIELD_STRING("name", struct node_metadata, name),
-    JSON_FIELD_STRMAP("labels", struct node_metadata, labels),
-};
-static const struct json_table METADATA_TABLE = JSON_TABLE(struct node_metadata, METADATA_FIELDS);
-
-static const struct json_field NODE_FIELDS[] = {
-    JSON_FIELD_STRING("kind", struct node_object, kind),
-    JSON_FIELD_OBJECT("metadata", struct node_object, metadata, &METADATA_TABLE),
-};
-static const struct json_table NODE_TABLE = JSON_TABLE(struct node_object, NODE_FIELDS);
-
-static int add_node(const struct topology_levels *levels, const json_t *value,
-                    struct topology_requirement *requirement, struct error *err)
+static int add_node(void *context, const char *kind, const json_t *value, struct error *err)
 {
-    struct node_object node = {0};
-    int result = json_decode(value, &NODE_TABLE, &node, err);
+    const struct node_terms *terms = context;
+    void *object = NULL;
 
-    if (result == 0 && (!node.kind || strcmp(node.kind, "Node") != 0))
-        result = error_set(err, STATUS_INVALID_ARGUMENT, "kind: expected 'Node', found '%.40s'",
-                           node.kind ? node.kind : "");
-    if (result == 0)
-        result = add_home(levels, &node.metadata.labels,
-                          node.metadata.name ? node.metadata.name : "", requirement, err);
-    json_free_fields(&NODE_TABLE, &node);
+    if (kube_kind_check(KUBE_NODE, kind, err) < 0 ||
+        kube_object_decode(KUBE_NODE, value, &object, err) < 0)
+        return -1;
+    const struct kube_meta *meta = kube_meta(object);
+    int result = add_home(terms->levels, &meta->labels, meta->name, terms->requirement, err);
+    kube_object_free(KUBE_NODE, object);
     return result;
-}
-
-static int add_document(const struct topology_levels *levels, const json_t *document,
-                        struct topology_requirement *requirement, struct error *err)
-{
-    const json_t *items = json_object_get(document, "items");
-
-    if (!items)
-        return add_node(levels, document, requirement, err);
-    for (size_t i = 0; i < json_array_size(items); i++)
-        if (add_node(levels, json_array_get(items, i), requirement, err) < 0)
-            return error_wrap(err, "items[%zu]", i);
-    return 0;
 }
 
 int terms_add_nodes(const struct topology_levels *levels, const char *path,
                     struct topology_requirement *requirement, struct error *err)
 {
     size_t before = requirement->preferred.count;
+    struct node_terms terms = {levels, requirement};
     json_auto_t *documents = NULL;
 
     if (documents_load_path(path, NODES_LIMIT, &documents, err) < 0)
         return -1;
     for (size_t i = 0; i < json_array_size(documents); i++)
-        if (add_document(levels, json_array_get(documents, i), requirement, err) < 0)
+        if (kube_dump_each(json_array_get(documents, i), add_node, &terms, err) < 0)
             return error_wrap(err, "'%s' is no output of 'kubectl get node'", path);
     if (requirement->preferred.count == before)
         return error_set(err, STATUS_INVALID_ARGUMENT, "there is no node in '%s'", path);

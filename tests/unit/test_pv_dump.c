@@ -33,10 +33,10 @@ TEST(volumes_of_the_driver_are_taken)
 
     assert_int_equal(load(json, &dump, &err), 0);
     assert_int_equal(dump.count, 1);
-    assert_string_equal(dump.items[0].name, "pv-1");
-    assert_string_equal(dump.items[0].handle, "h-1");
-    assert_string_equal(dump.items[0].reclaim_policy, "Retain");
-    assert_string_equal(dump.items[0].phase, "Released");
+    assert_string_equal(dump.items[0]->meta.name, "pv-1");
+    assert_string_equal(dump.items[0]->handle, "h-1");
+    assert_string_equal(dump.items[0]->reclaim_policy, "Retain");
+    assert_string_equal(dump.items[0]->phase, "Released");
 }
 
 TEST(single_volume_and_empty_list_are_dumps_too)
@@ -58,17 +58,18 @@ TEST(anything_else_is_refused_with_its_place)
         const char *message;
     } cases[] = {
         {"{", "line 1"},
-        {"[]", "expected an object"},
+        {"[]", "expected a Kubernetes object"},
         {"{}", "kind: expected 'PersistentVolume'"},
         {LIST("{\"kind\":\"Pod\"}"), "items[0]: kind: expected 'PersistentVolume', found 'Pod'"},
-        {LIST("7"), "items[0]: expected an object"},
+        {LIST("7"), "items[0]: expected a Kubernetes object"},
         {"{\"items\":7}", "items: expected an array"},
-        {LIST("{\"kind\":\"PersistentVolume\"}"), "items[0]: metadata.name is missing"},
+        {LIST("{\"kind\":\"PersistentVolume\"}"),
+         "items[0]: PersistentVolume '': metadata.name is missing"},
         {LIST("{\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"x\"},\"spec\":{\"csi\":{"
               "\"driver\":\"rbd.csi.ceph.com\"}}}"),
          "items[0]: spec.csi.volumeHandle is missing"},
         {LIST("{\"kind\":\"PersistentVolume\",\"spec\":{\"csi\":{\"driver\":7}}}"),
-         "items[0].spec.csi.driver: expected a string"},
+         "items[0]: PersistentVolume '': spec.csi.driver: expected a string"},
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {

@@ -26,7 +26,7 @@ struct world {
     struct standing_credentials *standing;
     struct events *events;
     struct regenerate_site site;
-    struct claimed_volume volume;
+    struct kube_pv volume;
 };
 
 static char *write_temporary(const char *content)
@@ -110,12 +110,12 @@ static void world_init(struct world *world, const char *rados_namespace, const c
                                            .mapping_path = world->mapping_path,
                                            .cluster_name = "",
                                            .set_metadata = true};
-    world->volume = (struct claimed_volume){
-        .pv_name = xstrdup("pvc-1"),
-        .pv_uid = xstrdup("u1"),
+    world->volume = (struct kube_pv){
+        .meta.name = xstrdup("pvc-1"),
+        .meta.uid = xstrdup("u1"),
         .handle = xstrdup(HANDLE),
-        .claim_namespace = xstrdup("team"),
-        .claim_name = xstrdup("data"),
+        .claim.ns = xstrdup("team"),
+        .claim.name = xstrdup("data"),
     };
     strmap_set(&world->volume.attributes, "pool", "rbd");
 }
@@ -124,7 +124,12 @@ static void world_done(struct world *world)
 {
     events_free(world->events);
     standing_credentials_free(world->standing);
-    claimed_volume_done(&world->volume);
+    free(world->volume.meta.name);
+    free(world->volume.meta.uid);
+    free(world->volume.handle);
+    free(world->volume.claim.ns);
+    free(world->volume.claim.name);
+    strmap_done(&world->volume.attributes);
     assert_int_equal(fake_ceph_open_handles(world->ceph), 0);
     fake_ceph_free(world->ceph);
     fake_kube_free(world->kube);
@@ -554,52 +559,65 @@ TEST(failure_is_an_event_and_is_tried_again)
     regenerator_free(regenerator);
 }
 
+#define NAMED "\"metadata\": {\"name\": \"pv\"}"
+
+static struct kube_pv *decode_pv(const json_t *item)
+{
+    _cleanup_error_ struct error err = {0};
+    void *pv = NULL;
+
+    if (kube_object_decode(KUBE_PV, item, &pv, &err) < 0)
+        fail_msg("%s", err.message);
+    return pv;
+}
+
 TEST(volumes_without_entries_are_left_alone)
 {
     static const struct {
         const char *json;
         enum unclaimed reason;
     } cases[] = {
-        {"{\"spec\": {\"csi\": {\"driver\": \"other\"}}}", UNCLAIMED_FOREIGN},
-        {"{\"spec\": {\"nfs\": {}}}", UNCLAIMED_FOREIGN},
-        {"{\"spec\": {\"csi\": {\"driver\": \"" DRIVER "\"}}}", UNCLAIMED_FREE},
-        {"{\"metadata\": {\"deletionTimestamp\": \"now\"}, \"spec\": {\"claimRef\": {\"name\": "
+        {"{" NAMED ", \"spec\": {\"csi\": {\"driver\": \"other\"}}}", UNCLAIMED_FOREIGN},
+        {"{" NAMED ", \"spec\": {\"nfs\": {}}}", UNCLAIMED_FOREIGN},
+        {"{" NAMED ", \"spec\": {\"csi\": {\"driver\": \"" DRIVER "\"}}}", UNCLAIMED_FREE},
+        {"{\"metadata\": {\"name\": \"pv\", \"deletionTimestamp\": \"now\"}, \"spec\": "
+         "{\"claimRef\": {\"name\": "
          "\"c\"}, \"csi\": {\"driver\": \"" DRIVER "\"}}}",
          UNCLAIMED_DELETING},
-        {"{\"spec\": {\"claimRef\": {\"name\": \"c\"}, \"csi\": {\"driver\": \"" DRIVER
+        {"{" NAMED ", \"spec\": {\"claimRef\": {\"name\": \"c\"}, \"csi\": {\"driver\": \"" DRIVER
          "\", \"volumeAttributes\": {\"staticVolume\": \"true\"}}}}",
          UNCLAIMED_STATIC},
-        {"{\"spec\": {\"claimRef\": {\"name\": \"c\"}, \"csi\": {\"driver\": \"" DRIVER
+        {"{" NAMED ", \"spec\": {\"claimRef\": {\"name\": \"c\"}, \"csi\": {\"driver\": \"" DRIVER
          "\", \"volumeAttributes\": {\"fsName\": \"cephfs\"}}}}",
          UNCLAIMED_CEPHFS},
-        {"{\"spec\": {\"claimRef\": {\"name\": \"c\"}, \"csi\": {\"driver\": \"" DRIVER
+        {"{" NAMED ", \"spec\": {\"claimRef\": {\"name\": \"c\"}, \"csi\": {\"driver\": \"" DRIVER
          "\", \"volumeHandle\": \"" HANDLE "\", \"volumeAttributes\": {\"staticVolume\": "
          "\"false\"}}}}",
          UNCLAIMED_NOT},
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        _cleanup_claimed_volume_ struct claimed_volume volume = {0};
-        json_auto_t *pv = json_loads(cases[i].json, 0, NULL);
+        json_auto_t *item = json_loads(cases[i].json, 0, NULL);
 
-        assert_non_null(pv);
-        claimed_volume_trim(pv, DRIVER);
-        assert_int_equal(claimed_volume_decode(pv, DRIVER, &volume), cases[i].reason);
+        claimed_volume_trim(item, DRIVER);
+        _cleanup_(kube_pv_freep) struct kube_pv *pv = decode_pv(item);
+        assert_int_equal(claimed_volume_judge(pv, DRIVER), cases[i].reason);
     }
 }
 
 TEST(expansion_secret_comes_first)
 {
-    _cleanup_claimed_volume_ struct claimed_volume volume = {0};
-    json_auto_t *pv = json_loads(
-        "{\"spec\": {\"claimRef\": {\"name\": \"c\"}, \"csi\": {\"driver\": \"" DRIVER
+    json_auto_t *item = json_loads(
+        "{\"metadata\": {\"name\": \"pv\"}, \"spec\": {\"claimRef\": {\"name\": \"c\"}, \"csi\": "
+        "{\"driver\": \"" DRIVER
         "\", \"controllerExpandSecretRef\": {\"name\": \"a\", \"namespace\": \"n\"}, " WITH_SECRET
         "\"volumeHandle\": \"h\"}}}",
         0, NULL);
 
-    assert_int_equal(claimed_volume_decode(pv, DRIVER, &volume), UNCLAIMED_NOT);
-    assert_string_equal(volume.secret.name, "a");
-    assert_string_equal(volume.secret.namespace_name, "n");
+    _cleanup_(kube_pv_freep) struct kube_pv *pv = decode_pv(item);
+    assert_int_equal(claimed_volume_judge(pv, DRIVER), UNCLAIMED_NOT);
+    assert_string_equal(claimed_volume_secret(pv).name, "a");
+    assert_string_equal(claimed_volume_secret(pv).namespace_name, "n");
 }
 
 /* Two processes: one acts; when it goes, the other does. */

@@ -147,7 +147,7 @@ TEST(yaml_that_is_no_class_is_refused_with_its_place)
         const char *message;
     } cases[] = {
         {"kind: Pod\n", "kind: expected 'StorageClass', found 'Pod'"},
-        {"hello\n", "expected an object"},
+        {"hello\n", "expected a Kubernetes object"},
         {"a: [\n", "line 2"},
         {"kind: StorageClass\nkind: StorageClass\n", "line 2"},
         {"kind: StorageClass\nmetadata: {name: x}\nprovisioner: " DRIVER "\nparameters: [1]\n---\n"
@@ -230,12 +230,14 @@ TEST(what_is_no_dump_is_refused_with_its_place)
         const char *message;
     } cases[] = {
         {"{", "line 1"},
-        {"[]", "expected an object"},
+        {"[]", "expected a Kubernetes object"},
         {"{}", "kind: expected 'StorageClass'"},
         {"{\"items\":[{\"kind\":\"Pod\"}]}",
          "items[0]: kind: expected 'StorageClass', found 'Pod'"},
-        {"{\"items\":[{\"kind\":\"StorageClass\"}]}", "items[0]: metadata.name is missing"},
-        {"{\"items\":[{\"provisioner\":7}]}", "items[0].provisioner: expected a string"},
+        {"{\"items\":[{\"kind\":\"StorageClass\"}]}",
+         "items[0]: StorageClass '': metadata.name is missing"},
+        {"{\"items\":[{\"kind\":\"StorageClass\",\"provisioner\":7}]}",
+         "items[0]: StorageClass '': provisioner: expected a string"},
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {

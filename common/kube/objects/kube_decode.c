@@ -59,9 +59,23 @@ static const struct json_field NODE_SPEC_FIELDS[] = {
 };
 static const struct json_table NODE_SPEC_TABLE = JSON_TABLE(struct kube_node, NODE_SPEC_FIELDS);
 
+static const struct json_field ADDRESS_FIELDS[] = {
+    JSON_FIELD_STRING("type", struct kube_address, type),
+    JSON_FIELD_STRING("address", struct kube_address, address),
+};
+static const struct json_table ADDRESS_TABLE = JSON_TABLE(struct kube_address, ADDRESS_FIELDS);
+
+static const struct json_field NODE_INFO_FIELDS[] = {
+    JSON_FIELD_STRING("bootID", struct kube_node, boot_id),
+};
+static const struct json_table NODE_INFO_TABLE = JSON_TABLE(struct kube_node, NODE_INFO_FIELDS);
+
 static const struct json_field NODE_STATUS_FIELDS[] = {
     JSON_FIELD_OBJECTS("conditions", struct kube_node, conditions, condition_count,
                        &CONDITION_TABLE),
+    JSON_FIELD_OBJECTS("addresses", struct kube_node, addresses, address_count, &ADDRESS_TABLE),
+    JSON_FIELD_STRINGS("volumesInUse", struct kube_node, volumes_in_use),
+    INLINE("nodeInfo", &NODE_INFO_TABLE),
 };
 static const struct json_table NODE_STATUS_TABLE = JSON_TABLE(struct kube_node, NODE_STATUS_FIELDS);
 
@@ -82,9 +96,20 @@ static const struct json_field CLAIM_REF_FIELDS[] = {
 static const struct json_table CLAIM_REF_TABLE =
     JSON_TABLE(struct kube_claim_ref, CLAIM_REF_FIELDS);
 
+static const struct json_field SECRET_REF_FIELDS[] = {
+    JSON_FIELD_STRING("namespace", struct kube_secret_ref, ns),
+    JSON_FIELD_STRING("name", struct kube_secret_ref, name),
+};
+static const struct json_table SECRET_REF_TABLE =
+    JSON_TABLE(struct kube_secret_ref, SECRET_REF_FIELDS);
+
 static const struct json_field PV_CSI_FIELDS[] = {
     JSON_FIELD_STRING("driver", struct kube_pv, driver),
     JSON_FIELD_STRING("volumeHandle", struct kube_pv, handle),
+    JSON_FIELD_STRMAP("volumeAttributes", struct kube_pv, attributes),
+    JSON_FIELD_OBJECT("controllerExpandSecretRef", struct kube_pv, expand_secret,
+                      &SECRET_REF_TABLE),
+    JSON_FIELD_OBJECT("nodeStageSecretRef", struct kube_pv, stage_secret, &SECRET_REF_TABLE),
 };
 static const struct json_table PV_CSI_TABLE = JSON_TABLE(struct kube_pv, PV_CSI_FIELDS);
 
@@ -185,9 +210,16 @@ static const struct json_field CSI_NODE_FIELDS[] = {
 };
 static const struct json_table CSI_NODE_TABLE = JSON_TABLE(struct kube_csi_node, CSI_NODE_FIELDS);
 
+static const struct json_field NODE_TOPOLOGY_FIELDS[] = {
+    JSON_FIELD_STRMAP("matchLabels", struct kube_capacity, match_labels),
+};
+static const struct json_table NODE_TOPOLOGY_TABLE =
+    JSON_TABLE(struct kube_capacity, NODE_TOPOLOGY_FIELDS);
+
 static const struct json_field CAPACITY_FIELDS[] = {
     JSON_FIELD_OBJECT("metadata", struct kube_capacity, meta, &META_TABLE),
     JSON_FIELD_STRING("storageClassName", struct kube_capacity, class_name),
+    INLINE("nodeTopology", &NODE_TOPOLOGY_TABLE),
 };
 static const struct json_table CAPACITY_TABLE = JSON_TABLE(struct kube_capacity, CAPACITY_FIELDS);
 
@@ -413,6 +445,14 @@ static int finish_class(const json_t *root, void *object, struct error *err)
     return 0;
 }
 
+static int finish_csi_driver(const json_t *root, void *object, struct error *err)
+{
+    (void)err;
+    ((struct kube_csi_driver *)object)->is_attached =
+        !json_is_false(value_at(root, "spec.attachRequired"));
+    return 0;
+}
+
 static int finish_capacity(const json_t *root, void *object, struct error *err)
 {
     struct kube_capacity *capacity = object;
@@ -540,7 +580,7 @@ static const struct {
     [KUBE_PV] = {&PV_TABLE, finish_pv, done_pv},
     [KUBE_PVC] = {&PVC_TABLE, finish_pvc, done_pvc},
     [KUBE_CLASS] = {&CLASS_TABLE, finish_class, done_class},
-    [KUBE_CSI_DRIVER] = {&CSI_DRIVER_TABLE, NULL, NULL},
+    [KUBE_CSI_DRIVER] = {&CSI_DRIVER_TABLE, finish_csi_driver, NULL},
     [KUBE_CSI_NODE] = {&CSI_NODE_TABLE, NULL, NULL},
     [KUBE_CAPACITY] = {&CAPACITY_TABLE, finish_capacity, done_capacity},
     [KUBE_POD] = {&POD_TABLE, finish_pod, done_pod},
@@ -561,8 +601,9 @@ static int check_list(const json_t *root, const char *path, size_t limit, struct
 /* Before anything is decoded: lists and maps of a size that no API server would keep. */
 static int check_limits(const json_t *root, struct error *err)
 {
-    static const char *const MAPS[] = {"metadata.labels", "metadata.annotations",
-                                       "spec.nodeSelector", "parameters"};
+    static const char *const MAPS[] = {"metadata.labels",           "metadata.annotations",
+                                       "spec.nodeSelector",         "parameters",
+                                       "spec.csi.volumeAttributes", "nodeTopology.matchLabels"};
     static const char *const LISTS[] = {"spec.volumes",
                                         "spec.drivers",
                                         "spec.taints",
@@ -570,7 +611,9 @@ static int check_limits(const json_t *root, struct error *err)
                                         "spec.accessModes",
                                         "allowedTopologies",
                                         "metadata.ownerReferences",
-                                        "status.conditions"};
+                                        "status.conditions",
+                                        "status.addresses",
+                                        "status.volumesInUse"};
 
     for (size_t i = 0; i < ARRAY_LENGTH(MAPS); i++)
         if (check_list(root, MAPS[i], KUBE_LABELS_MAX, err) < 0)
@@ -632,6 +675,16 @@ int kube_object_decode(enum kube_kind kind, const json_t *value, void **object, 
     }
     *object = made;
     return 0;
+}
+
+const char *kube_object_driver(enum kube_kind kind, const json_t *value)
+{
+    const char *path = kind == KUBE_PV           ? "spec.csi.driver"
+                       : kind == KUBE_CLASS      ? "provisioner"
+                       : kind == KUBE_ATTACHMENT ? "spec.attacher"
+                                                 : NULL;
+
+    return path ? kube_or_empty(json_string_value(value_at(value, path))) : "";
 }
 
 void kube_object_free(enum kube_kind kind, void *object)

@@ -1,47 +1,65 @@
 #include "common/kube/objects/kube_objects.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include "common/base/memory.h"
-#include "common/base/text.h"
 
 static const struct {
     const char *name;
+    const char *api;
+    const char *resource;
     bool is_namespaced;
-} KINDS[KUBE_KINDS] = {
-    [KUBE_NODE] = {"Node", false},
-    [KUBE_PV] = {"PersistentVolume", false},
-    [KUBE_PVC] = {"PersistentVolumeClaim", true},
-    [KUBE_CLASS] = {"StorageClass", false},
-    [KUBE_CSI_DRIVER] = {"CSIDriver", false},
-    [KUBE_CSI_NODE] = {"CSINode", false},
-    [KUBE_CAPACITY] = {"CSIStorageCapacity", true},
-    [KUBE_POD] = {"Pod", true},
-    [KUBE_ATTACHMENT] = {"VolumeAttachment", false},
+} KINDS[KUBE_KINDS + 1] = {
+    [KUBE_NODE] = {"Node", "v1", "nodes", false},
+    [KUBE_PV] = {"PersistentVolume", "v1", "persistentvolumes", false},
+    [KUBE_PVC] = {"PersistentVolumeClaim", "v1", "persistentvolumeclaims", true},
+    [KUBE_CLASS] = {"StorageClass", "storage.k8s.io/v1", "storageclasses", false},
+    [KUBE_CSI_DRIVER] = {"CSIDriver", "storage.k8s.io/v1", "csidrivers", false},
+    [KUBE_CSI_NODE] = {"CSINode", "storage.k8s.io/v1", "csinodes", false},
+    [KUBE_CAPACITY] = {"CSIStorageCapacity", "storage.k8s.io/v1", "csistoragecapacities", true},
+    [KUBE_POD] = {"Pod", "v1", "pods", true},
+    [KUBE_ATTACHMENT] = {"VolumeAttachment", "storage.k8s.io/v1", "volumeattachments", false},
+    [KUBE_KINDS] = {"", "", "", false},
 };
 
 const char *kube_kind_name(enum kube_kind kind)
 {
-    return kind < KUBE_KINDS ? KINDS[kind].name : "";
+    return KINDS[kind].name;
 }
 
 enum kube_kind kube_kind_find(const char *name)
 {
-    for (int kind = 0; kind < KUBE_KINDS; kind++)
-        if (strcmp(KINDS[kind].name, name) == 0)
-            return (enum kube_kind)kind;
-    return KUBE_KINDS;
+    int kind = 0;
+
+    while (kind < KUBE_KINDS && strcmp(KINDS[kind].name, name) != 0)
+        kind++;
+    return (enum kube_kind)kind;
 }
 
 bool kube_kind_is_namespaced(enum kube_kind kind)
 {
-    return kind < KUBE_KINDS && KINDS[kind].is_namespaced;
+    return KINDS[kind].is_namespaced;
+}
+
+const char *kube_kind_api(enum kube_kind kind)
+{
+    return KINDS[kind].api;
+}
+
+const char *kube_kind_resource(enum kube_kind kind)
+{
+    return KINDS[kind].resource;
+}
+
+int kube_kind_check(enum kube_kind kind, const char *name, struct error *err)
+{
+    if (strcmp(KINDS[kind].name, name) == 0)
+        return 0;
+    return error_set(err, STATUS_INVALID_ARGUMENT, "kind: expected '%s', found '%.40s'",
+                     KINDS[kind].name, name);
 }
 
 bool kube_same(const char *a, const char *b)
 {
-    return strcmp(a ? a : "", b ? b : "") == 0;
+    return strcmp(kube_or_empty(a), kube_or_empty(b)) == 0;
 }
 
 bool kube_volume_mode_is_block(const char *mode)
@@ -53,9 +71,7 @@ static const char *class_of(const struct kube_meta *meta, const char *class_name
 {
     const char *legacy = strmap_get(&meta->annotations, KUBE_LEGACY_CLASS);
 
-    if (legacy)
-        return legacy;
-    return class_name ? class_name : "";
+    return legacy ? legacy : kube_or_empty(class_name);
 }
 
 const char *kube_pv_class(const struct kube_pv *pv)

@@ -55,6 +55,11 @@ struct kube_condition {
     char *status;
 };
 
+struct kube_address {
+    char *type; /* "InternalIP" */
+    char *address;
+};
+
 struct kube_node {
     struct kube_meta meta;
     bool is_unschedulable;
@@ -62,6 +67,10 @@ struct kube_node {
     size_t taint_count;
     struct kube_condition *conditions;
     size_t condition_count;
+    struct kube_address *addresses;
+    size_t address_count;
+    struct string_list volumes_in_use;
+    char *boot_id;
     uint32_t *label_pairs; /* of the holder: the labels as numbers */
 };
 
@@ -80,6 +89,11 @@ struct kube_claim_ref {
     char *uid;
 };
 
+struct kube_secret_ref {
+    char *ns;
+    char *name;
+};
+
 /* What a scheduler assumes about an object until the API server has it. */
 struct assumption;
 /* See in_tree.h. */
@@ -91,8 +105,11 @@ struct kube_pv {
     char *volume_mode;
     char *attributes_class;
     char *phase;
-    char *driver; /* spec.csi; NULL for other kinds of volumes */
-    char *handle; /* of CSI volumes and of those of @plugin */
+    char *driver;             /* spec.csi; NULL for other kinds of volumes */
+    char *handle;             /* of CSI volumes and of those of @plugin */
+    struct strmap attributes; /* volumeAttributes, as are the next two of CSI volumes only */
+    struct kube_secret_ref expand_secret; /* controllerExpandSecretRef */
+    struct kube_secret_ref stage_secret;  /* nodeStageSecretRef */
     char *reclaim_policy;
     struct quantity capacity;
     unsigned access_modes;
@@ -136,6 +153,7 @@ struct kube_csi_driver {
     struct kube_meta meta;
     bool tracks_capacity;     /* spec.storageCapacity */
     bool must_be_on_the_node; /* spec.preventPodSchedulingIfMissing */
+    bool is_attached;         /* spec.attachRequired; true unless it is false */
 };
 
 struct kube_node_driver {
@@ -160,6 +178,7 @@ struct kube_capacity {
     struct quantity capacity;
     struct quantity maximum; /* of one volume */
     struct label_selector topology;
+    struct strmap match_labels; /* of the topology alone, as it was written */
 };
 
 enum kube_volume_kind {
@@ -230,6 +249,11 @@ enum kube_kind {
 const char *kube_kind_name(enum kube_kind kind);
 enum kube_kind kube_kind_find(const char *name);
 bool kube_kind_is_namespaced(enum kube_kind kind);
+/* Where the API server has them: "storage.k8s.io/v1", "csinodes". Of KUBE_KINDS: "". */
+const char *kube_kind_api(enum kube_kind kind);
+const char *kube_kind_resource(enum kube_kind kind);
+/* INVALID_ARGUMENT unless @name is the kind's. */
+_must_check_ int kube_kind_check(enum kube_kind kind, const char *name, struct error *err);
 
 /*
  * Makes the object of @kind from @value: a struct kube_node *, struct kube_pv * and so on. Objects
@@ -240,6 +264,16 @@ bool kube_kind_is_namespaced(enum kube_kind kind);
 _must_check_ int kube_object_decode(enum kube_kind kind, const json_t *value, void **object,
                                     struct error *err);
 void kube_object_free(enum kube_kind kind, void *object);
+
+static inline void kube_pv_free(struct kube_pv *pv)
+{
+    kube_object_free(KUBE_PV, pv);
+}
+DEFINE_CLEANUP(struct kube_pv, kube_pv_free)
+
+/* Whose object it is, without decoding the rest: the CSI driver of a volume, the provisioner of a
+ * class, the attacher of an attachment; "" if it is nobody's, or of another kind. Borrowed. */
+const char *kube_object_driver(enum kube_kind kind, const json_t *value);
 
 /* Every struct above begins with its meta. */
 static inline struct kube_meta *kube_meta(void *object)
@@ -253,6 +287,11 @@ const char *kube_pvc_class(const struct kube_pvc *claim);
 
 /* Whether the pod is the claim's controller, as it must be for generic ephemeral volumes. */
 bool kube_pvc_is_owned_by(const struct kube_pvc *claim, const struct kube_pod *pod);
+
+static inline const char *kube_or_empty(const char *text)
+{
+    return text ? text : "";
+}
 
 /* NULL counts as "". */
 bool kube_same(const char *a, const char *b);
