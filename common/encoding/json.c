@@ -306,6 +306,28 @@ static const json_t *find_value(const json_t *object, const char *key)
     return value;
 }
 
+/* As find_value(), where the key may be a path. */
+static int find_at_path(const json_t *object, const char *path_of_keys,
+                        const struct json_path *path, const json_t **found, struct error *err)
+{
+    const char *key = path_of_keys;
+
+    for (const char *dot = strchr(key, '.'); dot; dot = strchr(key, '.')) {
+        object = json_object_getn(object, key, (size_t)(dot - key));
+        if (!object || json_is_null(object))
+            return 0;
+        if (!json_is_object(object)) {
+            _cleanup_free_ char *begin = xstrndup(path_of_keys, (size_t)(dot - path_of_keys));
+            const struct json_path step = {.parent = path, .key = begin};
+
+            return refuse_type(object, "an object", &step, err);
+        }
+        key = dot + 1;
+    }
+    *found = find_value(object, key);
+    return 0;
+}
+
 static int check_key(const struct json_table *table, const char *key, struct error *err)
 {
     struct nearest nearest = NEAREST_INIT(key);
@@ -397,8 +419,10 @@ static int decode_object(const json_t *value, const struct json_table *table,
     for (size_t i = 0; i < table->count; i++) {
         const struct json_field *field = &table->fields[i];
         const struct json_path step = {.parent = path, .key = field->key};
-        const json_t *found = find_value(value, field->key);
+        const json_t *found = NULL;
 
+        if (find_at_path(value, field->key, path, &found, err) < 0)
+            return -1;
         if (!found)
             continue;
         free_member(field, target);

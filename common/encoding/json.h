@@ -15,7 +15,8 @@
  *
  * Tables follow the rules of Go's encoding/json, because the same files are read by Go programs: a
  * key is found by its exact spelling, else without regard to (ASCII) case; a missing key leaves
- * the member as it is; null stands for the zero value. A table is static and const:
+ * the member as it is; null stands for the zero value. A key may be a path through objects,
+ * "spec.csi.driver", whose steps are found by their exact spelling. A table is static and const:
  *
  *   static const struct json_field CLUSTER_FIELDS[] = {
  *       JSON_FIELD_STRING("clusterID", struct cluster, id),

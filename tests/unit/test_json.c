@@ -30,6 +30,7 @@ struct cluster {
     struct subvolume *subvolumes;
     size_t subvolume_count;
     json_t *extra;
+    char *peer;
 };
 
 static const struct json_field RBD_FIELDS[] = {
@@ -56,6 +57,7 @@ static const struct json_field CLUSTER_FIELDS[] = {
     JSON_FIELD_OBJECT("rbd", struct cluster, rbd, &RBD_TABLE),
     JSON_FIELD_OBJECTS("subvolumes", struct cluster, subvolumes, subvolume_count, &SUBVOLUME_TABLE),
     JSON_FIELD_VALUE("extra", struct cluster, extra),
+    JSON_FIELD_STRING("mirror.peer.site", struct cluster, peer),
 };
 static const struct json_table CLUSTER_TABLE = JSON_TABLE(struct cluster, CLUSTER_FIELDS);
 
@@ -464,6 +466,38 @@ TEST(wrong_type_is_told_with_its_path)
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
         assert_refused(cases[i].text, cases[i].message);
+}
+
+TEST(key_may_be_a_path)
+{
+    static const struct {
+        const char *text;
+        const char *peer;
+    } cases[] = {
+        {"{\"mirror\": {\"peer\": {\"site\": \"b\"}}}", "b"},
+        {"{\"mirror\": {\"peer\": {\"SITE\": \"b\"}}}", "b"},
+        {"{\"mirror\": {\"peer\": {}}}", NULL},
+        {"{\"mirror\": {\"peer\": null}}", NULL},
+        {"{\"mirror\": {\"Peer\": {\"site\": \"b\"}}}", NULL},
+        {"{\"mirror.peer.site\": \"b\"}", NULL},
+        {"{}", NULL},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_(cluster_done) struct cluster cluster = {0};
+        _cleanup_error_ struct error err = {0};
+
+        assert_int_equal(decode(cases[i].text, &cluster, &err), 0);
+        if (cases[i].peer)
+            assert_string_equal(cluster.peer, cases[i].peer);
+        else
+            assert_null(cluster.peer);
+    }
+    assert_refused("{\"mirror\": 7}", "mirror: expected an object, found a number");
+    assert_refused("{\"mirror\": {\"peer\": []}}",
+                   "mirror.peer: expected an object, found an array");
+    assert_refused("{\"mirror\": {\"peer\": {\"site\": 7}}}",
+                   "mirror.peer.site: expected a string, found a number");
 }
 
 TEST(path_leads_through_nested_arrays)

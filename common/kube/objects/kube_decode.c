@@ -1,7 +1,7 @@
 /*
- * Kubernetes JSON to structs. Plain members go by tables; a table describes "spec" and "status" as
- * parts of the same flat struct (INLINE), so the same table frees what it decoded. What needs a
- * parser of its own (quantities, selectors, access modes) is taken from the JSON afterwards.
+ * Kubernetes JSON to structs. Plain members go by one table per kind, which also frees what it
+ * decoded. What needs a parser of its own (quantities, selectors, access modes) is taken from the
+ * JSON afterwards.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,6 @@
 #include "common/encoding/json.h"
 #include "common/kube/objects/in_tree.h"
 #include "common/kube/objects/kube_objects.h"
-
-/* An object in JSON whose members belong to the struct in hand. */
-#define INLINE(name, inner_table)                                                                  \
-    {                                                                                              \
-        .key = (name), .kind = JSON_KIND_OBJECT, .offset = 0, .table = (inner_table)               \
-    }
 
 static const struct json_field OWNER_FIELDS[] = {
     JSON_FIELD_STRING("kind", struct kube_owner, kind),
@@ -53,36 +47,22 @@ static const struct json_field CONDITION_FIELDS[] = {
 static const struct json_table CONDITION_TABLE =
     JSON_TABLE(struct kube_condition, CONDITION_FIELDS);
 
-static const struct json_field NODE_SPEC_FIELDS[] = {
-    JSON_FIELD_BOOL("unschedulable", struct kube_node, is_unschedulable),
-    JSON_FIELD_OBJECTS("taints", struct kube_node, taints, taint_count, &TAINT_TABLE),
-};
-static const struct json_table NODE_SPEC_TABLE = JSON_TABLE(struct kube_node, NODE_SPEC_FIELDS);
-
 static const struct json_field ADDRESS_FIELDS[] = {
     JSON_FIELD_STRING("type", struct kube_address, type),
     JSON_FIELD_STRING("address", struct kube_address, address),
 };
 static const struct json_table ADDRESS_TABLE = JSON_TABLE(struct kube_address, ADDRESS_FIELDS);
 
-static const struct json_field NODE_INFO_FIELDS[] = {
-    JSON_FIELD_STRING("bootID", struct kube_node, boot_id),
-};
-static const struct json_table NODE_INFO_TABLE = JSON_TABLE(struct kube_node, NODE_INFO_FIELDS);
-
-static const struct json_field NODE_STATUS_FIELDS[] = {
-    JSON_FIELD_OBJECTS("conditions", struct kube_node, conditions, condition_count,
-                       &CONDITION_TABLE),
-    JSON_FIELD_OBJECTS("addresses", struct kube_node, addresses, address_count, &ADDRESS_TABLE),
-    JSON_FIELD_STRINGS("volumesInUse", struct kube_node, volumes_in_use),
-    INLINE("nodeInfo", &NODE_INFO_TABLE),
-};
-static const struct json_table NODE_STATUS_TABLE = JSON_TABLE(struct kube_node, NODE_STATUS_FIELDS);
-
 static const struct json_field NODE_FIELDS[] = {
     JSON_FIELD_OBJECT("metadata", struct kube_node, meta, &META_TABLE),
-    INLINE("spec", &NODE_SPEC_TABLE),
-    INLINE("status", &NODE_STATUS_TABLE),
+    JSON_FIELD_BOOL("spec.unschedulable", struct kube_node, is_unschedulable),
+    JSON_FIELD_OBJECTS("spec.taints", struct kube_node, taints, taint_count, &TAINT_TABLE),
+    JSON_FIELD_OBJECTS("status.conditions", struct kube_node, conditions, condition_count,
+                       &CONDITION_TABLE),
+    JSON_FIELD_OBJECTS("status.addresses", struct kube_node, addresses, address_count,
+                       &ADDRESS_TABLE),
+    JSON_FIELD_STRINGS("status.volumesInUse", struct kube_node, volumes_in_use),
+    JSON_FIELD_STRING("status.nodeInfo.bootID", struct kube_node, boot_id),
 };
 static const struct json_table NODE_TABLE = JSON_TABLE(struct kube_node, NODE_FIELDS);
 
@@ -103,59 +83,35 @@ static const struct json_field SECRET_REF_FIELDS[] = {
 static const struct json_table SECRET_REF_TABLE =
     JSON_TABLE(struct kube_secret_ref, SECRET_REF_FIELDS);
 
-static const struct json_field PV_CSI_FIELDS[] = {
-    JSON_FIELD_STRING("driver", struct kube_pv, driver),
-    JSON_FIELD_STRING("volumeHandle", struct kube_pv, handle),
-    JSON_FIELD_STRMAP("volumeAttributes", struct kube_pv, attributes),
-    JSON_FIELD_OBJECT("controllerExpandSecretRef", struct kube_pv, expand_secret,
-                      &SECRET_REF_TABLE),
-    JSON_FIELD_OBJECT("nodeStageSecretRef", struct kube_pv, stage_secret, &SECRET_REF_TABLE),
-};
-static const struct json_table PV_CSI_TABLE = JSON_TABLE(struct kube_pv, PV_CSI_FIELDS);
-
-static const struct json_field PV_SPEC_FIELDS[] = {
-    JSON_FIELD_STRING("storageClassName", struct kube_pv, class_name),
-    JSON_FIELD_STRING("volumeMode", struct kube_pv, volume_mode),
-    JSON_FIELD_STRING("volumeAttributesClassName", struct kube_pv, attributes_class),
-    JSON_FIELD_STRING("persistentVolumeReclaimPolicy", struct kube_pv, reclaim_policy),
-    JSON_FIELD_PRESENT("claimRef", struct kube_pv, has_claim),
-    JSON_FIELD_OBJECT("claimRef", struct kube_pv, claim, &CLAIM_REF_TABLE),
-    JSON_FIELD_PRESENT("nodeAffinity", struct kube_pv, has_affinity),
-    INLINE("csi", &PV_CSI_TABLE),
-};
-static const struct json_table PV_SPEC_TABLE = JSON_TABLE(struct kube_pv, PV_SPEC_FIELDS);
-
-static const struct json_field PV_STATUS_FIELDS[] = {
-    JSON_FIELD_STRING("phase", struct kube_pv, phase),
-};
-static const struct json_table PV_STATUS_TABLE = JSON_TABLE(struct kube_pv, PV_STATUS_FIELDS);
-
 static const struct json_field PV_FIELDS[] = {
     JSON_FIELD_OBJECT("metadata", struct kube_pv, meta, &META_TABLE),
-    INLINE("spec", &PV_SPEC_TABLE),
-    INLINE("status", &PV_STATUS_TABLE),
+    JSON_FIELD_STRING("spec.storageClassName", struct kube_pv, class_name),
+    JSON_FIELD_STRING("spec.volumeMode", struct kube_pv, volume_mode),
+    JSON_FIELD_STRING("spec.volumeAttributesClassName", struct kube_pv, attributes_class),
+    JSON_FIELD_STRING("spec.persistentVolumeReclaimPolicy", struct kube_pv, reclaim_policy),
+    JSON_FIELD_PRESENT("spec.claimRef", struct kube_pv, has_claim),
+    JSON_FIELD_OBJECT("spec.claimRef", struct kube_pv, claim, &CLAIM_REF_TABLE),
+    JSON_FIELD_PRESENT("spec.nodeAffinity", struct kube_pv, has_affinity),
+    JSON_FIELD_STRING("spec.csi.driver", struct kube_pv, driver),
+    JSON_FIELD_STRING("spec.csi.volumeHandle", struct kube_pv, handle),
+    JSON_FIELD_STRMAP("spec.csi.volumeAttributes", struct kube_pv, attributes),
+    JSON_FIELD_OBJECT("spec.csi.controllerExpandSecretRef", struct kube_pv, expand_secret,
+                      &SECRET_REF_TABLE),
+    JSON_FIELD_OBJECT("spec.csi.nodeStageSecretRef", struct kube_pv, stage_secret,
+                      &SECRET_REF_TABLE),
+    JSON_FIELD_STRING("status.phase", struct kube_pv, phase),
 };
 static const struct json_table PV_TABLE = JSON_TABLE(struct kube_pv, PV_FIELDS);
 
 /* --- PersistentVolumeClaim --- */
 
-static const struct json_field PVC_SPEC_FIELDS[] = {
-    JSON_FIELD_STRING("storageClassName", struct kube_pvc, class_name),
-    JSON_FIELD_STRING("volumeMode", struct kube_pvc, volume_mode),
-    JSON_FIELD_STRING("volumeAttributesClassName", struct kube_pvc, attributes_class),
-    JSON_FIELD_STRING("volumeName", struct kube_pvc, volume_name),
-};
-static const struct json_table PVC_SPEC_TABLE = JSON_TABLE(struct kube_pvc, PVC_SPEC_FIELDS);
-
-static const struct json_field PVC_STATUS_FIELDS[] = {
-    JSON_FIELD_STRING("phase", struct kube_pvc, phase),
-};
-static const struct json_table PVC_STATUS_TABLE = JSON_TABLE(struct kube_pvc, PVC_STATUS_FIELDS);
-
 static const struct json_field PVC_FIELDS[] = {
     JSON_FIELD_OBJECT("metadata", struct kube_pvc, meta, &META_TABLE),
-    INLINE("spec", &PVC_SPEC_TABLE),
-    INLINE("status", &PVC_STATUS_TABLE),
+    JSON_FIELD_STRING("spec.storageClassName", struct kube_pvc, class_name),
+    JSON_FIELD_STRING("spec.volumeMode", struct kube_pvc, volume_mode),
+    JSON_FIELD_STRING("spec.volumeAttributesClassName", struct kube_pvc, attributes_class),
+    JSON_FIELD_STRING("spec.volumeName", struct kube_pvc, volume_name),
+    JSON_FIELD_STRING("status.phase", struct kube_pvc, phase),
 };
 static const struct json_table PVC_TABLE = JSON_TABLE(struct kube_pvc, PVC_FIELDS);
 
@@ -168,100 +124,54 @@ static const struct json_field CLASS_FIELDS[] = {
 };
 static const struct json_table CLASS_TABLE = JSON_TABLE(struct kube_class, CLASS_FIELDS);
 
-static const struct json_field CSI_DRIVER_SPEC_FIELDS[] = {
-    JSON_FIELD_BOOL("storageCapacity", struct kube_csi_driver, tracks_capacity),
-    JSON_FIELD_BOOL("preventPodSchedulingIfMissing", struct kube_csi_driver, must_be_on_the_node),
-};
-static const struct json_table CSI_DRIVER_SPEC_TABLE =
-    JSON_TABLE(struct kube_csi_driver, CSI_DRIVER_SPEC_FIELDS);
-
 static const struct json_field CSI_DRIVER_FIELDS[] = {
     JSON_FIELD_OBJECT("metadata", struct kube_csi_driver, meta, &META_TABLE),
-    INLINE("spec", &CSI_DRIVER_SPEC_TABLE),
+    JSON_FIELD_BOOL("spec.storageCapacity", struct kube_csi_driver, tracks_capacity),
+    JSON_FIELD_BOOL("spec.preventPodSchedulingIfMissing", struct kube_csi_driver,
+                    must_be_on_the_node),
 };
 static const struct json_table CSI_DRIVER_TABLE =
     JSON_TABLE(struct kube_csi_driver, CSI_DRIVER_FIELDS);
-
-static const struct json_field ALLOCATABLE_FIELDS[] = {
-    JSON_FIELD_INT("count", struct kube_node_driver, limit),
-    JSON_FIELD_PRESENT("count", struct kube_node_driver, has_limit),
-};
-static const struct json_table ALLOCATABLE_TABLE =
-    JSON_TABLE(struct kube_node_driver, ALLOCATABLE_FIELDS);
 
 static const struct json_field NODE_DRIVER_FIELDS[] = {
     JSON_FIELD_STRING("name", struct kube_node_driver, name),
     JSON_FIELD_STRING("nodeID", struct kube_node_driver, node_id),
     JSON_FIELD_STRINGS("topologyKeys", struct kube_node_driver, topology_keys),
-    INLINE("allocatable", &ALLOCATABLE_TABLE),
+    JSON_FIELD_INT("allocatable.count", struct kube_node_driver, limit),
+    JSON_FIELD_PRESENT("allocatable.count", struct kube_node_driver, has_limit),
 };
 static const struct json_table NODE_DRIVER_TABLE =
     JSON_TABLE(struct kube_node_driver, NODE_DRIVER_FIELDS);
 
-static const struct json_field CSI_NODE_SPEC_FIELDS[] = {
-    JSON_FIELD_OBJECTS("drivers", struct kube_csi_node, drivers, driver_count, &NODE_DRIVER_TABLE),
-};
-static const struct json_table CSI_NODE_SPEC_TABLE =
-    JSON_TABLE(struct kube_csi_node, CSI_NODE_SPEC_FIELDS);
-
 static const struct json_field CSI_NODE_FIELDS[] = {
     JSON_FIELD_OBJECT("metadata", struct kube_csi_node, meta, &META_TABLE),
-    INLINE("spec", &CSI_NODE_SPEC_TABLE),
+    JSON_FIELD_OBJECTS("spec.drivers", struct kube_csi_node, drivers, driver_count,
+                       &NODE_DRIVER_TABLE),
 };
 static const struct json_table CSI_NODE_TABLE = JSON_TABLE(struct kube_csi_node, CSI_NODE_FIELDS);
-
-static const struct json_field NODE_TOPOLOGY_FIELDS[] = {
-    JSON_FIELD_STRMAP("matchLabels", struct kube_capacity, match_labels),
-};
-static const struct json_table NODE_TOPOLOGY_TABLE =
-    JSON_TABLE(struct kube_capacity, NODE_TOPOLOGY_FIELDS);
 
 static const struct json_field CAPACITY_FIELDS[] = {
     JSON_FIELD_OBJECT("metadata", struct kube_capacity, meta, &META_TABLE),
     JSON_FIELD_STRING("storageClassName", struct kube_capacity, class_name),
-    INLINE("nodeTopology", &NODE_TOPOLOGY_TABLE),
+    JSON_FIELD_STRMAP("nodeTopology.matchLabels", struct kube_capacity, match_labels),
 };
 static const struct json_table CAPACITY_TABLE = JSON_TABLE(struct kube_capacity, CAPACITY_FIELDS);
 
-static const struct json_field ATTACHMENT_SOURCE_FIELDS[] = {
-    JSON_FIELD_STRING("persistentVolumeName", struct kube_attachment, pv_name),
-};
-static const struct json_table ATTACHMENT_SOURCE_TABLE =
-    JSON_TABLE(struct kube_attachment, ATTACHMENT_SOURCE_FIELDS);
-
-static const struct json_field ATTACHMENT_SPEC_FIELDS[] = {
-    JSON_FIELD_STRING("attacher", struct kube_attachment, attacher),
-    JSON_FIELD_STRING("nodeName", struct kube_attachment, node_name),
-    INLINE("source", &ATTACHMENT_SOURCE_TABLE),
-};
-static const struct json_table ATTACHMENT_SPEC_TABLE =
-    JSON_TABLE(struct kube_attachment, ATTACHMENT_SPEC_FIELDS);
-
 static const struct json_field ATTACHMENT_FIELDS[] = {
     JSON_FIELD_OBJECT("metadata", struct kube_attachment, meta, &META_TABLE),
-    INLINE("spec", &ATTACHMENT_SPEC_TABLE),
+    JSON_FIELD_STRING("spec.attacher", struct kube_attachment, attacher),
+    JSON_FIELD_STRING("spec.nodeName", struct kube_attachment, node_name),
+    JSON_FIELD_STRING("spec.source.persistentVolumeName", struct kube_attachment, pv_name),
 };
 static const struct json_table ATTACHMENT_TABLE =
     JSON_TABLE(struct kube_attachment, ATTACHMENT_FIELDS);
 
 /* --- Pod --- */
 
-static const struct json_field VOLUME_CLAIM_FIELDS[] = {
-    JSON_FIELD_STRING("claimName", struct kube_pod_volume, claim_name),
-};
-static const struct json_table VOLUME_CLAIM_TABLE =
-    JSON_TABLE(struct kube_pod_volume, VOLUME_CLAIM_FIELDS);
-
-static const struct json_field VOLUME_CSI_FIELDS[] = {
-    JSON_FIELD_STRING("driver", struct kube_pod_volume, driver),
-};
-static const struct json_table VOLUME_CSI_TABLE =
-    JSON_TABLE(struct kube_pod_volume, VOLUME_CSI_FIELDS);
-
 static const struct json_field VOLUME_FIELDS[] = {
     JSON_FIELD_STRING("name", struct kube_pod_volume, name),
-    INLINE("persistentVolumeClaim", &VOLUME_CLAIM_TABLE),
-    INLINE("csi", &VOLUME_CSI_TABLE),
+    JSON_FIELD_STRING("persistentVolumeClaim.claimName", struct kube_pod_volume, claim_name),
+    JSON_FIELD_STRING("csi.driver", struct kube_pod_volume, driver),
 };
 static const struct json_table VOLUME_TABLE = JSON_TABLE(struct kube_pod_volume, VOLUME_FIELDS);
 
@@ -274,24 +184,14 @@ static const struct json_field TOLERATION_FIELDS[] = {
 static const struct json_table TOLERATION_TABLE =
     JSON_TABLE(struct kube_toleration, TOLERATION_FIELDS);
 
-static const struct json_field POD_SPEC_FIELDS[] = {
-    JSON_FIELD_STRING("nodeName", struct kube_pod, node_name),
-    JSON_FIELD_OBJECTS("volumes", struct kube_pod, volumes, volume_count, &VOLUME_TABLE),
-    JSON_FIELD_STRMAP("nodeSelector", struct kube_pod, node_selector),
-    JSON_FIELD_OBJECTS("tolerations", struct kube_pod, tolerations, toleration_count,
-                       &TOLERATION_TABLE),
-};
-static const struct json_table POD_SPEC_TABLE = JSON_TABLE(struct kube_pod, POD_SPEC_FIELDS);
-
-static const struct json_field POD_STATUS_FIELDS[] = {
-    JSON_FIELD_STRING("phase", struct kube_pod, phase),
-};
-static const struct json_table POD_STATUS_TABLE = JSON_TABLE(struct kube_pod, POD_STATUS_FIELDS);
-
 static const struct json_field POD_FIELDS[] = {
     JSON_FIELD_OBJECT("metadata", struct kube_pod, meta, &META_TABLE),
-    INLINE("spec", &POD_SPEC_TABLE),
-    INLINE("status", &POD_STATUS_TABLE),
+    JSON_FIELD_STRING("spec.nodeName", struct kube_pod, node_name),
+    JSON_FIELD_OBJECTS("spec.volumes", struct kube_pod, volumes, volume_count, &VOLUME_TABLE),
+    JSON_FIELD_STRMAP("spec.nodeSelector", struct kube_pod, node_selector),
+    JSON_FIELD_OBJECTS("spec.tolerations", struct kube_pod, tolerations, toleration_count,
+                       &TOLERATION_TABLE),
+    JSON_FIELD_STRING("status.phase", struct kube_pod, phase),
 };
 static const struct json_table POD_TABLE = JSON_TABLE(struct kube_pod, POD_FIELDS);
 
