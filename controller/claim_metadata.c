@@ -1,17 +1,18 @@
 #include "controller/claim_metadata.h"
 
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 
 static const char *const VOLUME_KEYS[] = {
-    "csi.storage.k8s.io/pvc/name",
-    "csi.storage.k8s.io/pvc/namespace",
-    "csi.storage.k8s.io/pv/name",
+    METADATA_PVC_NAME,
+    METADATA_PVC_NAMESPACE,
+    METADATA_PV_NAME,
 };
 
 static const char *const SNAPSHOT_KEYS[] = {
-    "csi.storage.k8s.io/volumesnapshot/name",
-    "csi.storage.k8s.io/volumesnapshot/namespace",
-    "csi.storage.k8s.io/volumesnapshotcontent/name",
+    METADATA_SNAPSHOT_NAME,
+    METADATA_SNAPSHOT_NAMESPACE,
+    METADATA_CONTENT_NAME,
 };
 
 void claim_metadata_collect(const struct controller *controller, enum metadata_kind kind,
@@ -28,7 +29,7 @@ void claim_metadata_collect(const struct controller *controller, enum metadata_k
             strmap_set(entries, keys[i], value);
     }
     if (!text_is_empty(controller->cluster_name))
-        strmap_set(entries, CLUSTER_NAME_KEY, controller->cluster_name);
+        strmap_set(entries, METADATA_CLUSTER_NAME, controller->cluster_name);
 }
 
 void claim_metadata_of(const char *claim_name, const char *claim_namespace, const char *pv_name,
@@ -39,5 +40,5 @@ void claim_metadata_of(const char *claim_name, const char *claim_namespace, cons
     for (size_t i = 0; i < ARRAY_LENGTH(VOLUME_KEYS); i++)
         strmap_set(entries, VOLUME_KEYS[i], values[i]);
     if (!text_is_empty(cluster_name))
-        strmap_set(entries, CLUSTER_NAME_KEY, cluster_name);
+        strmap_set(entries, METADATA_CLUSTER_NAME, cluster_name);
 }

@@ -6,8 +6,7 @@
 #include "common/base/hash.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
-
-#define KEY_SIZE "cephzone.size"
+#include "common/ceph/on_disk.h"
 
 struct part {
     const char *key;
@@ -57,9 +56,9 @@ static char *print_parameters(const struct create_request *request)
 }
 
 static const struct part PARTS[] = {
-    {"cephzone.source", "content source", print_source},
-    {"cephzone.capabilities", "capabilities", print_capabilities},
-    {"cephzone.parameters", "parameters (hash)", print_parameters},
+    {JOURNAL_KEY_REQUEST_SOURCE, "content source", print_source},
+    {JOURNAL_KEY_CAPABILITIES, "capabilities", print_capabilities},
+    {JOURNAL_KEY_PARAMETERS, "parameters (hash)", print_parameters},
 };
 
 void fingerprint_write(const struct create_request *request, uint64_t size_bytes,
@@ -67,7 +66,7 @@ void fingerprint_write(const struct create_request *request, uint64_t size_bytes
 {
     _cleanup_free_ char *size = xasprintf("%llu", (unsigned long long)size_bytes);
 
-    strmap_set(extra, KEY_SIZE, size);
+    strmap_set(extra, JOURNAL_KEY_SIZE, size);
     for (size_t i = 0; i < ARRAY_LENGTH(PARTS); i++) {
         _cleanup_free_ char *value = PARTS[i].print(request);
 
@@ -92,10 +91,10 @@ int fingerprint_check(const struct create_request *request, const struct strmap 
 
 bool fingerprint_is_present(const struct strmap *extra)
 {
-    return strmap_has(extra, KEY_SIZE);
+    return strmap_has(extra, JOURNAL_KEY_SIZE);
 }
 
 uint64_t fingerprint_size(const struct strmap *extra)
 {
-    return strtoull(strmap_get_or(extra, KEY_SIZE, "0"), NULL, 10);
+    return strtoull(strmap_get_or(extra, JOURNAL_KEY_SIZE, "0"), NULL, 10);
 }

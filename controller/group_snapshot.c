@@ -7,6 +7,7 @@
  * time drops the cuts that there are and makes all of them again: half of them would be of another
  * moment.
  */
+#include "common/ceph/on_disk.h"
 #include "controller/controller.h"
 
 #include <stdio.h>
@@ -19,8 +20,6 @@
 #include "controller/backend.h"
 #include "controller/names.h"
 
-#define KEY_TIME "csi.creationtime"
-#define KEY_SOURCES "cephzone.sources" /* sorted handles of the source volumes */
 #define MEMBERS_MAX 100
 
 struct member {
@@ -140,7 +139,7 @@ static int record(struct group_work *group, const char *sources, const struct uu
         .image_name = xasprintf("%s%s", prefix, uuid->chars),
         .journal_pool_id = -1,
     };
-    strmap_set(&group->entry.extra, KEY_SOURCES, sources);
+    strmap_set(&group->entry.extra, JOURNAL_KEY_GROUP_SOURCES, sources);
     if (journal_write(&group->journal, group->call, group_pool(group), &group->entry, err) == 0)
         return 0;
     if (err->status != STATUS_ALREADY_EXISTS)
@@ -164,7 +163,7 @@ static int reserve(struct group_work *group, const char *sources, struct error *
         return -1;
     if (!found)
         return record(group, sources, &ref.uuid, err);
-    const char *recorded = strmap_get_or(&group->entry.extra, KEY_SOURCES, sources);
+    const char *recorded = strmap_get_or(&group->entry.extra, JOURNAL_KEY_GROUP_SOURCES, sources);
     if (strcmp(recorded, sources) != 0)
         return error_set(err, STATUS_ALREADY_EXISTS,
                          "a group snapshot of that name exists, of the volumes %s", recorded);
@@ -218,15 +217,15 @@ static int cut(struct group_work *group, struct error *err)
         xcalloc(group->count, sizeof(struct snapshot_work *));
     struct timespec moment = {0};
 
-    if (strmap_has(&group->entry.extra, KEY_TIME))
+    if (strmap_has(&group->entry.extra, JOURNAL_KEY_GROUP_CREATED))
         return 0;
     for (size_t i = 0; i < group->count; i++)
         works[i] = &group->members[i].work;
     if (controller_backend(group->controller)->cut_together(works, group->count, &moment, err) < 0)
         return -1;
     _cleanup_free_ char *text = print_time(&moment);
-    strmap_set(&attributes, KEY_TIME, text);
-    strmap_set(&group->entry.extra, KEY_TIME, text);
+    strmap_set(&attributes, JOURNAL_KEY_GROUP_CREATED, text);
+    strmap_set(&group->entry.extra, JOURNAL_KEY_GROUP_CREATED, text);
     return journal_set(&group->journal, group->call, group_pool(group), &group->entry.uuid,
                        &attributes, err);
 }
@@ -262,7 +261,7 @@ static int build(struct group_work *group, struct group_snapshot *out, struct er
         out->ready = out->ready && out->snapshots[i].ready;
     }
     group_handle(group, out->handle);
-    parse_time(strmap_get_or(&group->entry.extra, KEY_TIME, ""), &out->created);
+    parse_time(strmap_get_or(&group->entry.extra, JOURNAL_KEY_GROUP_CREATED, ""), &out->created);
     return 0;
 }
 
@@ -442,6 +441,6 @@ int controller_get_group_snapshot(const struct controller *controller, struct ca
         get_members(controller, call, request, &handles, out, err) < 0)
         return error_wrap(err, "get group snapshot '%s'", request->handle);
     snprintf(out->handle, sizeof(out->handle), "%s", request->handle);
-    parse_time(strmap_get_or(&group.entry.extra, KEY_TIME, ""), &out->created);
+    parse_time(strmap_get_or(&group.entry.extra, JOURNAL_KEY_GROUP_CREATED, ""), &out->created);
     return 0;
 }

@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "common/config/session.h"
 #include "common/topology/domain.h"
 #include "common/topology/labels.h"
@@ -15,7 +16,6 @@
 #define MEMBER_PREFIX "member."
 #define LINE_LIMIT 4096
 #define SEGMENTS_LIMIT 8192
-#define KEY_SEGMENTS "cephzone.segments"
 
 /* --- the class's pools --- */
 
@@ -428,17 +428,17 @@ void segments_write(const struct strmap *segments, struct strmap *extra)
     for (size_t i = 0; i < segments->count; i++)
         text_addf(&text, "%s%s=%s", i ? "," : "", segments->entries[i].key,
                   segments->entries[i].value);
-    strmap_set(extra, KEY_SEGMENTS, text_chars(&text));
+    strmap_set(extra, JOURNAL_KEY_SEGMENTS, text_chars(&text));
 }
 
 bool segments_are_written(const struct strmap *extra)
 {
-    return strmap_has(extra, KEY_SEGMENTS);
+    return strmap_has(extra, JOURNAL_KEY_SEGMENTS);
 }
 
 void segments_read(const struct strmap *extra, struct strmap *segments)
 {
-    const char *next = strmap_get_or(extra, KEY_SEGMENTS, "");
+    const char *next = strmap_get_or(extra, JOURNAL_KEY_SEGMENTS, "");
 
     while (*next) {
         size_t length = strcspn(next, ",");

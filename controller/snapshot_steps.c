@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/ceph/on_disk.h"
 #include "controller/begun.h"
-
-/* Ours: the handle of the source, because the journal's csi.source is only its image name. */
-#define KEY_SOURCE_HANDLE "cephzone.sourcevolume"
 
 void handle_format(const struct volume_id *like, const struct uuid_text *uuid, char *handle)
 {
@@ -46,7 +44,7 @@ static int record(struct snapshot_work *work, const char *name, const char *name
         .group_id = group_handle ? xstrdup(group_handle) : NULL,
         .journal_pool_id = -1,
     };
-    strmap_set(&work->entry.extra, KEY_SOURCE_HANDLE, source->handle);
+    strmap_set(&work->entry.extra, JOURNAL_KEY_SOURCE_HANDLE, source->handle);
     begun_write(work->controller, &work->entry.extra);
     if (is_empty)
         return journal_fill(&work->journal, work->call, source->pool, &work->entry, err);
@@ -85,7 +83,7 @@ void snapshot_work_done(struct snapshot_work *work)
 
 void snapshot_format_source(const struct located *located, char *handle)
 {
-    const char *recorded = strmap_get(&located->entry.extra, KEY_SOURCE_HANDLE);
+    const char *recorded = strmap_get(&located->entry.extra, JOURNAL_KEY_SOURCE_HANDLE);
     const char *source = located->entry.source ? located->entry.source : "";
     size_t length = strlen(source);
     struct uuid_text uuid;

@@ -243,7 +243,7 @@ format: ## format all C files
 	clang-format -i $(C_FILES)
 
 .PHONY: lint
-lint: lint-format lint-layers lint-tests lint-unused lint-shell lint-docs lint-cppcheck lint-tidy lint-clang ## all guards
+lint: lint-format lint-layers lint-on-disk lint-tests lint-unused lint-shell lint-docs lint-cppcheck lint-tidy lint-clang ## all guards
 
 .PHONY: lint-format
 lint-format:
@@ -252,6 +252,10 @@ lint-format:
 .PHONY: lint-layers
 lint-layers:
 	tests/lint/layers
+
+.PHONY: lint-on-disk
+lint-on-disk: ## what is written into Ceph is named in common/ceph/on_disk.h only
+	tests/lint/on-disk
 
 .PHONY: lint-tests
 lint-tests: ## unit tests are named after what they test

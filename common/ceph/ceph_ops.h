@@ -10,6 +10,7 @@
 #include "common/base/secret.h"
 #include "common/base/string_list.h"
 #include "common/base/strmap.h"
+#include "common/ceph/image_features.h"
 
 /*
  * Everything the driver asks of Ceph, as one table of functions. The real one is made by ceph_new()
@@ -45,11 +46,9 @@ struct ceph_pool {
     char *rados_namespace; /* "" for the default one */
 };
 
-#define IMAGE_FEATURES_DEFAULT UINT64_MAX /* leave the choice to librbd's configuration */
-
 /* How to make an image; zero fields are left to librbd. */
 struct image_options {
-    uint64_t features; /* bits as in rbd/features.h, or IMAGE_FEATURES_DEFAULT */
+    uint64_t features; /* IMAGE_FEATURE_x, or IMAGE_FEATURES_DEFAULT */
     uint64_t stripe_unit;
     uint64_t stripe_count;
     uint64_t object_order;
@@ -280,7 +279,7 @@ struct ceph_ops {
     int (*image_metadata_get)(struct ceph_pool *pool, struct call *call, const char *name,
                               struct strmap *entries, struct error *err);
     /* Sets all of @entries, then removes @removed (may be NULL; keys that are not there are
-     * skipped). 3 RT; the image is opened, for settings of librbd ("conf_...") and where it has the
+     * skipped). 3 RT; the image is opened, for METADATA_SETTING and where it has the
      * feature journaling, only. */
     int (*image_metadata_change)(struct ceph_pool *pool, struct call *call, const char *name,
                                  const struct strmap *entries, const struct string_list *removed,

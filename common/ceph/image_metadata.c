@@ -7,7 +7,6 @@
  */
 #include <endian.h>
 #include <errno.h>
-#include <rbd/features.h>
 #include <rbd/librbd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +15,9 @@
 #include "common/base/text.h"
 #include "common/ceph/connections.h"
 #include "common/ceph/images.h"
+#include "common/ceph/on_disk.h"
 
-#define KEY_PREFIX "metadata_"
-#define SETTING_PREFIX "conf_"
-#define NEEDS_LIBRBD (RBD_FEATURE_JOURNALING | RBD_FEATURE_MIGRATING)
+#define NEEDS_LIBRBD (IMAGE_FEATURE_JOURNALING | IMAGE_FEATURE_MIGRATING)
 
 static int header_of(struct ceph_pool *pool, struct call *call, const char *name, char **object,
                      struct error *err)
@@ -28,7 +26,7 @@ static int header_of(struct ceph_pool *pool, struct call *call, const char *name
 
     if (image_get_id(pool, call, name, &id, err) < 0)
         return -1;
-    *object = xasprintf("rbd_header.%s", id);
+    *object = xasprintf(RBD_HEADER_PREFIX "%s", id);
     return 0;
 }
 
@@ -44,10 +42,12 @@ static int image_metadata_get(struct ceph_pool *pool, struct call *call, const c
     while (more) {
         _cleanup_strmap_ struct strmap found = {0};
 
-        if (object_list_keys(pool, call, object, after, KEY_PREFIX, &found, &more, err) < 0)
+        if (object_list_keys(pool, call, object, after, RBD_HEADER_METADATA, &found, &more, err) <
+            0)
             return error_wrap(err, "read the metadata of image '%s'", name);
         for (size_t i = 0; i < found.count; i++)
-            strmap_set(entries, found.entries[i].key + strlen(KEY_PREFIX), found.entries[i].value);
+            strmap_set(entries, found.entries[i].key + strlen(RBD_HEADER_METADATA),
+                       found.entries[i].value);
         if (found.count == 0)
             break;
         free(after);
@@ -92,10 +92,10 @@ static int image_get_features(struct ceph_pool *pool, struct call *call, const c
 static bool has_setting(const struct strmap *entries, const struct string_list *removed)
 {
     for (size_t i = 0; i < entries->count; i++)
-        if (text_has_prefix(entries->entries[i].key, SETTING_PREFIX))
+        if (text_has_prefix(entries->entries[i].key, METADATA_SETTING))
             return true;
     for (size_t i = 0; removed && i < removed->count; i++)
-        if (text_has_prefix(removed->items[i], SETTING_PREFIX))
+        if (text_has_prefix(removed->items[i], METADATA_SETTING))
             return true;
     return false;
 }
@@ -130,12 +130,12 @@ static int change_directly(struct ceph_pool *pool, struct call *call, const char
     _cleanup_string_list_ struct string_list gone = {0};
 
     for (size_t i = 0; i < entries->count; i++) {
-        _cleanup_free_ char *key = xasprintf(KEY_PREFIX "%s", entries->entries[i].key);
+        _cleanup_free_ char *key = xasprintf(RBD_HEADER_METADATA "%s", entries->entries[i].key);
 
         strmap_set(&set, key, entries->entries[i].value);
     }
     for (size_t i = 0; removed && i < removed->count; i++) {
-        _cleanup_free_ char *key = xasprintf(KEY_PREFIX "%s", removed->items[i]);
+        _cleanup_free_ char *key = xasprintf(RBD_HEADER_METADATA "%s", removed->items[i]);
 
         string_list_add(&gone, key);
     }

@@ -1,7 +1,6 @@
 /* RBD images: making, looking at, changing. */
 #include <endian.h>
 #include <errno.h>
-#include <rbd/features.h>
 #include <rbd/librbd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "common/base/sanitizer.h"
 #include "common/ceph/connections.h"
 #include "common/ceph/images.h"
+#include "common/ceph/on_disk.h"
 
 #define ID_LIMIT 1024 /* bytes of an encoded image id */
 #define WATCHERS_MAX 64
@@ -104,7 +104,7 @@ static int image_clone(struct ceph_pool *parent_pool, struct call *call, const c
 int image_get_id(struct ceph_pool *pool, struct call *call, const char *name, char **id,
                  struct error *err)
 {
-    _cleanup_free_ char *object = xasprintf("rbd_id.%s", name);
+    _cleanup_free_ char *object = xasprintf(RBD_ID_PREFIX "%s", name);
     char output[ID_LIMIT];
     size_t length = 0;
     uint32_t id_length = 0;
@@ -129,7 +129,7 @@ int image_get_id(struct ceph_pool *pool, struct call *call, const char *name, ch
 static int image_get_size(struct ceph_pool *pool, struct call *call, const char *image_id,
                           uint64_t *size_bytes, struct error *err)
 {
-    _cleanup_free_ char *object = xasprintf("rbd_header.%s", image_id);
+    _cleanup_free_ char *object = xasprintf(RBD_HEADER_PREFIX "%s", image_id);
     const uint64_t no_snapshot = htole64((uint64_t)-2);
     char output[64];
     size_t length = 0;
@@ -150,7 +150,7 @@ static int image_get_size(struct ceph_pool *pool, struct call *call, const char 
 static int image_has_snapshots(struct ceph_pool *pool, struct call *call, const char *image_id,
                                bool *has, struct error *err)
 {
-    _cleanup_free_ char *object = xasprintf("rbd_header.%s", image_id);
+    _cleanup_free_ char *object = xasprintf(RBD_HEADER_PREFIX "%s", image_id);
     char output[ID_LIMIT * 4];
     size_t length = 0;
     uint32_t count = 0;
@@ -269,9 +269,6 @@ static int image_remove(struct ceph_pool *pool, struct call *call, const char *n
     return result < 0 ? fail(err, result, "remove", pool, name) : 0;
 }
 
-/* librbd and the kernel begin the cookies of locks that they take by themselves with this. */
-#define AUTOMATIC_LOCK "auto "
-#define LOCK_NAME "rbd_lock" /* of all locks on an image, on its header object */
 #define LOCKERS_BYTES 65536
 
 static int image_lockers(struct ceph_pool *pool, struct call *call, const char *name,
@@ -285,17 +282,17 @@ static int image_lockers(struct ceph_pool *pool, struct call *call, const char *
 
     if (image_get_id(pool, call, name, &id, err) < 0)
         return -1;
-    _cleanup_free_ char *object = xasprintf("rbd_header.%s", id);
+    _cleanup_free_ char *object = xasprintf(RBD_HEADER_PREFIX "%s", id);
     const char *client = buffer;
     const char *cookie = buffer + LOCKERS_BYTES;
     const char *address = buffer + (size_t)2 * LOCKERS_BYTES;
-    ssize_t count = rados_list_lockers(real_pool(pool)->io, object, LOCK_NAME, &exclusive, tag,
+    ssize_t count = rados_list_lockers(real_pool(pool)->io, object, RBD_LOCK, &exclusive, tag,
                                        &sizes[3], buffer, &sizes[0], buffer + LOCKERS_BYTES,
                                        &sizes[1], buffer + (size_t)2 * LOCKERS_BYTES, &sizes[2]);
     if (count < 0)
         return fail(err, (int)count, "list the locks of", pool, name);
     for (ssize_t i = 0; i < count; i++) {
-        if (strncmp(cookie, AUTOMATIC_LOCK, strlen(AUTOMATIC_LOCK)) != 0) {
+        if (strncmp(cookie, RBD_LOCK_AUTOMATIC, strlen(RBD_LOCK_AUTOMATIC)) != 0) {
             _cleanup_free_ char *locker = xasprintf("%s at %s", client, address);
 
             string_list_add(lockers, locker);
@@ -341,7 +338,7 @@ static int image_is_empty(struct ceph_pool *pool, struct call *call, const char 
     int result = rbd_get_size(image.handle, &size);
     if (result == 0)
         result = rbd_get_features(image.handle, &features);
-    if (result == 0 && (features & RBD_FEATURE_FAST_DIFF || size <= 2 * EMPTY_CHECK_BYTES)) {
+    if (result == 0 && (features & IMAGE_FEATURE_FAST_DIFF || size <= 2 * EMPTY_CHECK_BYTES)) {
         result = look_for_data(image.handle, 0, size, &found);
     } else if (result == 0) {
         result = look_for_data(image.handle, 0, EMPTY_CHECK_BYTES, &found);

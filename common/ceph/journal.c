@@ -6,23 +6,23 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 
 struct journal_names {
-    const char *directory;   /* object, before the instance */
-    const char *key;         /* directory key, before the request name */
-    const char *object;      /* object, before the uuid */
-    const char *name_key;    /* attribute that holds the request name */
-    const char *image_key;   /* attribute that holds the image's name */
-    const char *name_prefix; /* of images */
+    const char *directory;    /* object, before the instance */
+    const char *prefix;       /* of an entry's object, before the uuid; of a directory key */
+    const char *name_key;     /* attribute that holds the request name */
+    const char *image_key;    /* attribute that holds the image's name */
+    const char *image_prefix; /* of images, unless the class names one */
 };
 
 static const struct journal_names NAMES[] = {
-    [JOURNAL_VOLUME] = {"csi.volumes.", "csi.volume.", "csi.volume.", "csi.volname",
-                        "csi.imagename", "csi-vol-"},
-    [JOURNAL_SNAPSHOT] = {"csi.snaps.", "csi.snap.", "csi.snap.", "csi.snapname", "csi.imagename",
-                          "csi-snap-"},
-    [JOURNAL_GROUP] = {"csi.groups.", "csi.volume.group.", "csi.volume.group.", "csi.volname",
-                       "csi.groupname", "csi-vol-group-"},
+    [JOURNAL_VOLUME] = {JOURNAL_VOLUMES, JOURNAL_VOLUME_PREFIX, JOURNAL_KEY_VOLUME_NAME,
+                        JOURNAL_KEY_IMAGE_NAME, IMAGE_PREFIX_VOLUME},
+    [JOURNAL_SNAPSHOT] = {JOURNAL_SNAPSHOTS, JOURNAL_SNAPSHOT_PREFIX, JOURNAL_KEY_SNAPSHOT_NAME,
+                          JOURNAL_KEY_IMAGE_NAME, IMAGE_PREFIX_SNAPSHOT},
+    [JOURNAL_GROUP] = {JOURNAL_GROUPS, JOURNAL_GROUP_PREFIX, JOURNAL_KEY_VOLUME_NAME,
+                       JOURNAL_KEY_GROUP_NAME, IMAGE_PREFIX_GROUP},
 };
 
 #define POOL_ID_DIGITS 16
@@ -34,22 +34,22 @@ char *journal_directory(const struct journal *journal)
 
 static char *key_of(const struct journal *journal, const char *request_name)
 {
-    return xasprintf("%s%s", NAMES[journal->kind].key, request_name);
+    return xasprintf("%s%s", NAMES[journal->kind].prefix, request_name);
 }
 
 char *journal_object(const struct journal *journal, const struct uuid_text *uuid)
 {
-    return xasprintf("%s%s", NAMES[journal->kind].object, uuid->chars);
+    return xasprintf("%s%s", NAMES[journal->kind].prefix, uuid->chars);
 }
 
 const char *journal_key_prefix(enum journal_kind kind)
 {
-    return NAMES[kind].key;
+    return NAMES[kind].prefix;
 }
 
 const char *journal_default_prefix(enum journal_kind kind)
 {
-    return NAMES[kind].name_prefix;
+    return NAMES[kind].image_prefix;
 }
 
 static char *directory_value(const struct ceph_pool *directory, int64_t image_pool_id,
@@ -199,12 +199,12 @@ static const struct {
     const char *key;
     size_t offset;
 } ATTRIBUTES[] = {
-    {"csi.imageid", offsetof(struct journal_entry, image_id)},
-    {"csi.source", offsetof(struct journal_entry, source)},
-    {"csi.volume.owner", offsetof(struct journal_entry, owner)},
-    {"csi.volume.encryptKMS", offsetof(struct journal_entry, kms_id)},
-    {"csi.volume.encryptionType", offsetof(struct journal_entry, encryption_type)},
-    {"csi.groupid", offsetof(struct journal_entry, group_id)},
+    {JOURNAL_KEY_IMAGE_ID, offsetof(struct journal_entry, image_id)},
+    {JOURNAL_KEY_SOURCE, offsetof(struct journal_entry, source)},
+    {JOURNAL_KEY_OWNER, offsetof(struct journal_entry, owner)},
+    {JOURNAL_KEY_KMS, offsetof(struct journal_entry, kms_id)},
+    {JOURNAL_KEY_ENCRYPTION, offsetof(struct journal_entry, encryption_type)},
+    {JOURNAL_KEY_GROUP, offsetof(struct journal_entry, group_id)},
 };
 
 static char **attribute_of(const struct journal_entry *entry, size_t index)
@@ -226,7 +226,7 @@ static void attributes_of(const struct journal *journal, const struct ceph_pool 
     if (entry->journal_pool_id >= 0 && entry->journal_pool_id != pool->id) {
         _cleanup_free_ char *id = xasprintf("%016llx", (unsigned long long)entry->journal_pool_id);
 
-        strmap_set(attributes, "csi.journalpool", id);
+        strmap_set(attributes, JOURNAL_KEY_POOL, id);
     }
 }
 
@@ -276,13 +276,13 @@ static void entry_from(const struct journal *journal, const struct uuid_text *uu
                        struct strmap *attributes, struct journal_entry *entry)
 {
     const struct journal_names *names = &NAMES[journal->kind];
-    _cleanup_free_ char *journal_pool = take_out(attributes, "csi.journalpool");
+    _cleanup_free_ char *journal_pool = take_out(attributes, JOURNAL_KEY_POOL);
 
     *entry = (struct journal_entry){.uuid = *uuid, .journal_pool_id = -1};
     entry->request_name = take_out(attributes, names->name_key);
     entry->image_name = take_out(attributes, names->image_key);
     if (!entry->image_name) /* written before Ceph-CSI 2.1, or split over two pools by 3.0-3.10 */
-        entry->image_name = xasprintf("%s%s", names->name_prefix, uuid->chars);
+        entry->image_name = xasprintf("%s%s", names->image_prefix, uuid->chars);
     for (size_t i = 0; i < ARRAY_LENGTH(ATTRIBUTES); i++)
         *attribute_of(entry, i) = take_out(attributes, ATTRIBUTES[i].key);
     if (!journal_pool || !parse_pool_id(journal_pool, POOL_ID_DIGITS, &entry->journal_pool_id))
@@ -326,7 +326,7 @@ int journal_set_image_id(const struct journal *journal, struct call *call, struc
 {
     _cleanup_strmap_ struct strmap attributes = {0};
 
-    strmap_set(&attributes, "csi.imageid", image_id);
+    strmap_set(&attributes, JOURNAL_KEY_IMAGE_ID, image_id);
     return journal_set(journal, call, pool, uuid, &attributes, err);
 }
 

@@ -9,7 +9,7 @@
 
 /*
  * The journal: which request name became which image. Two kinds of RADOS objects, byte for byte
- * those of Ceph-CSI:
+ * those of Ceph-CSI (on_disk.h has all keys):
  *
  *   csi.volumes.INSTANCE   directory: omap key csi.volume.NAME -> UUID, or POOLID/UUID when the
  *                          image is in another pool than the directory
@@ -50,8 +50,8 @@ struct journal_entry {
     char *encryption_type;
     char *group_id;          /* snapshots: handle of the group snapshot they belong to */
     int64_t journal_pool_id; /* of the directory; -1 when it is the image's own pool */
-    struct strmap extra;     /* every other key: ours start with "cephzone.", and Ceph-CSI, which
-                                looks at "csi." only, never sees them; groups: their members */
+    struct strmap extra;     /* every other key: ours, which Ceph-CSI never looks at, and the
+                                members of groups */
 };
 
 /* *@found is false when there is no such name. A value that is neither form is DATA_LOSS. 1 RT. */
@@ -141,7 +141,7 @@ const char *journal_key_prefix(enum journal_kind kind);
 _must_check_ int journal_parse_value(const struct ceph_pool *directory, const char *key,
                                      const char *value, struct journal_ref *ref, struct error *err);
 
-/* The default name of an image: "csi-vol-" or "csi-snap-" or "csi-vol-group-" and the uuid. */
+/* What stands before the uuid in the name of an image if the class does not say: IMAGE_PREFIX_x. */
 const char *journal_default_prefix(enum journal_kind kind);
 
 void journal_entry_done(struct journal_entry *entry);

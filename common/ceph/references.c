@@ -4,13 +4,9 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/ceph/on_disk.h"
 
-#define VERSION_ATTRIBUTE "csi.ceph.com/rt-version"
-#define VERSION 1
 #define TRIES 16
-
-#define NORMAL "\001"
-#define MASKED "\002"
 
 /* The object as it was read, and what is to become of it. */
 struct tracker {
@@ -49,7 +45,7 @@ static int take_state(struct tracker *tracker, struct object_state *state, struc
     if (state->attribute_length != sizeof(version))
         return broken(tracker, "has no version", err);
     memcpy(&version, state->attribute, sizeof(version));
-    if (be32toh(version) != VERSION)
+    if (be32toh(version) != REFERENCES_VERSION)
         return broken(tracker, "is of a version that this driver does not know", err);
     if (state->data_length != sizeof(count))
         return broken(tracker, "has no count", err);
@@ -69,8 +65,8 @@ static int tracker_read(struct tracker *tracker, const struct string_list *keys,
     strmap_done(&tracker->present);
     tracker->version = 0;
     tracker->count = 0;
-    if (pool->ops->object_read(pool, tracker->call, tracker->object, VERSION_ATTRIBUTE, keys,
-                               &state, err) == 0)
+    if (pool->ops->object_read(pool, tracker->call, tracker->object, REFERENCES_XATTR, keys, &state,
+                               err) == 0)
         return take_state(tracker, &state, err);
     if (err->status != STATUS_NOT_FOUND)
         return -1;
@@ -82,7 +78,7 @@ static int tracker_read(struct tracker *tracker, const struct string_list *keys,
 static int tracker_write(const struct tracker *tracker, uint32_t count, const struct strmap *set,
                          const struct string_list *removed, struct error *err)
 {
-    const uint32_t version = htobe32(VERSION);
+    const uint32_t version = htobe32(REFERENCES_VERSION);
     const uint32_t data = htobe32(count);
     struct object_change change = {
         .version = tracker->version,
@@ -94,7 +90,7 @@ static int tracker_write(const struct tracker *tracker, uint32_t count, const st
     };
 
     if (tracker->version == 0) {
-        change.attribute_name = VERSION_ATTRIBUTE;
+        change.attribute_name = REFERENCES_XATTR;
         change.attribute = &version;
         change.attribute_length = sizeof(version);
     }
@@ -112,7 +108,7 @@ static int run(struct ceph_pool *pool, struct call *call, const char *snapshot, 
     _cleanup_(tracker_done) struct tracker tracker = {
         .pool = pool,
         .call = call,
-        .object = xasprintf("rt-backingsnapshot-%s", snapshot),
+        .object = xasprintf(REFERENCES_PREFIX "%s", snapshot),
     };
     _cleanup_string_list_ struct string_list keys = {0};
 
@@ -137,9 +133,9 @@ static int add(struct tracker *tracker, const char *snapshot, const char *volume
 
     (void)is_last;
     if (!strmap_has(&tracker->present, snapshot))
-        strmap_set(&added, snapshot, NORMAL);
+        strmap_set(&added, snapshot, REFERENCE_NORMAL);
     if (!strmap_has(&tracker->present, volume))
-        strmap_set(&added, volume, NORMAL);
+        strmap_set(&added, volume, REFERENCE_NORMAL);
     if (added.count == 0)
         return 0;
     return tracker_write(tracker, tracker->count + (uint32_t)added.count, &added, NULL, err);
@@ -155,7 +151,7 @@ static int remove_volume(struct tracker *tracker, const char *snapshot, const ch
     *is_last = tracker->version == 0;
     if (*is_last || !strmap_has(&tracker->present, volume))
         return 0;
-    if (has(tracker, volume, NORMAL) && count > 0)
+    if (has(tracker, volume, REFERENCE_NORMAL) && count > 0)
         count--;
     string_list_add(&removed, volume);
     *is_last = count == 0;
@@ -170,11 +166,11 @@ static int mask(struct tracker *tracker, const char *snapshot, const char *volum
 
     (void)volume;
     *is_last = tracker->version == 0;
-    if (*is_last || has(tracker, snapshot, MASKED))
+    if (*is_last || has(tracker, snapshot, REFERENCE_MASKED))
         return 0;
-    if (has(tracker, snapshot, NORMAL) && count > 0)
+    if (has(tracker, snapshot, REFERENCE_NORMAL) && count > 0)
         count--;
-    strmap_set(&masked, snapshot, MASKED);
+    strmap_set(&masked, snapshot, REFERENCE_MASKED);
     *is_last = count == 0;
     return tracker_write(tracker, count, &masked, NULL, err);
 }
@@ -203,13 +199,14 @@ int references_look(struct ceph_pool *pool, struct call *call, const char *snaps
     _cleanup_(tracker_done) struct tracker tracker = {
         .pool = pool,
         .call = call,
-        .object = xasprintf("rt-backingsnapshot-%s", snapshot),
+        .object = xasprintf(REFERENCES_PREFIX "%s", snapshot),
     };
     _cleanup_string_list_ struct string_list keys = {0};
 
     string_list_add(&keys, snapshot);
     if (tracker_read(&tracker, &keys, err) < 0)
         return error_wrap(err, "references to snapshot '%s'", snapshot);
-    *references = (struct references){tracker.version != 0, has(&tracker, snapshot, MASKED)};
+    *references =
+        (struct references){tracker.version != 0, has(&tracker, snapshot, REFERENCE_MASKED)};
     return 0;
 }

@@ -234,7 +234,7 @@ static int take_lock(rbd_image_t image)
     uint64_t features = 0;
     int result = rbd_get_features(image, &features);
 
-    if (result == 0 && !(features & RBD_FEATURE_EXCLUSIVE_LOCK))
+    if (result == 0 && !(features & IMAGE_FEATURE_EXCLUSIVE_LOCK))
         result = -EOPNOTSUPP;
     return result < 0 ? result : rbd_lock_acquire(image, RBD_LOCK_MODE_EXCLUSIVE);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "common/config/class_parameters.h"
 
 #define PREFIX_MAX 128 /* bytes; with a uuid it must be the name of a directory */
@@ -71,8 +72,8 @@ int cephfs_parameters_parse(const struct strmap *parameters, struct cephfs_param
         return error_set(err, STATUS_INVALID_ARGUMENT, "parameter fsName is missing");
     if (class_refuse_empty(parameters, optional, ARRAY_LENGTH(optional), err) < 0 ||
         class_refuse_encryption(parameters, err) < 0 || check_mounter(parameters, err) < 0 ||
-        cephfs_prefix_parse(parameters, "volumeNamePrefix", "csi-vol-", &result.name_prefix, err) <
-            0 ||
+        cephfs_prefix_parse(parameters, "volumeNamePrefix", IMAGE_PREFIX_VOLUME,
+                            &result.name_prefix, err) < 0 ||
         parse_backing(parameters, &result.backing, err) < 0)
         return -1;
     *parsed = result;

@@ -6,30 +6,8 @@
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "common/config/class_parameters.h"
-
-/* The bits are part of the on-disk format of RBD images. */
-enum {
-    FEATURE_LAYERING = 1 << 0,
-    FEATURE_EXCLUSIVE_LOCK = 1 << 2,
-    FEATURE_OBJECT_MAP = 1 << 3,
-    FEATURE_FAST_DIFF = 1 << 4,
-    FEATURE_DEEP_FLATTEN = 1 << 5,
-    FEATURE_JOURNALING = 1 << 6,
-};
-
-static const struct {
-    const char *name;
-    uint64_t bit;
-    uint64_t needs;
-} FEATURES[] = {
-    {"layering", FEATURE_LAYERING, 0},
-    {"exclusive-lock", FEATURE_EXCLUSIVE_LOCK, 0},
-    {"object-map", FEATURE_OBJECT_MAP, FEATURE_EXCLUSIVE_LOCK},
-    {"fast-diff", FEATURE_FAST_DIFF, FEATURE_OBJECT_MAP},
-    {"deep-flatten", FEATURE_DEEP_FLATTEN, 0},
-    {"journaling", FEATURE_JOURNALING, FEATURE_EXCLUSIVE_LOCK},
-};
 
 /* What librbd takes. Outside it answers EDOM, which would look like a fault that a retry mends. */
 #define OBJECT_SIZE_MIN (4ULL * 1024)
@@ -37,9 +15,9 @@ static const struct {
 
 static const char *feature_name(uint64_t bit)
 {
-    for (size_t i = 0; i < ARRAY_LENGTH(FEATURES); i++)
-        if (FEATURES[i].bit == bit)
-            return FEATURES[i].name;
+    for (size_t i = 0; i < IMAGE_FEATURES_COUNT; i++)
+        if (IMAGE_FEATURES[i].bit == bit)
+            return IMAGE_FEATURES[i].name;
     return "?";
 }
 
@@ -48,12 +26,12 @@ static int parse_feature(const char *name, size_t length, uint64_t *features, st
     _cleanup_free_ char *word = xstrndup(name, length);
     struct nearest nearest = NEAREST_INIT(word);
 
-    for (size_t i = 0; i < ARRAY_LENGTH(FEATURES); i++) {
-        if (strcmp(FEATURES[i].name, word) == 0) {
-            *features |= FEATURES[i].bit;
+    for (size_t i = 0; i < IMAGE_FEATURES_COUNT; i++) {
+        if (strcmp(IMAGE_FEATURES[i].name, word) == 0) {
+            *features |= IMAGE_FEATURES[i].bit;
             return 0;
         }
-        nearest_offer(&nearest, FEATURES[i].name);
+        nearest_offer(&nearest, IMAGE_FEATURES[i].name);
     }
     error_set(err, STATUS_INVALID_ARGUMENT, "imageFeatures: unknown feature '%s'", word);
     if (nearest.name)
@@ -70,11 +48,12 @@ int rbd_features_parse(const char *text, const char *mounter, uint64_t *features
         if (parse_feature(next, strcspn(next, ","), &bits, err) < 0)
             return -1;
     }
-    for (size_t i = 0; i < ARRAY_LENGTH(FEATURES); i++)
-        if ((bits & FEATURES[i].bit) && (bits & FEATURES[i].needs) != FEATURES[i].needs)
+    for (size_t i = 0; i < IMAGE_FEATURES_COUNT; i++)
+        if ((bits & IMAGE_FEATURES[i].bit) &&
+            (bits & IMAGE_FEATURES[i].needs) != IMAGE_FEATURES[i].needs)
             return error_set(err, STATUS_INVALID_ARGUMENT, "imageFeatures: '%s' needs '%s' as well",
-                             FEATURES[i].name, feature_name(FEATURES[i].needs));
-    if ((bits & FEATURE_JOURNALING) && strcmp(mounter, "rbd-nbd") != 0)
+                             IMAGE_FEATURES[i].name, feature_name(IMAGE_FEATURES[i].needs));
+    if ((bits & IMAGE_FEATURE_JOURNALING) && strcmp(mounter, "rbd-nbd") != 0)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "imageFeatures: 'journaling' needs 'mounter: rbd-nbd', because the "
                          "kernel's client does not have it");
@@ -126,7 +105,7 @@ int rbd_parameters_parse(const struct strmap *parameters, struct rbd_parameters 
     const char *mounter = strmap_get_or(parameters, "mounter", "rbd");
     struct rbd_parameters result = {
         .pool = strmap_get_or(parameters, "pool", NULL),
-        .name_prefix = strmap_get_or(parameters, "volumeNamePrefix", "csi-vol-"),
+        .name_prefix = strmap_get_or(parameters, "volumeNamePrefix", IMAGE_PREFIX_VOLUME),
         .owner = strmap_get_or(parameters, CLASS_SIDECAR_PREFIX "pvc/namespace", NULL),
         .image = {.features = IMAGE_FEATURES_DEFAULT,
                   .data_pool = strmap_get_or(parameters, "dataPool", NULL)},

@@ -1,8 +1,7 @@
 #include "common/config/session.h"
 
 #include "common/base/text.h"
-
-#define CEPHFS_DEFAULT "csi"
+#include "common/ceph/on_disk.h"
 
 int session_open(struct ceph *ceph, struct config_file *config_file, struct call *call,
                  const char *cluster_id, const struct credentials *credentials,
@@ -47,7 +46,7 @@ const char *session_cephfs_group(const struct session *session)
 {
     const char *name = session->cluster_config->cephfs.subvolume_group;
 
-    return text_is_empty(name) ? CEPHFS_DEFAULT : name;
+    return text_is_empty(name) ? CEPHFS_NAMESPACE : name;
 }
 
 const char *session_cephfs_namespace(const struct session *session, const char *fallback)
@@ -56,5 +55,5 @@ const char *session_cephfs_namespace(const struct session *session, const char *
 
     if (!text_is_empty(name))
         return name;
-    return text_is_empty(fallback) ? CEPHFS_DEFAULT : fallback;
+    return text_is_empty(fallback) ? CEPHFS_NAMESPACE : fallback;
 }

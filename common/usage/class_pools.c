@@ -5,11 +5,10 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "common/config/class_parameters.h"
 
 #define PARAMETER "topologyConstrainedPools"
-#define METADATA_PREFIX "cephzone."
-#define METADATA_CLASS METADATA_PREFIX "class"
 
 /* --- parameters --- */
 
@@ -269,7 +268,7 @@ static const struct strmap *metadata_of(const struct class_pools *pools,
 static bool takes_part(const struct class_pools *pools, const struct cluster_usage *usage,
                        const struct cluster_pool *pool, const struct filesystem **fs)
 {
-    const char *class = strmap_get(metadata_of(pools, pool), METADATA_CLASS);
+    const char *class = strmap_get(metadata_of(pools, pool), POOL_METADATA_CLASS);
 
     *fs = pools->is_cephfs ? cluster_usage_fs_of_pool(usage, pool->id) : NULL;
     bool is_fit = pools->is_cephfs ? *fs != NULL : pool->is_rbd && pool->is_replicated;
@@ -298,9 +297,10 @@ static void place_by_metadata(const struct strmap *metadata, const struct crush_
     for (size_t i = 0; i < metadata->count; i++) {
         const struct strmap_entry *item = &metadata->entries[i];
 
-        if (!text_has_prefix(item->key, METADATA_PREFIX) || strcmp(item->key, METADATA_CLASS) == 0)
+        if (!text_has_prefix(item->key, POOL_METADATA) ||
+            strcmp(item->key, POOL_METADATA_CLASS) == 0)
             continue;
-        add_segment(entry, crush, item->key + strlen(METADATA_PREFIX), item->value);
+        add_segment(entry, crush, item->key + strlen(POOL_METADATA), item->value);
         entry->origin = "metadata";
     }
 }

@@ -5,6 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/ceph/journal.h"
+#include "common/ceph/on_disk.h"
 #include "common/ceph/subvolume.h"
 
 struct count {
@@ -47,8 +48,8 @@ static int add_foreign(struct count *count, const struct journal_entry *entry, s
 static int add_entry(struct count *count, const struct journal_entry *entry, struct error *err)
 {
     const struct strmap *extra = &entry->extra;
-    const char *size = strmap_get(extra, CEPHFS_KEY_SIZE);
-    const char *data_pool = strmap_get(extra, CEPHFS_KEY_DATA_POOL);
+    const char *size = strmap_get(extra, JOURNAL_KEY_SIZE);
+    const char *data_pool = strmap_get(extra, JOURNAL_KEY_DATA_POOL);
 
     if (!entry->image_name || strmap_get_or(extra, CEPHFS_KEY_BACKING, NULL))
         return 0;

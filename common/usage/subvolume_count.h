@@ -9,14 +9,7 @@
  * How many CephFS volumes have their files in a data pool, and what they are promised: from the
  * journal, because the manager, which works on one command after the other, would need one for each
  * of them. Any thread.
- *
- * Keys of ours in journal entries of volumes, which Ceph-CSI does not see.
  */
-#define CEPHFS_KEY_SIZE "cephzone.size"   /* as made; snapshots: quota of the source when cut */
-#define CEPHFS_KEY_GROWN "cephzone.grown" /* size that a volume was to grow to, if it did */
-#define CEPHFS_KEY_DATA_POOL "cephzone.datapool" /* not there: the file system's first */
-/* Ceph-CSI's: handle of the snapshot that a volume shows. */
-#define CEPHFS_KEY_BACKING "csi.volume.backingsnapshotid"
 
 /* Where volumes are noted. Borrowed. */
 struct subvolume_source {

@@ -6,6 +6,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "common/ceph/subvolume.h"
 #include "common/volume/locate.h"
 #include "common/volume/migration.h"

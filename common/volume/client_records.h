@@ -12,8 +12,8 @@
  * Who may have a volume mapped: NodeStage writes the address of the node's Ceph client into the
  * volume's metadata before it maps, and nobody takes it away.
  *
- *   RBD      image metadata      .rbd.csi.ceph.com/clientAddress/NODE      "10.0.0.7:0/3141"
- *   CephFS   subvolume metadata  .cephfs.csi.ceph.com/clientAddress/NODE
+ *   RBD      image metadata      CLIENT_RECORD_RBD NODE      "10.0.0.7:0/3141"
+ *   CephFS   subvolume metadata  CLIENT_RECORD_CEPHFS NODE
  *
  * Unlike the list of watchers, which forgets a client half a minute after the network did, this
  * still knows a node that is cut off and goes on writing as soon as it can. Any thread.
@@ -27,9 +27,6 @@ struct client_records {
     const char *cephfs_namespace; /* --radosnamespacecephfs; NULL or "": not given */
     bool is_cephfs;
 };
-
-#define CLIENT_RECORD_RBD ".rbd.csi.ceph.com/clientAddress/"
-#define CLIENT_RECORD_CEPHFS ".cephfs.csi.ceph.com/clientAddress/"
 
 /*
  * Adds node id -> IP address ("10.0.0.7", "fd00::7"). @attributes are the PV's: a static volume is

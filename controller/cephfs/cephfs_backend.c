@@ -29,7 +29,7 @@ static struct subvolume_group group_of(const struct located *located)
 static uint64_t promised_size(const struct strmap *extra)
 {
     return strtoull(
-        strmap_get_or(extra, CEPHFS_KEY_GROWN, strmap_get_or(extra, CEPHFS_KEY_SIZE, "0")), NULL,
+        strmap_get_or(extra, CEPHFS_KEY_GROWN, strmap_get_or(extra, JOURNAL_KEY_SIZE, "0")), NULL,
         10);
 }
 
@@ -38,7 +38,7 @@ static uint64_t promised_size(const struct strmap *extra)
 static void forget_volume(const struct controller *controller, const struct located *located)
 {
     const struct strmap *extra = &located->entry.extra;
-    const char *data_pool = strmap_get(extra, CEPHFS_KEY_DATA_POOL);
+    const char *data_pool = strmap_get(extra, JOURNAL_KEY_DATA_POOL);
 
     if (controller->usage && data_pool)
         usage_cache_deletion(
@@ -200,7 +200,7 @@ static bool entry_is_complete(const struct journal_entry *entry)
     if (strmap_has(&entry->extra, CEPHFS_KEY_COMPLETE))
         return true;
     for (size_t i = 0; i < entry->extra.count; i++)
-        if (text_has_prefix(entry->extra.entries[i].key, "cephzone."))
+        if (text_has_prefix(entry->extra.entries[i].key, JOURNAL_KEY_OURS))
             return false;
     return true;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/ceph/on_disk.h"
 #include "common/ceph/subvolume.h"
 #include "common/config/cephfs_parameters.h"
 #include "common/usage/subvolume_count.h"
@@ -9,13 +10,7 @@
  * CephFS' part of the rpcs. A volume is a subvolume of the group that config.json names, a snapshot
  * one of the subvolume; both come from commands to the manager. The journal is in the metadata
  * pool. A volume that only reads from a snapshot needs no subvolume: see cephfs_shallow.c.
- *
- * Keys of ours in journal entries, which Ceph-CSI does not see; more are in subvolume_count.h.
  */
-#define CEPHFS_KEY_COMPLETE "cephzone.complete" /* the making came to its end */
-#define CEPHFS_KEY_CREATED "cephzone.created"   /* snapshots: SECONDS.NANOSECONDS */
-#define CEPHFS_KEY_CLONED "cephzone.cloned"     /* subvolume that the cut of a clone is on */
-#define CEPHFS_KEY_DELETED "cephzone.deleted"   /* snapshots: deleted, kept for its volumes */
 
 /* Where the subvolumes are; borrows from its arguments. */
 struct subvolume_group cephfs_group(const struct session *session, const struct filesystem *fs);

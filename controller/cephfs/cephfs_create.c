@@ -213,7 +213,7 @@ static void fill_entry(struct creation *creation, struct journal_entry *entry)
     if (creation->directory == creation->pool)
         entry->journal_pool_id = -1;
     if (creation->data_pool)
-        strmap_set(&entry->extra, CEPHFS_KEY_DATA_POOL, creation->data_pool);
+        strmap_set(&entry->extra, JOURNAL_KEY_DATA_POOL, creation->data_pool);
     if (creation->shows_source)
         strmap_set(&entry->extra, CEPHFS_KEY_BACKING, source->snapshot_handle);
     else if (source->subvolume && !source->snapshot)
@@ -227,7 +227,7 @@ static int adopt_place(struct creation *creation, struct error *err)
     (void)err;
     place_done(&creation->place);
     segments_read(extra, &creation->place.segments);
-    creation->data_pool = strmap_get_or(extra, CEPHFS_KEY_DATA_POOL, creation->class.pool);
+    creation->data_pool = strmap_get_or(extra, JOURNAL_KEY_DATA_POOL, creation->class.pool);
     creation->shows_source = cephfs_backing(&creation->entry) != NULL;
     return 0;
 }

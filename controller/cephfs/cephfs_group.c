@@ -15,8 +15,6 @@
 #define PATIENCE_MS 20000
 #define POLL_MS 100
 
-#define KEY_SET "cephzone.quiesce" /* in the entry of the first member's snapshot */
-
 /* The members in one file system; a cluster may have several. */
 struct quiesced {
     struct subvolume_group group;
@@ -152,14 +150,14 @@ static void cancel_all(const struct quiesce_sets *sets, const char *id, struct c
 static int begin_set(struct snapshot_work *first, struct quiesce_sets *sets, struct error *err)
 {
     const struct uuid_text uuid = uuid_text_generate();
-    const char *earlier = strmap_get(&first->entry.extra, KEY_SET);
+    const char *earlier = strmap_get(&first->entry.extra, CEPHFS_KEY_QUIESCE);
     _cleanup_strmap_ struct strmap chosen = {0};
 
     if (earlier)
         cancel_all(sets, earlier, first->call);
-    sets->id = xasprintf("cephzone-%s", uuid.chars);
-    strmap_set(&chosen, KEY_SET, sets->id);
-    strmap_set(&first->entry.extra, KEY_SET, sets->id);
+    sets->id = xasprintf(QUIESCE_SET_PREFIX "%s", uuid.chars);
+    strmap_set(&chosen, CEPHFS_KEY_QUIESCE, sets->id);
+    strmap_set(&first->entry.extra, CEPHFS_KEY_QUIESCE, sets->id);
     return journal_set(&first->journal, first->call, first->source->pool, &first->entry.uuid,
                        &chosen, err);
 }

@@ -18,7 +18,8 @@ int cephfs_check_snapshot_class(const struct strmap *parameters, struct error *e
 {
     const char *prefix = NULL;
 
-    return cephfs_prefix_parse(parameters, "snapshotNamePrefix", "csi-snap-", &prefix, err);
+    return cephfs_prefix_parse(parameters, "snapshotNamePrefix", IMAGE_PREFIX_SNAPSHOT, &prefix,
+                               err);
 }
 
 int cephfs_prepare_snapshot(struct snapshot_work *work, struct error *err)
@@ -56,10 +57,10 @@ static int read_attributes(const struct subvolume_group *group, struct call *cal
     _cleanup_free_ char *size = xasprintf("%llu", (unsigned long long)volume.size_bytes);
     _cleanup_free_ char *created =
         xasprintf("%lld.%09ld", (long long)facts.created.tv_sec, facts.created.tv_nsec);
-    strmap_set(attributes, CEPHFS_KEY_SIZE, size);
+    strmap_set(attributes, JOURNAL_KEY_SIZE, size);
     strmap_set(attributes, CEPHFS_KEY_CREATED, created);
     if (volume.data_pool)
-        strmap_set(attributes, CEPHFS_KEY_DATA_POOL, volume.data_pool);
+        strmap_set(attributes, JOURNAL_KEY_DATA_POOL, volume.data_pool);
     return 0;
 }
 

@@ -94,7 +94,7 @@ static int open_snapshot(const struct search *search, const char *handle, bool s
     source->subvolume = xstrdup(located.entry.source);
     source->snapshot = xstrdup(located.entry.image_name);
     source->snapshot_handle = xstrdup(handle);
-    const char *data_pool = strmap_get(&located.entry.extra, CEPHFS_KEY_DATA_POOL);
+    const char *data_pool = strmap_get(&located.entry.extra, JOURNAL_KEY_DATA_POOL);
     source->data_pool = data_pool ? xstrdup(data_pool) : NULL;
     take_place(&located, source);
     source->size_bytes = fingerprint_size(&located.entry.extra);

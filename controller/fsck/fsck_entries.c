@@ -4,6 +4,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "controller/fsck/fsck_look.h"
 #include "controller/rbd/rbd_images.h"
 
@@ -204,7 +205,8 @@ static int check_image_of(struct look *look, const struct subject *subject, stru
         return check_unfinished(look, subject, err);
     if (strcmp(attributes->image_id, subject->image_id) != 0)
         look_report(look, FSCK_IMAGE_ID_DIFFERS, FSCK_ERROR, subject->entry->pool, subject->object,
-                    "csi.imageid is '%s', but image '%s' has '%s': the image was replaced by "
+                    JOURNAL_KEY_IMAGE_ID
+                    " is '%s', but image '%s' has '%s': the image was replaced by "
                     "another of that name; if it is the right one, set csi.imageid to its id",
                     attributes->image_id, attributes->image_name, subject->image_id);
     if (subject->entry->kind == JOURNAL_SNAPSHOT && attributes->source &&

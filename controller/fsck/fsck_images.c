@@ -4,10 +4,9 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "controller/fsck/fsck_look.h"
 #include "controller/rbd/rbd_images.h"
-
-#define TEMP_SUFFIX "-temp"
 
 /* The volume or snapshot of that uuid; NULL if the journal has none in this pool. */
 static const struct look_entry *find_owner(const struct look *look, size_t pool,
@@ -64,7 +63,8 @@ static int report_temp(struct look *look, size_t index, const struct strmap_entr
                        struct error *err)
 {
     struct look_pool *pool = &look->pools[index];
-    _cleanup_free_ char *volume = xstrndup(image->key, strlen(image->key) - strlen(TEMP_SUFFIX));
+    _cleanup_free_ char *volume =
+        xstrndup(image->key, strlen(image->key) - strlen(IMAGE_SUFFIX_CLONE));
     struct fsck_finding *finding =
         look_report(look, FSCK_TEMP_WITHOUT_VOLUME, FSCK_WARNING, index, image->key,
                     "Ceph-CSI made it on the way to the clone '%s', which is gone; its deletion "
@@ -123,13 +123,13 @@ static int check_unknown(struct look *look, size_t index, const struct strmap_en
 
 /* --- cuts --- */
 
-/* A snapshot image has a snapshot of its own name, a "-temp" image one of its clone's name. */
+/* A snapshot image has a snapshot of its own name, a -temp image one of its clone's name. */
 static bool belongs_there(const char *image, const char *snapshot)
 {
     size_t length = strlen(snapshot);
 
     return strncmp(image, snapshot, length) == 0 &&
-           (image[length] == '\0' || strcmp(image + length, TEMP_SUFFIX) == 0);
+           (image[length] == '\0' || strcmp(image + length, IMAGE_SUFFIX_CLONE) == 0);
 }
 
 /* A cut of one of the drivers' own names, or of something that the journal knows. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/ceph/on_disk.h"
 #include "controller/fsck/fsck_look.h"
 
 /* Whether the name is still as it was read: creations and deletions go on meanwhile. */
@@ -235,7 +236,7 @@ static int check_purges(struct look *look, size_t pool, struct error *err)
             check_purge(look, &look->purges[i], &pending, err) < 0)
             return -1;
     if (pending > 0)
-        look_report(look, FSCK_PURGE_PENDING, FSCK_NOTE, pool, "cephzone.purge.*",
+        look_report(look, FSCK_PURGE_PENDING, FSCK_NOTE, pool, PURGE_KEY "*",
                     "%zu deleted image(s) wait in the trash for the driver to remove their data; "
                     "one whose clones still need it stays until they are gone",
                     pending);

@@ -11,11 +11,10 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "controller/fsck/fsck_look.h"
 
-#define PURGE_PREFIX "cephzone.purge."
 #define POOL_ID_DIGITS 16
-#define TEMP_SUFFIX "-temp"
 
 /* --- questions --- */
 
@@ -121,9 +120,9 @@ bool look_uuid_of(const char *name, struct uuid_text *uuid, bool *is_temp)
 {
     size_t length = strlen(name);
 
-    *is_temp = text_has_suffix(name, TEMP_SUFFIX);
+    *is_temp = text_has_suffix(name, IMAGE_SUFFIX_CLONE);
     if (*is_temp)
-        length -= strlen(TEMP_SUFFIX);
+        length -= strlen(IMAGE_SUFFIX_CLONE);
     if (length <= UUID_LENGTH)
         return false;
     memcpy(uuid->chars, name + length - UUID_LENGTH, UUID_LENGTH);
@@ -172,7 +171,7 @@ int look_is_young(struct look *look, struct ceph_pool *pool, const char *object,
 
 static bool parse_purge_key(const char *key, int64_t *pool_id, const char **image_id)
 {
-    const char *digits = key + strlen(PURGE_PREFIX);
+    const char *digits = key + strlen(PURGE_KEY);
     char *end = NULL;
 
     *pool_id = (int64_t)strtoull(digits, &end, 16);
@@ -221,7 +220,7 @@ static void add_key(struct look *look, size_t directory, const struct journal *j
 {
     bool is_ours = strcmp(journal->instance, look->options->instance_id) == 0;
 
-    if (text_has_prefix(item->key, PURGE_PREFIX))
+    if (text_has_prefix(item->key, PURGE_KEY))
         add_purge(look, directory, object, is_ours, item);
     else if (text_has_prefix(item->key, journal_key_prefix(journal->kind)))
         add_name(look, directory, journal->kind, object, is_ours, item);
@@ -379,7 +378,7 @@ static int scan_pool(struct look *look, size_t index, struct error *err)
     struct ceph_pool *pool = look->pools[index].pool;
     _cleanup_string_list_ struct string_list names = {0};
 
-    if (pool->ops->object_list(pool, look->call, "csi.", &names, err) < 0)
+    if (pool->ops->object_list(pool, look->call, JOURNAL_OBJECTS, &names, err) < 0)
         return -1;
     for (size_t i = 0; i < names.count; i++)
         take_object(look, index, names.items[i]);

@@ -10,11 +10,10 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "common/config/session.h"
 
-#define KEY_PREFIX "cephzone.purge."
 #define POOL_ID_DIGITS 16
-#define CLAIM_PREFIX "cephzone.purging."
 #define CLAIM_MS 10000 /* for opening an image */
 #define BUSY_TRIES 45  /* a client that died counts for 30 s */
 #define BUSY_PAUSES 10 /* of a tenth of a second */
@@ -80,14 +79,14 @@ void purge_add(struct strmap *queued, const struct ceph_pool *pool, const char *
                const char *image_name)
 {
     _cleanup_free_ char *key =
-        xasprintf(KEY_PREFIX "%016llx.%s", (unsigned long long)pool->id, image_id);
+        xasprintf(PURGE_KEY "%016llx.%s", (unsigned long long)pool->id, image_id);
 
     strmap_set(queued, key, image_name);
 }
 
 static bool parse_key(const char *key, int64_t *pool_id, const char **image_id)
 {
-    const char *digits = key + strlen(KEY_PREFIX);
+    const char *digits = key + strlen(PURGE_KEY);
     char *end = NULL;
 
     *pool_id = (int64_t)strtoull(digits, &end, 16);
@@ -203,7 +202,7 @@ static int purge_key(const struct purge *purge, struct ceph_cluster *cluster, st
         .controller = purge->controller,
         .directory = directory,
         .object = object,
-        .key = xasprintf(CLAIM_PREFIX "%s", item->key + strlen(KEY_PREFIX)),
+        .key = xasprintf(PURGE_CLAIM_KEY "%s", item->key + strlen(PURGE_KEY)),
         .value = xasprintf("%s %lld", purge->controller->process_id.chars, now_ms()),
     };
     const char *image_id = NULL;
@@ -246,7 +245,7 @@ static int purge_directory(const struct purge *purge, struct ceph_cluster *clust
     while (more) {
         _cleanup_strmap_ struct strmap keys = {0};
 
-        if (directory->ops->omap_list(directory, call, object, after, KEY_PREFIX, &keys, &more,
+        if (directory->ops->omap_list(directory, call, object, after, PURGE_KEY, &keys, &more,
                                       err) < 0) {
             if (err->status != STATUS_NOT_FOUND)
                 return -1;

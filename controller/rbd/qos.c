@@ -5,6 +5,7 @@
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 
 static const char *const OPTIONS[] = {
     "rbd_qos_iops_limit",       "rbd_qos_iops_burst",       "rbd_qos_iops_burst_seconds",
@@ -36,7 +37,7 @@ int qos_to_metadata(const struct strmap *mutable_parameters, struct strmap *entr
 {
     for (size_t i = 0; i < mutable_parameters->count; i++) {
         const struct strmap_entry *item = &mutable_parameters->entries[i];
-        _cleanup_free_ char *name = xasprintf("conf_%s", item->key);
+        _cleanup_free_ char *name = xasprintf(METADATA_SETTING "%s", item->key);
         uint64_t number = 0;
 
         if (check_key(item->key, err) < 0)

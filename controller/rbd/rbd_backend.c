@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/memory.h"
+#include "common/ceph/on_disk.h"
 #include "common/config/class_parameters.h"
 #include "common/usage/usage_cache.h"
 #include "controller/fingerprint.h"
@@ -23,7 +24,7 @@ static int discard_volume(const struct controller *controller, struct call *call
     const struct journal_entry *entry = &located->entry;
     _cleanup_strmap_ struct strmap queued = {0};
     /* Ceph-CSI clones a volume through an image of this name, which lives as long as the clone */
-    _cleanup_free_ char *intermediate = xasprintf("%s-temp", entry->image_name);
+    _cleanup_free_ char *intermediate = xasprintf("%s" IMAGE_SUFFIX_CLONE, entry->image_name);
 
     if (image_discard(located->pool, call, entry->image_name, NULL, &queued, err) < 0)
         return -1;

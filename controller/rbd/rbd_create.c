@@ -11,6 +11,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "common/config/rbd_parameters.h"
 #include "controller/begun.h"
 #include "controller/claim_metadata.h"
@@ -23,8 +24,6 @@
 #include "controller/rbd/rbd_images.h"
 #include "controller/rbd/rbd_metadata.h"
 #include "controller/rbd/rbd_source.h"
-
-#define KEY_DATA_POOL "cephzone.datapool"
 
 struct rbd_creation {
     struct creation base;
@@ -114,7 +113,7 @@ static int recover_place(struct creation *creation, struct error *err)
 static void fill_entry(struct creation *creation, struct journal_entry *entry)
 {
     if (creation->wants_place && creation->data_pool)
-        strmap_set(&entry->extra, KEY_DATA_POOL, creation->data_pool);
+        strmap_set(&entry->extra, JOURNAL_KEY_DATA_POOL, creation->data_pool);
     begun_write(creation->controller, &entry->extra);
 }
 
@@ -128,7 +127,7 @@ static int adopt_place(struct creation *creation, struct error *err)
     place_done(&creation->place);
     segments_read(extra, &creation->place.segments);
     creation->place.entry.pool = xstrdup(creation->pool->name);
-    creation->data_pool = strmap_get_or(extra, KEY_DATA_POOL, NULL);
+    creation->data_pool = strmap_get_or(extra, JOURNAL_KEY_DATA_POOL, NULL);
     return 0;
 }
 
@@ -237,7 +236,7 @@ static int settle_begun(struct rbd_creation *creation, bool *usable, struct erro
 /* Ceph-CSI clones a volume through an intermediate image, for which it cuts the source as well. */
 static int remove_foreign_cut(struct rbd_creation *creation, struct error *err)
 {
-    _cleanup_free_ char *cut = xasprintf("%s-temp", creation->base.entry.image_name);
+    _cleanup_free_ char *cut = xasprintf("%s" IMAGE_SUFFIX_CLONE, creation->base.entry.image_name);
 
     if (creation->base.fresh || fingerprint_is_present(&creation->base.entry.extra))
         return 0;

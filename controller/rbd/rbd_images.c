@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "controller/begun.h"
 #include "controller/rbd/purge.h"
 
@@ -145,8 +146,8 @@ static bool is_cut(const char *name)
 {
     size_t length = strlen(name);
 
-    if (text_has_suffix(name, "-temp"))
-        length -= strlen("-temp");
+    if (text_has_suffix(name, IMAGE_SUFFIX_CLONE))
+        length -= strlen(IMAGE_SUFFIX_CLONE);
     if (length < UUID_LENGTH)
         return false;
     _cleanup_free_ char *uuid = xstrndup(name + length - UUID_LENGTH, UUID_LENGTH);

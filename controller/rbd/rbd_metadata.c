@@ -1,15 +1,14 @@
 #include "controller/rbd/rbd_metadata.h"
 
 #include "common/base/text.h"
-#include "common/volume/client_records.h"
-#include "controller/claim_metadata.h"
+#include "common/ceph/on_disk.h"
 
 /* Keys, or beginnings of keys, that speak of one image and not of its clones. */
 static const char *const INHERITED[] = {
-    "csi.storage.k8s.io/",
-    CLUSTER_NAME_KEY,
+    METADATA_KUBERNETES,
+    METADATA_CLUSTER_NAME,
     CLIENT_RECORD_RBD,
-    "conf_rbd_qos_",
+    METADATA_QOS,
 };
 
 static int find_inherited(struct ceph_pool *pool, struct call *call, const char *name,

@@ -15,11 +15,8 @@
 #include "controller/rbd/rbd_images.h"
 #include "controller/rbd/rbd_metadata.h"
 
-/* Snapshot images are only ever cloned and flattened. The bits are RBD's layering and
- * deep-flatten. */
-#define SNAPSHOT_FEATURES (1 << 0 | 1 << 5)
-
-#define FEATURE_LAYERING (1 << 0)
+/* Snapshot images are only ever cloned and flattened. */
+#define SNAPSHOT_FEATURES (IMAGE_FEATURE_LAYERING | IMAGE_FEATURE_DEEP_FLATTEN)
 
 int rbd_prepare_snapshot(struct snapshot_work *work, struct error *err)
 {
@@ -31,7 +28,7 @@ int rbd_prepare_snapshot(struct snapshot_work *work, struct error *err)
     if (source->pool->ops->image_get_facts(source->pool, work->call, source->entry.image_name,
                                            &facts, err) < 0)
         return -1;
-    if (!(facts.features & FEATURE_LAYERING))
+    if (!(facts.features & IMAGE_FEATURE_LAYERING))
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "image '%s' in pool '%s' has no feature 'layering', without which it has "
                          "no snapshots to clone",

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "common/volume/cluster_mapping.h"
 #include "common/volume/locate.h"
 #include "controller/rbd/rbd_images.h"
@@ -292,9 +293,9 @@ static int compare_encryption(const struct journal_entry *is, const struct journ
         return error_set(err, STATUS_FAILED_PRECONDITION,
                          "the entry's key is in KMS '%s', and the PersistentVolume names '%s'",
                          is->kms_id, should->kms_id);
-    add_difference(changes, "csi.volume.encryptKMS", is->kms_id, should->kms_id);
+    add_difference(changes, JOURNAL_KEY_KMS, is->kms_id, should->kms_id);
     if (!is->encryption_type)
-        add_difference(changes, "csi.volume.encryptionType", NULL, should->encryption_type);
+        add_difference(changes, JOURNAL_KEY_ENCRYPTION, NULL, should->encryption_type);
     return 0;
 }
 
@@ -338,13 +339,13 @@ static int compare(struct regeneration *work, const struct located *located, con
 
     fill_entry(work, located->directory, image_id, &should);
     if (!entry->request_name) { /* an object without attributes: Ceph-CSI was cut */
-        strmap_set(changes, "csi.volname", should.request_name);
-        strmap_set(changes, "csi.imagename", should.image_name);
+        strmap_set(changes, JOURNAL_KEY_VOLUME_NAME, should.request_name);
+        strmap_set(changes, JOURNAL_KEY_IMAGE_NAME, should.image_name);
     } else if (journal_check_name(entry, should.request_name, err) < 0) {
         return -1;
     }
-    add_difference(changes, "csi.imageid", entry->image_id, image_id);
-    add_difference(changes, "csi.volume.owner", entry->owner, should.owner);
+    add_difference(changes, JOURNAL_KEY_IMAGE_ID, entry->image_id, image_id);
+    add_difference(changes, JOURNAL_KEY_OWNER, entry->owner, should.owner);
     return compare_encryption(entry, &should, changes, err);
 }
 

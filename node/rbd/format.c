@@ -5,14 +5,14 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/ceph/on_disk.h"
 
-#define MARK_KEY "cephzone.formatting" /* value: "TYPE IMAGE-ID" */
 #define DEFAULT_TYPE "ext4"
 
 /* The file system that was being made on this very image when somebody was cut; NULL: none. */
 static const struct disk_fs *marked(const struct strmap *metadata, const char *image_id)
 {
-    const char *mark = strmap_get_or(metadata, MARK_KEY, "");
+    const char *mark = strmap_get_or(metadata, METADATA_FORMATTING, "");
     size_t length = strcspn(mark, " ");
     _cleanup_free_ char *type = xstrndup(mark, length);
 
@@ -31,8 +31,8 @@ static int make(const struct node_volumes *volumes, struct call *call, struct no
     _cleanup_string_list_ struct string_list done = {0};
     _cleanup_free_ char *value = xasprintf("%s %s", disk_fs_type(fs), image_id);
 
-    strmap_set(&mark, MARK_KEY, value);
-    string_list_add(&done, MARK_KEY);
+    strmap_set(&mark, METADATA_FORMATTING, value);
+    string_list_add(&done, METADATA_FORMATTING);
     if (ops->image_metadata_change(image->pool, call, image->name, &mark, NULL, err) < 0 ||
         disk_fs_make(fs, volumes->mappers.host, call, request->device, request->options, err) < 0 ||
         ops->image_metadata_change(image->pool, call, image->name, &nothing, &done, err) < 0)

@@ -6,6 +6,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "common/volume/client_records.h"
 #include "node/checks.h"
 

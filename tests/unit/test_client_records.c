@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
+#include "common/ceph/on_disk.h"
 #include "common/volume/client_records.h"
 #include "tests/fakes/fake_ceph_subvolumes.h"
 #include "tests/test.h"
