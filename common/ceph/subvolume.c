@@ -6,12 +6,41 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/ceph/manager.h"
+#include "common/encoding/json.h"
+
+#define QUIESCE_RELEASE "Ceph 19.2 (Squid)"
 
 /* --- one command --- */
 
+/* Sends @command, which it takes over. *@answer (json_decref) is set on success; with NULL the
+ * answer is not looked at. INTERNAL if it is no JSON. */
+static int ask_manager(struct ceph_cluster *cluster, struct call *call, json_t *command,
+                       json_t **answer, struct error *err)
+{
+    json_auto_t *owned = command;
+    _cleanup_free_ char *text = json_dumps(owned, JSON_COMPACT);
+    _cleanup_free_ char *reply = NULL;
+
+    if (!text)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "a name for a command to the managers is not UTF-8");
+    if (cluster->ops->mgr_command(cluster, call, text, &reply, err) < 0 || !reply)
+        return -1;
+    if (!answer)
+        return 0;
+    if (json_load_text(reply, strlen(reply), "the managers' answer", answer, err) < 0)
+        return error_recode(err, STATUS_INTERNAL);
+    return 0;
+}
+
+/* Whether the managers are too old to know the command. */
+static bool is_unknown_command(const struct error *err)
+{
+    return err->sys_errno == EINVAL && strstr(err->message, "No handler found");
+}
+
 /* Gives an errno of the volumes module the status that it means here. */
-static int explain(const struct subvolume_group *group, struct error *err)
+static int explain_refusal(const struct subvolume_group *group, struct error *err)
 {
     switch (err->sys_errno) {
     case EAGAIN:
@@ -32,31 +61,32 @@ static int explain(const struct subvolume_group *group, struct error *err)
 }
 
 /* Sends @command, which it takes over. */
-static int ask(const struct subvolume_group *group, struct call *call, json_t *command,
-               json_t **answer, struct error *err)
+static int send_command(const struct subvolume_group *group, struct call *call, json_t *command,
+                        json_t **answer, struct error *err)
 {
     json_object_set_new(command, "vol_name", json_string(group->fs_name));
     if (group->name[0])
         json_object_set_new(command, "group_name", json_string(group->name));
-    if (manager_ask(group->cluster, call, command, answer, err) < 0)
-        return explain(group, err);
+    if (ask_manager(group->cluster, call, command, answer, err) < 0)
+        return explain_refusal(group, err);
     return 0;
 }
 
-static json_t *command(const char *prefix, const char *name)
+static json_t *new_command(const char *prefix, const char *name)
 {
     return json_pack("{s:s, s:s, s:s}", "prefix", prefix, "format", "json", "sub_name", name);
 }
 
-static json_t *snapshot_command(const char *prefix, const char *name, const char *snapshot)
+static json_t *new_snapshot_command(const char *prefix, const char *name, const char *snapshot)
 {
-    json_t *json = command(prefix, name);
+    json_t *json = new_command(prefix, name);
 
     json_object_set_new(json, "snap_name", json_string(snapshot));
     return json;
 }
 
-static int forgive(enum status status, struct error *err)
+/* What was asked for is so already. */
+static int clear_expected(enum status status, struct error *err)
 {
     if (err->status != status)
         return -1;
@@ -69,14 +99,14 @@ static int forgive(enum status status, struct error *err)
 int subvolume_create(const struct subvolume_group *group, struct call *call, const char *name,
                      uint64_t size_bytes, const char *data_pool, struct error *err)
 {
-    json_t *sent = command("fs subvolume create", name);
+    json_t *sent = new_command("fs subvolume create", name);
 
     if (size_bytes > 0)
         json_object_set_new(sent, "size", json_integer((json_int_t)size_bytes));
     if (data_pool)
         json_object_set_new(sent, "pool_layout", json_string(data_pool));
     json_object_set_new(sent, "namespace_isolated", json_false());
-    return ask(group, call, sent, NULL, err);
+    return send_command(group, call, sent, NULL, err);
 }
 
 static char *copy_string(const json_t *object, const char *key)
@@ -105,7 +135,7 @@ int subvolume_get_facts(const struct subvolume_group *group, struct call *call, 
 {
     json_auto_t *answer = NULL;
 
-    if (ask(group, call, command("fs subvolume info", name), &answer, err) < 0)
+    if (send_command(group, call, new_command("fs subvolume info", name), &answer, err) < 0)
         return -1;
     json_int_t quota = json_integer_value(json_object_get(answer, "bytes_quota"));
     *facts = (struct subvolume_facts){
@@ -127,40 +157,40 @@ void subvolume_facts_done(struct subvolume_facts *facts)
 int subvolume_resize(const struct subvolume_group *group, struct call *call, const char *name,
                      uint64_t size_bytes, struct error *err)
 {
-    json_t *sent = command("fs subvolume resize", name);
+    json_t *sent = new_command("fs subvolume resize", name);
     _cleanup_free_ char *size = xasprintf("%llu", (unsigned long long)size_bytes);
 
     json_object_set_new(sent, "new_size", json_string(size));
     json_object_set_new(sent, "no_shrink", json_true());
-    return ask(group, call, sent, NULL, err);
+    return send_command(group, call, sent, NULL, err);
 }
 
 /* @option may be NULL. */
-static int remove_with(const struct subvolume_group *group, struct call *call, const char *name,
-                       const char *option, struct error *err)
+static int remove_subvolume(const struct subvolume_group *group, struct call *call,
+                            const char *name, const char *option, struct error *err)
 {
-    json_t *sent = command("fs subvolume rm", name);
+    json_t *sent = new_command("fs subvolume rm", name);
 
     if (option)
         json_object_set_new(sent, option, json_true());
-    if (ask(group, call, sent, NULL, err) == 0)
+    if (send_command(group, call, sent, NULL, err) == 0)
         return 0;
-    return forgive(STATUS_NOT_FOUND, err);
+    return clear_expected(STATUS_NOT_FOUND, err);
 }
 
 int subvolume_remove(const struct subvolume_group *group, struct call *call, const char *name,
                      struct error *err)
 {
-    if (remove_with(group, call, name, NULL, err) == 0)
+    if (remove_subvolume(group, call, name, NULL, err) == 0)
         return 0;
     if (err->sys_errno == EAGAIN) { /* a clone; force, which would also hide a missing group */
         error_clear(err);
-        return remove_with(group, call, name, "force", err);
+        return remove_subvolume(group, call, name, "force", err);
     }
     if (err->sys_errno != ENOTEMPTY)
         return -1;
     error_clear(err);
-    if (remove_with(group, call, name, "retain_snapshots", err) == 0)
+    if (remove_subvolume(group, call, name, "retain_snapshots", err) == 0)
         return 0;
     if (err->sys_errno == ENOTEMPTY || err->sys_errno == EINVAL || err->sys_errno == EOPNOTSUPP) {
         error_recode(err, STATUS_FAILED_PRECONDITION);
@@ -169,31 +199,25 @@ int subvolume_remove(const struct subvolume_group *group, struct call *call, con
     return -1;
 }
 
-/* Sets all of @entries; what the manager does not know how to set is left out. */
-static int set_metadata(const struct subvolume_group *group, struct call *call, const char *prefix,
-                        const char *name, const char *snapshot, const struct strmap *entries,
-                        struct error *err)
+int subvolume_set_metadata(const struct subvolume_group *group, struct call *call, const char *name,
+                           const char *snapshot, const struct strmap *entries, struct error *err)
 {
     for (size_t i = 0; i < entries->count; i++) {
-        json_t *sent = snapshot ? snapshot_command(prefix, name, snapshot) : command(prefix, name);
+        json_t *sent =
+            snapshot ? new_snapshot_command("fs subvolume snapshot metadata set", name, snapshot)
+                     : new_command("fs subvolume metadata set", name);
 
         json_object_set_new(sent, "key_name", json_string(entries->entries[i].key));
         json_object_set_new(sent, "value", json_string(entries->entries[i].value));
-        if (ask(group, call, sent, NULL, err) == 0)
+        if (send_command(group, call, sent, NULL, err) == 0)
             continue;
-        if (!manager_lacks_command(err))
+        if (!is_unknown_command(err))
             return -1;
         log_v(2, call, "no metadata: %s", err->message);
         error_clear(err);
         return 0;
     }
     return 0;
-}
-
-int subvolume_set_metadata(const struct subvolume_group *group, struct call *call, const char *name,
-                           const struct strmap *entries, struct error *err)
-{
-    return set_metadata(group, call, "fs subvolume metadata set", name, NULL, entries, err);
 }
 
 int subvolume_get_metadata(const struct subvolume_group *group, struct call *call, const char *name,
@@ -203,8 +227,9 @@ int subvolume_get_metadata(const struct subvolume_group *group, struct call *cal
     const char *key = NULL;
     json_t *value = NULL;
 
-    if (ask(group, call, command("fs subvolume metadata ls", name), &answer, err) < 0) {
-        if (!manager_lacks_command(err))
+    if (send_command(group, call, new_command("fs subvolume metadata ls", name), &answer, err) <
+        0) {
+        if (!is_unknown_command(err))
             return -1;
         error_clear(err);
         return 0;
@@ -222,21 +247,22 @@ int subvolume_get_metadata(const struct subvolume_group *group, struct call *cal
 int subvolume_snapshot_create(const struct subvolume_group *group, struct call *call,
                               const char *name, const char *snapshot, struct error *err)
 {
-    if (ask(group, call, snapshot_command("fs subvolume snapshot create", name, snapshot), NULL,
-            err) == 0)
+    if (send_command(group, call,
+                     new_snapshot_command("fs subvolume snapshot create", name, snapshot), NULL,
+                     err) == 0)
         return 0;
-    return forgive(STATUS_ALREADY_EXISTS, err);
+    return clear_expected(STATUS_ALREADY_EXISTS, err);
 }
 
 int subvolume_snapshot_remove(const struct subvolume_group *group, struct call *call,
                               const char *name, const char *snapshot, struct error *err)
 {
-    json_t *sent = snapshot_command("fs subvolume snapshot rm", name, snapshot);
+    json_t *sent = new_snapshot_command("fs subvolume snapshot rm", name, snapshot);
 
     json_object_set_new(sent, "force", json_true());
-    if (ask(group, call, sent, NULL, err) == 0)
+    if (send_command(group, call, sent, NULL, err) == 0)
         return 0;
-    return forgive(STATUS_NOT_FOUND, err);
+    return clear_expected(STATUS_NOT_FOUND, err);
 }
 
 /* "2026-11-16 06:10:54.477800", UTC. */
@@ -259,21 +285,14 @@ int subvolume_snapshot_get_facts(const struct subvolume_group *group, struct cal
 {
     json_auto_t *answer = NULL;
 
-    if (ask(group, call, snapshot_command("fs subvolume snapshot info", name, snapshot), &answer,
-            err) < 0)
+    if (send_command(group, call,
+                     new_snapshot_command("fs subvolume snapshot info", name, snapshot), &answer,
+                     err) < 0)
         return -1;
     const char *pending = json_string_value(json_object_get(answer, "has_pending_clones"));
     parse_time(json_string_value(json_object_get(answer, "created_at")), &facts->created);
     facts->has_pending_clones = pending && strcmp(pending, "yes") == 0;
     return 0;
-}
-
-int subvolume_snapshot_set_metadata(const struct subvolume_group *group, struct call *call,
-                                    const char *name, const char *snapshot,
-                                    const struct strmap *entries, struct error *err)
-{
-    return set_metadata(group, call, "fs subvolume snapshot metadata set", name, snapshot, entries,
-                        err);
 }
 
 /* --- clones --- */
@@ -282,14 +301,14 @@ int subvolume_clone(const struct subvolume_group *group, struct call *call, cons
                     const char *snapshot, const char *target, const char *data_pool,
                     struct error *err)
 {
-    json_t *sent = snapshot_command("fs subvolume snapshot clone", name, snapshot);
+    json_t *sent = new_snapshot_command("fs subvolume snapshot clone", name, snapshot);
 
     json_object_set_new(sent, "target_sub_name", json_string(target));
     if (group->name[0])
         json_object_set_new(sent, "target_group_name", json_string(group->name));
     if (data_pool)
         json_object_set_new(sent, "pool_layout", json_string(data_pool));
-    return ask(group, call, sent, NULL, err);
+    return send_command(group, call, sent, NULL, err);
 }
 
 /* The state, why it failed, and how far it is where Ceph says so (from 19 on). */
@@ -309,7 +328,7 @@ static char *describe_clone(const char *state, const json_t *status)
     return xstrdup(state);
 }
 
-static enum clone_state clone_state_of(const char *state)
+static enum clone_state parse_clone_state(const char *state)
 {
     if (strcmp(state, "complete") == 0)
         return CLONE_COMPLETE;
@@ -325,7 +344,7 @@ int subvolume_clone_status(const struct subvolume_group *group, struct call *cal
     json_t *sent = json_pack("{s:s, s:s, s:s}", "prefix", "fs clone status", "format", "json",
                              "clone_name", name);
 
-    if (ask(group, call, sent, &answer, err) < 0) {
+    if (send_command(group, call, sent, &answer, err) < 0) {
         bool is_missing = err->status == STATUS_NOT_FOUND;
 
         if (!is_missing && err->sys_errno != EOPNOTSUPP)
@@ -339,7 +358,7 @@ int subvolume_clone_status(const struct subvolume_group *group, struct call *cal
     if (!state)
         return error_set(err, STATUS_INTERNAL, "the manager did not say the state of clone '%s'",
                          name);
-    *status = (struct clone_status){clone_state_of(state), describe_clone(state, said)};
+    *status = (struct clone_status){parse_clone_state(state), describe_clone(state, said)};
     return 0;
 }
 
@@ -347,4 +366,92 @@ void clone_status_done(struct clone_status *status)
 {
     free(status->words);
     *status = (struct clone_status){0};
+}
+
+/* --- quiesce --- */
+
+static enum quiesce_state parse_quiesce_state(const char *name)
+{
+    if (strcmp(name, "QUIESCING") == 0)
+        return QUIESCE_PENDING;
+    if (strcmp(name, "QUIESCED") == 0)
+        return QUIESCE_HOLDS;
+    if (strcmp(name, "RELEASING") == 0 || strcmp(name, "RELEASED") == 0)
+        return QUIESCE_RELEASED;
+    return QUIESCE_OVER; /* failed, timed out, expired, cancelled */
+}
+
+static json_t *new_quiesce_command(const struct subvolume_group *group, const char *set_id)
+{
+    return json_pack("{s:s, s:s, s:s, s:s}", "prefix", "fs quiesce", "format", "json", "vol_name",
+                     group->fs_name, "set_id", set_id);
+}
+
+/* Sends @command, which it takes over. @state may be NULL. */
+static int send_quiesce(const struct subvolume_group *group, struct call *call, json_t *command,
+                        const char *set_id, enum quiesce_state *state, struct error *err)
+{
+    json_auto_t *answer = NULL;
+
+    if (ask_manager(group->cluster, call, command, state ? &answer : NULL, err) < 0) {
+        if (!is_unknown_command(err))
+            return -1;
+        error_recode(err, STATUS_FAILED_PRECONDITION);
+        return error_hint(
+            err, "the managers of this cluster cannot pause writers ('fs quiesce'), which "
+                 "a snapshot of several volumes needs: upgrade to " QUIESCE_RELEASE " or later");
+    }
+    if (!state)
+        return 0;
+    const json_t *set = json_object_get(json_object_get(answer, "sets"), set_id);
+    const char *name = json_string_value(json_object_get(json_object_get(set, "state"), "name"));
+    if (!name)
+        return error_set(err, STATUS_INTERNAL,
+                         "the managers did not say the state of quiesce set '%s'", set_id);
+    *state = parse_quiesce_state(name);
+    return 0;
+}
+
+int subvolume_quiesce(const struct subvolume_group *group, struct call *call, const char *set_id,
+                      const struct string_list *members, int seconds, enum quiesce_state *state,
+                      struct error *err)
+{
+    json_t *sent = new_quiesce_command(group, set_id);
+
+    if (members) {
+        json_t *list = json_array();
+
+        for (size_t i = 0; i < members->count; i++)
+            json_array_append_new(list, json_string(members->items[i]));
+        json_object_set_new(sent, "members", list);
+        json_object_set_new(sent, "timeout", json_real(seconds));
+        json_object_set_new(sent, "expiration", json_real(seconds));
+    }
+    return send_quiesce(group, call, sent, set_id, state, err);
+}
+
+int subvolume_quiesce_release(const struct subvolume_group *group, struct call *call,
+                              const char *set_id, enum quiesce_state *state, struct error *err)
+{
+    json_t *sent = new_quiesce_command(group, set_id);
+
+    json_object_set_new(sent, "release", json_true());
+    if (send_quiesce(group, call, sent, set_id, state, err) == 0)
+        return 0;
+    if (err->sys_errno != EPERM) /* the answer for a set that does not hold any more */
+        return -1;
+    error_clear(err);
+    *state = QUIESCE_OVER;
+    return 0;
+}
+
+int subvolume_quiesce_cancel(const struct subvolume_group *group, struct call *call,
+                             const char *set_id, struct error *err)
+{
+    json_t *sent = new_quiesce_command(group, set_id);
+
+    json_object_set_new(sent, "cancel", json_true());
+    if (send_quiesce(group, call, sent, set_id, NULL, err) == 0)
+        return 0;
+    return clear_expected(STATUS_NOT_FOUND, err);
 }

@@ -8,7 +8,7 @@
 
 /*
  * CephFS subvolumes, through commands to the manager. Any thread; each function is one command
- * unless said. The manager works on one command after the other, so that commands of many calls
+ * unless said. The manager executes one command after the other, so that commands of many calls
  * wait for each other there; see the limit in ceph.h.
  *
  * Errors: NOT_FOUND when subvolume or snapshot are missing, FAILED_PRECONDITION when the subvolume
@@ -49,10 +49,11 @@ _must_check_ int subvolume_resize(const struct subvolume_group *group, struct ca
  * being made. 1 command, 2 in these cases. */
 _must_check_ int subvolume_remove(const struct subvolume_group *group, struct call *call,
                                   const char *name, struct error *err);
-/* A cluster whose manager is too old to keep metadata is success: 1 command per entry. */
+/* Of the subvolume, or of @snapshot if that is not NULL. A cluster whose manager is too old to keep
+ * metadata is success. 1 command per entry. */
 _must_check_ int subvolume_set_metadata(const struct subvolume_group *group, struct call *call,
-                                        const char *name, const struct strmap *entries,
-                                        struct error *err);
+                                        const char *name, const char *snapshot,
+                                        const struct strmap *entries, struct error *err);
 /* All of it, added to @entries; nothing where the manager is too old to keep any. */
 _must_check_ int subvolume_get_metadata(const struct subvolume_group *group, struct call *call,
                                         const char *name, struct strmap *entries,
@@ -78,10 +79,6 @@ _must_check_ int subvolume_snapshot_get_facts(const struct subvolume_group *grou
                                               const char *snapshot,
                                               struct subvolume_snapshot_facts *facts,
                                               struct error *err);
-_must_check_ int subvolume_snapshot_set_metadata(const struct subvolume_group *group,
-                                                 struct call *call, const char *name,
-                                                 const char *snapshot, const struct strmap *entries,
-                                                 struct error *err);
 
 /* --- clones: the manager copies in the background --- */
 

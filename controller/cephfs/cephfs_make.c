@@ -34,7 +34,8 @@ static int commit(struct cephfs_creation *creation, struct error *err)
         return 0;
     if (!creation->base.shows_source &&
         subvolume_set_metadata(&creation->group, creation->base.call,
-                               creation->base.entry.image_name, &creation->base.metadata, err) < 0)
+                               creation->base.entry.image_name, NULL, &creation->base.metadata,
+                               err) < 0)
         return -1;
     strmap_set(&complete, CEPHFS_KEY_COMPLETE, "1");
     return journal_set(&creation->base.journal, creation->base.call, creation->base.pool,

@@ -73,8 +73,8 @@ static int commit(struct snapshot_work *work, const struct subvolume_group *grou
 
     claim_metadata_collect(work->controller, METADATA_SNAPSHOT, work->parameters, &metadata);
     if (read_attributes(group, work->call, entry, &attributes, err) < 0 ||
-        subvolume_snapshot_set_metadata(group, work->call, entry->source, entry->image_name,
-                                        &metadata, err) < 0)
+        subvolume_set_metadata(group, work->call, entry->source, entry->image_name, &metadata,
+                               err) < 0)
         return -1;
     strmap_set(&attributes, CEPHFS_KEY_COMPLETE, "1");
     strmap_merge(&entry->extra, &attributes);

@@ -230,7 +230,7 @@ int cephfs_volume_record(const struct node_volumes *volumes, struct call *call,
     if (cluster->ops->client_address(cluster, call, &address, err) < 0)
         return -1;
     strmap_set(&entries, key, address);
-    if (subvolume_set_metadata(&group, call, volume->subvolume, &entries, err) == 0)
+    if (subvolume_set_metadata(&group, call, volume->subvolume, NULL, &entries, err) == 0)
         return 0;
     if (err->status != STATUS_PERMISSION_DENIED)
         return -1;
