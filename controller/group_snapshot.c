@@ -130,8 +130,8 @@ static void group_handle(const struct group_work *group, char *handle)
 static int record(struct group_work *group, const char *sources, const struct uuid_text *uuid,
                   struct error *err)
 {
-    const char *prefix = strmap_get_or(&group->request->parameters, "volumeGroupNamePrefix",
-                                       journal_default_prefix(JOURNAL_GROUP));
+    const char *prefix =
+        strmap_get_or(&group->request->parameters, "volumeGroupNamePrefix", IMAGE_PREFIX_GROUP);
 
     group->entry = (struct journal_entry){
         .uuid = *uuid,
@@ -185,8 +185,7 @@ static int reserve_members(struct group_work *group, struct error *err)
             xasprintf("%s-%s", group->entry.image_name, member->source.entry.uuid.chars);
         bool fresh = false;
 
-        if (snapshot_reserve(&member->work, name, journal_default_prefix(JOURNAL_SNAPSHOT), handle,
-                             &fresh, err) < 0)
+        if (snapshot_reserve(&member->work, name, IMAGE_PREFIX_SNAPSHOT, handle, &fresh, err) < 0)
             return -1;
         handle_format(&member->source.id, &member->work.entry.uuid, member_handle);
         if (controller_backend(group->controller)->group_lists_sources)

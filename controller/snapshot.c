@@ -1,6 +1,7 @@
 /* CreateSnapshot, DeleteSnapshot, GetSnapshot. */
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/ceph/on_disk.h"
 #include "controller/backend.h"
 #include "controller/names.h"
 
@@ -8,8 +9,8 @@ static int create_of(struct snapshot_work *work, const struct snapshot_request *
                      struct snapshot *snapshot, struct error *err)
 {
     const struct controller_backend *backend = controller_backend(work->controller);
-    const char *prefix = strmap_get_or(&request->parameters, "snapshotNamePrefix",
-                                       journal_default_prefix(JOURNAL_SNAPSHOT));
+    const char *prefix =
+        strmap_get_or(&request->parameters, "snapshotNamePrefix", IMAGE_PREFIX_SNAPSHOT);
     bool fresh = false;
 
     if (snapshot_reserve(work, request->name, prefix, NULL, &fresh, err) == 0 &&

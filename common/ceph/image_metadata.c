@@ -19,8 +19,8 @@
 
 #define NEEDS_LIBRBD (IMAGE_FEATURE_JOURNALING | IMAGE_FEATURE_MIGRATING)
 
-static int header_of(struct ceph_pool *pool, struct call *call, const char *name, char **object,
-                     struct error *err)
+static int find_header(struct ceph_pool *pool, struct call *call, const char *name, char **object,
+                       struct error *err)
 {
     _cleanup_free_ char *id = NULL;
 
@@ -37,7 +37,7 @@ static int image_metadata_get(struct ceph_pool *pool, struct call *call, const c
     _cleanup_free_ char *after = xstrdup("");
     bool more = true;
 
-    if (header_of(pool, call, name, &object, err) < 0)
+    if (find_header(pool, call, name, &object, err) < 0)
         return -1;
     while (more) {
         _cleanup_strmap_ struct strmap found = {0};
@@ -84,7 +84,7 @@ static int image_get_features(struct ceph_pool *pool, struct call *call, const c
 {
     _cleanup_free_ char *object = NULL;
 
-    if (header_of(pool, call, name, &object, err) < 0)
+    if (find_header(pool, call, name, &object, err) < 0)
         return -1;
     return read_features(pool, call, object, features, err);
 }
@@ -151,7 +151,7 @@ static int image_metadata_change(struct ceph_pool *pool, struct call *call, cons
 
     if (has_setting(entries, removed))
         return change_with_librbd(pool, call, name, entries, removed, err);
-    if (header_of(pool, call, name, &header, err) < 0 ||
+    if (find_header(pool, call, name, &header, err) < 0 ||
         read_features(pool, call, header, &features, err) < 0)
         return -1;
     if (features & NEEDS_LIBRBD)

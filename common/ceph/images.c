@@ -1,4 +1,4 @@
-/* RBD images: making, looking at, changing. */
+/* RBD images: creation, inspection, changes. */
 #include <endian.h>
 #include <errno.h>
 #include <rbd/librbd.h>
@@ -13,7 +13,7 @@
 
 #define ID_LIMIT 1024 /* bytes of an encoded image id */
 #define WATCHERS_MAX 64
-#define LIST_FIRST 1024 /* room for names; librbd says when it takes more */
+#define LIST_FIRST 1024 /* names; librbd says when there are more */
 
 static int fail(struct error *err, int result, const char *what, const struct ceph_pool *pool,
                 const char *name)
@@ -41,7 +41,7 @@ void image_close(struct open_image *image)
     image->handle = NULL;
 }
 
-/* --- making --- */
+/* --- creation --- */
 
 static void set_options(rbd_image_options_t options, const struct image_options *wanted)
 {
@@ -98,7 +98,7 @@ static int image_clone(struct ceph_pool *parent_pool, struct call *call, const c
     return 0;
 }
 
-/* --- looking at --- */
+/* --- inspection --- */
 
 /* The class encodes a string as its length, 32 bits little-endian, and its bytes. */
 int image_get_id(struct ceph_pool *pool, struct call *call, const char *name, char **id,
@@ -201,37 +201,27 @@ static int read_parent(rbd_image_t image, struct image_facts *facts)
     return 0;
 }
 
-static int read_facts(rbd_image_t image, struct image_facts *facts)
-{
-    char id[ID_LIMIT];
-    int result = rbd_get_id(image, id, sizeof(id));
-
-    if (result == 0)
-        result = rbd_get_size(image, &facts->size_bytes);
-    if (result == 0)
-        result = rbd_get_features(image, &facts->features);
-    if (result == 0)
-        result = rbd_get_create_timestamp(image, &facts->created);
-    if (result == 0)
-        result = read_parent(image, facts);
-    if (result == 0)
-        facts->id = xstrdup(id);
-    return result;
-}
-
 static int image_get_facts(struct ceph_pool *pool, struct call *call, const char *name,
                            struct image_facts *facts, struct error *err)
 {
     _cleanup_image_ struct open_image image = {0};
     struct image_facts found = {0};
+    char id[ID_LIMIT];
 
     if (image_open(pool, call, name, true, &image, err) < 0)
         return -1;
-    int result = read_facts(image.handle, &found);
-    if (result < 0) {
-        image_facts_done(&found);
+    int result = rbd_get_id(image.handle, id, sizeof(id));
+    if (result == 0)
+        result = rbd_get_size(image.handle, &found.size_bytes);
+    if (result == 0)
+        result = rbd_get_features(image.handle, &found.features);
+    if (result == 0)
+        result = rbd_get_create_timestamp(image.handle, &found.created);
+    if (result == 0)
+        result = read_parent(image.handle, &found);
+    if (result < 0)
         return fail(err, result, "look at", pool, name);
-    }
+    found.id = xstrdup(id);
     *facts = found;
     return 0;
 }
@@ -418,8 +408,7 @@ static int image_list(struct ceph_pool *pool, struct call *call, struct strmap *
     call_stage(call, "listing the images of pool '%s' for {age}", pool->name);
     if (call_check(call, err) < 0)
         return -1;
-    for (int tries = 0; result == -ERANGE && tries < 5;
-         tries++) { /* @count becomes what it takes */
+    for (int tries = 0; result == -ERANGE && tries < 5; tries++) { /* @count becomes enough */
         found = xreallocarray(found, count, sizeof(*found));
         result = rbd_list2(real_pool(pool)->io, found, &count);
     }

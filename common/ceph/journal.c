@@ -32,7 +32,7 @@ char *journal_directory(const struct journal *journal)
     return xasprintf("%s%s", NAMES[journal->kind].directory, journal->instance);
 }
 
-static char *key_of(const struct journal *journal, const char *request_name)
+static char *print_key(const struct journal *journal, const char *request_name)
 {
     return xasprintf("%s%s", NAMES[journal->kind].prefix, request_name);
 }
@@ -47,28 +47,19 @@ const char *journal_key_prefix(enum journal_kind kind)
     return NAMES[kind].prefix;
 }
 
-const char *journal_default_prefix(enum journal_kind kind)
-{
-    return NAMES[kind].image_prefix;
-}
-
-static char *directory_value(const struct ceph_pool *directory, int64_t image_pool_id,
-                             const struct uuid_text *uuid)
+static char *print_value(const struct ceph_pool *directory, int64_t image_pool_id,
+                         const struct uuid_text *uuid)
 {
     if (directory->id == image_pool_id)
         return xstrdup(uuid->chars);
     return xasprintf("%016llx/%s", (unsigned long long)image_pool_id, uuid->chars);
 }
 
-static bool parse_pool_id(const char *text, size_t digits, int64_t *id)
+/* Reads what begins with a pool's id and goes on with something else, or ends there. */
+static bool parse_pool_id(const char *text, int64_t *id)
 {
-    char *end = NULL;
-
-    if (strspn(text, "0123456789abcdefABCDEF") < digits)
-        return false;
-    unsigned long long number = strtoull(text, &end, 16);
-    *id = (int64_t)number;
-    return end == text + digits;
+    *id = (int64_t)strtoull(text, NULL, 16);
+    return strspn(text, "0123456789abcdefABCDEF") == POOL_ID_DIGITS;
 }
 
 int journal_parse_value(const struct ceph_pool *directory, const char *key, const char *value,
@@ -79,7 +70,7 @@ int journal_parse_value(const struct ceph_pool *directory, const char *key, cons
 
     if (strlen(value) == POOL_ID_DIGITS + 1 + UUID_LENGTH) {
         uuid = value + POOL_ID_DIGITS + 1;
-        if (value[POOL_ID_DIGITS] != '/' || !parse_pool_id(value, POOL_ID_DIGITS, &pool_id))
+        if (value[POOL_ID_DIGITS] != '/' || !parse_pool_id(value, &pool_id))
             uuid = "";
     }
     if (!uuid_text_is_valid(uuid))
@@ -96,7 +87,7 @@ int journal_find(const struct journal *journal, struct call *call, struct ceph_p
                  const char *request_name, struct journal_ref *ref, bool *found, struct error *err)
 {
     _cleanup_free_ char *object = journal_directory(journal);
-    _cleanup_free_ char *key = key_of(journal, request_name);
+    _cleanup_free_ char *key = print_key(journal, request_name);
     _cleanup_free_ char *value = NULL;
 
     if (directory->ops->omap_get(directory, call, object, key, &value, err) < 0)
@@ -135,7 +126,7 @@ int journal_find_in_pools(const struct journal *journal, struct call *call,
                           ssize_t *index, struct error *err)
 {
     _cleanup_free_ char *object = journal_directory(journal);
-    _cleanup_free_ char *key = key_of(journal, request_name);
+    _cleanup_free_ char *key = print_key(journal, request_name);
     struct omap_answer *answers = xcalloc(count + 1, sizeof(*answers));
     int result = 0;
 
@@ -156,9 +147,9 @@ int journal_claim(const struct journal *journal, struct call *call, struct ceph_
                   bool *fresh, struct error *err)
 {
     _cleanup_free_ char *object = journal_directory(journal);
-    _cleanup_free_ char *key = key_of(journal, request_name);
+    _cleanup_free_ char *key = print_key(journal, request_name);
     struct journal_ref claimed = {uuid_text_generate(), image_pool_id};
-    _cleanup_free_ char *value = directory_value(directory, image_pool_id, &claimed.uuid);
+    _cleanup_free_ char *value = print_value(directory, image_pool_id, &claimed.uuid);
     bool found = false;
 
     call_stage(call, "reserving the name in pool '%s' for {age}", directory->name);
@@ -184,8 +175,8 @@ int journal_claim_for(const struct journal *journal, struct call *call, struct c
                       const char *request_name, const struct journal_ref *ref, struct error *err)
 {
     _cleanup_free_ char *object = journal_directory(journal);
-    _cleanup_free_ char *key = key_of(journal, request_name);
-    _cleanup_free_ char *value = directory_value(directory, ref->image_pool_id, &ref->uuid);
+    _cleanup_free_ char *key = print_key(journal, request_name);
+    _cleanup_free_ char *value = print_value(directory, ref->image_pool_id, &ref->uuid);
 
     if (directory->ops->omap_add(directory, call, object, key, value, err) == 0)
         return 0;
@@ -207,13 +198,13 @@ static const struct {
     {JOURNAL_KEY_GROUP, offsetof(struct journal_entry, group_id)},
 };
 
-static char **attribute_of(const struct journal_entry *entry, size_t index)
+static char **find_attribute(const struct journal_entry *entry, size_t index)
 {
     return (char **)((uintptr_t)entry + ATTRIBUTES[index].offset);
 }
 
-static void attributes_of(const struct journal *journal, const struct ceph_pool *pool,
-                          const struct journal_entry *entry, struct strmap *attributes)
+static void collect_attributes(const struct journal *journal, const struct ceph_pool *pool,
+                               const struct journal_entry *entry, struct strmap *attributes)
 {
     const struct journal_names *names = &NAMES[journal->kind];
 
@@ -221,8 +212,8 @@ static void attributes_of(const struct journal *journal, const struct ceph_pool 
     strmap_set(attributes, names->name_key, entry->request_name);
     strmap_set(attributes, names->image_key, entry->image_name);
     for (size_t i = 0; i < ARRAY_LENGTH(ATTRIBUTES); i++)
-        if (*attribute_of(entry, i))
-            strmap_set(attributes, ATTRIBUTES[i].key, *attribute_of(entry, i));
+        if (*find_attribute(entry, i))
+            strmap_set(attributes, ATTRIBUTES[i].key, *find_attribute(entry, i));
     if (entry->journal_pool_id >= 0 && entry->journal_pool_id != pool->id) {
         _cleanup_free_ char *id = xasprintf("%016llx", (unsigned long long)entry->journal_pool_id);
 
@@ -236,7 +227,7 @@ int journal_write(const struct journal *journal, struct call *call, struct ceph_
     _cleanup_free_ char *object = journal_object(journal, &entry->uuid);
     _cleanup_strmap_ struct strmap attributes = {0};
 
-    attributes_of(journal, pool, entry, &attributes);
+    collect_attributes(journal, pool, entry, &attributes);
     if (pool->ops->object_create(pool, call, object, &attributes, err) < 0)
         return error_wrap(err, "write the journal entry of '%s'", entry->request_name);
     return 0;
@@ -247,7 +238,7 @@ int journal_fill(const struct journal *journal, struct call *call, struct ceph_p
 {
     _cleanup_strmap_ struct strmap attributes = {0};
 
-    attributes_of(journal, pool, entry, &attributes);
+    collect_attributes(journal, pool, entry, &attributes);
     return journal_set(journal, call, pool, &entry->uuid, &attributes, err);
 }
 
@@ -272,8 +263,8 @@ static char *take_out(struct strmap *attributes, const char *key)
 }
 
 /* What has no member of its own stays in @attributes, which becomes the entry's extra. */
-static void entry_from(const struct journal *journal, const struct uuid_text *uuid,
-                       struct strmap *attributes, struct journal_entry *entry)
+static void decode_entry(const struct journal *journal, const struct uuid_text *uuid,
+                         struct strmap *attributes, struct journal_entry *entry)
 {
     const struct journal_names *names = &NAMES[journal->kind];
     _cleanup_free_ char *journal_pool = take_out(attributes, JOURNAL_KEY_POOL);
@@ -284,8 +275,8 @@ static void entry_from(const struct journal *journal, const struct uuid_text *uu
     if (!entry->image_name) /* written before Ceph-CSI 2.1, or split over two pools by 3.0-3.10 */
         entry->image_name = xasprintf("%s%s", names->image_prefix, uuid->chars);
     for (size_t i = 0; i < ARRAY_LENGTH(ATTRIBUTES); i++)
-        *attribute_of(entry, i) = take_out(attributes, ATTRIBUTES[i].key);
-    if (!journal_pool || !parse_pool_id(journal_pool, POOL_ID_DIGITS, &entry->journal_pool_id))
+        *find_attribute(entry, i) = take_out(attributes, ATTRIBUTES[i].key);
+    if (!journal_pool || !parse_pool_id(journal_pool, &entry->journal_pool_id))
         entry->journal_pool_id = -1;
     entry->extra = *attributes;
     *attributes = (struct strmap){0};
@@ -306,7 +297,7 @@ int journal_read(const struct journal *journal, struct call *call, struct ceph_p
         *found = false;
         return 0;
     }
-    entry_from(journal, uuid, &attributes, entry);
+    decode_entry(journal, uuid, &attributes, entry);
     *found = true;
     return 0;
 }
@@ -336,12 +327,12 @@ int journal_release_name(const struct journal *journal, struct call *call,
                          const struct strmap *queued, struct error *err)
 {
     _cleanup_free_ char *object = journal_directory(journal);
-    _cleanup_free_ char *value = directory_value(directory, image_pool_id, uuid);
+    _cleanup_free_ char *value = print_value(directory, image_pool_id, uuid);
     bool removed = false;
 
     call_stage(call, "giving the name back in pool '%s' for {age}", directory->name);
     if (request_name) {
-        _cleanup_free_ char *key = key_of(journal, request_name);
+        _cleanup_free_ char *key = print_key(journal, request_name);
 
         if (directory->ops->omap_remove_if(directory, call, object, key, value, queued, &removed,
                                            err) < 0)
@@ -374,7 +365,7 @@ void journal_entry_done(struct journal_entry *entry)
     free(entry->request_name);
     free(entry->image_name);
     for (size_t i = 0; i < ARRAY_LENGTH(ATTRIBUTES); i++)
-        free(*attribute_of(entry, i));
+        free(*find_attribute(entry, i));
     strmap_done(&entry->extra);
     *entry = (struct journal_entry){0};
 }

@@ -95,8 +95,8 @@ _must_check_ int journal_write(const struct journal *journal, struct call *call,
                                struct ceph_pool *pool, const struct journal_entry *entry,
                                struct error *err);
 
-/* The same for an object that is there without attributes: Ceph-CSI makes it first and fills it
- * later, and can be cut between. 1 RT. */
+/* The same for an object that is there without attributes: Ceph-CSI creates it first, fills it
+ * later and can be interrupted in between. 1 RT. */
 _must_check_ int journal_fill(const struct journal *journal, struct call *call,
                               struct ceph_pool *pool, const struct journal_entry *entry,
                               struct error *err);
@@ -131,8 +131,8 @@ _must_check_ int journal_remove(const struct journal *journal, struct call *call
                                 struct ceph_pool *pool, const struct uuid_text *uuid,
                                 struct error *err);
 
-/* Object names, for listings: the directory's, that of a uuid, and what stands before a request
- * name in the directory, which also stands before the uuid of an object. Caller frees. */
+/* Object names, for listings: the directory's and that of a uuid (caller frees), and the prefix of
+ * request names in the directory, which is also that of the uuid in an object's name. */
 char *journal_directory(const struct journal *journal);
 char *journal_object(const struct journal *journal, const struct uuid_text *uuid);
 const char *journal_key_prefix(enum journal_kind kind);
@@ -140,9 +140,6 @@ const char *journal_key_prefix(enum journal_kind kind);
 /* Reads a directory value; DATA_LOSS if it is neither form. */
 _must_check_ int journal_parse_value(const struct ceph_pool *directory, const char *key,
                                      const char *value, struct journal_ref *ref, struct error *err);
-
-/* What stands before the uuid in the name of an image if the class does not say: IMAGE_PREFIX_x. */
-const char *journal_default_prefix(enum journal_kind kind);
 
 void journal_entry_done(struct journal_entry *entry);
 #define _cleanup_journal_entry_ _cleanup_(journal_entry_done)

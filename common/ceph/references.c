@@ -24,7 +24,7 @@ static void tracker_done(struct tracker *tracker)
     strmap_done(&tracker->present);
 }
 
-static bool has(const struct tracker *tracker, const char *key, const char *kind)
+static bool has_reference(const struct tracker *tracker, const char *key, const char *kind)
 {
     const char *value = strmap_get(&tracker->present, key);
 
@@ -98,12 +98,42 @@ static int tracker_write(const struct tracker *tracker, uint32_t count, const st
                                              err);
 }
 
-/* Says what is to be done with @tracker as it was read. */
-typedef int change_fn(struct tracker *tracker, const char *snapshot, const char *volume,
-                      bool *is_last, struct error *err);
+enum change { ADD_VOLUME, REMOVE_VOLUME, MASK_SNAPSHOT };
 
-static int run(struct ceph_pool *pool, struct call *call, const char *snapshot, const char *volume,
-               change_fn *change, bool *is_last, struct error *err)
+/* Changes @tracker as it was read; nothing is written where it is as wanted already. */
+static int change_once(const struct tracker *tracker, enum change change, const char *snapshot,
+                       const char *volume, bool *is_last, struct error *err)
+{
+    _cleanup_strmap_ struct strmap set = {0};
+    _cleanup_string_list_ struct string_list removed = {0};
+    const char *gone = change == REMOVE_VOLUME ? volume : snapshot;
+    uint32_t count = tracker->count;
+
+    if (change == ADD_VOLUME) {
+        if (!strmap_has(&tracker->present, snapshot))
+            strmap_set(&set, snapshot, REFERENCE_NORMAL);
+        if (!strmap_has(&tracker->present, volume))
+            strmap_set(&set, volume, REFERENCE_NORMAL);
+        count += (uint32_t)set.count;
+        return set.count ? tracker_write(tracker, count, &set, NULL, err) : 0;
+    }
+    *is_last = tracker->version == 0;
+    if (*is_last || (change == REMOVE_VOLUME && !strmap_has(&tracker->present, volume)) ||
+        (change == MASK_SNAPSHOT && has_reference(tracker, snapshot, REFERENCE_MASKED)))
+        return 0;
+    if (has_reference(tracker, gone, REFERENCE_NORMAL) && count > 0)
+        count--;
+    if (change == REMOVE_VOLUME)
+        string_list_add(&removed, volume);
+    else
+        strmap_set(&set, snapshot, REFERENCE_MASKED);
+    *is_last = count == 0;
+    return tracker_write(tracker, count, &set, &removed, err);
+}
+
+static int change_references(struct ceph_pool *pool, struct call *call, enum change change,
+                             const char *snapshot, const char *volume, bool *is_last,
+                             struct error *err)
 {
     _cleanup_(tracker_done) struct tracker tracker = {
         .pool = pool,
@@ -118,7 +148,7 @@ static int run(struct ceph_pool *pool, struct call *call, const char *snapshot, 
     for (int tries = 1;; tries++) {
         if (tracker_read(&tracker, &keys, err) < 0)
             return -1;
-        if (change(&tracker, snapshot, volume, is_last, err) == 0)
+        if (change_once(&tracker, change, snapshot, volume, is_last, err) == 0)
             return 0;
         if (err->status != STATUS_ABORTED || tries == TRIES || call_is_cancelled(call))
             return error_wrap(err, "references to snapshot '%s'", snapshot);
@@ -126,71 +156,22 @@ static int run(struct ceph_pool *pool, struct call *call, const char *snapshot, 
     }
 }
 
-static int add(struct tracker *tracker, const char *snapshot, const char *volume, bool *is_last,
-               struct error *err)
-{
-    _cleanup_strmap_ struct strmap added = {0};
-
-    (void)is_last;
-    if (!strmap_has(&tracker->present, snapshot))
-        strmap_set(&added, snapshot, REFERENCE_NORMAL);
-    if (!strmap_has(&tracker->present, volume))
-        strmap_set(&added, volume, REFERENCE_NORMAL);
-    if (added.count == 0)
-        return 0;
-    return tracker_write(tracker, tracker->count + (uint32_t)added.count, &added, NULL, err);
-}
-
-static int remove_volume(struct tracker *tracker, const char *snapshot, const char *volume,
-                         bool *is_last, struct error *err)
-{
-    _cleanup_string_list_ struct string_list removed = {0};
-    uint32_t count = tracker->count;
-
-    (void)snapshot;
-    *is_last = tracker->version == 0;
-    if (*is_last || !strmap_has(&tracker->present, volume))
-        return 0;
-    if (has(tracker, volume, REFERENCE_NORMAL) && count > 0)
-        count--;
-    string_list_add(&removed, volume);
-    *is_last = count == 0;
-    return tracker_write(tracker, count, NULL, &removed, err);
-}
-
-static int mask(struct tracker *tracker, const char *snapshot, const char *volume, bool *is_last,
-                struct error *err)
-{
-    _cleanup_strmap_ struct strmap masked = {0};
-    uint32_t count = tracker->count;
-
-    (void)volume;
-    *is_last = tracker->version == 0;
-    if (*is_last || has(tracker, snapshot, REFERENCE_MASKED))
-        return 0;
-    if (has(tracker, snapshot, REFERENCE_NORMAL) && count > 0)
-        count--;
-    strmap_set(&masked, snapshot, REFERENCE_MASKED);
-    *is_last = count == 0;
-    return tracker_write(tracker, count, &masked, NULL, err);
-}
-
 int references_add(struct ceph_pool *pool, struct call *call, const char *snapshot,
                    const char *volume, struct error *err)
 {
-    return run(pool, call, snapshot, volume, add, NULL, err);
+    return change_references(pool, call, ADD_VOLUME, snapshot, volume, NULL, err);
 }
 
 int references_remove(struct ceph_pool *pool, struct call *call, const char *snapshot,
                       const char *volume, bool *is_last, struct error *err)
 {
-    return run(pool, call, snapshot, volume, remove_volume, is_last, err);
+    return change_references(pool, call, REMOVE_VOLUME, snapshot, volume, is_last, err);
 }
 
 int references_mask(struct ceph_pool *pool, struct call *call, const char *snapshot, bool *is_last,
                     struct error *err)
 {
-    return run(pool, call, snapshot, NULL, mask, is_last, err);
+    return change_references(pool, call, MASK_SNAPSHOT, snapshot, NULL, is_last, err);
 }
 
 int references_look(struct ceph_pool *pool, struct call *call, const char *snapshot,
@@ -206,7 +187,7 @@ int references_look(struct ceph_pool *pool, struct call *call, const char *snaps
     string_list_add(&keys, snapshot);
     if (tracker_read(&tracker, &keys, err) < 0)
         return error_wrap(err, "references to snapshot '%s'", snapshot);
-    *references =
-        (struct references){tracker.version != 0, has(&tracker, snapshot, REFERENCE_MASKED)};
+    *references = (struct references){tracker.version != 0,
+                                      has_reference(&tracker, snapshot, REFERENCE_MASKED)};
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Snapshots of images, the trash, and images held still. */
+/* Snapshots of images, the trash, and images whose writers are held off. */
 #include <errno.h>
 #include <rbd/librbd.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "common/ceph/connections.h"
 #include "common/ceph/images.h"
 
-#define SNAPSHOTS_FIRST 64 /* room to begin with; librbd says when it takes more */
+#define SNAPSHOTS_FIRST 64 /* librbd says when there are more */
 #define TRASH_FIRST 256
 #define NAME_LIMIT 4096
 
@@ -92,7 +92,7 @@ static int snapshot_list(struct ceph_pool *pool, struct call *call, const char *
 
     if (image_open(pool, call, image, true, &opened, err) < 0)
         return -1;
-    for (int tries = 0; count == -ERANGE && tries < 5; tries++) { /* @max becomes what it takes */
+    for (int tries = 0; count == -ERANGE && tries < 5; tries++) { /* @max becomes enough */
         found = xreallocarray(found, (size_t)max, sizeof(*found));
         count = rbd_snap_list(opened.handle, found, &max);
     }
@@ -107,36 +107,28 @@ static int snapshot_list(struct ceph_pool *pool, struct call *call, const char *
     return 0;
 }
 
-static int read_children(rbd_image_t image, struct string_list *image_ids)
-{
-    _cleanup_free_ rbd_linked_image_spec_t *children = NULL;
-    size_t count = SNAPSHOTS_FIRST;
-    int result = -ERANGE;
-
-    for (int tries = 0; result == -ERANGE && tries < 5;
-         tries++) { /* @count becomes what it takes */
-        children = xreallocarray(children, count, sizeof(*children));
-        result = rbd_list_children3(image, children, &count);
-    }
-    if (result < 0)
-        return result;
-    for (size_t i = 0; i < count; i++)
-        string_list_add(image_ids, children[i].image_id);
-    rbd_linked_image_spec_list_cleanup(children, count);
-    return 0;
-}
-
 static int snapshot_children(struct ceph_pool *pool, struct call *call, const char *image,
                              const char *snapshot, struct string_list *image_ids, struct error *err)
 {
     _cleanup_image_ struct open_image opened = {0};
+    _cleanup_free_ rbd_linked_image_spec_t *children = NULL;
+    size_t count = SNAPSHOTS_FIRST;
 
     if (image_open(pool, call, image, true, &opened, err) < 0)
         return -1;
     int result = rbd_snap_set(opened.handle, snapshot);
     if (result == 0)
-        result = read_children(opened.handle, image_ids);
-    return result < 0 ? fail(err, result, "list the clones of", pool, image, snapshot) : 0;
+        result = -ERANGE;
+    for (int tries = 0; result == -ERANGE && tries < 5; tries++) { /* @count becomes enough */
+        children = xreallocarray(children, count, sizeof(*children));
+        result = rbd_list_children3(opened.handle, children, &count);
+    }
+    if (result < 0)
+        return fail(err, result, "list the clones of", pool, image, snapshot);
+    for (size_t i = 0; i < count; i++)
+        string_list_add(image_ids, children[i].image_id);
+    rbd_linked_image_spec_list_cleanup(children, count);
+    return 0;
 }
 
 /* --- trash --- */
@@ -181,8 +173,7 @@ static int trash_list(struct ceph_pool *pool, struct call *call, struct trash_en
     int result = -ERANGE;
 
     call_stage(call, "listing the trash of pool '%s' for {age}", pool->name);
-    for (int tries = 0; result == -ERANGE && tries < 5;
-         tries++) { /* @count becomes what it takes */
+    for (int tries = 0; result == -ERANGE && tries < 5; tries++) { /* @count becomes enough */
         found = xreallocarray(found, count, sizeof(*found));
         result = rbd_trash_list(real_pool(pool)->io, found, &count);
     }
@@ -213,7 +204,7 @@ static int trash_remove(struct ceph_pool *pool, struct call *call, const char *i
     return 0;
 }
 
-/* --- images held still --- */
+/* --- images whose writers are held off --- */
 
 struct real_hold {
     struct image_hold base;
@@ -229,37 +220,31 @@ static void hold_release(struct image_hold *hold)
     free(real);
 }
 
-static int take_lock(rbd_image_t image)
-{
-    uint64_t features = 0;
-    int result = rbd_get_features(image, &features);
-
-    if (result == 0 && !(features & IMAGE_FEATURE_EXCLUSIVE_LOCK))
-        result = -EOPNOTSUPP;
-    return result < 0 ? result : rbd_lock_acquire(image, RBD_LOCK_MODE_EXCLUSIVE);
-}
-
 static int image_hold(struct ceph_pool *pool, struct call *call, const char *name,
                       struct image_hold **out, struct error *err)
 {
-    struct open_image image = {0};
+    _cleanup_image_ struct open_image image = {0};
+    uint64_t features = 0;
 
     if (image_open(pool, call, name, false, &image, err) < 0)
         return -1;
     call_stage(call, "waiting {age} for the exclusive lock of image '%s' in pool '%s'", name,
                pool->name);
-    int result = take_lock(image.handle);
-    if (result < 0) {
-        image_close(&image);
-        if (result == -EOPNOTSUPP)
-            return error_set(err, STATUS_FAILED_PRECONDITION,
-                             "image '%s' in pool '%s' has no feature 'exclusive-lock', without "
-                             "which nothing keeps its writers still",
-                             name, pool->name);
+    int result = rbd_get_features(image.handle, &features);
+    if (result == 0)
+        result = features & IMAGE_FEATURE_EXCLUSIVE_LOCK
+                     ? rbd_lock_acquire(image.handle, RBD_LOCK_MODE_EXCLUSIVE)
+                     : -EOPNOTSUPP;
+    if (result == -EOPNOTSUPP)
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "image '%s' in pool '%s' has no feature 'exclusive-lock', without "
+                         "which nothing keeps its writers still",
+                         name, pool->name);
+    if (result < 0)
         return error_set_errno(err, result, "lock image '%s' in pool '%s'", name, pool->name);
-    }
     struct real_hold *hold = xcalloc(1, sizeof(*hold));
     *hold = (struct real_hold){{pool->ops, xstrdup(name)}, image};
+    image = (struct open_image){0};
     *out = &hold->base;
     return 0;
 }

@@ -135,8 +135,8 @@ static bool belongs_there(const char *image, const char *snapshot)
 /* A cut of one of the drivers' own names, or of something that the journal knows. */
 static bool is_certainly_ours(const char *snapshot, const struct look_entry *owner)
 {
-    return owner || text_has_prefix(snapshot, journal_default_prefix(JOURNAL_VOLUME)) ||
-           text_has_prefix(snapshot, journal_default_prefix(JOURNAL_SNAPSHOT));
+    return owner || text_has_prefix(snapshot, IMAGE_PREFIX_VOLUME) ||
+           text_has_prefix(snapshot, IMAGE_PREFIX_SNAPSHOT);
 }
 
 static void report_cut(struct look *look, size_t index, const struct strmap_entry *image,

@@ -446,10 +446,9 @@ int regenerate_journal(const struct regenerate_site *site, struct call *call,
 
     if (volume_id_parse(volume->handle, &work.id, err) < 0)
         return error_recode(err, STATUS_INVALID_ARGUMENT);
-    work.image_name = xasprintf("%s%s",
-                                strmap_get_or(&volume->attributes, "volumeNamePrefix",
-                                              journal_default_prefix(JOURNAL_VOLUME)),
-                                work.id.uuid.chars);
+    work.image_name = xasprintf(
+        "%s%s", strmap_get_or(&volume->attributes, "volumeNamePrefix", IMAGE_PREFIX_VOLUME),
+        work.id.uuid.chars);
     if (look_up(&work, &located, err) == 0) {
         if (repair(&work, &located, &changed, err) < 0)
             return -1;

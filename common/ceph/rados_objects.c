@@ -17,7 +17,7 @@
 
 #define LIST_MAX 512 /* keys per call */
 #define EXEC_LIMIT 4096
-#define LIST_CHECK 1024 /* names between two looks at the deadline */
+#define LIST_CHECK 1024 /* names between two checks of the deadline */
 
 struct operation_in_flight {
     atomic_int refs;
@@ -88,8 +88,8 @@ static void on_complete(rados_completion_t completion, void *object)
 /* The operation's result, or ETIMEDOUT if it has not come by @give_up. Every rpc begins with such
  * an operation, so one that is refused because the client has been fenced is noticed here, whatever
  * comes after it. */
-static int wait_until(const struct ceph_pool *pool, struct operation_in_flight *operation,
-                      const struct call *call, struct deadline give_up)
+static int wait_for_result(const struct ceph_pool *pool, struct operation_in_flight *operation,
+                           const struct call *call, struct deadline give_up)
 {
     const struct real_cluster *cluster = real_cluster(pool->cluster);
     int result = 0;
@@ -105,12 +105,6 @@ static int wait_until(const struct ceph_pool *pool, struct operation_in_flight *
     if (result == -ESHUTDOWN)
         connections_fence(cluster->ceph->connections, cluster->connection);
     return result;
-}
-
-static int wait_for(const struct ceph_pool *pool, struct operation_in_flight *operation,
-                    const struct call *call)
-{
-    return wait_until(pool, operation, call, admission_deadline(call));
 }
 
 /* The last of the preparations: what comes next gives @operation to librados' thread. */
@@ -137,12 +131,18 @@ static int send_operation(struct operation_in_flight *operation, struct ceph_poo
 }
 
 /* Sends and waits. */
-static int run(struct operation_in_flight *operation, struct ceph_pool *pool,
-               const struct call *call, const char *object)
+static int run_operation(struct operation_in_flight *operation, struct ceph_pool *pool,
+                         const struct call *call, const char *object)
 {
     int sent = send_operation(operation, pool, object);
 
-    return sent < 0 ? sent : wait_for(pool, operation, call);
+    return sent < 0 ? sent : wait_for_result(pool, operation, call, admission_deadline(call));
+}
+
+static int fail(struct error *err, int result, const char *what, const char *object,
+                const struct ceph_pool *pool)
+{
+    return error_set_errno(err, result, "%s '%s' in pool '%s'", what, object, pool->name);
 }
 
 int object_exec(struct ceph_pool *pool, struct call *call, const char *object, const char *method,
@@ -158,7 +158,7 @@ int object_exec(struct ceph_pool *pool, struct call *call, const char *object, c
     if (result < 0)
         operation_unref(operation);
     else
-        result = wait_for(pool, operation, call);
+        result = wait_for_result(pool, operation, call, admission_deadline(call));
     if (result < 0)
         return error_set_errno(err, result, "ask object '%s' in pool '%s' for %s", object,
                                pool->name, method);
@@ -182,8 +182,7 @@ static int take_entries(struct operation_in_flight *operation, const struct ceph
             rados_omap_get_next2(operation->iterator, &key, &value, &key_length, &value_length);
 
         if (result < 0)
-            return error_set_errno(err, result, "read the omap of '%s' in pool '%s'", object,
-                                   pool->name);
+            return fail(err, result, "read the omap of", object, pool);
         if (!key)
             return 0;
         /* an empty value comes as NULL */
@@ -232,19 +231,9 @@ static int omap_get(struct ceph_pool *pool, struct call *call, const char *objec
                     char **value, struct error *err)
 {
     _cleanup_operation_ struct operation_in_flight *operation = new_get(pool, key);
-    int result = run(operation, pool, call, object);
+    int result = run_operation(operation, pool, call, object);
 
     return take_value(operation, pool, object, key, result, value, err);
-}
-
-static int take_answer(struct operation_in_flight *operation, const struct ceph_pool *pool,
-                       const char *object, const char *key, int result, struct omap_answer *answer,
-                       struct error *err)
-{
-    if (result == -ETIMEDOUT)
-        return 0;
-    answer->answered = true;
-    return take_value(operation, pool, object, key, result, &answer->value, err);
 }
 
 static int omap_get_many(struct ceph_pool *const *pools, size_t count, struct call *call,
@@ -263,11 +252,11 @@ static int omap_get_many(struct ceph_pool *const *pools, size_t count, struct ca
         sent[i] = send_operation(operations[i], pools[i], object);
     }
     for (size_t i = 0; i < count; i++) {
-        int got = sent[i] < 0 ? sent[i] : wait_until(pools[i], operations[i], call, give_up);
+        int got = sent[i] < 0 ? sent[i] : wait_for_result(pools[i], operations[i], call, give_up);
 
-        answers[i] = (struct omap_answer){0};
-        if (result == 0)
-            result = take_answer(operations[i], pools[i], object, key, got, &answers[i], err);
+        answers[i] = (struct omap_answer){.answered = result == 0 && got != -ETIMEDOUT};
+        if (answers[i].answered)
+            result = take_value(operations[i], pools[i], object, key, got, &answers[i].value, err);
         operation_unref(operations[i]);
     }
     free(operations);
@@ -284,10 +273,9 @@ int object_list_keys(struct ceph_pool *pool, struct call *call, const char *obje
     operation->read = rados_create_read_op();
     rados_read_op_omap_get_vals2(operation->read, after, prefix, LIST_MAX, &operation->iterator,
                                  &operation->more, &operation->step_result);
-    int result = run(operation, pool, call, object);
+    int result = run_operation(operation, pool, call, object);
     if (result < 0)
-        return error_set_errno(err, result, "list the omap of '%s' in pool '%s'", object,
-                               pool->name);
+        return fail(err, result, "list the omap of", object, pool);
     *more = operation->more;
     return take_entries(operation, pool, object, entries, err);
 }
@@ -299,10 +287,9 @@ static int object_modified(struct ceph_pool *pool, struct call *call, const char
 
     operation->read = rados_create_read_op();
     rados_read_op_stat(operation->read, NULL, &operation->modified, &operation->step_result);
-    int result = run(operation, pool, call, object);
+    int result = run_operation(operation, pool, call, object);
     if (result < 0)
-        return error_set_errno(err, result, "ask for the age of '%s' in pool '%s'", object,
-                               pool->name);
+        return fail(err, result, "ask for the age of", object, pool);
     *modified = operation->modified;
     return 0;
 }
@@ -344,11 +331,11 @@ static int object_read(struct ceph_pool *pool, struct call *call, const char *ob
     rados_read_op_omap_get_vals_by_keys2(operation->read, (const char *const *)keys->items,
                                          keys->count, lengths, &operation->iterator,
                                          &operation->step_result);
-    int result = run(operation, pool, call, object);
+    int result = run_operation(operation, pool, call, object);
     if (result >= 0)
         result = take_attribute(operation, attribute, &found);
     if (result < 0)
-        return error_set_errno(err, result, "read object '%s' in pool '%s'", object, pool->name);
+        return fail(err, result, "read object", object, pool);
     if (take_entries(operation, pool, object, &found.omap, err) < 0)
         return -1;
     found.version = rados_aio_get_version(operation->completion);
@@ -360,7 +347,7 @@ static int object_read(struct ceph_pool *pool, struct call *call, const char *ob
     return 0;
 }
 
-/* Takes the names that @list goes over; ends with librados' result, -ENOENT behind the last one. */
+/* Takes the names that @list yields; returns librados' last result, -ENOENT after the last name. */
 static int take_names(rados_list_ctx_t list, const struct call *call, const char *prefix,
                       struct string_list *names)
 {
@@ -404,8 +391,11 @@ static int object_list(struct ceph_pool *pool, struct call *call, const char *pr
 
 /* --- writing --- */
 
+/* @entries may be NULL. */
 static void add_set(rados_write_op_t write, const struct strmap *entries)
 {
+    if (!entries || entries->count == 0)
+        return;
     _cleanup_free_ const char **keys = xcalloc(entries->count, sizeof(char *));
     _cleanup_free_ const char **values = xcalloc(entries->count, sizeof(char *));
     _cleanup_free_ size_t *key_lengths = xcalloc(entries->count, sizeof(size_t));
@@ -439,7 +429,7 @@ static int omap_add(struct ceph_pool *pool, struct call *call, const char *objec
     rados_write_op_create(operation->write, LIBRADOS_CREATE_IDEMPOTENT, NULL);
     add_compare(operation, key, "");
     add_set(operation->write, &entries);
-    int result = run(operation, pool, call, object);
+    int result = run_operation(operation, pool, call, object);
     if (result == -ECANCELED)
         return error_set(err, STATUS_ALREADY_EXISTS, "key '%s' of '%s' in pool '%s' exists", key,
                          object, pool->name);
@@ -467,13 +457,10 @@ int object_change_keys(struct ceph_pool *pool, struct call *call, const char *ob
 
     operation->write = rados_create_write_op();
     rados_write_op_assert_exists(operation->write);
-    if (set->count > 0)
-        add_set(operation->write, set);
+    add_set(operation->write, set);
     add_removals(operation->write, removed);
-    int result = run(operation, pool, call, object);
-    if (result < 0)
-        return error_set_errno(err, result, "set keys of '%s' in pool '%s'", object, pool->name);
-    return 0;
+    int result = run_operation(operation, pool, call, object);
+    return result < 0 ? fail(err, result, "set keys of", object, pool) : 0;
 }
 
 static int omap_set(struct ceph_pool *pool, struct call *call, const char *object,
@@ -493,9 +480,8 @@ static int omap_remove_if(struct ceph_pool *pool, struct call *call, const char 
     rados_write_op_assert_exists(operation->write);
     add_compare(operation, key, expected);
     rados_write_op_omap_rm_keys2(operation->write, &key, &key_length, 1);
-    if (added && added->count > 0)
-        add_set(operation->write, added);
-    int result = run(operation, pool, call, object);
+    add_set(operation->write, added);
+    int result = run_operation(operation, pool, call, object);
     *removed = result == 0;
     if (result < 0 && result != -ECANCELED && result != -ENOENT)
         return error_set_errno(err, result, "remove key '%s' of '%s' in pool '%s'", key, object,
@@ -511,10 +497,8 @@ static int object_create(struct ceph_pool *pool, struct call *call, const char *
     operation->write = rados_create_write_op();
     rados_write_op_create(operation->write, LIBRADOS_CREATE_EXCLUSIVE, NULL);
     add_set(operation->write, entries);
-    int result = run(operation, pool, call, object);
-    if (result < 0)
-        return error_set_errno(err, result, "create object '%s' in pool '%s'", object, pool->name);
-    return 0;
+    int result = run_operation(operation, pool, call, object);
+    return result < 0 ? fail(err, result, "create object", object, pool) : 0;
 }
 
 static int object_remove(struct ceph_pool *pool, struct call *call, const char *object,
@@ -524,43 +508,36 @@ static int object_remove(struct ceph_pool *pool, struct call *call, const char *
 
     operation->write = rados_create_write_op();
     rados_write_op_remove(operation->write);
-    int result = run(operation, pool, call, object);
-    if (result < 0 && result != -ENOENT)
-        return error_set_errno(err, result, "remove object '%s' in pool '%s'", object, pool->name);
-    return 0;
-}
-
-static void add_change(rados_write_op_t write, const struct object_change *change)
-{
-    if (change->remove) {
-        rados_write_op_remove(write);
-        return;
-    }
-    if (change->attribute_name)
-        rados_write_op_setxattr(write, change->attribute_name, change->attribute,
-                                change->attribute_length);
-    if (change->data)
-        rados_write_op_write_full(write, change->data, change->data_length);
-    if (change->set && change->set->count > 0)
-        add_set(write, change->set);
-    add_removals(write, change->removed);
+    int result = run_operation(operation, pool, call, object);
+    return result < 0 && result != -ENOENT ? fail(err, result, "remove object", object, pool) : 0;
 }
 
 static int object_change(struct ceph_pool *pool, struct call *call, const char *object,
                          const struct object_change *change, struct error *err)
 {
     _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+    rados_write_op_t write = rados_create_write_op();
 
-    operation->write = rados_create_write_op();
+    operation->write = write;
     if (change->version == 0)
-        rados_write_op_create(operation->write, LIBRADOS_CREATE_EXCLUSIVE, NULL);
+        rados_write_op_create(write, LIBRADOS_CREATE_EXCLUSIVE, NULL);
     else
-        rados_write_op_assert_version(operation->write, change->version);
-    add_change(operation->write, change);
-    int result = run(operation, pool, call, object);
+        rados_write_op_assert_version(write, change->version);
+    if (change->remove) {
+        rados_write_op_remove(write);
+    } else {
+        if (change->attribute_name)
+            rados_write_op_setxattr(write, change->attribute_name, change->attribute,
+                                    change->attribute_length);
+        if (change->data)
+            rados_write_op_write_full(write, change->data, change->data_length);
+        add_set(write, change->set);
+        add_removals(write, change->removed);
+    }
+    int result = run_operation(operation, pool, call, object);
     if (result >= 0)
         return 0;
-    error_set_errno(err, result, "change object '%s' in pool '%s'", object, pool->name);
+    fail(err, result, "change object", object, pool);
     if (result == -ERANGE || result == -EOVERFLOW || result == -EEXIST)
         error_recode(err, STATUS_ABORTED); /* another was faster */
     return -1;
