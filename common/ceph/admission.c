@@ -9,12 +9,11 @@
 
 #define STALL_DEFAULT_MS 3000
 #define MARGIN_MAX_MS 500
-/* A hundred waiting calls that look up more often take time from those that work. */
-#define LOOK_MS 500
+/* A hundred waiting calls that wake up more often take time from those that work. */
+#define WAKE_MS 500
 
 /* A call that waits for a place, on its own stack. Each has its own condition and is woken once,
- * when a place is its own: calls that end in other pools do not rouse those waiting for this one.
- */
+ * when it has a place: calls that end in other pools do not wake those waiting for this one. */
 struct waiter {
     struct waiter *next;
     pthread_cond_t woken;
@@ -29,14 +28,14 @@ struct pool_gate {
     unsigned waiting;
     struct waiter *first; /* in the order of arrival; there are some only while the pool is full */
     struct waiter **last; /* where the next one is linked in */
-    int64_t progress_ms;  /* when a call last left, or entered a pool with room */
+    int64_t progress_ms;  /* when a call last left, or entered a pool that was not full */
 };
 
 struct admission {
     struct admission_options options;
     pthread_mutex_t lock;
     struct pool_gate *gates;
-    struct place *places; /* all that are taken */
+    struct admission_place *places; /* all that are taken */
 };
 
 struct admission *admission_new(const struct admission_options *options)
@@ -91,7 +90,7 @@ static struct pool_gate *find_gate(struct admission *admission, const char *clus
 
 static bool call_has_place(const struct admission *admission, const struct call *call)
 {
-    for (const struct place *place = admission->places; place; place = place->next)
+    for (const struct admission_place *place = admission->places; place; place = place->next)
         if (place->call == call)
             return true;
     return false;
@@ -109,12 +108,12 @@ struct deadline admission_deadline(const struct call *call)
 
 struct timespec admission_wake_time(struct deadline give_up)
 {
-    return deadline_timespec(deadline_earlier(give_up, deadline_in_ms(LOOK_MS)));
+    return deadline_timespec(deadline_earlier(give_up, deadline_in_ms(WAKE_MS)));
 }
 
-/* Why a full pool does not even let wait; 0 if it does. Lock held. */
-static int refuse(const struct admission *admission, const struct pool_gate *gate,
-                  const char *pool_name, struct error *err)
+/* Fails if a full pool does not let anybody wait either. Lock held. */
+static int check_queue(const struct admission *admission, const struct pool_gate *gate,
+                       const char *pool_name, struct error *err)
 {
     const struct admission_options *options = &admission->options;
     int64_t silent_ms = clock_monotonic_ms() - gate->progress_ms;
@@ -132,15 +131,7 @@ static int refuse(const struct admission *admission, const struct pool_gate *gat
     return 0;
 }
 
-static void line_up(struct pool_gate *gate, struct waiter *waiter)
-{
-    pthread_cond_init(&waiter->woken, NULL);
-    *gate->last = waiter;
-    gate->last = &waiter->next;
-    gate->waiting++;
-}
-
-static void step_out(struct pool_gate *gate, struct waiter *waiter)
+static void leave_queue(struct pool_gate *gate, struct waiter *waiter)
 {
     struct waiter **link = &gate->first;
 
@@ -150,19 +141,6 @@ static void step_out(struct pool_gate *gate, struct waiter *waiter)
     if (gate->last == &waiter->next)
         gate->last = link;
     gate->waiting--;
-}
-
-/* Gives the places that are free to those who have waited longest. Lock held. */
-static void admit(const struct admission *admission, struct pool_gate *gate)
-{
-    while (gate->first && gate->running < admission->options.running) {
-        struct waiter *waiter = gate->first;
-
-        step_out(gate, waiter);
-        gate->running++;
-        waiter->admitted = true;
-        pthread_cond_signal(&waiter->woken);
-    }
 }
 
 /* Waits until @waiter is admitted. Lock held, given up while waiting. */
@@ -175,7 +153,7 @@ static int wait_for_place(struct admission *admission, struct call *call, struct
         const struct deadline stall = {gate->progress_ms + admission->options.stall_ms};
         const struct timespec wake = admission_wake_time(deadline_earlier(give_up, stall));
 
-        if (refuse(admission, gate, pool_name, err) < 0 || call_check(call, err) < 0)
+        if (check_queue(admission, gate, pool_name, err) < 0 || call_check(call, err) < 0)
             return -1;
         if (deadline_has_passed(give_up))
             return error_set(err, STATUS_DEADLINE_EXCEEDED,
@@ -186,7 +164,7 @@ static int wait_for_place(struct admission *admission, struct call *call, struct
     return 0;
 }
 
-/* Takes a place that is free, or lines up for one. Lock held, given up while waiting. */
+/* Takes a place that is free, or queues for one. Lock held, given up while waiting. */
 static int take_place(struct admission *admission, struct call *call, struct pool_gate *gate,
                       const char *pool_name, struct error *err)
 {
@@ -199,37 +177,50 @@ static int take_place(struct admission *admission, struct call *call, struct poo
     }
     call_stage(call, "waiting {age} for a place among the calls in %s '%s'",
                admission->options.kind, pool_name);
-    line_up(gate, &waiter);
+    pthread_cond_init(&waiter.woken, NULL);
+    *gate->last = &waiter;
+    gate->last = &waiter.next;
+    gate->waiting++;
     int result = wait_for_place(admission, call, gate, &waiter, pool_name, err);
     if (result < 0)
-        step_out(gate, &waiter);
+        leave_queue(gate, &waiter);
     pthread_cond_destroy(&waiter.woken);
     return result;
 }
 
 int admission_enter(struct admission *admission, struct call *call, const char *cluster_id,
-                    int64_t pool_id, const char *pool_name, struct place *place, struct error *err)
+                    int64_t pool_id, const char *pool_name, struct admission_place *place,
+                    struct error *err)
 {
     pthread_mutex_lock(&admission->lock);
     struct pool_gate *gate = find_gate(admission, cluster_id, pool_id);
     int result = take_place(admission, call, gate, pool_name, err);
     if (result == 0) {
-        *place = (struct place){admission->places, gate, call};
+        *place = (struct admission_place){admission->places, gate, call};
         admission->places = place;
     }
     pthread_mutex_unlock(&admission->lock);
     return result;
 }
 
-void admission_leave(struct admission *admission, struct place *place)
+void admission_leave(struct admission *admission, struct admission_place *place)
 {
+    struct pool_gate *gate = place->gate;
+
     pthread_mutex_lock(&admission->lock);
-    struct place **link = &admission->places;
+    struct admission_place **link = &admission->places;
     while (*link != place)
         link = &(*link)->next;
     *link = place->next;
-    place->gate->running--;
-    place->gate->progress_ms = clock_monotonic_ms();
-    admit(admission, place->gate);
+    gate->running--;
+    gate->progress_ms = clock_monotonic_ms();
+    while (gate->first && gate->running < admission->options.running) {
+        struct waiter *longest = gate->first;
+
+        leave_queue(gate, longest);
+        gate->running++;
+        longest->admitted = true;
+        pthread_cond_signal(&longest->woken);
+    }
     pthread_mutex_unlock(&admission->lock);
 }

@@ -16,7 +16,7 @@ struct admission;
 struct admission_options {
     unsigned running; /* calls at once in one pool */
     unsigned waiting; /* further calls that may wait for a place */
-    int64_t stall_ms; /* without an end for which a full pool refuses; 0: 3 s */
+    int64_t stall_ms; /* after which a full pool that makes no progress refuses; 0: 3 s */
     const char *kind; /* for messages, before the name: "pool" if NULL */
     const char *hint; /* for messages: what may be wrong; "are its OSDs up?" if NULL */
 };
@@ -26,8 +26,8 @@ struct admission *admission_new(const struct admission_options *options);
 void admission_free(struct admission *admission);
 
 /* A place in a pool; zero-initialise. */
-struct place {
-    struct place *next;
+struct admission_place {
+    struct admission_place *next;
     struct pool_gate *gate;
     const struct call *call;
 };
@@ -43,12 +43,12 @@ struct place {
  */
 _must_check_ int admission_enter(struct admission *admission, struct call *call,
                                  const char *cluster_id, int64_t pool_id, const char *pool_name,
-                                 struct place *place, struct error *err);
-void admission_leave(struct admission *admission, struct place *place);
+                                 struct admission_place *place, struct error *err);
+void admission_leave(struct admission *admission, struct admission_place *place);
 
 /* The time by which a waiting call gives up, so that its own message reaches the caller before the
  * deadline does. */
 struct deadline admission_deadline(const struct call *call);
-/* When a call that waits for an event looks up in any case: at @give_up, or before, to see whether
+/* When a call that waits for an event wakes up in any case: at @give_up, or before, to see whether
  * its caller has gone. For pthread_cond_clockwait(CLOCK_MONOTONIC). */
 struct timespec admission_wake_time(struct deadline give_up);

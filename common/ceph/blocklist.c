@@ -36,7 +36,7 @@ static bool split_entry(const char *text, char *address, const char **behind)
     return true;
 }
 
-/* False if it is none that counts here. */
+/* False for an entry of a single client. */
 static bool decode_entry(const char *text, bool is_range, struct blocklist_entry *entry)
 {
     _cleanup_error_ struct error err = {0};
@@ -56,26 +56,21 @@ static bool decode_entry(const char *text, bool is_range, struct blocklist_entry
     return true;
 }
 
-static void add_entry(struct blocklist *list, const json_t *item, bool is_range)
-{
-    const char *text = json_string_value(json_object_get(item, is_range ? "range" : "addr"));
-    const char *until = json_string_value(json_object_get(item, "until"));
-    struct blocklist_entry entry = {0};
-
-    if (!text || !until || !decode_entry(text, is_range, &entry))
-        return;
-    entry.until = xstrdup(until);
-    *array_add(list->items, list->count) = entry;
-}
-
-static void add_all(struct blocklist *list, const json_t *items, bool is_range)
+static void add_entries(struct blocklist *list, const json_t *items, bool is_range)
 {
     size_t i = 0;
     json_t *item = NULL;
 
     json_array_foreach(items, i, item)
     {
-        add_entry(list, item, is_range);
+        const char *text = json_string_value(json_object_get(item, is_range ? "range" : "addr"));
+        const char *until = json_string_value(json_object_get(item, "until"));
+        struct blocklist_entry entry = {0};
+
+        if (!text || !until || !decode_entry(text, is_range, &entry))
+            continue;
+        entry.until = xstrdup(until);
+        *array_add(list->items, list->count) = entry;
     }
 }
 
@@ -88,10 +83,10 @@ int blocklist_decode(const char *reply, struct blocklist *list, struct error *er
 
     if (!json_is_array(addresses))
         return error_set(err, STATUS_INTERNAL, "osd blocklist ls: expected a list");
-    add_all(list, addresses, false);
+    add_entries(list, addresses, false);
     json_auto_t *ranges = json_loads(reply + state.position, flags, NULL);
     list->knows_ranges = json_is_array(ranges);
-    add_all(list, ranges, true);
+    add_entries(list, ranges, true);
     return 0;
 }
 
@@ -136,7 +131,7 @@ bool blocklist_has(const struct blocklist *list, const struct network *network, 
 
 /* --- changing --- */
 
-static char *command_for(const char *operation, const char *address, bool is_range)
+static char *print_command(const char *operation, const char *address, bool is_range)
 {
     _cleanup_text_ struct text command = TEXT_INIT(512);
 
@@ -152,7 +147,7 @@ static char *command_for(const char *operation, const char *address, bool is_ran
 
 /* An address without port and number stands for all clients there; Ceph wants it in brackets only
  * with these. */
-static char *whole_address(const char *address, bool is_v6)
+static char *print_address(const char *address, bool is_v6)
 {
     return xasprintf(is_v6 ? "[%s]:0/0" : "%s:0/0", address);
 }
@@ -163,27 +158,23 @@ char *blocklist_command(const char *operation, const struct network *network, bo
 
     if (is_range) {
         network_print(network, text);
-        return command_for(operation, text, true);
+        return print_command(operation, text, true);
     }
     network_print_address(network, text);
-    _cleanup_free_ char *address = whole_address(text, network->is_v6);
-    return command_for(operation, address, false);
+    _cleanup_free_ char *address = print_address(text, network->is_v6);
+    return print_command(operation, address, false);
 }
 
-/* The right is one that many users lack. */
-static int explain(struct error *err)
-{
-    if (err->status == STATUS_PERMISSION_DENIED)
-        error_hint(err, "the user needs the monitor capability: allow command \"osd blocklist\"");
-    return -1;
-}
-
-static int send(struct ceph_cluster *cluster, struct call *call, const char *command,
-                struct error *err)
+static int send_change(struct ceph_cluster *cluster, struct call *call, const char *command,
+                       struct error *err)
 {
     _cleanup_free_ char *reply = NULL;
 
-    return cluster->ops->mon_command(cluster, call, command, &reply, err);
+    if (cluster->ops->mon_command(cluster, call, command, &reply, err) == 0)
+        return 0;
+    if (err->status == STATUS_PERMISSION_DENIED) /* a right that many users lack */
+        error_hint(err, "the user needs the monitor capability: allow command \"osd blocklist\"");
+    return -1;
 }
 
 int blocklist_add(struct ceph_cluster *cluster, struct call *call, const struct network *network,
@@ -191,7 +182,7 @@ int blocklist_add(struct ceph_cluster *cluster, struct call *call, const struct 
 {
     _cleanup_free_ char *command = blocklist_command("add", network, is_range);
 
-    return send(cluster, call, command, err) < 0 ? explain(err) : 0;
+    return send_change(cluster, call, command, err);
 }
 
 int blocklist_remove(struct ceph_cluster *cluster, struct call *call,
@@ -199,8 +190,8 @@ int blocklist_remove(struct ceph_cluster *cluster, struct call *call,
 {
     _cleanup_free_ char *address = entry->is_range
                                        ? xstrdup(entry->address)
-                                       : whole_address(entry->address, entry->network.is_v6);
-    _cleanup_free_ char *command = command_for("rm", address, entry->is_range);
+                                       : print_address(entry->address, entry->network.is_v6);
+    _cleanup_free_ char *command = print_command("rm", address, entry->is_range);
 
-    return send(cluster, call, command, err) < 0 ? explain(err) : 0;
+    return send_change(cluster, call, command, err);
 }

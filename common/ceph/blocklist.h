@@ -26,7 +26,7 @@ struct blocklist {
     bool knows_ranges; /* older versions of Ceph do not */
 };
 
-#define BLOCKLIST_SECONDS 157784760 /* five years, which is Ceph-CSI's for ever */
+#define BLOCKLIST_SECONDS 157784760 /* five years, as long as Ceph-CSI's NetworkFence */
 
 /* @list is zero; blocklist_done() frees. */
 _must_check_ int blocklist_read(struct ceph_cluster *cluster, struct call *call,
@@ -36,10 +36,10 @@ _must_check_ int blocklist_decode(const char *reply, struct blocklist *list, str
 void blocklist_done(struct blocklist *list);
 #define _cleanup_blocklist_ _cleanup_(blocklist_done)
 
-/* A year from now, as Ceph writes times: an entry that goes earlier was not made to stay. Caller
+/* A year from now, as Ceph writes times: an entry that expires earlier is not permanent. Caller
  * frees. */
 char *blocklist_lasting(void);
-/* Whether there is such an entry and it stays beyond @until. */
+/* Whether there is such an entry that expires after @until. */
 bool blocklist_has(const struct blocklist *list, const struct network *network, bool is_range,
                    const char *until);
 

@@ -17,7 +17,7 @@ static int cluster_connect(struct ceph *ceph, struct call *call, const struct ce
     struct connection *connection = NULL;
     rados_t rados = NULL;
 
-    if (connections_join(real->connections, call, target, &connection, &rados, err) < 0)
+    if (connections_join(real->connections, call, target, false, &connection, &rados, err) < 0)
         return -1;
     struct real_cluster *cluster = xcalloc(1, sizeof(*cluster));
     *cluster = (struct real_cluster){
@@ -67,12 +67,6 @@ static int cluster_client_address(struct ceph_cluster *cluster, struct call *cal
     return 0;
 }
 
-static int pool_missing(const struct ceph_cluster *cluster, const char *what, struct error *err)
-{
-    return error_set(err, STATUS_NOT_FOUND, "cluster '%s' has no pool %s", cluster->cluster_id,
-                     what);
-}
-
 void shared_io_ref(struct shared_io *shared)
 {
     atomic_fetch_add(&shared->refs, 1);
@@ -100,7 +94,7 @@ static struct shared_io *shared_io_new(const struct real_cluster *cluster, rados
 }
 
 /* Opens a pool that exists: @io is taken over. */
-static int pool_finish(struct ceph_cluster *cluster, struct call *call, rados_ioctx_t io,
+static int finish_open(struct ceph_cluster *cluster, struct call *call, rados_ioctx_t io,
                        const char *rados_namespace, struct ceph_pool **out, struct error *err)
 {
     struct real_pool *pool = xcalloc(1, sizeof(*pool));
@@ -166,36 +160,24 @@ int cluster_refresh_map(struct ceph_cluster *cluster, struct call *call, struct 
     return 0;
 }
 
-static int has_pool(struct ceph_cluster *cluster, struct call *call, const char *name, bool *has,
-                    struct error *err)
-{
-    _cleanup_string_list_ struct string_list names = {0};
-
-    if (pool_list(cluster, call, &names, err) < 0)
-        return -1;
-    *has = string_list_has(&names, name);
-    return 0;
-}
-
 static int pool_open(struct ceph_cluster *cluster, struct call *call, const char *name,
                      const char *rados_namespace, struct ceph_pool **pool, struct error *err)
 {
+    _cleanup_string_list_ struct string_list known = {0};
     rados_ioctx_t io = NULL;
-    bool known = false;
 
-    if (has_pool(cluster, call, name, &known, err) < 0)
+    if (pool_list(cluster, call, &known, err) < 0)
         return -1;
-    if (!known && cluster_refresh_map(cluster, call, err) < 0) /* a pool just made */
+    if (!string_list_has(&known, name) && /* it may have just been made */
+        cluster_refresh_map(cluster, call, err) < 0)
         return error_wrap(err, "open pool '%s'", name);
     int result = rados_ioctx_create(real_cluster(cluster)->rados, name, &io);
-    if (result == -ENOENT) {
-        _cleanup_free_ char *what = xasprintf("'%s'", name);
-
-        return pool_missing(cluster, what, err);
-    }
+    if (result == -ENOENT)
+        return error_set(err, STATUS_NOT_FOUND, "cluster '%s' has no pool '%s'",
+                         cluster->cluster_id, name);
     if (result < 0)
         return error_set_errno(err, result, "open pool '%s'", name);
-    return pool_finish(cluster, call, io, rados_namespace, pool, err);
+    return finish_open(cluster, call, io, rados_namespace, pool, err);
 }
 
 static int pool_open_by_id(struct ceph_cluster *cluster, struct call *call, int64_t id,
@@ -209,14 +191,12 @@ static int pool_open_by_id(struct ceph_cluster *cluster, struct call *call, int6
         cluster_refresh_map(cluster, call, err) < 0)
         return error_wrap(err, "open the pool with id %lld", (long long)id);
     int result = rados_ioctx_create2(rados, id, &io);
-    if (result == -ENOENT) {
-        _cleanup_free_ char *what = xasprintf("with id %lld", (long long)id);
-
-        return pool_missing(cluster, what, err);
-    }
+    if (result == -ENOENT)
+        return error_set(err, STATUS_NOT_FOUND, "cluster '%s' has no pool with id %lld",
+                         cluster->cluster_id, (long long)id);
     if (result < 0)
         return error_set_errno(err, result, "open the pool with id %lld", (long long)id);
-    return pool_finish(cluster, call, io, rados_namespace, pool, err);
+    return finish_open(cluster, call, io, rados_namespace, pool, err);
 }
 
 static void pool_close(struct ceph_pool *pool)
@@ -230,9 +210,7 @@ static void pool_close(struct ceph_pool *pool)
     free(real);
 }
 
-/* --- the whole --- */
-
-static void fill_table(struct ceph_ops *ops)
+static void set_operations(struct ceph_ops *ops)
 {
     ops->connect = cluster_connect;
     ops->disconnect = cluster_disconnect;
@@ -242,12 +220,12 @@ static void fill_table(struct ceph_ops *ops)
     ops->pool_open_by_id = pool_open_by_id;
     ops->pool_close = pool_close;
     ops->pool_list = pool_list;
+    ops->pool_settle = pool_settle;
     commands_register(ops);
     objects_register(ops);
     images_register(ops);
     image_metadata_register(ops);
     snapshots_register(ops);
-    settle_register(ops);
 }
 
 static int64_t or_default(int64_t value, int64_t fallback)
@@ -259,7 +237,7 @@ struct ceph *ceph_new(const struct ceph_options *options)
 {
     struct real_ceph *ceph = xcalloc(1, sizeof(*ceph));
 
-    fill_table(&ceph->ops);
+    set_operations(&ceph->ops);
     ceph->base.ops = &ceph->ops;
     ceph->options = *options;
     ceph->options.connect_timeout_ms = or_default(options->connect_timeout_ms, 30000);
@@ -294,10 +272,7 @@ bool ceph_free(struct ceph *ceph)
     return true;
 }
 
-void ceph_report(struct ceph *ceph,
-                 void (*each)(void *object, const char *cluster_id, bool healthy,
-                              const char *message, time_t since),
-                 void *object)
+void ceph_report(struct ceph *ceph, ceph_report_fn *each, void *object)
 {
     connections_report(((struct real_ceph *)ceph)->connections, each, object);
 }

@@ -29,8 +29,7 @@ struct ceph *ceph_new(const struct ceph_options *options);
  * process can only end by _exit(). */
 _must_check_ bool ceph_free(struct ceph *ceph);
 
-/* Tells of each connection whether it is up and, if not, why and since when. */
-void ceph_report(struct ceph *ceph,
-                 void (*each)(void *object, const char *cluster_id, bool healthy,
-                              const char *message, time_t since),
-                 void *object);
+/* Reports of each connection whether it is up and, if not, why and since when. */
+typedef void ceph_report_fn(void *object, const char *cluster_id, bool healthy, const char *message,
+                            time_t since);
+void ceph_report(struct ceph *ceph, ceph_report_fn *each, void *object);

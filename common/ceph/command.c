@@ -33,17 +33,6 @@ struct command {
     size_t status_length;
 };
 
-static struct command *command_new(send_fn *send, const char *text)
-{
-    struct command *command = xcalloc(1, sizeof(*command));
-
-    command->send = send;
-    command->text = xstrdup(text);
-    pthread_mutex_init(&command->lock, NULL);
-    pthread_cond_init(&command->ended, NULL);
-    return command;
-}
-
 static void command_free(struct command *command)
 {
     rados_buffer_free(command->output);
@@ -55,7 +44,7 @@ static void command_free(struct command *command)
 }
 
 /* The command's thread. */
-static void run(rados_t rados, void *object)
+static void run_command(rados_t rados, void *object)
 {
     struct command *command = object;
     const char *text = command->text;
@@ -72,8 +61,9 @@ static void run(rados_t rados, void *object)
         command_free(command);
 }
 
-/* True when it has been answered; otherwise it is the thread's from now on. */
-static bool wait_for(struct command *command, const struct call *call, struct deadline give_up)
+/* True when it has been answered; otherwise the thread owns it from now on. */
+static bool wait_for_reply(struct command *command, const struct call *call,
+                           struct deadline give_up)
 {
     pthread_mutex_lock(&command->lock);
     while (!command->done && !command->left) {
@@ -110,15 +100,19 @@ static int send_command(struct ceph_cluster *cluster, struct call *call,
     int64_t start_ms = clock_monotonic_ms();
     struct deadline give_up =
         deadline_earlier(admission_deadline(call), deadline_in_ms(ceph->options.mon_op_timeout_ms));
-    struct command *command = command_new(send, text);
+    struct command *command = xcalloc(1, sizeof(*command));
 
+    command->send = send;
+    command->text = xstrdup(text);
+    pthread_mutex_init(&command->lock, NULL);
+    pthread_cond_init(&command->ended, NULL);
     call_stage(call, "waiting {age} for a command to the %s of cluster '%s'", whom,
                cluster->cluster_id);
-    if (connections_run(ceph->connections, connection, run, command, err) < 0) {
+    if (connections_run(ceph->connections, connection, run_command, command, err) < 0) {
         command_free(command);
         return -1;
     }
-    if (!wait_for(command, call, give_up)) {
+    if (!wait_for_reply(command, call, give_up)) {
         if (call_check(call, err) < 0)
             return -1;
         return error_set(err, STATUS_DEADLINE_EXCEEDED,
@@ -141,9 +135,8 @@ static int mgr_command(struct ceph_cluster *cluster, struct call *call, const ch
                        char **reply, struct error *err)
 {
     struct real_cluster *real = real_cluster(cluster);
+    struct admission_place place = {0};
     struct connection *manager = NULL;
-
-    struct place place = {0};
 
     if (admission_enter(real->ceph->managers, call, cluster->cluster_id, 0, cluster->cluster_id,
                         &place, err) < 0)

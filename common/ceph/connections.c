@@ -156,30 +156,22 @@ static char *prefer_v2(const char *monitors)
     return NULL;
 }
 
-static int connect_to(const struct connection *connection, const struct ceph_options *options,
-                      rados_t *rados)
-{
-    _cleanup_free_ char *v2 = prefer_v2(connection->monitors);
-    int64_t first_ms =
-        options->connect_timeout_ms < FIRST_TRY_MS ? options->connect_timeout_ms : FIRST_TRY_MS;
-
-    if (v2) {
-        int result = connect_once(connection, options, v2, first_ms, rados);
-
-        if (result != -ETIMEDOUT)
-            return result;
-    }
-    return connect_once(connection, options, connection->monitors, options->connect_timeout_ms,
-                        rados);
-}
-
-static void *attempt(void *object)
+/* The thread of one attempt. */
+static void *run_attempt(void *object)
 {
     struct connection *connection = object;
     struct connections *owner = connection->owner;
+    const int64_t timeout_ms = owner->options.connect_timeout_ms;
+    _cleanup_free_ char *v2 = prefer_v2(connection->monitors);
     rados_t rados = NULL;
-    int result = connect_to(connection, &owner->options, &rados);
+    int result = -ETIMEDOUT;
 
+    if (v2)
+        result = connect_once(connection, &owner->options, v2,
+                              timeout_ms < FIRST_TRY_MS ? timeout_ms : FIRST_TRY_MS, &rados);
+    if (result == -ETIMEDOUT)
+        result =
+            connect_once(connection, &owner->options, connection->monitors, timeout_ms, &rados);
     pthread_mutex_lock(&owner->lock);
     connection->state = result < 0 ? CONNECTION_FAILED : CONNECTION_READY;
     connection->failure = result;
@@ -214,13 +206,13 @@ static void start_attempt(struct connection *connection)
         connection->since = time(NULL); /* else it has been in trouble since the first failure */
     connection->state = CONNECTION_CONNECTING;
     connection->changed_ms = clock_monotonic_ms();
-    start_thread(connection->owner, "ceph-connect", attempt, connection);
+    start_thread(connection->owner, "ceph-connect", run_attempt, connection);
 }
 
 /* --- the list --- */
 
-static bool matches(const struct connection *connection, const struct ceph_target *target,
-                    bool manager)
+static bool is_connection_to(const struct connection *connection, const struct ceph_target *target,
+                             bool manager)
 {
     return connection->manager == manager && !connection->fenced &&
            strcmp(connection->cluster_id, target->cluster_id) == 0 &&
@@ -281,7 +273,7 @@ static struct connection *take_idle(struct connections *connections, int64_t bef
     return idle;
 }
 
-static void free_all(struct connection *connection)
+static void free_connections(struct connection *connection)
 {
     while (connection) {
         struct connection *next = connection->next;
@@ -293,7 +285,7 @@ static void free_all(struct connection *connection)
     }
 }
 
-static void *sweep(void *object)
+static void *sweep_idle(void *object)
 {
     struct connections *connections = object;
     int64_t expiry_ms = connections->options.idle_expiry_ms;
@@ -306,7 +298,7 @@ static void *sweep(void *object)
         pthread_cond_clockwait(&connections->changed, &connections->lock, CLOCK_MONOTONIC, &wake);
         struct connection *idle = take_idle(connections, clock_monotonic_ms() - expiry_ms);
         pthread_mutex_unlock(&connections->lock);
-        free_all(idle);
+        free_connections(idle);
         pthread_mutex_lock(&connections->lock);
     }
     connections->threads--;
@@ -323,7 +315,7 @@ struct connections *connections_new(const struct ceph_options *options)
     pthread_mutex_init(&connections->lock, NULL);
     pthread_cond_init(&connections->changed, NULL);
     pthread_mutex_lock(&connections->lock);
-    start_thread(connections, "ceph-sweep", sweep, connections);
+    start_thread(connections, "ceph-sweep", sweep_idle, connections);
     pthread_mutex_unlock(&connections->lock);
     return connections;
 }
@@ -352,7 +344,7 @@ bool connections_free(struct connections *connections)
     pthread_mutex_unlock(&connections->lock);
     if (!ended)
         return false;
-    free_all(connections->first);
+    free_connections(connections->first);
     pthread_cond_destroy(&connections->changed);
     pthread_mutex_destroy(&connections->lock);
     free(connections);
@@ -377,11 +369,11 @@ static bool key_is_well_formed(const struct secret *key)
 
 /* --- joining --- */
 
-static int refuse(const struct connection *connection, struct error *err)
+static int explain_failure(const struct connection *connection, struct error *err)
 {
     int failure = connection->failure;
 
-    if (failure == -EINVAL || failure == -ENOENT) /* the key has been looked at before */
+    if (failure == -EINVAL || failure == -ENOENT) /* the key was checked before */
         return error_set(
             err, STATUS_UNAVAILABLE,
             "the monitors of cluster '%s' (%s) are not addresses, or are names that do "
@@ -403,7 +395,7 @@ static int refuse(const struct connection *connection, struct error *err)
 }
 
 /* Waits for the attempt under way. Lock held, given up while waiting. */
-static int wait_for(struct connection *connection, struct call *call, struct error *err)
+static int wait_for_attempt(struct connection *connection, struct call *call, struct error *err)
 {
     struct connections *owner = connection->owner;
     struct deadline give_up = admission_deadline(call);
@@ -422,7 +414,7 @@ static int wait_for(struct connection *connection, struct call *call, struct err
             return -1;
         pthread_cond_clockwait(&owner->changed, &owner->lock, CLOCK_MONOTONIC, &wake);
     }
-    return connection->state == CONNECTION_READY ? 0 : refuse(connection, err);
+    return connection->state == CONNECTION_READY ? 0 : explain_failure(connection, err);
 }
 
 /* Finds or makes the connection; NULL if there are too many. Lock held. */
@@ -432,7 +424,7 @@ static struct connection *find_or_start(struct connections *connections,
 {
     struct connection *connection = connections->first;
 
-    while (connection && !matches(connection, target, manager))
+    while (connection && !is_connection_to(connection, target, manager))
         connection = connection->next;
     if (!connection && connections->count >= connections->options.max_connections)
         error_set(err, STATUS_UNAVAILABLE,
@@ -447,9 +439,9 @@ static struct connection *find_or_start(struct connections *connections,
     return connection;
 }
 
-static int join(struct connections *connections, struct call *call,
-                const struct ceph_target *target, bool manager, struct connection **joined,
-                rados_t *rados, struct error *err)
+int connections_join(struct connections *connections, struct call *call,
+                     const struct ceph_target *target, bool for_manager, struct connection **joined,
+                     rados_t *rados, struct error *err)
 {
     int result = -1;
 
@@ -460,10 +452,11 @@ static int join(struct connections *connections, struct call *call,
             "the Secret must be what 'ceph auth get-key client.%s' prints",
             target->user, target->cluster_id, target->user);
     pthread_mutex_lock(&connections->lock);
-    struct connection *connection = find_or_start(connections, target, manager, err);
+    struct connection *connection = find_or_start(connections, target, for_manager, err);
     if (connection) {
         connection->refs++; /* also while waiting, so that the sweeper leaves it alone */
-        result = connection->state == CONNECTION_READY ? 0 : wait_for(connection, call, err);
+        result =
+            connection->state == CONNECTION_READY ? 0 : wait_for_attempt(connection, call, err);
         if (result < 0)
             connection->refs--;
         connection->used_ms = clock_monotonic_ms();
@@ -476,13 +469,6 @@ static int join(struct connections *connections, struct call *call,
     return result;
 }
 
-int connections_join(struct connections *connections, struct call *call,
-                     const struct ceph_target *target, struct connection **joined, rados_t *rados,
-                     struct error *err)
-{
-    return join(connections, call, target, false, joined, rados, err);
-}
-
 int connections_join_manager(struct connections *connections, struct call *call,
                              const struct connection *connection, struct connection **manager,
                              struct error *err)
@@ -491,7 +477,7 @@ int connections_join_manager(struct connections *connections, struct call *call,
                                        connection->user, &connection->key};
     rados_t rados = NULL;
 
-    return join(connections, call, &target, true, manager, &rados, err);
+    return connections_join(connections, call, &target, true, manager, &rados, err);
 }
 
 void connections_keep(struct connections *connections, struct connection *connection)
@@ -523,10 +509,7 @@ void connections_fence(struct connections *connections, struct connection *conne
     pthread_mutex_unlock(&connections->lock);
 }
 
-void connections_report(struct connections *connections,
-                        void (*each)(void *object, const char *cluster_id, bool healthy,
-                                     const char *message, time_t since),
-                        void *object)
+void connections_report(struct connections *connections, ceph_report_fn *each, void *object)
 {
     pthread_mutex_lock(&connections->lock);
     for (const struct connection *c = connections->first; c; c = c->next) {
@@ -542,7 +525,7 @@ void connections_report(struct connections *connections,
             error_set(&err, STATUS_UNAVAILABLE, "no answer from the monitors (%s) so far",
                       c->monitors);
         else if (!healthy)
-            refuse(c, &err);
+            explain_failure(c, &err);
         each(object, c->cluster_id, healthy, healthy ? "" : err.message, c->since);
     }
     pthread_mutex_unlock(&connections->lock);

@@ -46,7 +46,7 @@ struct real_pool {
     struct ceph_pool base;
     rados_ioctx_t io; /* borrowed from shared */
     struct shared_io *shared;
-    struct place place;
+    struct admission_place place;
 };
 
 struct connections *connections_new(const struct ceph_options *options);
@@ -56,11 +56,13 @@ _must_check_ bool connections_free(struct connections *connections);
 /*
  * Joins the connection for @target, making it if need be. One attempt is under way at a time; it
  * runs in a thread of its own and goes on when the caller's time is up, for the next one.
+ * @for_manager: the connection is for manager commands, see command.c.
  */
 _must_check_ int connections_join(struct connections *connections, struct call *call,
-                                  const struct ceph_target *target, struct connection **connection,
-                                  rados_t *rados, struct error *err);
-/* Joins the connection for manager commands of the same cluster and user: see command.c. */
+                                  const struct ceph_target *target, bool for_manager,
+                                  struct connection **connection, rados_t *rados,
+                                  struct error *err);
+/* Joins the connection for manager commands of the same cluster and user. */
 _must_check_ int connections_join_manager(struct connections *connections, struct call *call,
                                           const struct connection *connection,
                                           struct connection **manager, struct error *err);
@@ -78,10 +80,7 @@ _must_check_ int connections_run(struct connections *connections, struct connect
                                  void (*run)(rados_t rados, void *object), void *object,
                                  struct error *err);
 
-void connections_report(struct connections *connections,
-                        void (*each)(void *object, const char *cluster_id, bool healthy,
-                                     const char *message, time_t since),
-                        void *object);
+void connections_report(struct connections *connections, ceph_report_fn *each, void *object);
 
 /* Each file adds its functions to the table. */
 void commands_register(struct ceph_ops *ops);
@@ -89,7 +88,9 @@ void objects_register(struct ceph_ops *ops);
 void images_register(struct ceph_ops *ops);
 void image_metadata_register(struct ceph_ops *ops);
 void snapshots_register(struct ceph_ops *ops);
-void settle_register(struct ceph_ops *ops);
+
+/* As in ceph_ops.h. */
+int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err);
 
 /* Waits until the connection has the OSD map that the monitors have now. */
 _must_check_ int cluster_refresh_map(struct ceph_cluster *cluster, struct call *call,

@@ -5,8 +5,8 @@
  * its own before it has caught up. So each group is asked something small by a client with the
  * newest map; that it answers is what counts.
  *
- * Groups are reached by listing: the objects of a pool in their order, cut into as many equal parts
- * as there are groups, or up to twice as many while their number is no power of two.
+ * Groups are reached by listing: the objects of a pool in their order, split into as many equal
+ * parts as there are groups, or up to twice as many while their number is no power of two.
  *
  * A group without any OSD is passed over: nobody writes there, and who serves it again needs a
  * newer map for that, which has the fence. So what a failed zone took with it does not keep others
@@ -21,18 +21,6 @@
 
 #define NO_OSD 2147483647 /* in a group of an erasure-coded pool */
 
-/* @reply is "pg map". */
-static bool has_osd(const char *reply)
-{
-    json_auto_t *map = json_loads(reply, 0, NULL);
-    const json_t *acting = json_object_get(map, "acting");
-
-    for (size_t i = 0; i < json_array_size(acting); i++)
-        if (json_integer_value(json_array_get(acting, i)) != NO_OSD)
-            return true;
-    return !json_is_array(acting); /* nothing is known: the group itself is asked */
-}
-
 static bool group_is_served(struct ceph_pool *pool, struct call *call, size_t group)
 {
     _cleanup_free_ char *command =
@@ -41,11 +29,17 @@ static bool group_is_served(struct ceph_pool *pool, struct call *call, size_t gr
     _cleanup_free_ char *reply = NULL;
     _cleanup_error_ struct error err = {0};
 
-    if (pool->cluster->ops->mon_command(pool->cluster, call, command, &reply, &err) == 0)
-        return has_osd(reply);
-    log_v(3, call, "cannot tell who serves group %zu of pool '%s': %s", group, pool->name,
-          err.message);
-    return true;
+    if (pool->cluster->ops->mon_command(pool->cluster, call, command, &reply, &err) < 0) {
+        log_v(3, call, "cannot tell who serves group %zu of pool '%s': %s", group, pool->name,
+              err.message);
+        return true;
+    }
+    json_auto_t *map = json_loads(reply, 0, NULL);
+    const json_t *acting = json_object_get(map, "acting");
+    for (size_t i = 0; i < json_array_size(acting); i++)
+        if (json_integer_value(json_array_get(acting, i)) != NO_OSD)
+            return true;
+    return !json_is_array(acting); /* nothing is known: the group itself is asked */
 }
 
 /* The group that the objects of a part are in: the order of objects is that of their hashes read
@@ -60,36 +54,29 @@ static size_t group_of_part(size_t part, size_t parts, size_t groups)
     return group < groups ? group : group & (parts / 2 - 1);
 }
 
-/* Asks the group in which the objects from @from on are; up to @to it is one group. */
-static int ask_group(rados_ioctx_t io, rados_object_list_cursor from, rados_object_list_cursor to)
-{
-    rados_object_list_item item = {0};
-    rados_object_list_cursor next = rados_object_list_begin(io);
-
-    int result = rados_object_list(io, from, to, 1, NULL, 0, &item, &next);
-    rados_object_list_free(1, &item);
-    rados_object_list_cursor_free(io, next);
-    /* a refusal is an answer too, and comes after the look at the map */
-    return result >= 0 || result == -ENOENT || result == -EPERM ? 0 : result;
-}
-
+/* Asks the group in which the objects of the part are for one of them. */
 static int ask_part(rados_ioctx_t io, size_t part, size_t parts)
 {
     rados_object_list_cursor first = rados_object_list_begin(io);
     rados_object_list_cursor last = rados_object_list_end(io);
     rados_object_list_cursor from = rados_object_list_begin(io);
     rados_object_list_cursor to = rados_object_list_begin(io);
+    rados_object_list_cursor next = rados_object_list_begin(io);
+    rados_object_list_item item = {0};
 
     rados_object_list_slice(io, first, last, part, parts, &from, &to);
-    int result = ask_group(io, from, to);
+    int result = rados_object_list(io, from, to, 1, NULL, 0, &item, &next);
+    rados_object_list_free(1, &item);
+    rados_object_list_cursor_free(io, next);
     rados_object_list_cursor_free(io, to);
     rados_object_list_cursor_free(io, from);
     rados_object_list_cursor_free(io, last);
     rados_object_list_cursor_free(io, first);
-    return result;
+    /* a refusal is an answer too, and comes after the check of the map */
+    return result >= 0 || result == -ENOENT || result == -EPERM ? 0 : result;
 }
 
-static int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err)
+int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err)
 {
     size_t parts = 1;
 
@@ -110,9 +97,4 @@ static int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups,
                                    pool->name);
     }
     return 0;
-}
-
-void settle_register(struct ceph_ops *ops)
-{
-    ops->pool_settle = pool_settle;
 }

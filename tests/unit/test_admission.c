@@ -8,7 +8,7 @@
 struct visitor {
     struct admission *admission;
     struct call call;
-    struct place place;
+    struct admission_place place;
     struct error err;
     int result;
     atomic_bool is_back; /* from admission_enter() */
@@ -27,7 +27,7 @@ static void visitor_done(struct visitor *v)
     error_clear(&v->err);
 }
 
-static int enter(struct visitor *v, int64_t pool, struct place *place)
+static int enter(struct visitor *v, int64_t pool, struct admission_place *place)
 {
     return admission_enter(v->admission, &v->call, "c1", pool, "zone-a", place, &v->err);
 }
@@ -241,9 +241,9 @@ TEST(call_with_a_place_never_waits_for_another)
         admission_new(&(struct admission_options){.running = 1, .waiting = 4});
     struct visitor a;
     struct visitor b;
-    struct place again = {0};
-    struct place crossed_a = {0};
-    struct place crossed_b = {0};
+    struct admission_place again = {0};
+    struct admission_place crossed_a = {0};
+    struct admission_place crossed_b = {0};
 
     visitor_init(&a, admission, 2000);
     visitor_init(&b, admission, 2000);
