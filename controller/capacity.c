@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/config/class_parameters.h"
 #include "common/config/session.h"
 #include "common/topology/domain.h"
 #include "common/usage/usage_cache.h"
@@ -48,7 +49,7 @@ static int add_plain(struct inquiry *inquiry, struct error *err)
 
     if (!class->home)
         return error_set(err, STATUS_INVALID_ARGUMENT, "parameter %s is missing",
-                         class->is_cephfs ? "fsName" : "pool");
+                         class->is_cephfs ? PARAM_FS_NAME : PARAM_POOL);
     /* the cluster knows a file system's first data pool */
     if (!class->pool && (credentials_of(inquiry, class->cluster_id, &credentials, err) < 0 ||
                          usage_cache_get(inquiry->controller->usage, inquiry->call,
@@ -202,9 +203,10 @@ static int total_capacity(const struct controller *controller, struct call *call
 
 static bool names_a_class(const struct capacity_request *request)
 {
-    return strmap_has(&request->parameters, "clusterID") ||
-           strmap_has(&request->parameters, "pool") || strmap_has(&request->parameters, "fsName") ||
-           strmap_has(&request->parameters, "topologyConstrainedPools");
+    return strmap_has(&request->parameters, PARAM_CLUSTER_ID) ||
+           strmap_has(&request->parameters, PARAM_POOL) ||
+           strmap_has(&request->parameters, PARAM_FS_NAME) ||
+           strmap_has(&request->parameters, PARAM_CONSTRAINED_POOLS);
 }
 
 static void inquiry_done(struct inquiry *inquiry)

@@ -2,8 +2,11 @@
 
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/config/class_parameters.h"
 #include "common/encoding/uuid.h"
+#include "controller/backend.h"
 #include "controller/place.h"
 
 #define LINE_LIMIT 1024 /* as much as an event takes */
@@ -27,8 +30,8 @@ static bool find_claim(const struct controller *controller, const struct strmap 
     *subject = (struct event_subject){
         .api_version = "v1",
         .kind = "PersistentVolumeClaim",
-        .name_space = strmap_get_or(parameters, "csi.storage.k8s.io/pvc/namespace", ""),
-        .name = strmap_get_or(parameters, "csi.storage.k8s.io/pvc/name", ""),
+        .name_space = strmap_get_or(parameters, PARAM_PVC_NAMESPACE, ""),
+        .name = strmap_get_or(parameters, PARAM_PVC_NAME, ""),
         .uid = uid_of(volume_name),
     };
     return subject->name_space[0] && subject->name[0];
@@ -68,4 +71,27 @@ void claim_event_placed(const struct controller *controller, const struct strmap
         return;
     decision_print_line(decision, &line);
     events_emit(controller->events, &claim, EVENT_NORMAL, "VolumePlaced", "%s", text_chars(&line));
+}
+
+void claim_event_misspelt(const struct controller *controller, struct call *call,
+                          const struct strmap *parameters, const char *volume_name)
+{
+    const enum class_driver driver =
+        controller_backend(controller) == &RBD_BACKEND ? CLASS_RBD : CLASS_CEPHFS;
+
+    for (size_t i = 0; i < parameters->count; i++) {
+        const char *key = parameters->entries[i].key;
+        struct event_subject claim;
+
+        if (class_parameter_find(key, CLASS_ANY_DRIVER))
+            continue;
+        const char *meant = class_parameter_suggest(key, driver, CLASS_CREATE_VOLUME);
+        if (!meant)
+            continue;
+        _cleanup_free_ char *line = xasprintf(
+            "the StorageClass has an unknown parameter '%.64s'; did you mean '%s'?", key, meant);
+        log_warn(call, "%s", line);
+        if (find_claim(controller, parameters, volume_name, &claim))
+            events_emit(controller->events, &claim, EVENT_WARNING, "UnknownParameter", "%s", line);
+    }
 }

@@ -18,3 +18,8 @@ void claim_event_refused(const struct controller *controller, const struct strma
 /* Normal VolumePlaced, if pools that would have served were full or are being taken over. */
 void claim_event_placed(const struct controller *controller, const struct strmap *parameters,
                         const struct decision *decision);
+
+/* Warning UnknownParameter, and a line in the log, for each parameter that the driver does not know
+ * but that is close to one that it does. Others are left alone, as in Ceph-CSI. */
+void claim_event_misspelt(const struct controller *controller, struct call *call,
+                          const struct strmap *parameters, const char *volume_name);

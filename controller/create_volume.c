@@ -456,6 +456,7 @@ int controller_create_volume(const struct controller *controller, struct call *c
     _cleanup_free_ char *key = xasprintf("name:%s", request->name);
     if (operation_begin(controller->operations, key, call, &operation, err) < 0)
         return -1;
+    claim_event_misspelt(controller, call, &request->parameters, request->name);
     struct creation *creation = xcalloc(1, steps->size);
     creation->steps = steps;
     creation->controller = controller;

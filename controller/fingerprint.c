@@ -7,6 +7,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
+#include "common/config/class_parameters.h"
 
 struct part {
     const char *key;
@@ -47,7 +48,7 @@ static char *print_parameters(const struct create_request *request)
     for (size_t i = 0; i < request->parameters.count; i++) {
         const struct strmap_entry *item = &request->parameters.entries[i];
 
-        if (text_has_prefix(item->key, "csi.storage.k8s.io/"))
+        if (text_has_prefix(item->key, PARAM_SIDECAR))
             continue;
         _cleanup_free_ char *line = xasprintf("%s=%s\n", item->key, item->value);
         hash = hash_text(hash, line);

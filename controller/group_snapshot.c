@@ -8,6 +8,7 @@
  * moment.
  */
 #include "common/ceph/on_disk.h"
+#include "common/config/class_parameters.h"
 #include "controller/controller.h"
 
 #include <stdio.h>
@@ -130,8 +131,7 @@ static void group_handle(const struct group_work *group, char *handle)
 static int record(struct group_work *group, const char *sources, const struct uuid_text *uuid,
                   struct error *err)
 {
-    const char *prefix =
-        strmap_get_or(&group->request->parameters, "volumeGroupNamePrefix", IMAGE_PREFIX_GROUP);
+    const char *prefix = class_parameter_get(&group->request->parameters, PARAM_GROUP_PREFIX);
 
     group->entry = (struct journal_entry){
         .uuid = *uuid,

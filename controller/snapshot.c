@@ -1,7 +1,7 @@
 /* CreateSnapshot, DeleteSnapshot, GetSnapshot. */
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/ceph/on_disk.h"
+#include "common/config/class_parameters.h"
 #include "controller/backend.h"
 #include "controller/names.h"
 
@@ -9,8 +9,7 @@ static int create_of(struct snapshot_work *work, const struct snapshot_request *
                      struct snapshot *snapshot, struct error *err)
 {
     const struct controller_backend *backend = controller_backend(work->controller);
-    const char *prefix =
-        strmap_get_or(&request->parameters, "snapshotNamePrefix", IMAGE_PREFIX_SNAPSHOT);
+    const char *prefix = class_parameter_get(&request->parameters, PARAM_SNAPSHOT_PREFIX);
     bool fresh = false;
 
     if (snapshot_reserve(work, request->name, prefix, NULL, &fresh, err) == 0 &&

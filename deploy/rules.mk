@@ -34,7 +34,7 @@ image-root: $(PROGRAMS) $(NODE_SUITE) ## build the image's file system with mmde
 	@WITH_FUSE=$(WITH_FUSE) NODE_SUITE='$(NODE_SUITE)' deploy/image-root $(BUILD)
 
 .PHONY: docs
-docs: $(PROGRAMS) ## write docs/flags.md, docs/metrics.md, docs/man and the counts of docs/conformance.md
+docs: $(PROGRAMS) ## write docs/flags.md, metrics.md, man, the table of storageclass.md, the counts of conformance.md
 	@docs/generate $(BUILD)/cephcsi $(BUILD)/cephzone docs
 
 # As packagers expect it: 'make install DESTDIR=/tmp/package PREFIX=/usr'.

@@ -5,6 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/config/class_parameters.h"
 #include "node/backend.h"
 #include "node/rbd/image_meta.h"
 
@@ -125,7 +126,7 @@ int node_context_is_true(const struct strmap *context, const char *key, bool *va
 
 int node_check_lifecycle(const struct strmap *context, struct error *err)
 {
-    const char *ephemeral = strmap_get_or(context, "csi.storage.k8s.io/ephemeral", "false");
+    const char *ephemeral = strmap_get_or(context, PARAM_EPHEMERAL, "false");
 
     if (strcmp(ephemeral, "true") != 0)
         return 0;

@@ -243,7 +243,7 @@ format: ## format all C files
 	clang-format -i $(C_FILES)
 
 .PHONY: lint
-lint: lint-format lint-layers lint-on-disk lint-tests lint-unused lint-shell lint-docs lint-cppcheck lint-tidy lint-clang ## all guards
+lint: lint-format lint-layers lint-on-disk lint-tests lint-parameters lint-unused lint-shell lint-docs lint-cppcheck lint-tidy lint-clang ## all guards
 
 .PHONY: lint-format
 lint-format:
@@ -264,6 +264,10 @@ lint-tests: ## unit tests are named after what they test
 .PHONY: lint-unused
 lint-unused: $(PROGRAMS) ## the product calls every function that it exports
 	tests/lint/unused $(BUILD)
+
+.PHONY: lint-parameters
+lint-parameters: ## names of class parameters are in their table alone
+	tests/lint/parameters
 
 .PHONY: lint-docs
 lint-docs: $(PROGRAMS) ## what the pages say is what the sources have

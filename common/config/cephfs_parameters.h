@@ -8,8 +8,7 @@ enum backing { BACKING_BY_MODE, BACKING_SNAPSHOT, BACKING_COPY };
 
 /*
  * What a StorageClass of the cephfs driver says about new volumes. Strings are borrowed from the
- * map that was parsed. Unknown parameters are not an error, because Ceph-CSI ignores them and
- * deployers rely on it; known ones are checked strictly.
+ * map that was parsed.
  */
 struct cephfs_parameters {
     const char *cluster_id;
@@ -23,8 +22,3 @@ struct cephfs_parameters {
 /* INVALID_ARGUMENT naming the key. */
 _must_check_ int cephfs_parameters_parse(const struct strmap *parameters,
                                          struct cephfs_parameters *parsed, struct error *err);
-
-/* The prefix for names of subvolumes or snapshots that parameter @key gives, or @fallback. Names
- * become directories, so only letters, digits, '.', '_' and '-' are possible: INVALID_ARGUMENT. */
-_must_check_ int cephfs_prefix_parse(const struct strmap *parameters, const char *key,
-                                     const char *fallback, const char **prefix, struct error *err);

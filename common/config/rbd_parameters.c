@@ -1,6 +1,6 @@
 #include "common/config/rbd_parameters.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/memory.h"
@@ -61,66 +61,37 @@ int rbd_features_parse(const char *text, const char *mounter, uint64_t *features
     return 0;
 }
 
-static int parse_number(const struct strmap *parameters, const char *key, uint64_t *number,
-                        struct error *err)
+/* What class_parameters_check() accepted, 0 if it is left out. */
+static uint64_t get_number(const struct strmap *parameters, const char *key)
 {
-    const char *value = strmap_get(parameters, key);
-
-    if (value && text_parse_u64(value, number, err) < 0)
-        return error_wrap(err, "%s", key);
-    return 0;
-}
-
-static int parse_layout(const struct strmap *parameters, struct image_options *image,
-                        struct error *err)
-{
-    uint64_t object_size = 0;
-
-    if (parse_number(parameters, "stripeUnit", &image->stripe_unit, err) < 0 ||
-        parse_number(parameters, "stripeCount", &image->stripe_count, err) < 0 ||
-        parse_number(parameters, "objectSize", &object_size, err) < 0)
-        return -1;
-    if ((image->stripe_unit == 0) != (image->stripe_count == 0))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "stripeUnit and stripeCount must be given together");
-    if (object_size & (object_size - 1))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "objectSize: %llu is not a power of two",
-                         (unsigned long long)object_size);
-    if (object_size == 0)
-        return 0;
-    if (object_size < OBJECT_SIZE_MIN || object_size > OBJECT_SIZE_MAX)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "objectSize: %llu is not between %llu and %llu",
-                         (unsigned long long)object_size, OBJECT_SIZE_MIN, OBJECT_SIZE_MAX);
-    image->object_order = (uint64_t)__builtin_ctzll(object_size);
-    return 0;
+    return strtoull(strmap_get_or(parameters, key, "0"), NULL, 10);
 }
 
 int rbd_parameters_parse(const struct strmap *parameters, struct rbd_parameters *parsed,
                          struct error *err)
 {
-    static const char *const optional[] = {"pool",          "dataPool",         "radosNamespace",
-                                           "imageFeatures", "volumeNamePrefix", "encryptionType"};
-    const char *features = strmap_get(parameters, "imageFeatures");
-    const char *mounter = strmap_get_or(parameters, "mounter", "rbd");
+    if (class_parameters_check(parameters, CLASS_RBD, err) < 0)
+        return -1;
+    const char *features = strmap_get(parameters, PARAM_IMAGE_FEATURES);
+    const char *mounter = strmap_get_or(parameters, PARAM_MOUNTER, "rbd");
+    const uint64_t object_size = get_number(parameters, PARAM_OBJECT_SIZE);
     struct rbd_parameters result = {
-        .pool = strmap_get_or(parameters, "pool", NULL),
-        .name_prefix = strmap_get_or(parameters, "volumeNamePrefix", IMAGE_PREFIX_VOLUME),
-        .owner = strmap_get_or(parameters, CLASS_SIDECAR_PREFIX "pvc/namespace", NULL),
+        .cluster_id = class_parameter_get(parameters, PARAM_CLUSTER_ID),
+        .pool = class_parameter_get(parameters, PARAM_POOL),
+        .name_prefix = class_parameter_get(parameters, PARAM_VOLUME_PREFIX),
+        .owner = class_parameter_get(parameters, PARAM_PVC_NAMESPACE),
         .image = {.features = IMAGE_FEATURES_DEFAULT,
-                  .data_pool = strmap_get_or(parameters, "dataPool", NULL)},
+                  .data_pool = class_parameter_get(parameters, PARAM_DATA_POOL),
+                  .stripe_unit = get_number(parameters, PARAM_STRIPE_UNIT),
+                  .stripe_count = get_number(parameters, PARAM_STRIPE_COUNT),
+                  .object_order = object_size ? (uint64_t)__builtin_ctzll(object_size) : 0},
     };
 
-    if (class_get_cluster(parameters, &result.cluster_id, err) < 0 ||
-        class_refuse_empty(parameters, optional, ARRAY_LENGTH(optional), err) < 0 ||
-        class_refuse_encryption(parameters, err) < 0)
-        return -1;
-    if (!result.pool && !strmap_get_or(parameters, "topologyConstrainedPools", NULL))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "parameter pool is missing");
     if (features && rbd_features_parse(features, mounter, &result.image.features, err) < 0)
         return -1;
-    if (parse_layout(parameters, &result.image, err) < 0)
-        return -1;
+    if ((result.image.stripe_unit == 0) != (result.image.stripe_count == 0))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "stripeUnit and stripeCount must be given together");
     *parsed = result;
     return 0;
 }

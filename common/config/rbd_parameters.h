@@ -8,8 +8,7 @@
 
 /*
  * What a StorageClass of the rbd driver says about new volumes. Strings are borrowed from the map
- * that was parsed. Unknown parameters are not an error, because Ceph-CSI ignores them and deployers
- * rely on it; known ones are checked strictly.
+ * that was parsed.
  */
 struct rbd_parameters {
     const char *cluster_id;

@@ -6,6 +6,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/config/class_parameters.h"
 #include "common/kube/kube_secret.h"
 
 #define LIFE_MS 60000
@@ -181,13 +182,10 @@ static int get_secret(struct standing_credentials *standing, struct call *call,
 
 /* --- where to look --- */
 
-#define CLASS_KEY "csi.storage.k8s.io/"
-
 /* The Secret that the class names, NULL if it names none. Owned by the class. */
 static bool class_secret(const struct strmap *class, struct secret_ref *ref)
 {
-    static const char *const kinds[] = {CLASS_KEY "provisioner-secret",
-                                        CLASS_KEY "controller-expand-secret"};
+    static const char *const kinds[] = {PARAM_PROVISIONER_SECRET, PARAM_EXPAND_SECRET};
 
     for (size_t i = 0; class && i < ARRAY_LENGTH(kinds); i++) {
         _cleanup_free_ char *name_key = xasprintf("%s-name", kinds[i]);

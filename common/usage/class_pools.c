@@ -8,48 +8,44 @@
 #include "common/ceph/on_disk.h"
 #include "common/config/class_parameters.h"
 
-#define PARAMETER "topologyConstrainedPools"
-
 /* --- parameters --- */
 
 static int parse_auto(const struct strmap *parameters, struct class_pools *pools, struct error *err)
 {
-    const char *value = strmap_get_or(parameters, "topologyPools", NULL);
+    const enum class_driver driver = pools->is_cephfs ? CLASS_CEPHFS : CLASS_RBD;
 
-    if (!value)
+    if (class_parameter_check(parameters, driver, PARAM_TOPOLOGY_POOLS, err) < 0)
+        return -1;
+    if (!class_parameter_get(parameters, PARAM_TOPOLOGY_POOLS))
         return 0;
-    if (strcmp(value, "auto") != 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "topologyPools: '%.40s' is unknown; there is only 'auto'", value);
-    if (strmap_has(parameters, "topologyConstrainedPools"))
+    if (strmap_has(parameters, PARAM_CONSTRAINED_POOLS))
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "topologyPools: auto and topologyConstrainedPools exclude each other");
     if (!pools->home)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "topologyPools: auto needs the parameter %s, where the names of "
                          "requests are kept",
-                         pools->is_cephfs ? "fsName" : "pool");
+                         pools->is_cephfs ? PARAM_FS_NAME : PARAM_POOL);
     pools->is_auto = true;
-    pools->topology_class = strmap_get_or(parameters, "topologyClass", pools->home);
+    pools->topology_class = strmap_get_or(parameters, PARAM_TOPOLOGY_CLASS, pools->home);
     return 0;
 }
 
 static int parse_choices(const struct strmap *parameters, struct class_pools *pools,
                          struct error *err)
 {
-    const char *policy = strmap_get_or(parameters, "poolSelection", NULL);
-    const char *pinning = strmap_get_or(parameters, "topologyPinning", NULL);
-    const char *overcommit = strmap_get_or(parameters, "overcommit", NULL);
-    const char *crossing = strmap_get_or(parameters, "crossPoolRestore", NULL);
+    const char *policy = strmap_get_or(parameters, PARAM_POOL_SELECTION, NULL);
+    const char *pinning = strmap_get_or(parameters, PARAM_TOPOLOGY_PINNING, NULL);
+    const char *overcommit = strmap_get_or(parameters, PARAM_OVERCOMMIT, NULL);
+    const char *crossing = strmap_get_or(parameters, PARAM_CROSS_POOL_RESTORE, NULL);
+    const enum class_driver driver = pools->is_cephfs ? CLASS_CEPHFS : CLASS_RBD;
 
     pools->has_policy = policy != NULL;
     if ((policy && placement_policy_parse(policy, &pools->policy, err) < 0) ||
         (pinning && pinning_parse(pinning, &pools->pinning, err) < 0) ||
-        (overcommit && overcommit_parse(overcommit, &pools->overcommit, err) < 0))
+        (overcommit && overcommit_parse(overcommit, &pools->overcommit, err) < 0) ||
+        class_parameter_check(parameters, driver, PARAM_CROSS_POOL_RESTORE, err) < 0)
         return -1;
-    if (crossing && strcmp(crossing, "copy") != 0 && strcmp(crossing, "none") != 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "crossPoolRestore: '%.40s' is neither 'copy' nor 'none'", crossing);
     /* what CephFS makes of a source is a copy wherever it is, and needs nothing of the source */
     pools->may_cross_pools = crossing ? strcmp(crossing, "copy") == 0 : pools->is_cephfs;
     return 0;
@@ -74,7 +70,7 @@ static int check_entry(const struct class_pools *pools, const struct pool_entry 
 
 static int parse(const struct strmap *parameters, struct class_pools *out, struct error *err)
 {
-    const char *constrained = strmap_get(parameters, "topologyConstrainedPools");
+    const char *constrained = strmap_get(parameters, PARAM_CONSTRAINED_POOLS);
     _cleanup_class_pools_ struct class_pools pools = *out;
 
     if (parse_auto(parameters, &pools, err) < 0 || parse_choices(parameters, &pools, err) < 0)
@@ -83,7 +79,7 @@ static int parse(const struct strmap *parameters, struct class_pools *out, struc
         return -1;
     for (size_t i = 0; i < pools.entries.count; i++)
         if (check_entry(&pools, &pools.entries.items[i], err) < 0)
-            return error_wrap(err, PARAMETER "[%zu]", i);
+            return error_wrap(err, PARAM_CONSTRAINED_POOLS "[%zu]", i);
     *out = pools;
     pools = (struct class_pools){0};
     return 0;
@@ -93,10 +89,10 @@ int class_pools_parse_rbd(const struct strmap *parameters, struct class_pools *o
                           struct error *err)
 {
     struct class_pools pools = {
-        .cluster_id = strmap_get_or(parameters, "clusterID", NULL),
-        .home = strmap_get_or(parameters, "pool", NULL),
-        .pool = strmap_get_or(parameters, "pool", NULL),
-        .data_pool = strmap_get_or(parameters, "dataPool", NULL),
+        .cluster_id = strmap_get_or(parameters, PARAM_CLUSTER_ID, NULL),
+        .home = strmap_get_or(parameters, PARAM_POOL, NULL),
+        .pool = strmap_get_or(parameters, PARAM_POOL, NULL),
+        .data_pool = strmap_get_or(parameters, PARAM_DATA_POOL, NULL),
     };
 
     if (parse(parameters, &pools, err) < 0)
@@ -110,9 +106,9 @@ int class_pools_parse_cephfs(const struct strmap *parameters, struct class_pools
 {
     struct class_pools pools = {
         .is_cephfs = true,
-        .cluster_id = strmap_get_or(parameters, "clusterID", NULL),
-        .home = strmap_get_or(parameters, "fsName", NULL),
-        .pool = strmap_get_or(parameters, "pool", NULL),
+        .cluster_id = strmap_get_or(parameters, PARAM_CLUSTER_ID, NULL),
+        .home = strmap_get_or(parameters, PARAM_FS_NAME, NULL),
+        .pool = strmap_get_or(parameters, PARAM_POOL, NULL),
     };
 
     if (parse(parameters, &pools, err) < 0)
@@ -214,13 +210,14 @@ int class_pools_look_up(const struct class_pools *pools, const struct pool_entry
         return 0;
     case FS_MISSING:
         error_set(err, STATUS_INVALID_ARGUMENT,
-                  PARAMETER "[%zu].fsName: there is no file system '%s' in cluster '%s'", index,
-                  fs_name, cluster_id);
+                  PARAM_CONSTRAINED_POOLS
+                  "[%zu].fsName: there is no file system '%s' in cluster '%s'",
+                  index, fs_name, cluster_id);
         break;
     case POOL_NOT_OF_FS:
         error_set(
             err, STATUS_INVALID_ARGUMENT,
-            PARAMETER
+            PARAM_CONSTRAINED_POOLS
             "[%zu].poolName: '%s' is no data pool of file system '%s'; 'ceph fs add_data_pool %s "
             "%s' makes it one",
             index, entry->pool, fs_name, fs_name, entry->pool);
@@ -228,7 +225,7 @@ int class_pools_look_up(const struct class_pools *pools, const struct pool_entry
     case POOL_MISSING:
     case DATA_POOL_MISSING:
         error_set(err, STATUS_INVALID_ARGUMENT,
-                  PARAMETER "[%zu].%s: there is no pool '%s' in cluster '%s'", index,
+                  PARAM_CONSTRAINED_POOLS "[%zu].%s: there is no pool '%s' in cluster '%s'", index,
                   fault == POOL_MISSING ? "poolName" : "dataPool",
                   fault == POOL_MISSING ? entry->pool : entry->data_pool, cluster_id);
         break;

@@ -5,6 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/config/class_parameters.h"
 #include "common/encoding/yaml.h"
 #include "common/kube/objects/kube_dump.h"
 #include "common/kube/objects/kube_objects.h"
@@ -26,7 +27,7 @@ static int take_parameters(struct storage_class *class, bool is_cephfs, struct e
     if (!pools->home && !class_pools_have_places(pools))
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "neither %s nor topologyConstrainedPools names one",
-                         is_cephfs ? "fsName" : "pool");
+                         is_cephfs ? PARAM_FS_NAME : PARAM_POOL);
     return 0;
 }
 

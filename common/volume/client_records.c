@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
 #include "common/ceph/subvolume.h"
+#include "common/config/class_parameters.h"
 #include "common/volume/locate.h"
 #include "common/volume/migration.h"
 
@@ -121,7 +122,7 @@ static int read_located(const struct client_records *records, struct call *call,
 static int read_static(const struct client_records *records, struct call *call, const char *handle,
                        const struct strmap *attributes, struct strmap *metadata, struct error *err)
 {
-    const char *cluster_id = strmap_get_or(attributes, "clusterID", "");
+    const char *cluster_id = strmap_get_or(attributes, PARAM_CLUSTER_ID, "");
     _cleanup_credentials_ struct credentials credentials = {0};
     _cleanup_session_ struct session session = {0};
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
@@ -131,11 +132,11 @@ static int read_static(const struct client_records *records, struct call *call, 
         session_open(records->ceph, records->config, call, cluster_id, &credentials, &session,
                      err) < 0 ||
         session.cluster->ops->pool_open(session.cluster, call,
-                                        strmap_get_or(attributes, "pool", ""),
+                                        strmap_get_or(attributes, PARAM_POOL, ""),
                                         session_rbd_namespace(&session), &pool, err) < 0)
         return -1;
-    return pool->ops->image_metadata_get(pool, call, strmap_get_or(attributes, "imageName", handle),
-                                         metadata, err);
+    return pool->ops->image_metadata_get(
+        pool, call, strmap_get_or(attributes, PARAM_IMAGE_NAME, handle), metadata, err);
 }
 
 int client_records_read(const struct client_records *records, struct call *call, const char *handle,
@@ -144,7 +145,8 @@ int client_records_read(const struct client_records *records, struct call *call,
     _cleanup_strmap_ struct strmap metadata = {0};
     bool is_static = false;
 
-    if (text_parse_bool(strmap_get_or(attributes, "staticVolume", "false"), &is_static, err) < 0)
+    if (text_parse_bool(strmap_get_or(attributes, PARAM_STATIC_VOLUME, "false"), &is_static, err) <
+        0)
         return error_wrap(err, "clients of volume '%s': staticVolume", handle);
     if (migrated_id_is(handle) || (is_static && records->is_cephfs))
         return 0; /* not staged by this driver, or no subvolume that could keep metadata */

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Characters besides the cluster id: two 4-digit fields, a 16-digit one, the uuid, four dashes. */
@@ -20,21 +21,14 @@ void volume_id_format(const struct volume_id *id, char *handle)
              id->uuid.chars);
 }
 
-/* Reads exactly @digits hexadecimal digits. */
+/* Reads exactly @digits hexadecimal digits, 16 at most. */
 static bool parse_hex(const char *text, size_t digits, uint64_t *value)
 {
-    uint64_t number = 0;
+    char number[16 + 1] = {0};
 
-    for (size_t i = 0; i < digits; i++) {
-        int digit = (unsigned char)text[i];
-
-        if (!isxdigit(digit))
-            return false;
-        digit = isdigit(digit) ? digit - '0' : (digit | 0x20) - 'a' + 10;
-        number = number << 4 | (unsigned)digit;
-    }
-    *value = number;
-    return true;
+    memcpy(number, text, digits);
+    *value = strtoull(number, NULL, 16);
+    return strspn(number, "0123456789abcdefABCDEF") == digits;
 }
 
 /* The cluster id becomes part of messages and of look-ups; nothing in it may surprise either. */

@@ -7,6 +7,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/ceph/blocklist.h"
+#include "common/config/class_parameters.h"
 #include "common/config/session.h"
 
 void fence_request_done(struct fence_request *request)
@@ -74,7 +75,7 @@ static int open_cluster(const struct network_fences *fences, struct call *call,
                         const struct fence_request *request, struct session *session,
                         struct error *err)
 {
-    const char *cluster_id = strmap_get_or(&request->parameters, "clusterID", NULL);
+    const char *cluster_id = strmap_get_or(&request->parameters, PARAM_CLUSTER_ID, NULL);
 
     if (!cluster_id) {
         error_set(err, STATUS_INVALID_ARGUMENT, "parameters: clusterID is missing");

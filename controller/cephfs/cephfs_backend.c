@@ -6,6 +6,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/config/class_parameters.h"
 #include "common/usage/usage_cache.h"
 #include "controller/fingerprint.h"
 
@@ -125,7 +126,7 @@ static int examine_subvolume(struct call *call, struct located *located, struct 
     if (subvolume_get_facts(&group, call, located->entry.image_name, &facts, err) == 0) {
         state->volume.size_bytes = facts.size_bytes;
         if (facts.path)
-            strmap_set(&state->volume.context, "subvolumePath", facts.path);
+            strmap_set(&state->volume.context, PARAM_SUBVOLUME_PATH, facts.path);
         return 0;
     }
     if (err->status != STATUS_NOT_FOUND)
@@ -140,8 +141,8 @@ static int examine_volume(struct call *call, struct located *located, bool with_
                           struct volume_state *state, struct error *err)
 {
     if (with_context) {
-        strmap_set(&state->volume.context, "fsName", located->fs.name);
-        strmap_set(&state->volume.context, "subvolumeName", located->entry.image_name);
+        strmap_set(&state->volume.context, PARAM_FS_NAME, located->fs.name);
+        strmap_set(&state->volume.context, PARAM_SUBVOLUME_NAME, located->entry.image_name);
     }
     if (!cephfs_backing(&located->entry))
         return examine_subvolume(call, located, state, err);

@@ -17,6 +17,8 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
+#include "common/config/class_parameters.h"
 #include "controller/cephfs/cephfs_creation.h"
 #include "controller/claim_metadata.h"
 #include "controller/fingerprint.h"
@@ -240,12 +242,12 @@ static void describe_volume(const struct creation *creation, uint64_t *location,
     const struct cephfs_creation *cephfs = (const struct cephfs_creation *)creation;
 
     *location = (uint64_t)cephfs->fs.id;
-    strmap_set(context, "clusterID", creation->cluster_id);
-    strmap_set(context, "fsName", cephfs->fs.name);
-    strmap_set(context, "subvolumeName", creation->entry.image_name);
-    strmap_set(context, "subvolumePath", cephfs->path ? cephfs->path : "");
+    strmap_set(context, PARAM_CLUSTER_ID, creation->cluster_id);
+    strmap_set(context, PARAM_FS_NAME, cephfs->fs.name);
+    strmap_set(context, PARAM_SUBVOLUME_NAME, creation->entry.image_name);
+    strmap_set(context, PARAM_SUBVOLUME_PATH, cephfs->path ? cephfs->path : "");
     if (creation->data_pool)
-        strmap_set(context, "pool", creation->data_pool);
+        strmap_set(context, PARAM_POOL, creation->data_pool);
 }
 
 static void creation_done(struct creation *base)

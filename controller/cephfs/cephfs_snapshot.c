@@ -10,22 +10,21 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/ceph/references.h"
+#include "common/config/class_parameters.h"
 #include "controller/cephfs/cephfs_backend.h"
 #include "controller/claim_metadata.h"
 #include "controller/fingerprint.h"
 
 int cephfs_check_snapshot_class(const struct strmap *parameters, struct error *err)
 {
-    const char *prefix = NULL;
-
-    return cephfs_prefix_parse(parameters, "snapshotNamePrefix", IMAGE_PREFIX_SNAPSHOT, &prefix,
-                               err);
+    return class_parameter_check(parameters, CLASS_CEPHFS, PARAM_SNAPSHOT_PREFIX, err);
 }
 
 int cephfs_prepare_snapshot(struct snapshot_work *work, struct error *err)
 {
     const struct located *source = work->source;
-    const char *cluster_id = strmap_get_or(work->parameters, "clusterID", source->id.cluster_id);
+    const char *cluster_id =
+        strmap_get_or(work->parameters, PARAM_CLUSTER_ID, source->id.cluster_id);
 
     if (cephfs_backing(&source->entry))
         return error_set(

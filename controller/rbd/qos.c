@@ -1,35 +1,23 @@
 #include "controller/rbd/qos.h"
 
-#include <string.h>
-
 #include "common/base/memory.h"
-#include "common/base/nearest.h"
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
 
-static const char *const OPTIONS[] = {
-    "rbd_qos_iops_limit",       "rbd_qos_iops_burst",       "rbd_qos_iops_burst_seconds",
-    "rbd_qos_bps_limit",        "rbd_qos_bps_burst",        "rbd_qos_bps_burst_seconds",
-    "rbd_qos_read_iops_limit",  "rbd_qos_read_iops_burst",  "rbd_qos_read_iops_burst_seconds",
-    "rbd_qos_write_iops_limit", "rbd_qos_write_iops_burst", "rbd_qos_write_iops_burst_seconds",
-    "rbd_qos_read_bps_limit",   "rbd_qos_read_bps_burst",   "rbd_qos_read_bps_burst_seconds",
-    "rbd_qos_write_bps_limit",  "rbd_qos_write_bps_burst",  "rbd_qos_write_bps_burst_seconds",
-};
+#include "common/config/class_parameters.h"
 
 static int check_key(const char *key, struct error *err)
 {
-    struct nearest nearest = NEAREST_INIT(key);
+    const struct class_parameter *parameter = class_parameter_find(key, CLASS_RBD);
 
-    for (size_t i = 0; i < ARRAY_LENGTH(OPTIONS); i++) {
-        if (strcmp(OPTIONS[i], key) == 0)
-            return 0;
-        nearest_offer(&nearest, OPTIONS[i]);
-    }
+    if (parameter && parameter->calls & CLASS_MODIFY_VOLUME)
+        return 0;
     error_set(err, STATUS_INVALID_ARGUMENT,
               "mutable parameter '%s' is not known; possible are rbd_qos_[read_|write_]iops_limit, "
               "rbd_qos_[read_|write_]bps_limit and their _burst and _burst_seconds",
               key);
-    return nearest.name ? error_hint(err, "did you mean '%s'?", nearest.name) : -1;
+    const char *meant = class_parameter_suggest(key, CLASS_RBD, CLASS_MODIFY_VOLUME);
+    return meant ? error_hint(err, "did you mean '%s'?", meant) : -1;
 }
 
 int qos_to_metadata(const struct strmap *mutable_parameters, struct strmap *entries,

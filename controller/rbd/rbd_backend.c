@@ -93,8 +93,8 @@ static int examine_volume(struct call *call, struct located *located, bool with_
                           struct volume_state *state, struct error *err)
 {
     if (with_context) {
-        strmap_set(&state->volume.context, "pool", located->pool->name);
-        strmap_set(&state->volume.context, "imageName", located->entry.image_name);
+        strmap_set(&state->volume.context, PARAM_POOL, located->pool->name);
+        strmap_set(&state->volume.context, PARAM_IMAGE_NAME, located->entry.image_name);
     }
     /* a listing is content with the header of the image that the journal knows */
     int result = with_context ? read_size(call, located, &state->volume.size_bytes, err)
@@ -121,9 +121,7 @@ static int check_volume(struct call *call, struct located *located, struct error
 
 static int check_snapshot_class(const struct strmap *parameters, struct error *err)
 {
-    static const char *const optional[] = {"snapshotNamePrefix"};
-
-    return class_refuse_empty(parameters, optional, ARRAY_LENGTH(optional), err);
+    return class_parameter_check(parameters, CLASS_RBD, PARAM_SNAPSHOT_PREFIX, err);
 }
 
 /* --- the journal --- */

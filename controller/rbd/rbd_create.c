@@ -12,6 +12,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
+#include "common/config/class_parameters.h"
 #include "common/config/rbd_parameters.h"
 #include "controller/begun.h"
 #include "controller/claim_metadata.h"
@@ -310,15 +311,15 @@ static void describe_volume(const struct creation *creation, uint64_t *location,
                             struct strmap *context)
 {
     *location = (uint64_t)creation->pool->id;
-    strmap_set(context, "pool", creation->pool->name);
-    strmap_set(context, "journalPool", creation->directory->name);
-    strmap_set(context, "imageName", creation->entry.image_name);
+    strmap_set(context, PARAM_POOL, creation->pool->name);
+    strmap_set(context, PARAM_JOURNAL_POOL, creation->directory->name);
+    strmap_set(context, PARAM_IMAGE_NAME, creation->entry.image_name);
     if (creation->pool->rados_namespace[0])
-        strmap_set(context, "radosNamespace", creation->pool->rados_namespace);
+        strmap_set(context, PARAM_RADOS_NAMESPACE, creation->pool->rados_namespace);
     if (creation->data_pool)
-        strmap_set(context, "dataPool", creation->data_pool);
+        strmap_set(context, PARAM_DATA_POOL, creation->data_pool);
     else
-        strmap_remove(context, "dataPool"); /* the class's own is not that of a listed pool */
+        strmap_remove(context, PARAM_DATA_POOL); /* the class's own is not that of a listed pool */
 }
 
 static void creation_done(struct creation *creation)

@@ -5,6 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/config/class_parameters.h"
 #include "common/volume/migration.h"
 
 static bool has_attribute(const struct kube_pv *pv, const char *attribute)
@@ -20,13 +21,13 @@ enum unclaimed claimed_volume_judge(const struct kube_pv *pv, const char *driver
         return UNCLAIMED_DELETING;
     if (text_is_empty(pv->claim.name))
         return UNCLAIMED_FREE;
-    if (kube_same(strmap_get(&pv->attributes, "staticVolume"), "true"))
+    if (kube_same(strmap_get(&pv->attributes, PARAM_STATIC_VOLUME), "true"))
         return UNCLAIMED_STATIC;
     if (migrated_id_is(kube_or_empty(pv->handle)))
         return UNCLAIMED_MIGRATED;
     /* what only CephFS' classes and volumes have */
-    if (has_attribute(pv, "fsName") || has_attribute(pv, "subvolumeName") ||
-        has_attribute(pv, "rootPath"))
+    if (has_attribute(pv, PARAM_FS_NAME) || has_attribute(pv, PARAM_SUBVOLUME_NAME) ||
+        has_attribute(pv, PARAM_ROOT_PATH))
         return UNCLAIMED_CEPHFS;
     /* the API server insists on a handle; without one there is nothing to look up */
     return text_is_empty(pv->handle) ? UNCLAIMED_MIGRATED : UNCLAIMED_NOT;

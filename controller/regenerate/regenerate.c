@@ -8,10 +8,11 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
+#include "common/config/class_parameters.h"
 #include "common/volume/cluster_mapping.h"
 #include "common/volume/locate.h"
-#include "controller/rbd/rbd_images.h"
 #include "controller/claim_metadata.h"
+#include "controller/rbd/rbd_images.h"
 
 /* One volume's regeneration. */
 struct regeneration {
@@ -128,7 +129,7 @@ static bool try_cluster(struct regeneration *work, const char *cluster_id,
             return true;
     if (strcmp(cluster_id, work->id.cluster_id) == 0 && try_pool_id(work, work->id.location_id))
         return true;
-    if (try_pool_name(work, attribute(work, "pool")))
+    if (try_pool_name(work, attribute(work, PARAM_POOL)))
         return true;
     session_close(&work->session);
     return false;
@@ -145,7 +146,7 @@ static int nowhere(struct regeneration *work, const struct string_list *clusters
     return error_set(err, STATUS_NOT_FOUND,
                      "there is no image '%s' in pool '%s', nor in the pools that the handle and "
                      "cluster-mapping.json lead to; clusters: %s",
-                     work->image_name, strmap_get_or(&work->volume->attributes, "pool", ""),
+                     work->image_name, strmap_get_or(&work->volume->attributes, PARAM_POOL, ""),
                      text_chars(&names));
 }
 
@@ -176,7 +177,7 @@ static int find_image(struct regeneration *work, struct error *err)
 static int open_directory(struct regeneration *work, struct error *err)
 {
     struct ceph_cluster *cluster = work->session.cluster;
-    const char *name = attribute(work, "journalPool");
+    const char *name = attribute(work, PARAM_JOURNAL_POOL);
 
     work->directory = work->pool;
     if (!name || strcmp(name, work->pool->name) == 0)
@@ -221,8 +222,8 @@ static int settle_name(struct regeneration *work, struct ceph_pool *directory, i
 static void fill_entry(const struct regeneration *work, const struct ceph_pool *directory,
                        const char *image_id, struct journal_entry *entry)
 {
-    const char *type = attribute(work, "encryptionType");
-    const char *kms = attribute(work, "encryptionKMSID");
+    const char *type = attribute(work, PARAM_ENCRYPTION_TYPE);
+    const char *kms = attribute(work, PARAM_ENCRYPTION_KMS);
 
     *entry = (struct journal_entry){
         .uuid = work->id.uuid,
@@ -232,7 +233,7 @@ static void fill_entry(const struct regeneration *work, const struct ceph_pool *
         .owner = xstrdup(kube_or_empty(work->volume->claim.ns)),
         .journal_pool_id = directory->id,
     };
-    if (strcmp(strmap_get_or(&work->volume->attributes, "encrypted", "false"), "true") != 0)
+    if (strcmp(strmap_get_or(&work->volume->attributes, PARAM_ENCRYPTED, "false"), "true") != 0)
         return;
     entry->kms_id = xstrdup(kms ? kms : "default");
     entry->encryption_type = xstrdup(type ? type : "block");
@@ -446,9 +447,10 @@ int regenerate_journal(const struct regenerate_site *site, struct call *call,
 
     if (volume_id_parse(volume->handle, &work.id, err) < 0)
         return error_recode(err, STATUS_INVALID_ARGUMENT);
-    work.image_name = xasprintf(
-        "%s%s", strmap_get_or(&volume->attributes, "volumeNamePrefix", IMAGE_PREFIX_VOLUME),
-        work.id.uuid.chars);
+    work.image_name = xasprintf("%s%s",
+                                strmap_get_or(&volume->attributes, PARAM_VOLUME_PREFIX,
+                                              IMAGE_PREFIX_VOLUME),
+                                work.id.uuid.chars);
     if (look_up(&work, &located, err) == 0) {
         if (repair(&work, &located, &changed, err) < 0)
             return -1;

@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/config/class_parameters.h"
 #include "node/cephfs/cephfs_staged.h"
 #include "node/cephfs/cephfs_volume.h"
 #include "node/checks.h"
@@ -42,7 +43,8 @@ static int choose_client(struct stage *stage, struct error *err)
 {
     const struct node_volumes *volumes = stage->volumes;
     struct host *host = volumes->mappers.host;
-    const char *name = strmap_get_or(&stage->request->context, "mounter", volumes->default_mounter);
+    const char *name =
+        strmap_get_or(&stage->request->context, PARAM_MOUNTER, volumes->default_mounter);
     const struct cephfs_client *wanted = name[0] ? cephfs_client_find(name) : &CEPHFS_KERNEL;
     _cleanup_free_ char *reason = NULL;
     _cleanup_free_ char *other_reason = NULL;
@@ -90,7 +92,7 @@ static void choose_options(struct stage *stage)
     const char *of_cluster =
         is_kernel ? config->cephfs.kernel_mount_options : config->cephfs.fuse_mount_options;
     const char *of_flag = is_kernel ? volumes->cephfs.kernel_options : volumes->cephfs.fuse_options;
-    const char *of_class = is_kernel ? "kernelMountOptions" : "fuseMountOptions";
+    const char *of_class = is_kernel ? PARAM_KERNEL_OPTIONS : PARAM_FUSE_OPTIONS;
     _cleanup_free_ char *nearest = NULL;
 
     if (is_kernel && volumes->read_affinity)

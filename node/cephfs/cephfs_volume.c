@@ -7,12 +7,10 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
+#include "common/config/class_parameters.h"
 #include "common/usage/subvolume_count.h"
 #include "common/volume/client_records.h"
 #include "node/checks.h"
-
-/* Ceph-CSI's: handle of the snapshot that a static volume shows. */
-#define BACKING_CONTEXT "backingSnapshotID"
 
 static int refuse_encrypted(struct error *err)
 {
@@ -23,8 +21,8 @@ static int refuse_encrypted(struct error *err)
 /* Volumes of Ceph-CSI 1.0 bring their monitors along, and are in no journal. */
 static int refuse_ancient(const struct stage_request *request, struct error *err)
 {
-    if (!strmap_has(&request->context, "monitors") &&
-        !strmap_has(&request->context, "provisionVolume"))
+    if (!strmap_has(&request->context, PARAM_MONITORS) &&
+        !strmap_has(&request->context, PARAM_PROVISION_VOLUME))
         return 0;
     error_set(err, STATUS_FAILED_PRECONDITION,
               "it is a volume of Ceph-CSI 1.0, which this driver does not know");
@@ -39,8 +37,8 @@ static int open_static(const struct node_volumes *volumes, struct call *call,
                        struct error *err)
 {
     const struct strmap *context = &request->context;
-    const char *cluster_id = strmap_get_or(context, "clusterID", "");
-    const char *root = strmap_get_or(context, "rootPath", "");
+    const char *cluster_id = strmap_get_or(context, PARAM_CLUSTER_ID, "");
+    const char *root = strmap_get_or(context, PARAM_ROOT_PATH, "");
 
     if (!cluster_id[0] || !root[0])
         return error_set(err, STATUS_INVALID_ARGUMENT,
@@ -52,9 +50,9 @@ static int open_static(const struct node_volumes *volumes, struct call *call,
         return -1;
     volume->cluster = volume->session.cluster;
     volume->config = volume->session.cluster_config;
-    volume->fs_name = xstrdup(strmap_get_or(context, "fsName", ""));
+    volume->fs_name = xstrdup(strmap_get_or(context, PARAM_FS_NAME, ""));
     volume->path = xstrdup(root);
-    const char *backing = strmap_get_or(context, BACKING_CONTEXT, NULL);
+    const char *backing = strmap_get_or(context, PARAM_BACKING_SNAPSHOT_ID, NULL);
     if (!backing)
         return 0;
     volume->snapshot = xstrdup(backing);
@@ -159,7 +157,7 @@ static int open_located(const struct node_volumes *volumes, struct call *call,
     volume->cluster = located->session.cluster;
     volume->config = located->session.cluster_config;
     volume->fs_name = xstrdup(located->fs.name);
-    volume->group = xstrdup(strmap_get_or(&request->context, "subvolumeGroup",
+    volume->group = xstrdup(strmap_get_or(&request->context, PARAM_SUBVOLUME_GROUP,
                                           session_cephfs_group(&located->session)));
     const char *backing = strmap_get_or(&located->entry.extra, CEPHFS_KEY_BACKING, NULL);
     return backing ? open_shown(volumes, call, request, backing, volume, err)
@@ -186,8 +184,8 @@ int cephfs_volume_open(const struct node_volumes *volumes, struct call *call,
     bool is_encrypted = false;
     bool is_static = false;
 
-    if (node_context_is_true(&request->context, "encrypted", &is_encrypted, err) < 0 ||
-        node_context_is_true(&request->context, "staticVolume", &is_static, err) < 0)
+    if (node_context_is_true(&request->context, PARAM_ENCRYPTED, &is_encrypted, err) < 0 ||
+        node_context_is_true(&request->context, PARAM_STATIC_VOLUME, &is_static, err) < 0)
         return -1;
     if (is_encrypted)
         return refuse_encrypted(err);

@@ -4,6 +4,7 @@
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
+#include "common/config/class_parameters.h"
 
 static int unknown_mounter(const char *name, struct error *err)
 {
@@ -82,10 +83,11 @@ int node_choose_mapper(const struct node_volumes *volumes, struct call *call,
                        struct node_image *image, const struct strmap *context,
                        const struct mapper **mapper, struct error *err)
 {
-    const char *name = strmap_get_or(context, "mounter", volumes->default_mounter);
+    const char *name = strmap_get_or(context, PARAM_MOUNTER, volumes->default_mounter);
     bool try_others = false;
 
-    if (text_parse_bool(strmap_get_or(context, "tryOtherMounters", "false"), &try_others, err) < 0)
+    if (text_parse_bool(class_parameter_get(context, PARAM_TRY_OTHER_MOUNTERS), &try_others, err) <
+        0)
         return error_wrap(err, "volume_context: tryOtherMounters");
     if (name[0] == '\0')
         return choose_krbd(volumes, call, image, true, mapper, err);

@@ -7,6 +7,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
+#include "common/config/class_parameters.h"
 #include "common/volume/client_records.h"
 #include "node/checks.h"
 
@@ -23,8 +24,8 @@ static int open_static(const struct node_volumes *volumes, struct call *call,
                        const struct stage_request *request, struct node_image *image,
                        struct error *err)
 {
-    const char *cluster_id = strmap_get_or(&request->context, "clusterID", "");
-    const char *pool = strmap_get_or(&request->context, "pool", "");
+    const char *cluster_id = strmap_get_or(&request->context, PARAM_CLUSTER_ID, "");
+    const char *pool = strmap_get_or(&request->context, PARAM_POOL, "");
 
     if (!cluster_id[0] || !pool[0])
         return error_set(err, STATUS_INVALID_ARGUMENT,
@@ -39,7 +40,7 @@ static int open_static(const struct node_volumes *volumes, struct call *call,
         return -1;
     image->pool = image->own_pool;
     image->config = image->session.cluster_config;
-    image->name = strmap_get_or(&request->context, "imageName", request->handle);
+    image->name = strmap_get_or(&request->context, PARAM_IMAGE_NAME, request->handle);
     return 0;
 }
 
@@ -74,8 +75,8 @@ int node_image_open(const struct node_volumes *volumes, struct call *call,
     bool is_encrypted = false;
     bool is_static = false;
 
-    if (node_context_is_true(&request->context, "encrypted", &is_encrypted, err) < 0 ||
-        node_context_is_true(&request->context, "staticVolume", &is_static, err) < 0)
+    if (node_context_is_true(&request->context, PARAM_ENCRYPTED, &is_encrypted, err) < 0 ||
+        node_context_is_true(&request->context, PARAM_STATIC_VOLUME, &is_static, err) < 0)
         return -1;
     if (is_encrypted)
         return refuse_encrypted(request->handle, err);

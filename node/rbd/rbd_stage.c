@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/config/class_parameters.h"
 #include "node/checks.h"
 #include "node/rbd/choose_mapper.h"
 #include "node/rbd/format.h"
@@ -109,13 +110,12 @@ static void fill_meta(struct stage *stage, const struct mapper *mapper)
     set_text(&meta->pool, stage->image.pool->name);
     set_text(&meta->rados_namespace, stage->image.pool->rados_namespace);
     set_text(&meta->image, stage->image.name);
-    set_text(&meta->unmap_options, strmap_get_or(context, "unmapOptions", ""));
+    set_text(&meta->unmap_options, strmap_get_or(context, PARAM_UNMAP_OPTIONS, ""));
     meta->is_nbd = mapper == &MAPPER_NBD;
     set_text(&meta->device, "");
-    set_text(&meta->log_dir,
-             meta->is_nbd ? strmap_get_or(context, "cephLogDir", "/var/log/ceph") : "");
+    set_text(&meta->log_dir, meta->is_nbd ? class_parameter_get(context, PARAM_LOG_DIR) : "");
     set_text(&meta->log_strategy,
-             meta->is_nbd ? strmap_get_or(context, "cephLogStrategy", "remove") : "");
+             meta->is_nbd ? class_parameter_get(context, PARAM_LOG_STRATEGY) : "");
     if (mapper == &MAPPER_FUSE)
         set_text(&meta->mapper, mapper->name);
     stage->staged.mapper = mapper;
@@ -183,7 +183,7 @@ static int clear_remains(const struct stage *stage, struct error *err)
 /* The class's options for the mapper and, for krbd, which replica to read from. */
 static int map_options(const struct stage *stage, char **options, struct error *err)
 {
-    const char *asked = strmap_get_or(&stage->request->context, "mapOptions", "");
+    const char *asked = strmap_get_or(&stage->request->context, PARAM_MAP_OPTIONS, "");
     const struct read_affinity *affinity = stage->volumes->read_affinity;
     _cleanup_free_ char *own = NULL;
     _cleanup_free_ char *nearest = NULL;
@@ -306,7 +306,7 @@ static int mount_filesystem(struct stage *stage, struct error *err)
     const struct format_request request = {
         .wanted = stage->wanted,
         .device = staged->mapped.device,
-        .options = strmap_get_or(&stage->request->context, "mkfsOptions", ""),
+        .options = strmap_get_or(&stage->request->context, PARAM_MKFS_OPTIONS, ""),
         .read_only = stage->read_only,
         .metadata = &stage->metadata,
     };

@@ -10,12 +10,13 @@
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-    const char *help;
+    const char *help; /* NULL: not for users */
 } COMMANDS[] = {
     {"call", command_call, "call one CSI method of a driver and print its answer"},
     {"capacity", command_capacity, "print how much room each StorageClass has in each place"},
     {"convert-pv", command_convert_pv,
      "print patches from zone labels of volumes to node affinity"},
+    {"docs", command_docs, NULL},
     {"explain", command_explain, "tell why a pod is pending, node by node, and what would help"},
     {"fsck", command_fsck, "compare journal, images, trash and PVs; report and repair leftovers"},
     {"place", command_place, "print which pool a volume would get, and why"},
@@ -29,7 +30,8 @@ static void print_usage(FILE *file)
 {
     fputs("Usage: cephzone COMMAND [flags] [arguments]\n\nCommands:\n", file);
     for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++)
-        fprintf(file, "  %-10s %s\n", COMMANDS[i].name, COMMANDS[i].help);
+        if (COMMANDS[i].help)
+            fprintf(file, "  %-10s %s\n", COMMANDS[i].name, COMMANDS[i].help);
     fputs("\n'cephzone COMMAND --help' tells more. 'cephzone --version' prints the version.\n",
           file);
 }
@@ -39,7 +41,8 @@ static int unknown_command(const char *word)
     struct nearest nearest = NEAREST_INIT(word);
 
     for (size_t i = 0; i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++)
-        nearest_offer(&nearest, COMMANDS[i].name);
+        if (COMMANDS[i].help)
+            nearest_offer(&nearest, COMMANDS[i].name);
     fprintf(stderr, "cephzone: there is no command '%s'", word);
     if (nearest.name)
         fprintf(stderr, "; did you mean '%s'?", nearest.name);

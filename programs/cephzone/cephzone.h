@@ -6,6 +6,7 @@
 int command_call(int argc, char **argv);
 int command_capacity(int argc, char **argv);
 int command_convert_pv(int argc, char **argv);
+int command_docs(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_fsck(int argc, char **argv);
 int command_place(int argc, char **argv);

@@ -150,3 +150,42 @@ TEST(without_the_right_nothing_breaks, WITH_KUBE)
     metrics_free(metrics);
     events_free(events);
 }
+
+/* The events of a class with this one parameter more. Caller frees. */
+static char *events_of_parameter(struct kube_fixture *fixture, const char *key, bool is_named)
+{
+    _cleanup_(events_freep) struct events *events = events_new(fixture->kube, "rbd.csi", "");
+    const struct controller controller = {.events = events};
+    _cleanup_strmap_ struct strmap parameters = {0};
+
+    if (is_named)
+        name_claim(&parameters);
+    strmap_set(&parameters, "clusterID", "c1");
+    strmap_set(&parameters, "pool", "rbd");
+    strmap_set(&parameters, key, "x");
+    claim_event_misspelt(&controller, &fixture->call, &parameters, "pvc-" UID);
+    assert_true(events_flush(events, FLUSH_MS));
+    return told(fixture);
+}
+
+TEST(misspelt_parameter_is_a_warning, WITH_KUBE)
+{
+    _cleanup_free_ char *text = events_of_parameter(*state, "imageFeature", true);
+
+    assert_string_equal(text, "UnknownParameter " UID ": the StorageClass has an unknown parameter "
+                              "'imageFeature'; did you mean 'imageFeatures'?\n");
+}
+
+TEST(other_parameters_are_no_news, WITH_KUBE)
+{
+    static const char *const keys[] = {"somethingElse", "csi.storage.k8s.io/fstyp", "fsName",
+                                       "staticVolume", "imageFeatures"};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
+        _cleanup_free_ char *text = events_of_parameter(*state, keys[i], true);
+
+        assert_string_equal(text, "");
+    }
+    _cleanup_free_ char *nameless = events_of_parameter(*state, "imageFeature", false);
+    assert_string_equal(nameless, "");
+}

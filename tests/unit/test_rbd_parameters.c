@@ -1,5 +1,4 @@
 #include "common/base/text.h"
-#include "common/config/class_parameters.h"
 #include "common/config/rbd_parameters.h"
 #include "tests/test.h"
 
@@ -432,62 +431,4 @@ TEST(impossible_features_are_refused)
         assert_string_equal(err.message, cases[i].message);
         assert_true(bits == 42);
     }
-}
-
-TEST(context_is_the_class_without_what_nodes_do_not_need)
-{
-    static const struct {
-        const char *key;
-        const char *value;
-        bool kept;
-    } cases[] = {
-        {"clusterID", "rook-ceph", true},
-        {"pool", "replicapool", true},
-        {"dataPool", "ec", true},
-        {"imageFeatures", "layering", true},
-        {"imageFormat", "2", true},
-        {"mounter", "rbd-nbd", true},
-        {"mapOptions", "krbd:queue_depth=1024", true},
-        {"mkfsOptions", "-m0", true},
-        {"someFutureKey", "", true},
-        {"encrypted", "false", true},
-        {"TopologyConstrainedPools", "[]", true}, /* another key */
-        {"csi.storage.k8s.io", "no slash", true},
-        {"topologyConstrainedPools", "[{\"poolName\": \"zone-a\"}]", false},
-        {"csi.storage.k8s.io/fstype", "ext4", false},
-        {"csi.storage.k8s.io/pvc/name", "data-0", false},
-        {"csi.storage.k8s.io/pvc/namespace", "shop", false},
-        {"csi.storage.k8s.io/pv/name", "pvc-1", false},
-        {"csi.storage.k8s.io/provisioner-secret-name", "rook-csi-rbd-provisioner", false},
-        {"csi.storage.k8s.io/", "", false},
-    };
-    _cleanup_strmap_ struct strmap parameters = {0};
-    _cleanup_strmap_ struct strmap context = {0};
-    size_t kept = 0;
-
-    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
-        strmap_set(&parameters, cases[i].key, cases[i].value);
-    class_parameters_to_context(&parameters, &context);
-    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        if (strmap_has(&context, cases[i].key) != cases[i].kept)
-            fail_msg("'%s' was %s", cases[i].key, cases[i].kept ? "dropped" : "kept");
-        if (cases[i].kept)
-            assert_string_equal(strmap_get(&context, cases[i].key), cases[i].value);
-        kept += cases[i].kept;
-    }
-    assert_int_equal(context.count, kept);
-    assert_int_equal(parameters.count, ARRAY_LENGTH(cases));
-}
-
-TEST(context_keeps_what_was_there)
-{
-    _cleanup_strmap_ struct strmap parameters = make_class();
-    _cleanup_strmap_ struct strmap context = {0};
-
-    strmap_set(&context, "imageName", "csi-vol-1");
-    strmap_set(&context, "pool", "old");
-    class_parameters_to_context(&parameters, &context);
-    assert_string_equal(strmap_get(&context, "imageName"), "csi-vol-1");
-    assert_string_equal(strmap_get(&context, "pool"), "replicapool");
-    assert_int_equal(context.count, 3);
 }
