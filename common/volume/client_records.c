@@ -14,43 +14,28 @@
 
 /* --- addresses --- */
 
-/* "v1:", "v2:" and "any:" say nothing of the host. */
-static const char *skip_kind(const char *text)
-{
-    static const char *const kinds[] = {"v1:", "v2:", "any:"};
-
-    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
-        if (text_has_prefix(text, kinds[i]))
-            return text + strlen(kinds[i]);
-    return text;
-}
-
-/* An address that means every host, or none, cannot be that of a client. */
-static bool is_somebody(int family, const unsigned char *bytes)
-{
-    const size_t length = family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
-
-    for (size_t i = 0; i < length; i++)
-        if (bytes[i] != 0)
-            return true;
-    return false;
-}
-
 int client_address_parse(const char *text, char **address, struct error *err)
 {
+    static const char *const kinds[] = {"v1:", "v2:", "any:"};  /* they say nothing of the host */
+    static const unsigned char nobody[sizeof(struct in6_addr)]; /* every host, or none */
     const char *at = text;
-    unsigned char bytes[sizeof(struct in6_addr)];
+    unsigned char bytes[sizeof(struct in6_addr)] = {0};
     char written[INET6_ADDRSTRLEN];
 
     if (text_has_prefix(at, "[v") || text_has_prefix(at, "[any:"))
         at++; /* a list; an IPv6 address has no 'v' and no "any" */
-    at = skip_kind(at);
+    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
+        if (text_has_prefix(at, kinds[i])) {
+            at += strlen(kinds[i]);
+            break;
+        }
     const bool is_six = *at == '[';
     const size_t length = strcspn(at + is_six, is_six ? "]" : ":");
     _cleanup_free_ char *host = xstrndup(at + is_six, length);
     const int family = is_six ? AF_INET6 : AF_INET;
     if (at[is_six + length] == '\0' || inet_pton(family, host, bytes) != 1 ||
-        !is_somebody(family, bytes) || !inet_ntop(family, bytes, written, sizeof(written)))
+        memcmp(bytes, nobody, sizeof(bytes)) == 0 ||
+        !inet_ntop(family, bytes, written, sizeof(written)))
         return error_set(err, STATUS_INVALID_ARGUMENT, "'%.128s' is no address of a client", text);
     *address = xstrdup(written);
     return 0;
@@ -83,18 +68,6 @@ static int open_filesystem(void *object, struct call *call, const struct credent
     return located_open_filesystem(located, call, records->cephfs_namespace, err);
 }
 
-static int read_metadata(const struct client_records *records, struct call *call,
-                         struct located *located, struct strmap *metadata, struct error *err)
-{
-    const char *name = located->entry.image_name;
-    const struct subvolume_group group = {located->session.cluster, located->fs.name,
-                                          session_cephfs_group(&located->session)};
-
-    if (!records->is_cephfs)
-        return located->pool->ops->image_metadata_get(located->pool, call, name, metadata, err);
-    return subvolume_get_metadata(&group, call, name, metadata, err);
-}
-
 static int read_located(const struct client_records *records, struct call *call, const char *handle,
                         struct strmap *metadata, struct error *err)
 {
@@ -115,7 +88,12 @@ static int read_located(const struct client_records *records, struct call *call,
             0 ||
         volume_locate(&locator, call, JOURNAL_VOLUME, handle, &credentials, &located, err) < 0)
         return -1;
-    return read_metadata(records, call, &located, metadata, err);
+    const char *name = located.entry.image_name;
+    if (!records->is_cephfs)
+        return located.pool->ops->image_metadata_get(located.pool, call, name, metadata, err);
+    const struct subvolume_group group = {located.session.cluster, located.fs.name,
+                                          session_cephfs_group(&located.session)};
+    return subvolume_get_metadata(&group, call, name, metadata, err);
 }
 
 /* A volume that somebody made by hand: the PV says where it is. */

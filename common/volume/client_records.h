@@ -15,8 +15,8 @@
  *   RBD      image metadata      CLIENT_RECORD_RBD NODE      "10.0.0.7:0/3141"
  *   CephFS   subvolume metadata  CLIENT_RECORD_CEPHFS NODE
  *
- * Unlike the list of watchers, which forgets a client half a minute after the network did, this
- * still knows a node that is cut off and goes on writing as soon as it can. Any thread.
+ * Unlike the list of watchers, which forgets a client half a minute after its network failed, this
+ * still names an isolated node that goes on writing as soon as it can. Any thread.
  */
 struct client_records {
     struct ceph *ceph; /* all borrowed */

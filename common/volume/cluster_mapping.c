@@ -6,9 +6,8 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/config/watched_file.h"
 #include "common/encoding/json.h"
-
-#define MAPPING_BYTES_MAX (1024UL * 1024) /* a ConfigMap cannot be larger */
 
 /* One element of the file. */
 struct mapping {
@@ -35,39 +34,31 @@ static const char *other_side(const char *key, const char *value, const char *na
     return strcmp(value, name) == 0 ? key : NULL;
 }
 
-static int add_place(const struct volume_id *id, const char *cluster_id, const char *pool_id,
-                     struct place_list *places, struct error *err)
-{
-    struct volume_id place = {.uuid = id->uuid};
-
-    if (!volume_id_cluster_is_valid(cluster_id))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "clusterIDMapping: '%.80s' cannot be a clusterID", cluster_id);
-    if (text_parse_u64(pool_id, &place.location_id, err) < 0)
-        return error_wrap(err, "RBDPoolIDMapping");
-    memcpy(place.cluster_id, cluster_id, strlen(cluster_id) + 1);
-    *array_add(places->items, places->count) = place;
-    return 0;
-}
-
-/* All pools to which one map of pool ids leads. */
-static int add_pools(const struct volume_id *id, const char *cluster_id, const json_t *pools,
+/* All places to which one map of pool ids leads. */
+static int add_pools(const struct volume_id *id, const char *cluster_id, json_t *pools,
                      struct place_list *places, struct error *err)
 {
     _cleanup_free_ char *pool_id = xasprintf("%llu", (unsigned long long)id->location_id);
-    json_t *map = (json_t *)(uintptr_t)pools; /* jansson's iterator is not const */
 
-    if (!json_is_object(map))
+    if (!json_is_object(pools))
         return error_set(err, STATUS_INVALID_ARGUMENT, "RBDPoolIDMapping: expected objects");
-    for (void *i = json_object_iter(map); i; i = json_object_iter_next(map, i)) {
+    for (void *i = json_object_iter(pools); i; i = json_object_iter_next(pools, i)) {
         const char *value = json_string_value(json_object_iter_value(i));
+        struct volume_id place = {.uuid = id->uuid};
 
         if (!value)
             return error_set(err, STATUS_INVALID_ARGUMENT,
                              "RBDPoolIDMapping: pool ids must be strings");
         const char *other = other_side(json_object_iter_key(i), value, pool_id);
-        if (other && add_place(id, cluster_id, other, places, err) < 0)
-            return -1;
+        if (!other)
+            continue;
+        if (!volume_id_cluster_is_valid(cluster_id))
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "clusterIDMapping: '%.80s' cannot be a clusterID", cluster_id);
+        if (text_parse_u64(other, &place.location_id, err) < 0)
+            return error_wrap(err, "RBDPoolIDMapping");
+        memcpy(place.cluster_id, cluster_id, strlen(cluster_id) + 1);
+        *array_add(places->items, places->count) = place;
     }
     return 0;
 }
@@ -89,11 +80,11 @@ static int add_mapping(const struct volume_id *id, const struct mapping *mapping
 }
 
 /* The file's elements, none if there is no file. Caller frees with json_free_array(). */
-static int load(const char *path, void **items, size_t *count, struct error *err)
+static int load_mappings(const char *path, void **items, size_t *count, struct error *err)
 {
     json_auto_t *root = NULL;
 
-    if (json_load_path(path, MAPPING_BYTES_MAX, &root, err) < 0) {
+    if (json_load_path(path, CONFIGMAP_BYTES_MAX, &root, err) < 0) {
         if (err->sys_errno != ENOENT)
             return error_recode(err, STATUS_UNAVAILABLE);
         error_clear(err); /* no mapping: the usual case */
@@ -115,7 +106,7 @@ int cluster_mapping_find(const char *path, const struct volume_id *id, struct vo
     size_t item_count = 0;
     int result = 0;
 
-    if (load(path, &items, &item_count, err) < 0)
+    if (load_mappings(path, &items, &item_count, err) < 0)
         return -1;
     const struct mapping *mappings = items;
     for (size_t i = 0; i < item_count && result == 0; i++)
@@ -137,7 +128,7 @@ int cluster_mapping_find_clusters(const char *path, const char *cluster_id,
     void *items = NULL;
     size_t count = 0;
 
-    if (load(path, &items, &count, err) < 0)
+    if (load_mappings(path, &items, &count, err) < 0)
         return -1;
     const struct mapping *mappings = items;
     for (size_t i = 0; i < count; i++) {

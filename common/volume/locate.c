@@ -6,12 +6,6 @@
 #include "common/volume/cluster_mapping.h"
 #include "common/volume/migration.h"
 
-static int not_in_journal(const struct located *located, struct error *err)
-{
-    return error_set(err, STATUS_NOT_FOUND, "pool '%s' has no journal entry '%s'",
-                     located->pool->name, located->id.uuid.chars);
-}
-
 /* The request name is in another pool when the class had topology. */
 static int open_directory(struct located *located, struct call *call, struct error *err)
 {
@@ -86,21 +80,13 @@ static int read_entry(struct located *located, struct call *call, struct error *
                      &found, err) < 0)
         return -1;
     if (!found)
-        return not_in_journal(located, err);
+        return error_set(err, STATUS_NOT_FOUND, "pool '%s' has no journal entry '%s'",
+                         located->pool->name, located->id.uuid.chars);
     if (!located->entry.request_name) {
         located->directory = located->pool;
         return find_split_half(located, call, err);
     }
     return open_directory(located, call, err);
-}
-
-static int open_rbd_pool(struct call *call, struct located *located, struct error *err)
-{
-    struct ceph_cluster *cluster = located->session.cluster;
-
-    return cluster->ops->pool_open_by_id(cluster, call, (int64_t)located->id.location_id,
-                                         session_rbd_namespace(&located->session), &located->pool,
-                                         err);
 }
 
 static int locate_at(const struct locator *locator, struct call *call, enum journal_kind kind,
@@ -112,8 +98,12 @@ static int locate_at(const struct locator *locator, struct call *call, enum jour
     if (session_open(locator->ceph, locator->config, call, id->cluster_id, credentials,
                      &located.session, err) < 0)
         return -1;
-    int result = locator->open ? locator->open(locator->object, call, credentials, &located, err)
-                               : open_rbd_pool(call, &located, err);
+    struct ceph_cluster *cluster = located.session.cluster;
+    int result = locator->open
+                     ? locator->open(locator->object, call, credentials, &located, err)
+                     : cluster->ops->pool_open_by_id(cluster, call, (int64_t)id->location_id,
+                                                     session_rbd_namespace(&located.session),
+                                                     &located.pool, err);
     if (result < 0 || read_entry(&located, call, err) < 0)
         return -1;
     *out = located;

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/text.h"
@@ -15,27 +16,18 @@ bool migrated_id_is(const char *handle)
     return text_has_prefix(handle, MONITORS);
 }
 
-static int digit_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Decodes the whole of @hex into a name; false if it is not one. */
 static bool parse_pool(const char *hex, char *pool)
 {
     size_t length = strlen(hex);
 
-    if (length == 0 || length % 2 != 0 || length / 2 > MIGRATED_POOL_MAX)
+    if (length == 0 || length % 2 != 0 || length / 2 > MIGRATED_POOL_MAX ||
+        strspn(hex, "0123456789abcdef") != length)
         return false;
     for (size_t i = 0; i < length / 2; i++) {
-        int high = digit_value(hex[2 * i]);
-        int low = digit_value(hex[2 * i + 1]);
+        const char digits[] = {hex[2 * i], hex[2 * i + 1], '\0'};
 
-        if (high < 0 || low < 0)
-            return false;
-        pool[i] = (char)(high << 4 | low);
+        pool[i] = (char)strtoul(digits, NULL, 16);
         if (iscntrl((unsigned char)pool[i]) || pool[i] == '/')
             return false;
     }
@@ -43,7 +35,7 @@ static bool parse_pool(const char *hex, char *pool)
     return true;
 }
 
-static const char *parse_parts(const char *handle, struct migrated_id *id)
+static const char *parse_migrated(const char *handle, struct migrated_id *id)
 {
     struct uuid_text uuid = {0};
 
@@ -60,10 +52,8 @@ static const char *parse_parts(const char *handle, struct migrated_id *id)
     if (!text_has_prefix(image, IMAGE))
         return "it has no '" IMAGE "'";
     image += strlen(IMAGE);
-    if (strcspn(image, "_") != UUID_LENGTH)
-        return "its image is not a uuid";
-    memcpy(uuid.chars, image, UUID_LENGTH);
-    if (!uuid_text_is_valid(uuid.chars))
+    memcpy(uuid.chars, image, strnlen(image, UUID_LENGTH));
+    if (strcspn(image, "_") != UUID_LENGTH || !uuid_text_is_valid(uuid.chars))
         return "its image is not a uuid";
     snprintf(id->image_name, sizeof(id->image_name), MIGRATED_IMAGE_PREFIX "%s", uuid.chars);
     if (image[UUID_LENGTH] != '_' || !parse_pool(image + UUID_LENGTH + 1, id->pool))
@@ -74,7 +64,7 @@ static const char *parse_parts(const char *handle, struct migrated_id *id)
 int migrated_id_parse(const char *handle, struct migrated_id *id, struct error *err)
 {
     struct migrated_id parsed = {0};
-    const char *fault = parse_parts(handle, &parsed);
+    const char *fault = parse_migrated(handle, &parsed);
 
     if (fault)
         return error_set(err, STATUS_NOT_FOUND, "'%.*s' is not the handle of a migrated volume: %s",

@@ -48,26 +48,18 @@ static struct operation_entry **bucket_of(struct operations *operations, const c
     return &operations->buckets[hash_text(HASH_START, key) % BUCKETS];
 }
 
-/* The entry that keeps a new one out; an exclusive entry keeps out all, a shared one only owners.
- */
-static struct operation_entry *find_conflict(struct operation_entry *chain, const char *key,
-                                             bool shared)
-{
-    for (; chain; chain = chain->next)
-        if (strcmp(chain->key, key) == 0 && !(shared && chain->shared))
-            return chain;
-    return NULL;
-}
-
-static int begin(struct operations *operations, const char *key, struct call *call, bool shared,
-                 struct operation *operation, struct error *err)
+static int begin_operation(struct operations *operations, const char *key, struct call *call,
+                           bool shared, struct operation *operation, struct error *err)
 {
     _cleanup_text_ struct text busy = TEXT_INIT(1024);
 
     assert(!operation->entry);
     pthread_mutex_lock(&operations->lock);
     struct operation_entry **bucket = bucket_of(operations, key);
-    const struct operation_entry *other = find_conflict(*bucket, key, shared);
+    const struct operation_entry *other = *bucket;
+    /* an exclusive entry keeps out all, a shared one only owners */
+    while (other && (strcmp(other->key, key) != 0 || (shared && other->shared)))
+        other = other->next;
     if (other) {
         call_describe(other->call, &busy); /* under the lock: the other cannot end meanwhile */
     } else {
@@ -86,13 +78,13 @@ static int begin(struct operations *operations, const char *key, struct call *ca
 int operation_begin(struct operations *operations, const char *key, struct call *call,
                     struct operation *operation, struct error *err)
 {
-    return begin(operations, key, call, false, operation, err);
+    return begin_operation(operations, key, call, false, operation, err);
 }
 
 int operation_begin_shared(struct operations *operations, const char *key, struct call *call,
                            struct operation *operation, struct error *err)
 {
-    return begin(operations, key, call, true, operation, err);
+    return begin_operation(operations, key, call, true, operation, err);
 }
 
 void operation_end(struct operation *operation)

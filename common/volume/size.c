@@ -1,7 +1,7 @@
 #include "common/volume/size.h"
 
-static int choose(const struct capacity_range *range, uint64_t unit, uint64_t *size_bytes,
-                  struct error *err)
+static int choose_size(const struct capacity_range *range, uint64_t unit, uint64_t *size_bytes,
+                       struct error *err)
 {
     if (range->required_bytes < 0 || range->limit_bytes < 0)
         return error_set(err, STATUS_INVALID_ARGUMENT,
@@ -27,13 +27,13 @@ static int choose(const struct capacity_range *range, uint64_t unit, uint64_t *s
 int capacity_range_choose(const struct capacity_range *range, uint64_t *size_bytes,
                           struct error *err)
 {
-    return choose(range, VOLUME_SIZE_UNIT, size_bytes, err);
+    return choose_size(range, VOLUME_SIZE_UNIT, size_bytes, err);
 }
 
 int capacity_range_choose_cephfs(const struct capacity_range *range, uint64_t *size_bytes,
                                  struct error *err)
 {
-    return choose(range, CEPHFS_SIZE_UNIT, size_bytes, err);
+    return choose_size(range, CEPHFS_SIZE_UNIT, size_bytes, err);
 }
 
 bool capacity_range_has(const struct capacity_range *range, uint64_t size_bytes)

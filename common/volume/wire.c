@@ -80,20 +80,6 @@ void wire_get_capabilities(size_t count, Csi__V1__VolumeCapability *const *messa
         wire_get_capability(messages[i], &list->items[i]);
 }
 
-static Csi__V1__VolumeCapability__MountVolume *put_mount(const struct volume_capability *capability)
-{
-    Csi__V1__VolumeCapability__MountVolume *mount =
-        message_new(&csi__v1__volume_capability__mount_volume__descriptor);
-
-    mount->fs_type = xstrdup(capability->fs_type);
-    mount->volume_mount_group = xstrdup(capability->mount_group);
-    mount->n_mount_flags = capability->mount_flags.count;
-    mount->mount_flags = xcalloc(mount->n_mount_flags, sizeof(char *));
-    for (size_t i = 0; i < mount->n_mount_flags; i++)
-        mount->mount_flags[i] = xstrdup(capability->mount_flags.items[i]);
-    return mount;
-}
-
 Csi__V1__VolumeCapability *wire_put_capability(const struct volume_capability *capability)
 {
     Csi__V1__VolumeCapability *message = message_new(&csi__v1__volume_capability__descriptor);
@@ -105,7 +91,16 @@ Csi__V1__VolumeCapability *wire_put_capability(const struct volume_capability *c
         message->block = message_new(&csi__v1__volume_capability__block_volume__descriptor);
     } else {
         message->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT;
-        message->mount = put_mount(capability);
+        Csi__V1__VolumeCapability__MountVolume *mount =
+            message_new(&csi__v1__volume_capability__mount_volume__descriptor);
+
+        mount->fs_type = xstrdup(capability->fs_type);
+        mount->volume_mount_group = xstrdup(capability->mount_group);
+        mount->n_mount_flags = capability->mount_flags.count;
+        mount->mount_flags = xcalloc(mount->n_mount_flags, sizeof(char *));
+        for (size_t i = 0; i < mount->n_mount_flags; i++)
+            mount->mount_flags[i] = xstrdup(capability->mount_flags.items[i]);
+        message->mount = mount;
     }
     return message;
 }
