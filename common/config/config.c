@@ -9,8 +9,6 @@
 #include "common/config/watched_file.h"
 #include "common/encoding/json.h"
 
-#define CONFIG_BYTES_MAX (1024UL * 1024) /* a ConfigMap cannot be larger */
-
 static const struct json_field SECRET_REF_FIELDS[] = {
     JSON_FIELD_STRING("name", struct secret_ref, name),
     JSON_FIELD_STRING("namespace", struct secret_ref, namespace_name),
@@ -76,7 +74,7 @@ struct config_file {
     struct watched_file *file;
 };
 
-static void release(struct watched_version *version)
+static void free_config(struct watched_version *version)
 {
     struct config *config = (struct config *)version;
 
@@ -99,17 +97,8 @@ struct watched_version *config_hold(struct config *config)
     return watched_version_ref(&config->base);
 }
 
-static void join_monitors(struct cluster_config *cluster)
-{
-    _cleanup_text_ struct text joined = TEXT_INIT(CONFIG_BYTES_MAX);
-
-    for (size_t i = 0; i < cluster->monitor_list.count; i++)
-        text_addf(&joined, "%s%s", i ? "," : "", cluster->monitor_list.items[i]);
-    cluster->monitors = text_take(&joined);
-}
-
 /* Either form. */
-static int decode(const json_t *root, struct config *config, struct error *err)
+static int decode_clusters(const json_t *root, struct config *config, struct error *err)
 {
     void *items = NULL;
 
@@ -128,37 +117,35 @@ static int decode(const json_t *root, struct config *config, struct error *err)
     return 0;
 }
 
-/* A mistake in the map must not take the clusters away: it is kept for whoever wants the map. */
-static void decode_takeover(struct config *config)
-{
-    _cleanup_error_ struct error err = {0};
-
-    if (!config->takeover_value ||
-        takeover_map_decode(config->takeover_value, &config->takeover, &err) == 0)
-        return;
-    config->takeover_fault = TAKE(err.message);
-}
-
-static int load(const char *path, struct watched_version **out, struct error *err)
+static int load_config(const char *path, struct watched_version **out, struct error *err)
 {
     _cleanup_config_ struct config *config = xcalloc(1, sizeof(*config));
+    _cleanup_error_ struct error fault = {0};
     json_auto_t *root = NULL;
 
-    watched_version_init(&config->base, release);
-    if (json_load_path(path, CONFIG_BYTES_MAX, &root, err) < 0)
+    watched_version_init(&config->base, free_config);
+    if (json_load_path(path, CONFIGMAP_BYTES_MAX, &root, err) < 0)
         return -1;
-    if (decode(root, config, err) < 0)
+    if (decode_clusters(root, config, err) < 0)
         return error_wrap(err, "%s", path);
-    for (size_t i = 0; i < config->count; i++)
-        join_monitors(&config->clusters[i]);
-    decode_takeover(config);
+    for (size_t i = 0; i < config->count; i++) {
+        const struct string_list *monitors = &config->clusters[i].monitor_list;
+        _cleanup_text_ struct text joined = TEXT_INIT(CONFIGMAP_BYTES_MAX);
+
+        for (size_t k = 0; k < monitors->count; k++)
+            text_addf(&joined, "%s%s", k ? "," : "", monitors->items[k]);
+        config->clusters[i].monitors = text_take(&joined);
+    }
+    /* a mistake in the map must not take the clusters away: it is kept for whoever wants the map */
+    if (config->takeover_value &&
+        takeover_map_decode(config->takeover_value, &config->takeover, &fault) < 0)
+        config->takeover_fault = TAKE(fault.message);
     log_v(2, NULL, "read %zu cluster(s) from %s", config->count, path);
-    *out = &config->base;
-    config = NULL;
+    *out = &TAKE(config)->base;
     return 0;
 }
 
-static const struct watched_kind CONFIG = {.what = "configuration", .load = load};
+static const struct watched_kind CONFIG = {.what = "configuration", .load = load_config};
 
 struct config_file *config_file_new(const char *path)
 {
@@ -216,20 +203,11 @@ const char *config_cluster_id(const struct config *config, size_t index)
     return id ? id : "";
 }
 
-static int unknown_cluster(const struct config *config, const char *cluster_id, struct error *err)
-{
-    _cleanup_text_ struct text known = TEXT_INIT(1024);
-
-    for (size_t i = 0; i < config->count; i++)
-        text_addf(&known, "%s'%s'", i ? ", " : "", config_cluster_id(config, i));
-    return error_set(err, STATUS_INVALID_ARGUMENT,
-                     "clusterID '%s' is not configured; config.json has %s", cluster_id,
-                     config->count ? text_chars(&known) : "no cluster at all");
-}
-
 int config_find_cluster(const struct config *config, const char *cluster_id,
                         const struct cluster_config **cluster, struct error *err)
 {
+    _cleanup_text_ struct text known = TEXT_INIT(1024);
+
     for (size_t i = 0; i < config->count; i++) {
         const struct cluster_config *candidate = &config->clusters[i];
 
@@ -241,5 +219,9 @@ int config_find_cluster(const struct config *config, const char *cluster_id,
         *cluster = candidate;
         return 0;
     }
-    return unknown_cluster(config, cluster_id, err);
+    for (size_t i = 0; i < config->count; i++)
+        text_addf(&known, "%s'%s'", i ? ", " : "", config_cluster_id(config, i));
+    return error_set(err, STATUS_INVALID_ARGUMENT,
+                     "clusterID '%s' is not configured; config.json has %s", cluster_id,
+                     config->count ? text_chars(&known) : "no cluster at all");
 }

@@ -6,7 +6,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 
-static const char *find(const struct secret_entry *secrets, size_t count, const char *name)
+static const char *find_secret(const struct secret_entry *secrets, size_t count, const char *name)
 {
     const char *value = NULL;
 
@@ -19,19 +19,18 @@ static const char *find(const struct secret_entry *secrets, size_t count, const 
 void credentials_from_secrets(const struct secret_entry *secrets, size_t count,
                               struct credentials *credentials)
 {
-    const char *user = find(secrets, count, "userID");
-    const char *key = find(secrets, count, "userKey");
-    const char *admin = find(secrets, count, "adminID");
-    const char *admin_key = find(secrets, count, "adminKey");
-    const char *migrated_key = find(secrets, count, "key");
+    const char *user = find_secret(secrets, count, "userID");
+    const char *key = find_secret(secrets, count, "userKey");
+    const char *admin = find_secret(secrets, count, "adminID");
+    const char *admin_key = find_secret(secrets, count, "adminKey");
+    const char *migrated_key = find_secret(secrets, count, "key");
 
     if (!(user && key) && admin && admin_key) {
         user = admin;
         key = admin_key;
     }
-
     if (migrated_key) {
-        user = find(secrets, count, "adminId");
+        user = find_secret(secrets, count, "adminId");
         user = user ? user : "admin";
         key = migrated_key;
     }

@@ -8,8 +8,8 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 
-/* Takes one line in; true when a user and its key are complete. */
-static bool take_line(char *line, struct credentials *credentials)
+/* True when a user and its key are complete. */
+static bool parse_line(char *line, struct credentials *credentials)
 {
     static const char section[] = "[client.";
     size_t length = strlen(line);
@@ -41,7 +41,7 @@ int keyring_read(const char *path, struct credentials *credentials, bool *found,
     if (!file)
         return errno == ENOENT ? 0 : error_set_errno(err, -errno, "read keyring '%s'", path);
     while (!complete && fgets(line, sizeof(line), file))
-        complete = take_line(text_trim(line), &read);
+        complete = parse_line(text_trim(line), &read);
     explicit_bzero(line, sizeof(line));
     if (!complete)
         return 0;

@@ -46,8 +46,8 @@ static void known_done(struct known_secret *known)
 }
 
 /* Lock held. NULL if it was never read. */
-static struct known_secret *find(struct standing_credentials *standing,
-                                 const struct secret_ref *ref)
+static struct known_secret *find_known(struct standing_credentials *standing,
+                                       const struct secret_ref *ref)
 {
     for (size_t i = 0; i < standing->count; i++)
         if (strcmp(standing->known[i].name, ref->name) == 0 &&
@@ -56,74 +56,30 @@ static struct known_secret *find(struct standing_credentials *standing,
     return NULL;
 }
 
-/* Lock held. The one that was read longest ago makes room. */
-static struct known_secret *make_known(struct standing_credentials *standing,
-                                       const struct secret_ref *ref)
+/* Replaces what is known of the Secret, else the one that was read longest ago if there are too
+ * many. @failure NULL: @credentials is what was read. */
+static void remember_secret(struct standing_credentials *standing, const struct secret_ref *ref,
+                            const struct credentials *credentials, const struct error *failure)
 {
-    struct known_secret *known = find(standing, ref);
-
-    if (known) {
-        known_done(known);
-    } else if (standing->count < SECRETS_MAX) {
+    pthread_mutex_lock(&standing->lock);
+    struct known_secret *known = find_known(standing, ref);
+    if (!known && standing->count < SECRETS_MAX) {
         known = array_add(standing->known, standing->count);
-    } else {
+    } else if (!known) {
         known = &standing->known[0];
         for (size_t i = 1; i < standing->count; i++)
             if (standing->known[i].read_ms < known->read_ms)
                 known = &standing->known[i];
-        known_done(known);
     }
+    known_done(known);
     *known = (struct known_secret){.name_space = xstrdup(ref->namespace_name),
                                    .name = xstrdup(ref->name),
+                                   .status = failure ? failure->status : STATUS_OK,
+                                   .fault = failure ? xstrdup(failure->message) : NULL,
                                    .read_ms = clock_monotonic_ms()};
-    return known;
-}
-
-/* Lock held. */
-static int give(const struct known_secret *known, struct credentials *credentials,
-                struct error *err)
-{
-    if (!known->credentials.user)
-        return error_set(err, known->status, "%s", known->fault);
-    credentials_copy(credentials, &known->credentials);
-    return 0;
-}
-
-static bool server_is_away(const struct error *err)
-{
-    return err->status == STATUS_UNAVAILABLE || err->status == STATUS_DEADLINE_EXCEEDED ||
-           err->status == STATUS_CANCELLED || err->status == STATUS_UNAUTHENTICATED;
-}
-
-/* --- reading --- */
-
-static const char *reveal(const struct kube_secret *secret, const char *key)
-{
-    const struct secret *value = kube_secret_get(secret, key);
-
-    return value ? secret_reveal(value) : "";
-}
-
-static int read_secret(struct standing_credentials *standing, struct call *call,
-                       const struct secret_ref *ref, struct credentials *credentials,
-                       struct error *err)
-{
-    _cleanup_kube_secret_ struct kube_secret secret = {0};
-
-    if (kube_secret_read(standing->kube, call, ref->namespace_name, ref->name, &secret, err) < 0)
-        return -1;
-    const struct secret_entry entries[] = {
-        {"userID", reveal(&secret, "userID")},
-        {"userKey", reveal(&secret, "userKey")},
-        {"adminId", reveal(&secret, "adminId")},
-        {"key", reveal(&secret, "key")},
-    };
-    credentials_from_secrets(entries, ARRAY_LENGTH(entries), credentials);
-    if (credentials_check(credentials, err) < 0) {
-        credentials_done(credentials);
-        return error_wrap(err, "secret '%s/%s'", ref->namespace_name, ref->name);
-    }
-    return 0;
+    if (!failure)
+        credentials_copy(&known->credentials, credentials);
+    pthread_mutex_unlock(&standing->lock);
 }
 
 /* True if what is known answers without asking again. */
@@ -132,46 +88,67 @@ static bool answer_from_memory(struct standing_credentials *standing, const stru
                                struct error *err)
 {
     pthread_mutex_lock(&standing->lock);
-    const struct known_secret *known = find(standing, ref);
+    const struct known_secret *known = find_known(standing, ref);
     bool is_fresh = known && clock_monotonic_ms() - known->read_ms < life_ms;
-    if (is_fresh)
-        *result = give(known, credentials, err);
+    if (is_fresh && known->credentials.user) {
+        credentials_copy(credentials, &known->credentials);
+        *result = 0;
+    } else if (is_fresh) {
+        *result = error_set(err, known->status, "%s", known->fault);
+    }
     pthread_mutex_unlock(&standing->lock);
     return is_fresh;
 }
 
-static void remember(struct standing_credentials *standing, const struct secret_ref *ref,
-                     const struct credentials *credentials, const struct error *failure)
+/* --- reading --- */
+
+static bool server_is_away(const struct error *err)
 {
-    pthread_mutex_lock(&standing->lock);
-    struct known_secret *known = make_known(standing, ref);
-    if (!failure) {
-        credentials_copy(&known->credentials, credentials);
-    } else {
-        known->status = failure->status;
-        known->fault = xstrdup(failure->message);
-    }
-    pthread_mutex_unlock(&standing->lock);
+    return err->status == STATUS_UNAVAILABLE || err->status == STATUS_DEADLINE_EXCEEDED ||
+           err->status == STATUS_CANCELLED || err->status == STATUS_UNAUTHENTICATED;
 }
 
-static int get_secret(struct standing_credentials *standing, struct call *call,
-                      const struct secret_ref *ref, struct credentials *credentials,
-                      struct error *err)
+static int read_secret(struct standing_credentials *standing, struct call *call,
+                       const struct secret_ref *ref, struct credentials *credentials,
+                       struct error *err)
+{
+    static const char *const keys[] = {"userID", "userKey", "adminId", "key"};
+    _cleanup_kube_secret_ struct kube_secret secret = {0};
+    struct secret_entry entries[ARRAY_LENGTH(keys)];
+
+    if (kube_secret_read(standing->kube, call, ref->namespace_name, ref->name, &secret, err) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
+        const struct secret *value = kube_secret_get(&secret, keys[i]);
+
+        entries[i] = (struct secret_entry){keys[i], value ? secret_reveal(value) : ""};
+    }
+    credentials_from_secrets(entries, ARRAY_LENGTH(entries), credentials);
+    if (credentials_check(credentials, err) < 0) {
+        credentials_done(credentials);
+        return error_wrap(err, "secret '%s/%s'", ref->namespace_name, ref->name);
+    }
+    return 0;
+}
+
+int standing_credentials_of_secret(struct standing_credentials *standing, struct call *call,
+                                   const struct secret_ref *secret, struct credentials *credentials,
+                                   struct error *err)
 {
     _cleanup_error_ struct error old_failure = {0};
     int result = 0;
 
-    if (answer_from_memory(standing, ref, standing->life_ms, credentials, &result, err))
+    if (answer_from_memory(standing, secret, standing->life_ms, credentials, &result, err))
         return result;
-    if (read_secret(standing, call, ref, credentials, err) == 0) {
-        remember(standing, ref, credentials, NULL);
+    if (read_secret(standing, call, secret, credentials, err) == 0) {
+        remember_secret(standing, secret, credentials, NULL);
         return 0;
     }
     if (!server_is_away(err)) {
-        remember(standing, ref, credentials, err);
+        remember_secret(standing, secret, credentials, err);
         return -1;
     }
-    if (answer_from_memory(standing, ref, standing->life_ms * LIVES_WITHOUT_SERVER, credentials,
+    if (answer_from_memory(standing, secret, standing->life_ms * LIVES_WITHOUT_SERVER, credentials,
                            &result, &old_failure) &&
         result == 0) {
         error_clear(err);
@@ -182,16 +159,17 @@ static int get_secret(struct standing_credentials *standing, struct call *call,
 
 /* --- where to look --- */
 
-/* The Secret that the class names, NULL if it names none. Owned by the class. */
-static bool class_secret(const struct strmap *class, struct secret_ref *ref)
+/* False if the class names no Secret. What it names is owned by the class. */
+static bool find_class_secret(const struct strmap *class, struct secret_ref *ref)
 {
-    static const char *const kinds[] = {PARAM_PROVISIONER_SECRET, PARAM_EXPAND_SECRET};
+    static const char *const keys[][2] = {
+        {PARAM_PROVISIONER_SECRET "-name", PARAM_PROVISIONER_SECRET "-namespace"},
+        {PARAM_EXPAND_SECRET "-name", PARAM_EXPAND_SECRET "-namespace"},
+    };
 
-    for (size_t i = 0; class && i < ARRAY_LENGTH(kinds); i++) {
-        _cleanup_free_ char *name_key = xasprintf("%s-name", kinds[i]);
-        _cleanup_free_ char *namespace_key = xasprintf("%s-namespace", kinds[i]);
-        const char *name = strmap_get(class, name_key);
-        const char *name_space = strmap_get(class, namespace_key);
+    for (size_t i = 0; class && i < ARRAY_LENGTH(keys); i++) {
+        const char *name = strmap_get(class, keys[i][0]);
+        const char *name_space = strmap_get(class, keys[i][1]);
 
         /* a template (${pvc.name}) means another Secret for each claim */
         if (text_is_empty(name) || text_is_empty(name_space) || strchr(name, '$') ||
@@ -277,15 +255,15 @@ bool standing_credentials_exist(struct standing_credentials *standing)
     return false;
 }
 
-/* One look: true if it decides. A failure is added to @tried; that the server is away is kept as
- * the status of it all. */
+/* True if it decides. A failure is added to @tried; that the server is away becomes the status of
+ * the whole. */
 static bool try_secret(struct standing_credentials *standing, struct call *call,
                        const struct secret_ref *ref, struct credentials *credentials,
                        struct text *tried, enum status *status)
 {
     _cleanup_error_ struct error err = {0};
 
-    if (get_secret(standing, call, ref, credentials, &err) == 0)
+    if (standing_credentials_of_secret(standing, call, ref, credentials, &err) == 0)
         return true;
     if (server_is_away(&err))
         *status = err.status == STATUS_UNAUTHENTICATED ? STATUS_UNAVAILABLE : err.status;
@@ -305,7 +283,7 @@ int standing_credentials_get(struct standing_credentials *standing, struct call 
     if (standing && standing->kube) {
         const struct secret_ref *configured = configured_secret(standing, cluster_id, &config);
 
-        if ((class_secret(class, &named) &&
+        if ((find_class_secret(class, &named) &&
              try_secret(standing, call, &named, credentials, &tried, &status)) ||
             (configured && try_secret(standing, call, configured, credentials, &tried, &status)))
             return 0;
@@ -320,11 +298,4 @@ int standing_credentials_get(struct standing_credentials *standing, struct call 
                      "can be read%s%s%s, and --keyring names none",
                      cluster_id, tried.length ? " (" : "", text_chars(&tried),
                      tried.length ? ")" : "");
-}
-
-int standing_credentials_of_secret(struct standing_credentials *standing, struct call *call,
-                                   const struct secret_ref *secret, struct credentials *credentials,
-                                   struct error *err)
-{
-    return get_secret(standing, call, secret, credentials, err);
 }

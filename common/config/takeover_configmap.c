@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/condition.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/worker.h"
@@ -20,27 +19,14 @@ struct takeover_configmap {
     char *path;
     int64_t poll_ms;
     struct worker worker;
-    char *seen_version;   /* the thread's own: what was looked at last */
+    char *seen_version;   /* the thread's own: what was read last */
     pthread_mutex_t lock; /* over those below */
     struct condition state;
     struct watched_version *map; /* NULL: there never was a good one */
     bool is_found;
 };
 
-struct map_version {
-    struct watched_version base;
-    struct takeover_map map;
-};
-
-static void release(struct watched_version *version)
-{
-    struct map_version *own = (struct map_version *)version;
-
-    takeover_map_done(&own->map);
-    free(own);
-}
-
-static void note(struct takeover_configmap *configmap, const char *fault)
+static void note_fault(struct takeover_configmap *configmap, const char *fault)
 {
     pthread_mutex_lock(&configmap->lock);
     enum condition_news news = condition_note(&configmap->state, fault);
@@ -49,20 +35,7 @@ static void note(struct takeover_configmap *configmap, const char *fault)
         log_warn(NULL, "ConfigMap " TAKEOVER_CONFIGMAP ": %s", fault);
 }
 
-static void install(struct takeover_configmap *configmap, struct takeover_map *map)
-{
-    struct map_version *own = xcalloc(1, sizeof(*own));
-
-    watched_version_init(&own->base, release);
-    own->map = *map;
-    log_info(NULL, "read %zu takeover(s) from ConfigMap " TAKEOVER_CONFIGMAP, map->count);
-    pthread_mutex_lock(&configmap->lock);
-    watched_version_unref(configmap->map);
-    configmap->map = &own->base;
-    pthread_mutex_unlock(&configmap->lock);
-}
-
-static int decode(const json_t *item, struct takeover_map *map, struct error *err)
+static int decode_item(const json_t *item, struct takeover_map *map, struct error *err)
 {
     const char *text = kube_text(item, "data", TAKEOVER_CONFIGMAP_KEY, NULL);
     json_auto_t *json = NULL;
@@ -74,66 +47,65 @@ static int decode(const json_t *item, struct takeover_map *map, struct error *er
     return takeover_map_decode(json, map, err);
 }
 
-static void set_found(struct takeover_configmap *configmap)
+static void adopt_item(struct takeover_configmap *configmap, const json_t *item)
 {
-    pthread_mutex_lock(&configmap->lock);
-    configmap->is_found = true;
-    pthread_mutex_unlock(&configmap->lock);
-}
-
-static void take(struct takeover_configmap *configmap, const json_t *item)
-{
+    const char *seen = configmap->seen_version;
+    const bool is_new = !seen || strcmp(seen, kube_resource_version(item)) != 0;
     _cleanup_error_ struct error err = {0};
     struct takeover_map map = {0};
+    struct watched_version *version = NULL;
 
-    set_found(configmap);
-    if (configmap->seen_version &&
-        strcmp(configmap->seen_version, kube_resource_version(item)) == 0)
+    if (is_new && decode_item(item, &map, &err) == 0) {
+        log_info(NULL, "read %zu takeover(s) from ConfigMap " TAKEOVER_CONFIGMAP, map.count);
+        version = takeover_version_new(&map);
+    }
+    pthread_mutex_lock(&configmap->lock);
+    configmap->is_found = true;
+    if (version) {
+        watched_version_unref(configmap->map);
+        configmap->map = version;
+    }
+    pthread_mutex_unlock(&configmap->lock);
+    if (!is_new)
         return;
     free(configmap->seen_version);
     configmap->seen_version = xstrdup(kube_resource_version(item));
-    if (decode(item, &map, &err) == 0)
-        install(configmap, &map);
-    note(configmap, err.message);
+    note_fault(configmap, err.message);
 }
 
-static void miss(struct takeover_configmap *configmap, const struct error *err)
+static void note_absence(struct takeover_configmap *configmap, const struct error *err)
 {
-    pthread_mutex_lock(&configmap->lock);
-    bool was_found = configmap->is_found;
-    pthread_mutex_unlock(&configmap->lock);
     bool is_absent = err->status == STATUS_NOT_FOUND || err->status == STATUS_PERMISSION_DENIED;
     _cleanup_free_ char *fault = xasprintf("the last map stays: %s", err->message);
 
+    pthread_mutex_lock(&configmap->lock);
+    bool was_found = configmap->is_found;
+    pthread_mutex_unlock(&configmap->lock);
     free(TAKE(configmap->seen_version));
     /* never there, or not for us to see: others may have the map */
-    note(configmap, is_absent && !was_found ? NULL : fault);
+    note_fault(configmap, is_absent && !was_found ? NULL : fault);
 }
 
-static void look(struct takeover_configmap *configmap)
-{
-    _cleanup_error_ struct error err = {0};
-    json_auto_t *item = NULL;
-    struct call call;
-
-    call_init(&call, 0, "takeover-map", deadline_in_ms(REQUEST_MS));
-    call.cancelled = &configmap->worker.stopping;
-    int result = configmap->kube->ops->get(configmap->kube, &call, configmap->path, &item, &err);
-    call_done(&call);
-    if (worker_is_stopping(&configmap->worker))
-        return;
-    if (result == 0)
-        take(configmap, item);
-    else
-        miss(configmap, &err);
-}
-
-static void run(void *object)
+static void poll_configmap(void *object)
 {
     struct takeover_configmap *configmap = object;
 
     while (!worker_is_stopping(&configmap->worker)) {
-        look(configmap);
+        _cleanup_error_ struct error err = {0};
+        json_auto_t *item = NULL;
+        struct call call;
+
+        call_init(&call, 0, "takeover-map", deadline_in_ms(REQUEST_MS));
+        call.cancelled = &configmap->worker.stopping;
+        int result =
+            configmap->kube->ops->get(configmap->kube, &call, configmap->path, &item, &err);
+        call_done(&call);
+        if (worker_is_stopping(&configmap->worker))
+            return;
+        if (result == 0)
+            adopt_item(configmap, item);
+        else
+            note_absence(configmap, &err);
         worker_pause(&configmap->worker, configmap->poll_ms);
     }
 }
@@ -154,7 +126,7 @@ int takeover_configmap_new(struct kube *kube, const char *name_space, int64_t po
     configmap->path = path;
     configmap->poll_ms = poll_ms > 0 ? poll_ms : POLL_MS;
     pthread_mutex_init(&configmap->lock, NULL);
-    worker_start(&configmap->worker, "takeover-map", run, configmap);
+    worker_start(&configmap->worker, "takeover-map", poll_configmap, configmap);
     *out = configmap;
     return 0;
 }
@@ -178,8 +150,7 @@ bool takeover_configmap_get(struct takeover_configmap *configmap,
     pthread_mutex_lock(&configmap->lock);
     bool found = configmap->is_found;
     if (found && configmap->map)
-        *snapshot = (struct takeover_snapshot){.map = &((struct map_version *)configmap->map)->map,
-                                               .holder = watched_version_ref(configmap->map)};
+        *snapshot = takeover_snapshot_of(watched_version_ref(configmap->map));
     pthread_mutex_unlock(&configmap->lock);
     return found;
 }

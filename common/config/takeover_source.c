@@ -5,14 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/condition.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/config/takeover_configmap.h"
 #include "common/config/watched_file.h"
 #include "common/encoding/json.h"
-
-#define MAP_BYTES_MAX (1024UL * 1024) /* a ConfigMap cannot be larger */
 
 static const struct takeover_map NOTHING = {0};
 
@@ -24,43 +21,59 @@ struct takeover_source {
     struct config *last_good;     /* the config.json whose map is in force; NULL: none yet */
     struct condition in_config;   /* the map in config.json, not config.json itself */
     struct string_list returning; /* domains that are being given back */
+    char *config_subject;         /* that map in the log */
     atomic_uint_fast64_t is_broken;
 };
 
-/* --- the file of its own --- */
+/* --- versions --- */
 
-struct map_version {
+struct takeover_version {
     struct watched_version base;
     struct takeover_map map;
 };
 
-static void release(struct watched_version *version)
+static void free_version(struct watched_version *version)
 {
-    struct map_version *own = (struct map_version *)version;
+    struct takeover_version *own = (struct takeover_version *)version;
 
     takeover_map_done(&own->map);
     free(own);
 }
 
-static int load(const char *path, struct watched_version **out, struct error *err)
+struct watched_version *takeover_version_new(struct takeover_map *map)
+{
+    struct takeover_version *own = xcalloc(1, sizeof(*own));
+
+    watched_version_init(&own->base, free_version);
+    own->map = *map;
+    *map = (struct takeover_map){0};
+    return &own->base;
+}
+
+struct takeover_snapshot takeover_snapshot_of(struct watched_version *version)
+{
+    return (struct takeover_snapshot){.map = &((struct takeover_version *)version)->map,
+                                      .holder = version};
+}
+
+/* --- the file of its own --- */
+
+static int load_map(const char *path, struct watched_version **out, struct error *err)
 {
     struct takeover_map map = {0};
     json_auto_t *root = NULL;
 
-    if (json_load_path(path, MAP_BYTES_MAX, &root, err) < 0)
+    if (json_load_path(path, CONFIGMAP_BYTES_MAX, &root, err) < 0)
         return -1;
     if (takeover_map_decode(root, &map, err) < 0)
         return error_wrap(err, "%s", path);
-    struct map_version *own = xcalloc(1, sizeof(*own));
-    watched_version_init(&own->base, release);
-    own->map = map;
     log_info(NULL, "read %zu takeover(s) from %s", map.count, path);
-    *out = &own->base;
+    *out = takeover_version_new(&map);
     return 0;
 }
 
 static const struct watched_kind MAP_FILE = {
-    .what = "takeover map", .is_optional = true, .load = load};
+    .what = "takeover map", .is_optional = true, .load = load_map};
 
 /* True if the file decides, and then with its map. */
 static bool get_from_file(struct takeover_source *source, struct takeover_snapshot *snapshot)
@@ -74,37 +87,18 @@ static bool get_from_file(struct takeover_source *source, struct takeover_snapsh
         return true; /* found, but never good */
     if (!version)
         return false;
-    *snapshot =
-        (struct takeover_snapshot){.map = &((struct map_version *)version)->map, .holder = version};
+    *snapshot = takeover_snapshot_of(version);
     return true;
 }
 
 /* --- config.json --- */
-
-static void note_in_config(struct takeover_source *source, const char *fault)
-{
-    const char *path = config_file_path(source->config);
-    _cleanup_free_ char *whole =
-        fault ? xasprintf("%s: " CONFIG_TAKEOVER_KEY ": %s", path, fault) : NULL;
-
-    switch (condition_note(&source->in_config, whole)) {
-    case CONDITION_FAULT:
-        log_warn(NULL, "%s takeover map: %s", source->last_good ? "keeping the last good" : "no",
-                 whole);
-        break;
-    case CONDITION_MENDED:
-        log_info(NULL, "the takeover map of %s is good again", path);
-        break;
-    case CONDITION_UNCHANGED:
-        break;
-    }
-}
 
 /* Lock held. Without a good config.json the last map stays; the file's own report says why. */
 static void refresh_from_config(struct takeover_source *source)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_config_ struct config *config = NULL;
+    _cleanup_free_ char *whole = NULL;
     const char *fault = NULL;
 
     if (config_file_get(source->config, &config, &err) < 0)
@@ -112,8 +106,12 @@ static void refresh_from_config(struct takeover_source *source)
     if (config_takeover(config, &fault)) {
         config_unref(source->last_good);
         source->last_good = TAKE(config);
+    } else {
+        whole =
+            xasprintf("%s: " CONFIG_TAKEOVER_KEY ": %s", config_file_path(source->config), fault);
     }
-    note_in_config(source, fault);
+    watched_note(&source->in_config, whole, MAP_FILE.what, source->config_subject,
+                 source->last_good);
 }
 
 static void get_from_config(struct takeover_source *source, struct takeover_snapshot *snapshot)
@@ -136,8 +134,15 @@ struct takeover_source *takeover_source_new(const char *path, struct config_file
 
     source->file = path[0] ? watched_file_new(path, &MAP_FILE) : NULL;
     source->config = config;
+    source->config_subject = xasprintf("the takeover map of %s", config_file_path(config));
     pthread_mutex_init(&source->lock, NULL);
     return source;
+}
+
+void takeover_source_add_configmap(struct takeover_source *source,
+                                   struct takeover_configmap *configmap)
+{
+    source->configmap = configmap;
 }
 
 void takeover_source_free(struct takeover_source *source)
@@ -148,6 +153,7 @@ void takeover_source_free(struct takeover_source *source)
     takeover_configmap_free(source->configmap);
     config_unref(source->last_good);
     condition_done(&source->in_config);
+    free(source->config_subject);
     string_list_done(&source->returning);
     pthread_mutex_destroy(&source->lock);
     free(source);
@@ -213,14 +219,6 @@ void takeover_snapshot_done(struct takeover_snapshot *snapshot)
     *snapshot = (struct takeover_snapshot){0};
 }
 
-/* Whether the file decides: it is there, or was. */
-static bool is_from_file(struct takeover_source *source)
-{
-    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
-
-    return get_from_file(source, &snapshot);
-}
-
 /* Whether the ConfigMap decides, or cannot be seen. */
 static bool is_from_configmap(struct takeover_source *source)
 {
@@ -233,17 +231,12 @@ static bool is_from_configmap(struct takeover_source *source)
             !takeover_configmap_is_healthy(source->configmap, &message, &since));
 }
 
-void takeover_source_add_configmap(struct takeover_source *source,
-                                   struct takeover_configmap *configmap)
-{
-    source->configmap = configmap;
-}
-
 bool takeover_source_is_healthy(struct takeover_source *source, char **message, time_t *since)
 {
+    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
     bool healthy = true;
 
-    if (is_from_file(source)) {
+    if (get_from_file(source, &snapshot)) {
         healthy = watched_file_is_healthy(source->file, message, since);
     } else if (is_from_configmap(source)) {
         healthy = takeover_configmap_is_healthy(source->configmap, message, since);

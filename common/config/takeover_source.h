@@ -14,7 +14,7 @@
  * broken, or that went away, is found: its last good map stays in force, which is none if there
  * never was one. To give everything back, write an empty map: {}.
  *
- * Any thread; a look costs two stat() at most.
+ * Any thread; each use costs two stat() at most.
  */
 struct takeover_source;
 
@@ -27,7 +27,7 @@ void takeover_source_add_configmap(struct takeover_source *source,
 void takeover_source_free(struct takeover_source *source);
 DEFINE_CLEANUP(struct takeover_source, takeover_source_free)
 
-/* The gauge csi_takeover_map_broken, 1 while the last look found the map so. */
+/* The gauge csi_takeover_map_broken, 1 while the last health report found the map so. */
 void takeover_source_register(struct takeover_source *source, struct metrics *metrics);
 
 /* The map in force. It stays valid, and the same, until it is given back. */
@@ -44,6 +44,10 @@ void takeover_source_get_closed(struct takeover_source *source, struct takeover_
 /* Which these are, "zone=zone-a"; empty at first. Copied. */
 void takeover_source_set_returning(struct takeover_source *source,
                                    const struct string_list *domains);
+/* Makes *@map the version that a snapshot can hold; it is moved there. One reference. */
+struct watched_version *takeover_version_new(struct takeover_map *map);
+/* A snapshot of such a version; takes the reference over. */
+struct takeover_snapshot takeover_snapshot_of(struct watched_version *version);
 void takeover_snapshot_done(struct takeover_snapshot *snapshot);
 #define _cleanup_takeover_snapshot_ _cleanup_(takeover_snapshot_done)
 

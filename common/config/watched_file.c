@@ -5,25 +5,16 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "common/base/condition.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
-
-/* What tells one state of the file from the next. */
-struct file_stamp {
-    dev_t device;
-    ino_t inode;
-    off_t size;
-    struct timespec modified;
-};
 
 struct watched_file {
     char *path;
     const struct watched_kind *kind;
     pthread_mutex_t lock; /* over the rest; held over stat() and the read of a local file */
     struct watched_version *current;
-    struct file_stamp stamp;
-    bool has_stamp; /* of a file that was read, whatever was in it */
+    struct stat seen; /* of the file when it was last read */
+    bool is_seen;     /* it was read, whatever was in it */
     struct condition condition;
 };
 
@@ -72,70 +63,55 @@ const char *watched_file_path(const struct watched_file *file)
     return file->path;
 }
 
-static struct file_stamp stamp_of(const struct stat *status)
+void watched_note(struct condition *condition, const char *fault, const char *what,
+                  const char *subject, bool has_good)
 {
-    return (struct file_stamp){status->st_dev, status->st_ino, status->st_size, status->st_mtim};
-}
-
-static bool stamp_is_equal(const struct file_stamp *a, const struct file_stamp *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->size == b->size &&
-           a->modified.tv_sec == b->modified.tv_sec && a->modified.tv_nsec == b->modified.tv_nsec;
-}
-
-/* @fault NULL: the file is as it should be. */
-static void note(struct watched_file *file, const char *fault)
-{
-    switch (condition_note(&file->condition, fault)) {
+    switch (condition_note(condition, fault)) {
     case CONDITION_FAULT:
-        log_warn(NULL, "%s %s: %s", file->current ? "keeping the last good" : "no",
-                 file->kind->what, fault);
+        log_warn(NULL, "%s %s: %s", has_good ? "keeping the last good" : "no", what, fault);
         break;
     case CONDITION_MENDED:
-        log_info(NULL, "%s is good again", file->path);
+        log_info(NULL, "%s is good again", subject);
         break;
     case CONDITION_UNCHANGED:
         break;
     }
 }
 
-static void note_absence(struct watched_file *file, int reason)
+static bool is_unchanged(const struct stat *a, const struct stat *b)
 {
-    errno = reason;
-    _cleanup_free_ char *fault = xasprintf("cannot read '%s': %m", file->path);
-
-    file->has_stamp = false;
-    if (reason == ENOENT && file->kind->is_optional && !file->current)
-        note(file, NULL);
-    else
-        note(file, fault);
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 /* Brings @file up to date with the disk. Lock held. */
-static void refresh(struct watched_file *file)
+static void refresh_file(struct watched_file *file)
 {
+    const struct watched_kind *kind = file->kind;
     _cleanup_error_ struct error err = {0};
-    struct watched_version *version = NULL;
     struct stat status;
 
     if (stat(file->path, &status) < 0) {
-        note_absence(file, errno);
+        const bool is_fine = errno == ENOENT && kind->is_optional && !file->current;
+        _cleanup_free_ char *fault = xasprintf("cannot read '%s': %m", file->path);
+
+        file->is_seen = false;
+        watched_note(&file->condition, is_fine ? NULL : fault, kind->what, file->path,
+                     file->current);
         return;
     }
-    struct file_stamp stamp = stamp_of(&status);
-    if (file->has_stamp && stamp_is_equal(&stamp, &file->stamp))
+    if (file->is_seen && is_unchanged(&status, &file->seen))
         return;
-    file->stamp = stamp;
-    file->has_stamp = true;
-    if (file->kind->load(file->path, &version, &err) < 0) {
-        if (err.sys_errno != 0) /* unread, perhaps for want of descriptors: try again */
-            file->has_stamp = false;
-        note(file, err.message);
-        return;
+    struct watched_version *version = NULL;
+    file->seen = status;
+    file->is_seen = true;
+    if (kind->load(file->path, &version, &err) == 0) {
+        watched_version_unref(file->current);
+        file->current = version;
+    } else if (err.sys_errno != 0) {
+        file->is_seen = false; /* unread, perhaps for want of descriptors: try again */
     }
-    watched_version_unref(file->current);
-    file->current = version;
-    note(file, NULL);
+    watched_note(&file->condition, err.message, kind->what, file->path, file->current);
 }
 
 int watched_file_get(struct watched_file *file, struct watched_version **version, struct error *err)
@@ -143,7 +119,7 @@ int watched_file_get(struct watched_file *file, struct watched_version **version
     int result = 0;
 
     pthread_mutex_lock(&file->lock);
-    refresh(file);
+    refresh_file(file);
     if (file->current)
         *version = watched_version_ref(file->current);
     else if (file->condition.fault)
@@ -157,7 +133,7 @@ int watched_file_get(struct watched_file *file, struct watched_version **version
 bool watched_file_is_healthy(struct watched_file *file, char **message, time_t *since)
 {
     pthread_mutex_lock(&file->lock);
-    refresh(file);
+    refresh_file(file);
     bool healthy = condition_is_healthy(&file->condition, message, since);
     pthread_mutex_unlock(&file->lock);
     return healthy;

@@ -4,13 +4,17 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "common/base/condition.h"
 #include "common/base/error.h"
 
+/* What such files come from: no ConfigMap can be larger. */
+#define CONFIGMAP_BYTES_MAX (1024UL * 1024)
+
 /*
- * A file that is read again when it has changed: config.json, the takeover map, a node's labels. A
- * look costs one stat(), which follows the symbolic links of a mounted ConfigMap. A broken new
- * version, or the file's going away, leaves the last good version in force, is logged once, and
- * shows in the health report. Any thread.
+ * A file that is read again when it has changed: config.json, the takeover map, a node's labels.
+ * Each use costs one stat(), which follows the symbolic links of a mounted ConfigMap. While the
+ * file is broken or gone, the last good version stays in force; that is logged once and shows in
+ * the health report. Any thread.
  */
 
 /* What was read; first member of the struct that holds it. */
@@ -30,8 +34,7 @@ struct watched_kind {
     const char *what; /* for the log: "configuration" */
     bool is_optional; /* a file that never was there is no fault */
     /* Reads the file; *@version gets one reference. An error with sys_errno means that it could not
-     * be read now: it is tried again at the next look, changed or not. Called with the file's mutex
-     * held. */
+     * be read now: the next use tries again, changed or not. Called with the file's mutex held. */
     int (*load)(const char *path, struct watched_version **version, struct error *err);
 };
 
@@ -54,3 +57,8 @@ _must_check_ int watched_file_get(struct watched_file *file, struct watched_vers
  * file as it is now cannot be used. *@since is when it went bad or, if healthy, good. */
 bool watched_file_is_healthy(struct watched_file *file, char **message, time_t *since);
 const char *watched_file_path(const struct watched_file *file);
+
+/* Notes @fault (NULL: none) of @subject in its condition, and logs what is new. @what as in
+ * watched_kind; @has_good: an earlier version of it is in force. The owner's mutex is held. */
+void watched_note(struct condition *condition, const char *fault, const char *what,
+                  const char *subject, bool has_good);
