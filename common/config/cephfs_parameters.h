@@ -12,7 +12,7 @@ enum backing { BACKING_BY_MODE, BACKING_SNAPSHOT, BACKING_COPY };
  */
 struct cephfs_parameters {
     const char *cluster_id;
-    const char *fs_name;   /* NULL only where topologyConstrainedPools stands in for it */
+    const char *fs_name;   /* NULL only with topologyConstrainedPools */
     const char *data_pool; /* NULL: the file system's default */
     const char *name_prefix;
     const char *owner; /* PVC namespace; NULL if the provisioner does not pass it */

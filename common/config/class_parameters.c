@@ -13,7 +13,7 @@
 
 #define PREFIX_MAX 128 /* bytes; with a uuid it must be the name of a directory */
 
-/* What librbd takes. Outside it answers EDOM, which would look like a fault that a retry mends. */
+/* What librbd accepts. For other sizes it returns EDOM, which would look like a transient fault. */
 #define OBJECT_SIZE_MIN (4ULL * 1024)
 #define OBJECT_SIZE_MAX (32ULL * 1024 * 1024)
 

@@ -136,7 +136,7 @@ static int load_config(const char *path, struct watched_version **out, struct er
             text_addf(&joined, "%s%s", k ? "," : "", monitors->items[k]);
         config->clusters[i].monitors = text_take(&joined);
     }
-    /* a mistake in the map must not take the clusters away: it is kept for whoever wants the map */
+    /* a broken map must not disable the clusters: the fault is kept for whoever needs the map */
     if (config->takeover_value &&
         takeover_map_decode(config->takeover_value, &config->takeover, &fault) < 0)
         config->takeover_fault = TAKE(fault.message);

@@ -13,8 +13,8 @@
  * form (an object with the array under "clusters"). Unknown keys are ignored and case does not
  * matter, as in Go.
  *
- * The file is a watched one (watched_file.h): read again when it has changed, the last good version
- * in force while it is broken. Any thread; a look-up costs one stat().
+ * The file is watched (watched_file.h): it is read again when it has changed, and while it is
+ * broken the last good version stays in force. Any thread; each use costs one stat().
  */
 struct secret_ref {
     char *name;
@@ -61,18 +61,18 @@ void config_file_free(struct config_file *file);
 DEFINE_CLEANUP(struct config_file, config_file_free)
 
 /*
- * The newest good version; give it back with config_unref(). UNAVAILABLE when there has never been
- * one: a retry may find the file mended, so the failure must not look final.
+ * The newest good version; release it with config_unref(). UNAVAILABLE when there has never been
+ * one: the file may be fixed before a retry, so the failure must not look final.
  */
 _must_check_ int config_file_get(struct config_file *file, struct config **config,
                                  struct error *err);
 void config_unref(struct config *config);
 DEFINE_CLEANUP(struct config, config_unref)
 #define _cleanup_config_ _cleanup_(config_unrefp)
-/* One more reference, for who keeps versions of several files; watched_version_unref(). */
+/* One more reference, as one to a watched version; release it with watched_version_unref(). */
 struct watched_version *config_hold(struct config *config);
 
-/* For walking over all of them. Ids are borrowed; "" where one is missing. */
+/* For iterating over the clusters. Ids are borrowed; "" where one is missing. */
 size_t config_cluster_count(const struct config *config);
 const char *config_cluster_id(const struct config *config, size_t index);
 
@@ -84,11 +84,10 @@ _must_check_ int config_find_cluster(const struct config *config, const char *cl
 #define CONFIG_TAKEOVER_KEY "topology-takeover"
 
 /* The takeover map of the version 2 form, empty if there is none. Borrowed from @config. NULL, with
- * the reason in *@fault (borrowed as well), if it makes no sense: the clusters are good all the
- * same. */
+ * the reason in *@fault (borrowed as well), if it is broken; the clusters are good nevertheless. */
 const struct takeover_map *config_takeover(const struct config *config, const char **fault);
 
 /* For the health report: false, with the reason in @message (caller frees, "" if healthy), when the
- * file as it is now cannot be used. *@since is when it went bad or, if healthy, good. */
+ * file in its present state cannot be used. *@since is when that state began. */
 bool config_file_is_healthy(struct config_file *file, char **message, time_t *since);
 const char *config_file_path(const struct config_file *file);

@@ -34,7 +34,7 @@ int keyring_read(const char *path, struct credentials *credentials, bool *found,
 {
     _cleanup_credentials_ struct credentials read = {0};
     _cleanup_fclose_ FILE *file = fopen(path, "re");
-    char line[512]; /* a line of a keyring is far shorter; what is longer is none */
+    char line[512]; /* far more than a line of a keyring has */
     bool complete = false;
 
     *found = false;

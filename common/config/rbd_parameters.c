@@ -6,20 +6,8 @@
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
-#include "common/ceph/on_disk.h"
+#include "common/ceph/image_features.h"
 #include "common/config/class_parameters.h"
-
-/* What librbd takes. Outside it answers EDOM, which would look like a fault that a retry mends. */
-#define OBJECT_SIZE_MIN (4ULL * 1024)
-#define OBJECT_SIZE_MAX (32ULL * 1024 * 1024)
-
-static const char *feature_name(uint64_t bit)
-{
-    for (size_t i = 0; i < IMAGE_FEATURES_COUNT; i++)
-        if (IMAGE_FEATURES[i].bit == bit)
-            return IMAGE_FEATURES[i].name;
-    return "?";
-}
 
 static int parse_feature(const char *name, size_t length, uint64_t *features, struct error *err)
 {
@@ -49,10 +37,12 @@ int rbd_features_parse(const char *text, const char *mounter, uint64_t *features
             return -1;
     }
     for (size_t i = 0; i < IMAGE_FEATURES_COUNT; i++)
-        if ((bits & IMAGE_FEATURES[i].bit) &&
-            (bits & IMAGE_FEATURES[i].needs) != IMAGE_FEATURES[i].needs)
-            return error_set(err, STATUS_INVALID_ARGUMENT, "imageFeatures: '%s' needs '%s' as well",
-                             IMAGE_FEATURES[i].name, feature_name(IMAGE_FEATURES[i].needs));
+        for (size_t k = 0; k < IMAGE_FEATURES_COUNT; k++)
+            if ((bits & IMAGE_FEATURES[i].bit) &&
+                IMAGE_FEATURES[i].needs == IMAGE_FEATURES[k].bit && !(bits & IMAGE_FEATURES[k].bit))
+                return error_set(err, STATUS_INVALID_ARGUMENT,
+                                 "imageFeatures: '%s' needs '%s' as well", IMAGE_FEATURES[i].name,
+                                 IMAGE_FEATURES[k].name);
     if ((bits & IMAGE_FEATURE_JOURNALING) && strcmp(mounter, "rbd-nbd") != 0)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "imageFeatures: 'journaling' needs 'mounter: rbd-nbd', because the "

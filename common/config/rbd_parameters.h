@@ -12,7 +12,7 @@
  */
 struct rbd_parameters {
     const char *cluster_id;
-    const char *pool; /* NULL only where topologyConstrainedPools stands in for it */
+    const char *pool; /* NULL only with topologyConstrainedPools */
     const char *name_prefix;
     const char *owner; /* PVC namespace; NULL if the provisioner does not pass it */
     struct image_options image;

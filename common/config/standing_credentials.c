@@ -11,13 +11,13 @@
 
 #define LIFE_MS 60000
 #define LIVES_WITHOUT_SERVER 10
-#define SECRETS_MAX 64 /* kept at once; classes use few */
+#define SECRETS_MAX 64 /* cached at once; classes use few */
 
-/* A Secret, or why it cannot be had. */
+/* A Secret, or why it cannot be read. */
 struct known_secret {
     char *name_space;
     char *name;
-    struct credentials credentials; /* unset: it could not be read */
+    struct credentials credentials; /* without user: it could not be read */
     enum status status;             /* of that failure */
     char *fault;
     int64_t read_ms;
@@ -34,7 +34,7 @@ struct standing_credentials {
     size_t count;
 };
 
-/* --- what is known --- */
+/* --- cache --- */
 
 static void known_done(struct known_secret *known)
 {
@@ -82,10 +82,10 @@ static void remember_secret(struct standing_credentials *standing, const struct 
     pthread_mutex_unlock(&standing->lock);
 }
 
-/* True if what is known answers without asking again. */
-static bool answer_from_memory(struct standing_credentials *standing, const struct secret_ref *ref,
-                               int64_t life_ms, struct credentials *credentials, int *result,
-                               struct error *err)
+/* True if the cache has the answer, which may be a failure. */
+static bool answer_from_cache(struct standing_credentials *standing, const struct secret_ref *ref,
+                              int64_t life_ms, struct credentials *credentials, int *result,
+                              struct error *err)
 {
     pthread_mutex_lock(&standing->lock);
     const struct known_secret *known = find_known(standing, ref);
@@ -138,7 +138,7 @@ int standing_credentials_of_secret(struct standing_credentials *standing, struct
     _cleanup_error_ struct error old_failure = {0};
     int result = 0;
 
-    if (answer_from_memory(standing, secret, standing->life_ms, credentials, &result, err))
+    if (answer_from_cache(standing, secret, standing->life_ms, credentials, &result, err))
         return result;
     if (read_secret(standing, call, secret, credentials, err) == 0) {
         remember_secret(standing, secret, credentials, NULL);
@@ -148,8 +148,8 @@ int standing_credentials_of_secret(struct standing_credentials *standing, struct
         remember_secret(standing, secret, credentials, err);
         return -1;
     }
-    if (answer_from_memory(standing, secret, standing->life_ms * LIVES_WITHOUT_SERVER, credentials,
-                           &result, &old_failure) &&
+    if (answer_from_cache(standing, secret, standing->life_ms * LIVES_WITHOUT_SERVER, credentials,
+                          &result, &old_failure) &&
         result == 0) {
         error_clear(err);
         return 0;
@@ -157,7 +157,7 @@ int standing_credentials_of_secret(struct standing_credentials *standing, struct
     return -1;
 }
 
-/* --- where to look --- */
+/* --- which Secret --- */
 
 /* False if the class names no Secret. What it names is owned by the class. */
 static bool find_class_secret(const struct strmap *class, struct secret_ref *ref)
@@ -190,7 +190,7 @@ static const struct secret_ref *cluster_secret(const struct standing_credentials
     return text_is_empty(ref->name) || text_is_empty(ref->namespace_name) ? NULL : ref;
 }
 
-/* Borrowed from *@config, which the caller gives back; NULL if config.json names none. */
+/* Borrowed from *@config, which the caller releases; NULL if config.json names none. */
 static const struct secret_ref *configured_secret(const struct standing_credentials *standing,
                                                   const char *cluster_id, struct config **config)
 {
@@ -203,7 +203,7 @@ static const struct secret_ref *configured_secret(const struct standing_credenti
     return cluster_secret(standing, cluster);
 }
 
-/* --- the source --- */
+/* --- the credentials --- */
 
 struct standing_credentials *
 standing_credentials_new(const struct standing_credentials_options *options)

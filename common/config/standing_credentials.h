@@ -11,16 +11,16 @@
 
 /*
  * The Ceph user of calls that carry no secrets: GetCapacity, ListVolumes, ControllerGetVolume and
- * whatever the driver does by itself. The first that is there serves:
+ * whatever the driver does by itself. The first of these that can be read is used:
  *
  *   1. the Secret that the class names: csi.storage.k8s.io/provisioner-secret-name and -namespace,
  *      else controller-expand-secret-name and -namespace
  *   2. the Secret that config.json names for the cluster: controllerPublishSecretRef
  *   3. the keyring on disk
  *
- * Secrets are read through the Kubernetes API and kept for a minute, so is the answer that they may
- * not be read; while the API server is away, one that was read before serves for ten more. Any
- * thread; one request to the API server at most for each Secret.
+ * Secrets are read through the Kubernetes API and cached for a minute, as is the failure to read
+ * one; while the API server is unreachable, a cached Secret is used for up to ten minutes. Any
+ * thread; at most one request to the API server for each Secret.
  */
 struct standing_credentials;
 
@@ -34,12 +34,12 @@ struct standing_credentials_options {
 
 struct standing_credentials *
 standing_credentials_new(const struct standing_credentials_options *options);
-/* NULL is fine. Wipes what it knew. */
+/* NULL is fine. Wipes the cached keys. */
 void standing_credentials_free(struct standing_credentials *standing);
 DEFINE_CLEANUP(struct standing_credentials, standing_credentials_free)
 
 /* Whether there is a user for calls that name no class: a keyring, or a Secret in config.json and a
- * Kubernetes to read it from. @standing may be NULL, here and below. Asks nobody. */
+ * Kubernetes to read it from. @standing may be NULL, here and below. No I/O but a stat(). */
 bool standing_credentials_exist(struct standing_credentials *standing);
 
 /*
@@ -52,7 +52,7 @@ _must_check_ int standing_credentials_get(struct standing_credentials *standing,
                                           const char *cluster_id, const struct strmap *class,
                                           struct credentials *credentials, struct error *err);
 
-/* The user of one Secret, through the same memory. @standing must have a Kubernetes. Errors name
+/* The user of one Secret, through the same cache. @standing must have a Kubernetes. Errors name
  * the Secret. */
 _must_check_ int standing_credentials_of_secret(struct standing_credentials *standing,
                                                 struct call *call, const struct secret_ref *secret,

@@ -20,7 +20,7 @@ struct takeover_source {
     pthread_mutex_t lock;         /* over the three below */
     struct config *last_good;     /* the config.json whose map is in force; NULL: none yet */
     struct condition in_config;   /* the map in config.json, not config.json itself */
-    struct string_list returning; /* domains that are being given back */
+    struct string_list returning; /* domains whose giveback is in progress */
     char *config_subject;         /* that map in the log */
     atomic_uint_fast64_t is_broken;
 };

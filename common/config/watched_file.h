@@ -23,7 +23,7 @@ struct watched_version {
     void (*free)(struct watched_version *version);
 };
 
-/* One reference, the caller's. @release frees the whole struct when the last one is given back. */
+/* One reference, the caller's. @release frees the whole struct with the last one. */
 void watched_version_init(struct watched_version *version,
                           void (*release)(struct watched_version *version));
 struct watched_version *watched_version_ref(struct watched_version *version);
@@ -32,7 +32,7 @@ DEFINE_CLEANUP(struct watched_version, watched_version_unref)
 
 struct watched_kind {
     const char *what; /* for the log: "configuration" */
-    bool is_optional; /* a file that never was there is no fault */
+    bool is_optional; /* that the file never existed is no fault */
     /* Reads the file; *@version gets one reference. An error with sys_errno means that it could not
      * be read now: the next use tries again, changed or not. Called with the file's mutex held. */
     int (*load)(const char *path, struct watched_version **version, struct error *err);
@@ -46,15 +46,15 @@ void watched_file_free(struct watched_file *file);
 DEFINE_CLEANUP(struct watched_file, watched_file_free)
 
 /*
- * The newest good version; give it back with watched_version_unref(). UNAVAILABLE with the fault
- * when there has never been one: a retry may find the file mended, so the failure must not look
- * final. For an optional file that never was there: 0 and NULL.
+ * The newest good version; release it with watched_version_unref(). UNAVAILABLE with the fault when
+ * there has never been one: the file may be fixed before a retry, so the failure must not look
+ * final. For an optional file that never existed: 0 and NULL.
  */
 _must_check_ int watched_file_get(struct watched_file *file, struct watched_version **version,
                                   struct error *err);
 
 /* For the health report: false, with the reason in @message (caller frees, "" if healthy), when the
- * file as it is now cannot be used. *@since is when it went bad or, if healthy, good. */
+ * file in its present state cannot be used. *@since is when that state began. */
 bool watched_file_is_healthy(struct watched_file *file, char **message, time_t *since);
 const char *watched_file_path(const struct watched_file *file);
 

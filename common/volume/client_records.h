@@ -10,7 +10,7 @@
 
 /*
  * Who may have a volume mapped: NodeStage writes the address of the node's Ceph client into the
- * volume's metadata before it maps, and nobody takes it away.
+ * volume's metadata before it maps; it is never removed.
  *
  *   RBD      image metadata      CLIENT_RECORD_RBD NODE      "10.0.0.7:0/3141"
  *   CephFS   subvolume metadata  CLIENT_RECORD_CEPHFS NODE
@@ -31,7 +31,7 @@ struct client_records {
 /*
  * Adds node id -> IP address ("10.0.0.7", "fd00::7"). @attributes are the PV's: a static volume is
  * found by them. Nothing is added for a volume that is gone or whose kind has no records (migrated
- * ones, CephFS snapshots shown as volumes). INVALID_ARGUMENT for an address that is none and for a
+ * ones, CephFS snapshots shown as volumes). INVALID_ARGUMENT for an invalid address and for a
  * cluster that config.json does not name. About 11 RT for RBD, 2 RT and a command to the manager
  * for CephFS.
  */

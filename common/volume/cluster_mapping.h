@@ -12,8 +12,8 @@
  *
  *   [{"clusterIDMapping": {"old": "new"}, "RBDPoolIDMapping": [{"2": "5"}]}]
  *
- * Each pair is read in both directions. The file is read whenever it is asked, which happens only
- * after a look-up has failed; it need not exist. Any thread.
+ * Each pair is read in both directions. Each call reads the file, which happens only after a lookup
+ * has failed; it need not exist. Any thread.
  */
 
 /*

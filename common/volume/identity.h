@@ -7,9 +7,9 @@
 #include "common/rpc/server.h"
 
 /*
- * The Identity service, and our own Health service beside it, which tells the liveness program what
- * Probe must not: Probe is OK while the process serves, because a failing one makes the sidecars
- * exit, and a cluster that is away is no reason for that.
+ * The Identity service, and our own Health service beside it, which reports to the liveness program
+ * what Probe must not: Probe is OK while the process serves, because a failing one makes the
+ * sidecars exit, and a cluster that is away is no reason for that.
  */
 struct health_sink;
 

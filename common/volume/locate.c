@@ -22,11 +22,11 @@ static int open_directory(struct located *located, struct call *call, struct err
     }
     if (err->status != STATUS_NOT_FOUND)
         return -1;
-    error_clear(err); /* the directory went with its pool */
+    error_clear(err); /* the directory was deleted with its pool */
     return 0;
 }
 
-/* Looks for the attributes of a split entry in pool @name; takes them over if they are there. */
+/* Adopts the attributes of a split entry if pool @name has them. */
 static int try_split_pool(struct located *located, struct call *call, const char *name, bool *taken,
                           struct error *err)
 {
@@ -56,7 +56,7 @@ static int try_split_pool(struct located *located, struct call *call, const char
     return 0;
 }
 
-/* An entry without a name: its other half is in some other pool, and only looking finds it. */
+/* An entry without a name: its other half is in an unknown pool, so that all are searched. */
 static int find_split_half(struct located *located, struct call *call, struct error *err)
 {
     struct ceph_cluster *cluster = located->session.cluster;
@@ -111,8 +111,8 @@ static int locate_at(const struct locator *locator, struct call *call, enum jour
     return 0;
 }
 
-/* Whether a failed look-up may be one of a volume that is in another cluster now: its cluster, pool
- * or entry is unknown, or the user is. */
+/* Whether a lookup may have failed because the volume is in another cluster now: cluster, pool,
+ * entry or user is unknown. */
 static bool may_be_elsewhere(enum status status)
 {
     return status == STATUS_NOT_FOUND || status == STATUS_PERMISSION_DENIED ||
@@ -120,7 +120,7 @@ static bool may_be_elsewhere(enum status status)
 }
 
 /* Tries the places to which the mapping leads. @err holds the failure at the handle's own, which
- * stands if the volume is at none of them. */
+ * remains if the volume is at none of them. */
 static int locate_mapped(const struct locator *locator, struct call *call, enum journal_kind kind,
                          const struct volume_id *id, const struct credentials *credentials,
                          struct located *located, struct error *err)

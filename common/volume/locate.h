@@ -18,7 +18,8 @@ struct locator {
     int (*open)(void *object, struct call *call, const struct credentials *credentials,
                 struct located *located, struct error *err);
     void *object;
-    bool knows_migrated; /* volumes of Kubernetes' own rbd driver have no journal: refuse them */
+    bool
+        knows_migrated; /* volumes of Kubernetes' in-tree rbd driver have no journal: refuse them */
 };
 
 /* A volume, snapshot or group that was found by its handle, with all that is needed to work on it.

@@ -6,7 +6,7 @@
 #include "common/volume/volume_id.h"
 
 /*
- * Handles of volumes that were made by Kubernetes' own rbd driver and migrated to CSI:
+ * Handles of volumes that were created by Kubernetes' in-tree rbd driver and migrated to CSI:
  *
  *   mig_mons-b7f67366bb43f32e07d8a261a7840da9_image-e0b45b52-7e09-47d3-8f1b-806995fa4412_706f6f6c
  *       |                                     |                                          +- pool
@@ -27,5 +27,5 @@ struct migrated_id {
 /* True if @handle begins like one, whether or not the rest is right. No handle of ours does. */
 bool migrated_id_is(const char *handle);
 
-/* Strict. NOT_FOUND for anything else, because nobody can have made it. */
+/* Strict. NOT_FOUND for anything else, because no such handle was ever created. */
 _must_check_ int migrated_id_parse(const char *handle, struct migrated_id *id, struct error *err);

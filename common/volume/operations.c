@@ -10,7 +10,7 @@
 #include "common/base/hash.h"
 #include "common/base/memory.h"
 
-/* As many chains as there can be calls under way a few times over; workers bound the number. */
+/* A few times the number of calls in progress, which the workers bound. */
 #define BUCKETS 256
 
 struct operation_entry {

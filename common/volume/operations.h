@@ -4,16 +4,16 @@
 #include "common/base/error.h"
 
 /*
- * The operations under way, by key: a request name, a volume handle, a snapshot handle. One owner
- * per key; a second call is not made to wait but told what the first is doing and since when, so
- * that a retrying sidecar's log tells the operator where time goes.
+ * The operations in progress, by key: a request name, a volume handle, a snapshot handle. One owner
+ * per key; a second call does not wait but fails with what the first is doing and since when, so
+ * that the log of the retrying sidecar shows the operator where the time goes.
  *
  * Any thread. Cost: one hash lookup under a mutex that is never held over I/O.
  */
 struct operations;
 
 struct operations *operations_new(void);
-/* No operation may be under way. */
+/* No operation may be in progress. */
 void operations_free(struct operations *operations);
 DEFINE_CLEANUP(struct operations, operations_free)
 

@@ -16,9 +16,9 @@ struct capacity_range {
 #define VOLUME_SIZE_UNIT 512
 
 /*
- * The size to make: what is required, rounded up to VOLUME_SIZE_UNIT; the default, or the limit if
- * that is smaller, when nothing is required. INVALID_ARGUMENT for negative numbers, OUT_OF_RANGE
- * when no size fits.
+ * The size of a new volume: what is required, rounded up to VOLUME_SIZE_UNIT; the default, or the
+ * limit if that is smaller, when nothing is required. INVALID_ARGUMENT for negative numbers,
+ * OUT_OF_RANGE when no size fits.
  */
 _must_check_ int capacity_range_choose(const struct capacity_range *range, uint64_t *size_bytes,
                                        struct error *err);

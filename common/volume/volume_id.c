@@ -31,7 +31,7 @@ static bool parse_hex(const char *text, size_t digits, uint64_t *value)
     return strspn(number, "0123456789abcdefABCDEF") == digits;
 }
 
-/* The cluster id becomes part of messages and of look-ups; nothing in it may surprise either. */
+/* The cluster id becomes part of messages and lookups. */
 static bool cluster_id_is_plain(const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++)

@@ -41,12 +41,10 @@ TEST(default_prefixes_are_those_of_the_journal)
 {
     _cleanup_strmap_ struct strmap nothing = {0};
 
-    assert_string_equal(class_parameter_get(&nothing, PARAM_VOLUME_PREFIX),
-                        journal_default_prefix(JOURNAL_VOLUME));
+    assert_string_equal(class_parameter_get(&nothing, PARAM_VOLUME_PREFIX), IMAGE_PREFIX_VOLUME);
     assert_string_equal(class_parameter_get(&nothing, PARAM_SNAPSHOT_PREFIX),
-                        journal_default_prefix(JOURNAL_SNAPSHOT));
-    assert_string_equal(class_parameter_get(&nothing, PARAM_GROUP_PREFIX),
-                        journal_default_prefix(JOURNAL_GROUP));
+                        IMAGE_PREFIX_SNAPSHOT);
+    assert_string_equal(class_parameter_get(&nothing, PARAM_GROUP_PREFIX), IMAGE_PREFIX_GROUP);
 }
 
 TEST(value_comes_before_the_default_unless_it_is_empty)
