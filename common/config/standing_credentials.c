@@ -181,8 +181,8 @@ static bool find_class_secret(const struct strmap *class, struct secret_ref *ref
     return false;
 }
 
-static const struct secret_ref *cluster_secret(const struct standing_credentials *standing,
-                                               const struct cluster_config *cluster)
+static const struct secret_ref *find_cluster_secret(const struct standing_credentials *standing,
+                                                    const struct cluster_config *cluster)
 {
     const struct secret_ref *ref =
         standing->is_cephfs ? &cluster->cephfs.controller_secret : &cluster->rbd.controller_secret;
@@ -191,8 +191,9 @@ static const struct secret_ref *cluster_secret(const struct standing_credentials
 }
 
 /* Borrowed from *@config, which the caller releases; NULL if config.json names none. */
-static const struct secret_ref *configured_secret(const struct standing_credentials *standing,
-                                                  const char *cluster_id, struct config **config)
+static const struct secret_ref *find_configured_secret(const struct standing_credentials *standing,
+                                                       const char *cluster_id,
+                                                       struct config **config)
 {
     _cleanup_error_ struct error err = {0};
     const struct cluster_config *cluster = NULL;
@@ -200,7 +201,7 @@ static const struct secret_ref *configured_secret(const struct standing_credenti
     if (!standing->config || config_file_get(standing->config, config, &err) < 0 ||
         config_find_cluster(*config, cluster_id, &cluster, &err) < 0)
         return NULL;
-    return cluster_secret(standing, cluster);
+    return find_cluster_secret(standing, cluster);
 }
 
 /* --- the credentials --- */
@@ -248,7 +249,7 @@ bool standing_credentials_exist(struct standing_credentials *standing)
         const struct cluster_config *cluster = NULL;
 
         if (config_find_cluster(config, config_cluster_id(config, i), &cluster, &err) == 0 &&
-            cluster_secret(standing, cluster))
+            find_cluster_secret(standing, cluster))
             return true;
         error_clear(&err);
     }
@@ -281,7 +282,7 @@ int standing_credentials_get(struct standing_credentials *standing, struct call 
     struct secret_ref named = {0};
 
     if (standing && standing->kube) {
-        const struct secret_ref *configured = configured_secret(standing, cluster_id, &config);
+        const struct secret_ref *configured = find_configured_secret(standing, cluster_id, &config);
 
         if ((find_class_secret(class, &named) &&
              try_secret(standing, call, &named, credentials, &tried, &status)) ||

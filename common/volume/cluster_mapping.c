@@ -27,7 +27,7 @@ struct place_list {
 };
 
 /* The other side of a pair; NULL if @name is on neither. */
-static const char *other_side(const char *key, const char *value, const char *name)
+static const char *find_other_side(const char *key, const char *value, const char *name)
 {
     if (strcmp(key, name) == 0)
         return value;
@@ -49,7 +49,7 @@ static int add_pools(const struct volume_id *id, const char *cluster_id, json_t 
         if (!value)
             return error_set(err, STATUS_INVALID_ARGUMENT,
                              "RBDPoolIDMapping: pool ids must be strings");
-        const char *other = other_side(json_object_iter_key(i), value, pool_id);
+        const char *other = find_other_side(json_object_iter_key(i), value, pool_id);
         if (!other)
             continue;
         if (!volume_id_cluster_is_valid(cluster_id))
@@ -70,7 +70,7 @@ static int add_mapping(const struct volume_id *id, const struct mapping *mapping
         return error_set(err, STATUS_INVALID_ARGUMENT, "RBDPoolIDMapping: expected an array");
     for (size_t i = 0; i < mapping->clusters.count; i++) {
         const struct strmap_entry *pair = &mapping->clusters.entries[i];
-        const char *cluster_id = other_side(pair->key, pair->value, id->cluster_id);
+        const char *cluster_id = find_other_side(pair->key, pair->value, id->cluster_id);
 
         for (size_t k = 0; cluster_id && k < json_array_size(mapping->pools); k++)
             if (add_pools(id, cluster_id, json_array_get(mapping->pools, k), places, err) < 0)
@@ -134,7 +134,7 @@ int cluster_mapping_find_clusters(const char *path, const char *cluster_id,
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < mappings[i].clusters.count; k++) {
             const struct strmap_entry *pair = &mappings[i].clusters.entries[k];
-            const char *other = other_side(pair->key, pair->value, cluster_id);
+            const char *other = find_other_side(pair->key, pair->value, cluster_id);
 
             if (other && volume_id_cluster_is_valid(other) && !string_list_has(clusters, other))
                 string_list_add(clusters, other);

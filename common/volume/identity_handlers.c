@@ -19,7 +19,8 @@ static int get_plugin_info(void *object, struct call *call, const ProtobufCMessa
     return 0;
 }
 
-static Csi__V1__PluginCapability *service_capability(Csi__V1__PluginCapability__Service__Type type)
+static Csi__V1__PluginCapability *
+make_service_capability(Csi__V1__PluginCapability__Service__Type type)
 {
     Csi__V1__PluginCapability *capability = message_new(&csi__v1__plugin_capability__descriptor);
 
@@ -29,36 +30,30 @@ static Csi__V1__PluginCapability *service_capability(Csi__V1__PluginCapability__
     return capability;
 }
 
-static Csi__V1__PluginCapability *online_expansion(void)
-{
-    Csi__V1__PluginCapability *capability = message_new(&csi__v1__plugin_capability__descriptor);
-
-    capability->type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_VOLUME_EXPANSION;
-    capability->volume_expansion =
-        message_new(&csi__v1__plugin_capability__volume_expansion__descriptor);
-    capability->volume_expansion->type = CSI__V1__PLUGIN_CAPABILITY__VOLUME_EXPANSION__TYPE__ONLINE;
-    return capability;
-}
-
 static int get_plugin_capabilities(void *object, struct call *call, const ProtobufCMessage *request,
                                    ProtobufCMessage **reply, struct error *err)
 {
     const struct identity *identity = object;
     Csi__V1__GetPluginCapabilitiesResponse *response =
         message_new(&csi__v1__get_plugin_capabilities_response__descriptor);
+    Csi__V1__PluginCapability *expansion = message_new(&csi__v1__plugin_capability__descriptor);
     size_t n = 0;
 
     (void)call, (void)request, (void)err;
     response->capabilities = xcalloc(4, sizeof(*response->capabilities));
     response->capabilities[n++] =
-        service_capability(CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
-    response->capabilities[n++] = online_expansion();
+        make_service_capability(CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
+    expansion->type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_VOLUME_EXPANSION;
+    expansion->volume_expansion =
+        message_new(&csi__v1__plugin_capability__volume_expansion__descriptor);
+    expansion->volume_expansion->type = CSI__V1__PLUGIN_CAPABILITY__VOLUME_EXPANSION__TYPE__ONLINE;
+    response->capabilities[n++] = expansion;
     if (identity->topology)
-        response->capabilities[n++] = service_capability(
+        response->capabilities[n++] = make_service_capability(
             CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__VOLUME_ACCESSIBILITY_CONSTRAINTS);
     if (identity->group_controller)
-        response->capabilities[n++] =
-            service_capability(CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__GROUP_CONTROLLER_SERVICE);
+        response->capabilities[n++] = make_service_capability(
+            CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__GROUP_CONTROLLER_SERVICE);
     response->n_capabilities = n;
     *reply = &response->base;
     return 0;

@@ -12,7 +12,6 @@ static int open_directory(struct located *located, struct call *call, struct err
     struct ceph_cluster *cluster = located->session.cluster;
     int64_t id = located->entry.journal_pool_id;
 
-    located->directory = located->pool;
     if (id < 0 || id == located->pool->id)
         return 0;
     if (cluster->ops->pool_open_by_id(cluster, call, id, located->pool->rados_namespace,
@@ -72,28 +71,12 @@ static int find_split_half(struct located *located, struct call *call, struct er
     return 0;
 }
 
-static int read_entry(struct located *located, struct call *call, struct error *err)
-{
-    bool found = false;
-
-    if (journal_read(&located->journal, call, located->pool, &located->id.uuid, &located->entry,
-                     &found, err) < 0)
-        return -1;
-    if (!found)
-        return error_set(err, STATUS_NOT_FOUND, "pool '%s' has no journal entry '%s'",
-                         located->pool->name, located->id.uuid.chars);
-    if (!located->entry.request_name) {
-        located->directory = located->pool;
-        return find_split_half(located, call, err);
-    }
-    return open_directory(located, call, err);
-}
-
 static int locate_at(const struct locator *locator, struct call *call, enum journal_kind kind,
                      const struct volume_id *id, const struct credentials *credentials,
                      struct located *out, struct error *err)
 {
     _cleanup_located_ struct located located = {.id = *id, .journal = {kind, locator->instance_id}};
+    bool found = false;
 
     if (session_open(locator->ceph, locator->config, call, id->cluster_id, credentials,
                      &located.session, err) < 0)
@@ -104,7 +87,15 @@ static int locate_at(const struct locator *locator, struct call *call, enum jour
                      : cluster->ops->pool_open_by_id(cluster, call, (int64_t)id->location_id,
                                                      session_rbd_namespace(&located.session),
                                                      &located.pool, err);
-    if (result < 0 || read_entry(&located, call, err) < 0)
+    if (result < 0 || journal_read(&located.journal, call, located.pool, &located.id.uuid,
+                                   &located.entry, &found, err) < 0)
+        return -1;
+    if (!found)
+        return error_set(err, STATUS_NOT_FOUND, "pool '%s' has no journal entry '%s'",
+                         located.pool->name, located.id.uuid.chars);
+    located.directory = located.pool;
+    if ((located.entry.request_name ? open_directory(&located, call, err)
+                                    : find_split_half(&located, call, err)) < 0)
         return -1;
     *out = located;
     located = (struct located){0};

@@ -7,7 +7,7 @@
 #include "common/rpc/message.h"
 
 /* The generated code has one entry type per map field; all have a key and a value string. */
-static char **entry_field(ProtobufCMessage *entry, unsigned number)
+static char **get_entry_field(ProtobufCMessage *entry, unsigned number)
 {
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(entry->descriptor, number);
@@ -21,7 +21,7 @@ void wire_get_map(size_t count, void *entries, struct strmap *map)
     ProtobufCMessage **messages = entries;
 
     for (size_t i = 0; i < count; i++)
-        strmap_set(map, *entry_field(messages[i], 1), *entry_field(messages[i], 2));
+        strmap_set(map, *get_entry_field(messages[i], 1), *get_entry_field(messages[i], 2));
 }
 
 void *wire_put_map(const ProtobufCMessageDescriptor *entry_type, const struct strmap *map,
@@ -31,8 +31,8 @@ void *wire_put_map(const ProtobufCMessageDescriptor *entry_type, const struct st
 
     for (size_t i = 0; i < map->count; i++) {
         messages[i] = message_new(entry_type);
-        *entry_field(messages[i], 1) = xstrdup(map->entries[i].key);
-        *entry_field(messages[i], 2) = xstrdup(map->entries[i].value);
+        *get_entry_field(messages[i], 1) = xstrdup(map->entries[i].key);
+        *get_entry_field(messages[i], 2) = xstrdup(map->entries[i].value);
     }
     *count = map->count;
     return messages;
@@ -44,8 +44,8 @@ void wire_get_credentials(size_t count, void *entries, struct credentials *crede
     _cleanup_free_ struct secret_entry *secrets = xcalloc(count, sizeof(*secrets));
 
     for (size_t i = 0; i < count; i++)
-        secrets[i] =
-            (struct secret_entry){*entry_field(messages[i], 1), *entry_field(messages[i], 2)};
+        secrets[i] = (struct secret_entry){*get_entry_field(messages[i], 1),
+                                           *get_entry_field(messages[i], 2)};
     credentials_from_secrets(secrets, count, credentials);
 }
 
@@ -120,7 +120,7 @@ Csi__V1__Topology *wire_put_topology(const struct strmap *segments)
     return message;
 }
 
-static void get_terms(size_t count, Csi__V1__Topology *const *messages,
+static void add_terms(size_t count, Csi__V1__Topology *const *messages,
                       struct topology_terms *terms)
 {
     for (size_t i = 0; i < count; i++) {
@@ -137,8 +137,8 @@ void wire_get_requirement(const Csi__V1__TopologyRequirement *message,
 {
     if (!message)
         return;
-    get_terms(message->n_preferred, message->preferred, &requirement->preferred);
-    get_terms(message->n_requisite, message->requisite, &requirement->requisite);
+    add_terms(message->n_preferred, message->preferred, &requirement->preferred);
+    add_terms(message->n_requisite, message->requisite, &requirement->requisite);
 }
 
 void wire_get_range(const Csi__V1__CapacityRange *message, struct capacity_range *range)
