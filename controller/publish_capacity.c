@@ -280,16 +280,6 @@ static void run(void *object)
     }
 }
 
-static void gained(void *object)
-{
-    (void)object;
-}
-
-static void lost(void *object, const char *reason)
-{
-    (void)object, (void)reason;
-}
-
 static void register_metrics(const struct capacity_publisher *publisher, struct metrics *metrics)
 {
     const struct metric_spec specs[] = {
@@ -317,10 +307,7 @@ int capacity_publisher_new(const struct capacity_publisher_options *options,
     if (lease_new(options->site.kube,
                   &(struct lease_options){.name_space = options->site.name_space,
                                           .name = name,
-                                          .identity = options->identity,
-                                          .gained = gained,
-                                          .lost = lost,
-                                          .object = publisher},
+                                          .identity = options->identity},
                   &publisher->lease, err) < 0) {
         pthread_mutex_destroy(&publisher->lock);
         free(publisher);

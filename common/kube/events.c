@@ -20,27 +20,24 @@
 #define WRITE_TIMEOUT_MS 10000
 
 /* One event to be written; owns its strings. */
-struct queued {
-    struct queued *next;
+struct queued_event {
+    struct queued_event *next;
     char *subject_key; /* "Node//n1" */
     char *key;         /* subject, reason and message: what makes two events the same */
     json_t *item;
     char *name_space;
 };
 
-/* What was written before, so that the next one counts it up; the oldest is forgotten. */
-struct written {
+/* What is known of an event that was written, so that the next one counts it up, or of the object
+ * that events are about, so that it does not get too many. */
+struct event_memory {
     char *key;
+    int64_t at_ms; /* last use, or last refill */
+    /* of an event */
     char *path;
     int64_t count;
-    int64_t at_ms;
-};
-
-/* How many events an object may still have. */
-struct budget {
-    char *subject_key;
-    int64_t at_ms; /* last refill */
-    unsigned left;
+    /* of an object */
+    unsigned budget;
 };
 
 struct events {
@@ -48,18 +45,18 @@ struct events {
     char *component;
     char *host;
     struct worker worker;
-    struct written written[MEMORY_MAX]; /* the thread's own, as all down to the lock */
-    struct budget budgets[MEMORY_MAX];
+    struct event_memory written[MEMORY_MAX]; /* the thread's own, as all down to the lock */
+    struct event_memory subjects[MEMORY_MAX];
     bool reported_denied;
     pthread_mutex_t lock;
     pthread_cond_t idle;
-    struct queued *first;
-    struct queued **end;
+    struct queued_event *first;
+    struct queued_event **end;
     unsigned waiting; /* queued or being written */
     atomic_uint_fast64_t dropped;
 };
 
-static void queued_free(struct queued *queued)
+static void queued_free(struct queued_event *queued)
 {
     free(queued->subject_key);
     free(queued->key);
@@ -70,58 +67,45 @@ static void queued_free(struct queued *queued)
 
 /* --- writing --- */
 
-/* The slot with the key, or the oldest one made free for it. */
-static struct written *written_slot(struct events *events, const char *key)
+/* The entry of the key, or the oldest one cleared for it. */
+static struct event_memory *find_memory(struct event_memory *entries, const char *key)
 {
-    struct written *slot = &events->written[0];
+    struct event_memory *oldest = &entries[0];
 
     for (size_t i = 0; i < MEMORY_MAX; i++) {
-        struct written *at = &events->written[i];
-
-        if (at->key && strcmp(at->key, key) == 0)
-            return at;
-        if (at->at_ms < slot->at_ms)
-            slot = at;
+        if (entries[i].key && strcmp(entries[i].key, key) == 0)
+            return &entries[i];
+        if (entries[i].at_ms < oldest->at_ms)
+            oldest = &entries[i];
     }
-    free(slot->key);
-    free(slot->path);
-    *slot = (struct written){.key = xstrdup(key)};
-    return slot;
+    free(oldest->key);
+    free(oldest->path);
+    *oldest = (struct event_memory){.key = xstrdup(key)};
+    return oldest;
 }
 
-static struct budget *budget_slot(struct events *events, const char *subject_key)
+/* Whether the object may have another event. */
+static bool spend_budget(struct events *events, const char *subject_key)
 {
-    struct budget *slot = &events->budgets[0];
+    struct event_memory *subject = find_memory(events->subjects, subject_key);
 
-    for (size_t i = 0; i < MEMORY_MAX; i++) {
-        struct budget *at = &events->budgets[i];
-
-        if (at->subject_key && strcmp(at->subject_key, subject_key) == 0)
-            return at;
-        if (at->at_ms < slot->at_ms)
-            slot = at;
+    if (subject->at_ms == 0) {
+        subject->at_ms = clock_monotonic_ms();
+        subject->budget = BURST;
     }
-    free(slot->subject_key);
-    *slot = (struct budget){xstrdup(subject_key), clock_monotonic_ms(), BURST};
-    return slot;
-}
-
-static bool spend(struct events *events, const char *subject_key)
-{
-    struct budget *budget = budget_slot(events, subject_key);
-    int64_t earned = (clock_monotonic_ms() - budget->at_ms) / REFILL_MS;
-
+    int64_t earned = (clock_monotonic_ms() - subject->at_ms) / REFILL_MS;
     if (earned > 0) {
-        budget->left = earned + budget->left > BURST ? BURST : budget->left + (unsigned)earned;
-        budget->at_ms += earned * REFILL_MS;
+        subject->budget =
+            earned + subject->budget > BURST ? BURST : subject->budget + (unsigned)earned;
+        subject->at_ms += earned * REFILL_MS;
     }
-    if (budget->left == 0)
+    if (subject->budget == 0)
         return false;
-    budget->left--;
+    subject->budget--;
     return true;
 }
 
-static int count_up(struct events *events, struct call *call, struct written *written,
+static int count_up(struct events *events, struct call *call, struct event_memory *written,
                     struct error *err)
 {
     _cleanup_free_ char *now = kube_time_now(false);
@@ -134,8 +118,8 @@ static int count_up(struct events *events, struct call *call, struct written *wr
     return 0;
 }
 
-static int create(struct events *events, struct call *call, const struct queued *queued,
-                  struct written *written, struct error *err)
+static int create_event(struct events *events, struct call *call, const struct queued_event *queued,
+                        struct event_memory *written, struct error *err)
 {
     _cleanup_free_ char *collection = NULL;
     const struct kube_location location = {
@@ -151,10 +135,10 @@ static int create(struct events *events, struct call *call, const struct queued 
     return 0;
 }
 
-static int write_one(struct events *events, struct call *call, const struct queued *queued,
-                     struct error *err)
+static int write_event(struct events *events, struct call *call, const struct queued_event *queued,
+                       struct error *err)
 {
-    struct written *written = written_slot(events, queued->key);
+    struct event_memory *written = find_memory(events->written, queued->key);
     bool is_recent = clock_monotonic_ms() - written->at_ms < SAME_FOR_MS;
 
     written->at_ms = clock_monotonic_ms();
@@ -165,40 +149,35 @@ static int write_one(struct events *events, struct call *call, const struct queu
             return -1;
         error_clear(err); /* it has expired on the server */
     }
-    return create(events, call, queued, written, err);
+    return create_event(events, call, queued, written, err);
 }
 
-static void report(struct events *events, const struct error *err)
-{
-    bool denied = err->status == STATUS_PERMISSION_DENIED;
-
-    if (denied && !events->reported_denied)
-        log_warn(NULL, "events are not written: %s", err->message);
-    else
-        log_v(3, NULL, "an event was dropped: %s", err->message);
-    events->reported_denied |= denied;
-}
-
-static bool write_or_drop(struct events *events, const struct queued *queued)
+static bool write_or_drop(struct events *events, const struct queued_event *queued)
 {
     _cleanup_error_ struct error err = {0};
     struct call call;
 
-    if (!spend(events, queued->subject_key))
+    if (!spend_budget(events, queued->subject_key))
         return false;
     call_init(&call, 0, "event", deadline_in_ms(WRITE_TIMEOUT_MS));
     call.cancelled = &events->worker.stopping;
-    int result = write_one(events, &call, queued, &err);
+    int result = write_event(events, &call, queued, &err);
     call_done(&call);
-    if (result < 0)
-        report(events, &err);
-    return result == 0;
+    if (result == 0)
+        return true;
+    bool denied = err.status == STATUS_PERMISSION_DENIED;
+    if (denied && !events->reported_denied)
+        log_warn(NULL, "events are not written: %s", err.message);
+    else
+        log_v(3, NULL, "an event was dropped: %s", err.message);
+    events->reported_denied |= denied;
+    return false;
 }
 
-static struct queued *take(struct events *events)
+static struct queued_event *take_queued(struct events *events)
 {
     pthread_mutex_lock(&events->lock);
-    struct queued *queued = events->first;
+    struct queued_event *queued = events->first;
     if (queued) {
         events->first = queued->next;
         if (!events->first)
@@ -208,7 +187,7 @@ static struct queued *take(struct events *events)
     return queued;
 }
 
-static void finish(struct events *events, bool written)
+static void finish_queued(struct events *events, bool written)
 {
     pthread_mutex_lock(&events->lock);
     events->waiting--;
@@ -219,18 +198,18 @@ static void finish(struct events *events, bool written)
     pthread_mutex_unlock(&events->lock);
 }
 
-static void run(void *object)
+static void run_events(void *object)
 {
     struct events *events = object;
 
     while (!worker_is_stopping(&events->worker)) {
-        struct queued *queued = take(events);
+        struct queued_event *queued = take_queued(events);
 
         if (!queued) {
             worker_pause(&events->worker, INT64_MAX);
             continue;
         }
-        finish(events, write_or_drop(events, queued));
+        finish_queued(events, write_or_drop(events, queued));
         queued_free(queued);
     }
 }
@@ -257,10 +236,11 @@ static json_t *event_item(const struct events *events, const struct event_subjec
         "reportingComponent", events->component, "reportingInstance", events->host);
 }
 
-static struct queued *make(const struct events *events, const struct event_subject *subject,
-                           enum event_type type, const char *reason, const char *message)
+static struct queued_event *make_queued(const struct events *events,
+                                        const struct event_subject *subject, enum event_type type,
+                                        const char *reason, const char *message)
 {
-    struct queued *queued = xcalloc(1, sizeof(*queued));
+    struct queued_event *queued = xcalloc(1, sizeof(*queued));
 
     queued->subject_key = xasprintf("%s/%s/%s", subject->kind, subject->name_space, subject->name);
     queued->key = xasprintf("%s\n%d\n%s\n%s", queued->subject_key, type, reason, message);
@@ -269,7 +249,7 @@ static struct queued *make(const struct events *events, const struct event_subje
     return queued;
 }
 
-static bool enqueue(struct events *events, struct queued *queued)
+static bool add_queued(struct events *events, struct queued_event *queued)
 {
     pthread_mutex_lock(&events->lock);
     bool fits = queued->item && events->waiting < QUEUE_MAX;
@@ -297,9 +277,9 @@ void events_emit(struct events *events, const struct event_subject *subject, enu
     va_end(args);
     text_add(&message, whole);
     while (message.length > 0 && !text_is_utf8(message.chars, message.length))
-        message.chars[--message.length] = '\0'; /* cut in the middle of a character */
-    struct queued *queued = make(events, subject, type, reason, text_chars(&message));
-    if (enqueue(events, queued))
+        message.chars[--message.length] = '\0'; /* truncated in the middle of a character */
+    struct queued_event *queued = make_queued(events, subject, type, reason, text_chars(&message));
+    if (add_queued(events, queued))
         worker_wake(&events->worker);
     else
         queued_free(queued);
@@ -338,7 +318,7 @@ struct events *events_new(struct kube *kube, const char *component, const char *
     events->end = &events->first;
     pthread_mutex_init(&events->lock, NULL);
     pthread_cond_init(&events->idle, NULL);
-    worker_start(&events->worker, "events", run, events);
+    worker_start(&events->worker, "events", run_events, events);
     return events;
 }
 
@@ -347,12 +327,12 @@ void events_free(struct events *events)
     if (!events)
         return;
     worker_stop(&events->worker);
-    for (struct queued *queued = take(events); queued; queued = take(events))
+    for (struct queued_event *queued = take_queued(events); queued; queued = take_queued(events))
         queued_free(queued);
     for (size_t i = 0; i < MEMORY_MAX; i++) {
         free(events->written[i].key);
         free(events->written[i].path);
-        free(events->budgets[i].subject_key);
+        free(events->subjects[i].key);
     }
     pthread_cond_destroy(&events->idle);
     pthread_mutex_destroy(&events->lock);

@@ -9,10 +9,10 @@
 /*
  * Events on API objects: one line that `kubectl describe` shows to whoever wonders.
  *
- * Emitting never waits and never fails: a thread of its own writes them. The same thing said again
- * within ten minutes counts up the event that is there. Each object may have 25 events at once and
- * one more every five minutes (as client-go has it); what is above that, what does not fit the
- * queue and what the server refuses is dropped and counted. A missing right is logged once. Any
+ * Emitting never waits and never fails: a thread of its own writes them. The same event emitted
+ * again within ten minutes counts up the event that is there. Each object may have 25 events at
+ * once and one more every five minutes (as client-go has it); what is above that, what does not fit
+ * the queue and what the server refuses is dropped and counted. A missing right is logged once. Any
  * thread.
  */
 struct events;
@@ -35,7 +35,7 @@ struct events *events_new(struct kube *kube, const char *component, const char *
 void events_free(struct events *events);
 DEFINE_CLEANUP(struct events, events_free)
 
-/* @reason is one word in CamelCase; the message is cut at 1024 bytes. @events may be NULL. */
+/* @reason is one word in CamelCase; the message is truncated to 1024 bytes. @events may be NULL. */
 _printf_(5, 6) void events_emit(struct events *events, const struct event_subject *subject,
                                 enum event_type type, const char *reason, const char *fmt, ...);
 

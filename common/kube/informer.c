@@ -13,15 +13,13 @@
 #define RETRY_FIRST_MS 800
 #define RETRY_LIMIT_MS 30000
 #define WATCH_TIMEOUT_S 600
-/* A watch that ends sooner and brought nothing was no success: the server may be lying. */
+/* A watch that ends sooner without an event was no success: the server may be broken. */
 #define WATCH_WORTH_MS 1000
 #define KEY_LIMIT 1024
 
 struct informer {
     struct kube *kube;
     char *path;
-    char *labels;
-    char *fields;
     struct informer_options options;
     struct worker worker;
     struct backoff backoff;
@@ -76,58 +74,47 @@ static void note_failure(struct informer *informer, const struct error *err)
 
 /* --- changes --- */
 
-static void trim(struct informer *informer, json_t *item)
+static void trim_item(struct informer *informer, json_t *item)
 {
     json_object_del(json_object_get(item, "metadata"), "managedFields");
     if (informer->options.handler.trim)
         informer->options.handler.trim(informer->options.object, item);
 }
 
-static void tell_put(struct informer *informer, json_t *item, json_t *old)
+/* @old is NULL for a new item. What a new list brings unchanged is not reported. */
+static void report_put(struct informer *informer, json_t *item, json_t *old)
 {
-    if (informer->options.handler.put)
+    if (informer->options.handler.put &&
+        (!old || strcmp(kube_resource_version(item), kube_resource_version(old)) != 0))
         informer->options.handler.put(informer->options.object, item, old);
 }
 
-static void tell_gone(struct informer *informer, json_t *item)
+static void report_gone(struct informer *informer, json_t *item)
 {
     if (informer->options.handler.gone)
         informer->options.handler.gone(informer->options.object, item);
 }
 
-static bool is_same_version(const json_t *a, const json_t *b)
-{
-    return strcmp(kube_resource_version(a), kube_resource_version(b)) == 0;
-}
-
-static void put(struct informer *informer, json_t *item)
+/* Stores the item, or with @is_gone removes it. */
+static void change_item(struct informer *informer, json_t *item, bool is_gone)
 {
     _cleanup_text_ struct text key = TEXT_INIT(KEY_LIMIT);
 
     key_of(item, &key);
     pthread_mutex_lock(&informer->lock);
     json_auto_t *old = json_incref(json_object_get(informer->items, text_chars(&key)));
-    json_object_set(informer->items, text_chars(&key), item);
+    if (is_gone)
+        json_object_del(informer->items, text_chars(&key));
+    else
+        json_object_set(informer->items, text_chars(&key), item);
     pthread_mutex_unlock(&informer->lock);
-    if (!old || !is_same_version(item, old))
-        tell_put(informer, item, old);
+    if (!is_gone)
+        report_put(informer, item, old);
+    else if (old)
+        report_gone(informer, old);
 }
 
-static void drop(struct informer *informer, const json_t *item)
-{
-    _cleanup_text_ struct text key = TEXT_INIT(KEY_LIMIT);
-
-    key_of(item, &key);
-    pthread_mutex_lock(&informer->lock);
-    json_auto_t *old = json_incref(json_object_get(informer->items, text_chars(&key)));
-    json_object_del(informer->items, text_chars(&key));
-    pthread_mutex_unlock(&informer->lock);
-    if (old)
-        tell_gone(informer, old);
-}
-
-/* Tells the difference between the last state and the new one. */
-static void tell_difference(struct informer *informer, json_t *before, json_t *now)
+static void report_difference(struct informer *informer, json_t *before, json_t *now)
 {
     const char *key = NULL;
     json_t *item = NULL;
@@ -135,14 +122,11 @@ static void tell_difference(struct informer *informer, json_t *before, json_t *n
     json_object_foreach(before, key, item)
     {
         if (!json_object_get(now, key))
-            tell_gone(informer, item);
+            report_gone(informer, item);
     }
     json_object_foreach(now, key, item)
     {
-        json_t *old = json_object_get(before, key);
-
-        if (!old || !is_same_version(item, old))
-            tell_put(informer, item, old);
+        report_put(informer, item, json_object_get(before, key));
     }
 }
 
@@ -164,15 +148,10 @@ static int add_listed(void *object, json_t *item, struct error *err)
     if (json_object_size(informer->fresh) >= informer->options.items_max)
         return error_set(err, STATUS_FAILED_PRECONDITION, "%s has more than %zu objects",
                          informer->path, informer->options.items_max);
-    trim(informer, item);
+    trim_item(informer, item);
     key_of(item, &key);
     json_object_set(informer->fresh, text_chars(&key), item);
     return 0;
-}
-
-static struct kube_select selection(const struct informer *informer)
-{
-    return (struct kube_select){informer->labels, informer->fields};
 }
 
 /* The handler walks over a copy of the new state: informer->items may only be touched with the
@@ -184,23 +163,20 @@ static void take_fresh(struct informer *informer)
     pthread_mutex_lock(&informer->lock);
     json_auto_t *before = informer->items;
     informer->items = TAKE(informer->fresh);
-    informer->health.lists++;
     pthread_mutex_unlock(&informer->lock);
-    tell_difference(informer, before, now);
-    if (informer->options.handler.synced)
-        informer->options.handler.synced(informer->options.object);
+    report_difference(informer, before, now);
     pthread_mutex_lock(&informer->lock);
     informer->health.synced = true;
+    informer->health.lists++;
     pthread_mutex_unlock(&informer->lock);
 }
 
-static int list(struct informer *informer, struct error *err)
+static int list_items(struct informer *informer, struct error *err)
 {
     const struct kube_list_sink sink = {start_list, add_listed, informer};
-    const struct kube_select select = selection(informer);
     char *version = NULL;
 
-    if (kube_list(informer->kube, &informer->worker.call, informer->path, &select, &sink, &version,
+    if (kube_list(informer->kube, &informer->worker.call, informer->path, NULL, &sink, &version,
                   err) < 0)
         return -1;
     free(informer->resource_version);
@@ -221,12 +197,10 @@ static int take_event(void *object, enum kube_event_kind kind, json_t *item, str
     informer->events++;
     backoff_reset(&informer->backoff);
     note_success(informer);
-    if (kind == KUBE_ADDED || kind == KUBE_MODIFIED) {
-        trim(informer, item);
-        put(informer, item);
-    } else if (kind == KUBE_DELETED) {
-        drop(informer, item);
-    }
+    if (kind == KUBE_ADDED || kind == KUBE_MODIFIED)
+        trim_item(informer, item);
+    if (kind != KUBE_BOOKMARK)
+        change_item(informer, item, kind == KUBE_DELETED);
     if (version[0] != '\0') {
         free(informer->resource_version);
         informer->resource_version = xstrdup(version);
@@ -234,20 +208,13 @@ static int take_event(void *object, enum kube_event_kind kind, json_t *item, str
     return 0;
 }
 
-static unsigned watch_timeout(const struct informer *informer)
-{
-    if (informer->options.watch_timeout_s > 0)
-        return informer->options.watch_timeout_s;
-    return (unsigned)backoff_jitter_ms(WATCH_TIMEOUT_S);
-}
-
 /* One watch, from wherever we are until it ends. */
-static int watch(struct informer *informer, struct error *err)
+static int watch_items(struct informer *informer, struct error *err)
 {
     _cleanup_free_ char *from = xstrdup(informer->resource_version);
-    const struct kube_watch_options options = {.select = selection(informer),
-                                               .resource_version = from,
-                                               .timeout_s = watch_timeout(informer),
+    const struct kube_watch_options options = {.resource_version = from,
+                                               .timeout_s =
+                                                   (unsigned)backoff_jitter_ms(WATCH_TIMEOUT_S),
                                                .event = take_event,
                                                .object = informer};
 
@@ -255,19 +222,14 @@ static int watch(struct informer *informer, struct error *err)
                                       &options, err);
 }
 
-static void pause_after_failure(struct informer *informer)
-{
-    worker_pause(&informer->worker, backoff_next_ms(&informer->backoff));
-}
-
 /* Watches until only a new list helps. */
-static void follow(struct informer *informer)
+static void follow_items(struct informer *informer)
 {
     while (!worker_is_stopping(&informer->worker)) {
         _cleanup_error_ struct error err = {0};
         int64_t began = clock_monotonic_ms();
         uint64_t events = informer->events;
-        int result = watch(informer, &err);
+        int result = watch_items(informer, &err);
         bool was_worth =
             informer->events > events || clock_monotonic_ms() - began >= WATCH_WORTH_MS;
 
@@ -282,34 +244,29 @@ static void follow(struct informer *informer)
             log_v(4, NULL, "listing %s again: %s", informer->path, err.message);
         else if (result < 0)
             note_failure(informer, &err);
-        pause_after_failure(informer);
+        worker_pause(&informer->worker, backoff_next_ms(&informer->backoff));
         if (result < 0 && err.status == STATUS_OUT_OF_RANGE)
             return;
     }
 }
 
-static void run(void *object)
+static void run_informer(void *object)
 {
     struct informer *informer = object;
 
     while (!worker_is_stopping(&informer->worker)) {
         _cleanup_error_ struct error err = {0};
 
-        if (list(informer, &err) == 0) {
-            follow(informer);
+        if (list_items(informer, &err) == 0) {
+            follow_items(informer);
         } else if (!worker_is_stopping(&informer->worker)) {
             note_failure(informer, &err);
-            pause_after_failure(informer);
+            worker_pause(&informer->worker, backoff_next_ms(&informer->backoff));
         }
     }
 }
 
 /* --- life --- */
-
-static char *copy_or_null(const char *chars)
-{
-    return chars ? xstrdup(chars) : NULL;
-}
 
 struct informer *informer_new(struct kube *kube, const struct informer_options *options)
 {
@@ -317,8 +274,6 @@ struct informer *informer_new(struct kube *kube, const struct informer_options *
 
     informer->kube = kube;
     informer->path = xstrdup(options->path);
-    informer->labels = copy_or_null(options->select.labels);
-    informer->fields = copy_or_null(options->select.fields);
     informer->options = *options;
     if (informer->options.items_max == 0)
         informer->options.items_max = ITEMS_MAX;
@@ -328,7 +283,7 @@ struct informer *informer_new(struct kube *kube, const struct informer_options *
     informer->items = json_object();
     informer->health.since_ms = clock_monotonic_ms();
     pthread_mutex_init(&informer->lock, NULL);
-    worker_start(&informer->worker, "informer", run, informer);
+    worker_start(&informer->worker, "informer", run_informer, informer);
     return informer;
 }
 
@@ -343,8 +298,6 @@ void informer_free(struct informer *informer)
     pthread_mutex_destroy(&informer->lock);
     free(informer->resource_version);
     free(informer->path);
-    free(informer->labels);
-    free(informer->fields);
     free(informer);
 }
 
@@ -364,7 +317,8 @@ void informer_health(struct informer *informer, struct informer_health *health)
 {
     pthread_mutex_lock(&informer->lock);
     *health = informer->health;
-    health->last_error = copy_or_null(informer->health.last_error);
+    if (health->last_error)
+        health->last_error = xstrdup(health->last_error);
     pthread_mutex_unlock(&informer->lock);
 }
 

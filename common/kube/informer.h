@@ -7,8 +7,8 @@
 
 /*
  * A copy of one collection of the API server that keeps itself up to date: one list, then a watch
- * from there on, resumed after each cut, and a new list whenever the server has forgotten where we
- * were. Failures are waited out with growing pauses; meanwhile the copy stays as it was.
+ * from there on, resumed after each interruption, and a new list whenever the server has forgotten
+ * where we were. Failures are waited out with growing pauses; meanwhile the copy stays as it was.
  *
  * One thread of its own, which also calls the handler, one event at a time and with no lock held.
  * All other functions: any thread.
@@ -20,21 +20,17 @@ struct informer_handler {
     /* New (@old is NULL) or changed. Not called when a new list brings what is known already. */
     void (*put)(void *object, json_t *item, json_t *old);
     void (*gone)(void *object, json_t *item);
-    /* A list is complete: what was not put by now is not there. */
-    void (*synced)(void *object);
     /* Takes out of a new item what nobody needs, to save memory; managedFields go anyway. */
     void (*trim)(void *object, json_t *item);
 };
 
 struct informer_options {
-    const char *path; /* of the collection; copied, as are the selectors */
-    struct kube_select select;
+    const char *path; /* of the collection; copied */
     struct informer_handler handler;
     void *object;
-    size_t items_max;         /* a larger collection is refused; 0: 100000 */
-    int64_t retry_first_ms;   /* first pause after a failure; 0: 800 */
-    int64_t retry_limit_ms;   /* longest pause; 0: 30000 */
-    unsigned watch_timeout_s; /* 0: 300 to 600, at random */
+    size_t items_max;       /* a larger collection is refused; 0: 100000 */
+    int64_t retry_first_ms; /* first pause after a failure; 0: 800 */
+    int64_t retry_limit_ms; /* longest pause; 0: 30000 */
 };
 
 /* @kube is borrowed until informer_free(). Returns at once. */

@@ -17,77 +17,76 @@
 #define RESPONSE_LIMIT ((size_t)16 * 1024 * 1024)
 #define FIRST_PAUSE_MS 100
 #define PAUSE_MAX_MS 5000
-/* A server that asks for more is told to the caller instead. */
+/* If the server asks for a longer pause, the caller gets the error instead. */
 #define RETRY_AFTER_MAX_MS 60000
 /* How much longer than the server we wait for the end of a watch. */
 #define WATCH_GRACE_MS 15000
 
-struct client {
+struct kube_client {
     struct kube base;
     struct kube_config config;
     struct http_pool *pool;
 };
 
-static struct client *client_of(struct kube *kube)
-{
-    return (struct client *)kube; /* base is its first member */
-}
-
-/* What to ask. */
-struct question {
+struct api_request {
     const char *method;
-    const char *path;  /* for messages */
-    const char *query; /* "" or "?limit=..." */
-    const char *content_type;
+    const char *path;
+    const char *query; /* NULL or "?limit=..." */
     const json_t *body;
     struct watch_stream *stream; /* NULL: the answer is one object */
-    int64_t timeout_ms;
-    bool repeatable;
+    int64_t timeout_ms;          /* of one try; 0: TRY_TIMEOUT_MS */
 };
 
-static int name_request(struct error *err, const struct question *question)
+static struct kube_client *client_of(struct kube *kube)
 {
-    return error_wrap(err, "%s %s", question->method, question->path);
+    return (struct kube_client *)kube; /* base is its first member */
 }
 
-static int feed(void *object, const char *bytes, size_t length, struct error *err)
+static int name_request(struct error *err, const struct api_request *request)
+{
+    return error_wrap(err, "%s %s", request->method, request->path);
+}
+
+static int feed_stream(void *object, const char *bytes, size_t length, struct error *err)
 {
     return watch_stream_feed(object, bytes, length, err);
 }
 
-/* One try. */
-static int ask_once(struct client *client, struct call *call, const struct question *question,
-                    struct http_response *response, struct error *err)
+static int send_once(struct kube_client *client, struct call *call,
+                     const struct api_request *request, struct http_response *response,
+                     struct error *err)
 {
     _cleanup_kube_credentials_ struct kube_credentials credentials = {0};
-    _cleanup_free_ char *url =
-        xasprintf("%s%s%s", client->config.server, question->path, question->query);
-    _cleanup_free_ char *body = question->body ? json_dumps(question->body, JSON_COMPACT) : NULL;
+    _cleanup_free_ char *url = xasprintf("%s%s%s", client->config.server, request->path,
+                                         request->query ? request->query : "");
+    _cleanup_free_ char *body = request->body ? json_dumps(request->body, JSON_COMPACT) : NULL;
+    const char *type =
+        strcmp(request->method, "PATCH") == 0 ? "application/merge-patch+json" : "application/json";
 
     if (kube_credentials_read(&client->config, &credentials, err) < 0)
         return -1;
-    const struct http_request request = {
-        .method = question->method,
+    const struct http_request http = {
+        .method = request->method,
         .url = url,
-        .content_type = body ? question->content_type : NULL,
+        .content_type = body ? type : NULL,
         .body = body,
         .config = &client->config,
         .credentials = &credentials,
-        .deadline = deadline_in_ms(question->timeout_ms),
+        .deadline = deadline_in_ms(request->timeout_ms > 0 ? request->timeout_ms : TRY_TIMEOUT_MS),
         .limit = RESPONSE_LIMIT,
-        .chunk = question->stream ? feed : NULL,
-        .object = question->stream,
+        .chunk = request->stream ? feed_stream : NULL,
+        .object = request->stream,
     };
-    if (http_perform(client->pool, call, &request, response, err) < 0)
-        return name_request(err, question);
+    if (http_perform(client->pool, call, &http, response, err) < 0)
+        return name_request(err, request);
     if (response->status >= 200 && response->status <= 299)
         return 0;
-    _cleanup_free_ char *name = xasprintf("%s %s", question->method, question->path);
+    _cleanup_free_ char *name = xasprintf("%s %s", request->method, request->path);
     return api_error_set(err, name, response->status, &response->body);
 }
 
 /* Whether another try may help and cannot do harm. */
-static bool is_worth_repeating(const struct question *question,
+static bool is_worth_repeating(const struct api_request *request,
                                const struct http_response *response, const struct error *err)
 {
     if (response->status == 429)
@@ -98,7 +97,7 @@ static bool is_worth_repeating(const struct question *question,
         return true;
     if (response->status == 503 && response->retry_after_ms >= 0)
         return true; /* shutting down, or not up yet: it did nothing */
-    if (!question->repeatable)
+    if (strcmp(request->method, "POST") == 0)
         return false;
     return err->status == STATUS_UNAVAILABLE || err->status == STATUS_DEADLINE_EXCEEDED;
 }
@@ -116,45 +115,42 @@ static int64_t next_pause(const struct call *call, const struct http_response *r
     return pause;
 }
 
-/* An answer that is no JSON although HTTP brought it whole: cut by a proxy, or not Kubernetes. */
-static int decode_answer(const struct question *question, const struct http_response *response,
+/* What is no JSON although HTTP brought it whole was truncated by a proxy, or is not Kubernetes. */
+static int decode_answer(const struct api_request *request, const struct http_response *response,
                          json_t **answer, struct error *err)
 {
     if (json_load_large(text_chars(&response->body), response->body.length, "answer", answer, err) <
         0) {
         error_recode(err, STATUS_UNAVAILABLE);
-        return name_request(err, question);
+        return name_request(err, request);
     }
     if (json_is_object(*answer))
         return 0;
     json_decref(TAKE(*answer));
     error_set(err, STATUS_UNAVAILABLE, "the answer is not an object");
-    return name_request(err, question);
+    return name_request(err, request);
 }
 
-static int ask_and_decode(struct client *client, struct call *call, const struct question *question,
-                          struct http_response *response, json_t **answer, struct error *err)
-{
-    if (ask_once(client, call, question, response, err) < 0)
-        return -1;
-    return question->stream ? 0 : decode_answer(question, response, answer, err);
-}
-
-/* Tries until there is an answer or no hope. *@answer is the caller's. */
-static int ask(struct client *client, struct call *call, const struct question *question,
-               json_t **answer, struct error *err)
+/* Tries until there is an answer or no hope. @wanted may be NULL. */
+static int send_request(struct kube *kube, struct call *call, const struct api_request *request,
+                        json_t **wanted, struct error *err)
 {
     struct backoff backoff = BACKOFF_INIT(FIRST_PAUSE_MS, PAUSE_MAX_MS);
 
-    call_stage(call, "waiting {age} for the API server to answer %s %s", question->method,
-               question->path);
+    call_stage(call, "waiting {age} for the API server to answer %s %s", request->method,
+               request->path);
     for (unsigned try = 1;; try++) {
         _cleanup_(http_response_done) struct http_response response = {0};
         _cleanup_error_ struct error ended = {0};
+        json_auto_t *answer = NULL;
 
-        if (ask_and_decode(client, call, question, &response, answer, err) == 0)
+        if (send_once(client_of(kube), call, request, &response, err) == 0 &&
+            decode_answer(request, &response, &answer, err) == 0) {
+            if (wanted)
+                *wanted = TAKE(answer);
             return 0;
-        if (try == TRIES_MAX || !is_worth_repeating(question, &response, err))
+        }
+        if (try == TRIES_MAX || !is_worth_repeating(request, &response, err))
             return -1;
         int64_t pause = next_pause(call, &response, &backoff);
         if (pause < 0 || call_pause(call, pause, &ended) < 0)
@@ -164,29 +160,12 @@ static int ask(struct client *client, struct call *call, const struct question *
     }
 }
 
-/* ask(), for callers that may not want the answer. */
-static int ask_for(struct kube *kube, struct call *call, const struct question *question,
-                   json_t **wanted, struct error *err)
-{
-    json_auto_t *answer = NULL;
-
-    if (ask(client_of(kube), call, question, &answer, err) < 0)
-        return -1;
-    if (wanted)
-        *wanted = TAKE(answer);
-    return 0;
-}
-
 static int client_get(struct kube *kube, struct call *call, const char *path, json_t **item,
                       struct error *err)
 {
-    const struct question question = {.method = "GET",
-                                      .path = path,
-                                      .query = "",
-                                      .timeout_ms = TRY_TIMEOUT_MS,
-                                      .repeatable = true};
+    const struct api_request request = {.method = "GET", .path = path};
 
-    return ask_for(kube, call, &question, item, err);
+    return send_request(kube, call, &request, item, err);
 }
 
 /* --- collections --- */
@@ -214,22 +193,17 @@ static void add_select(struct text *query, const struct kube_select *select)
     add_query(query, "fieldSelector", select->fields);
 }
 
-/* NULL for nothing. Caller frees. */
-static char *copy_nonempty(const char *chars)
-{
-    return chars[0] ? xstrdup(chars) : NULL;
-}
-
 static int take_page(const char *path, json_t *list, struct kube_page *page, struct error *err)
 {
     json_t *items = json_object_get(list, "items");
     const char *version = kube_resource_version(list);
+    const char *next = kube_text(list, "metadata", "continue", NULL);
 
     if ((!json_is_array(items) && !json_is_null(items)) || version[0] == '\0')
         return error_set(err, STATUS_UNAVAILABLE, "GET %s: the answer is not a list", path);
     page->items = json_is_array(items) ? json_incref(items) : json_array();
     page->resource_version = xstrdup(version);
-    page->next = copy_nonempty(kube_text(list, "metadata", "continue", NULL));
+    page->next = next[0] ? xstrdup(next) : NULL;
     return 0;
 }
 
@@ -244,12 +218,8 @@ static int client_list_page(struct kube *kube, struct call *call, const char *pa
     add_select(&query, &options->select);
     add_query(&query, "limit", limit);
     add_query(&query, "continue", options->position);
-    const struct question question = {.method = "GET",
-                                      .path = path,
-                                      .query = text_chars(&query),
-                                      .timeout_ms = TRY_TIMEOUT_MS,
-                                      .repeatable = true};
-    if (ask_for(kube, call, &question, &list, err) < 0)
+    const struct api_request request = {.method = "GET", .path = path, .query = text_chars(&query)};
+    if (send_request(kube, call, &request, &list, err) < 0)
         return -1;
     return take_page(path, list, page, err);
 }
@@ -269,14 +239,14 @@ static int client_watch(struct kube *kube, struct call *call, const char *path,
     add_query(&query, "resourceVersion", options->resource_version);
     add_query(&query, "timeoutSeconds", timeout);
     add_select(&query, &options->select);
-    const struct question question = {.method = "GET",
-                                      .path = path,
-                                      .query = text_chars(&query),
-                                      .stream = &stream,
-                                      .timeout_ms =
-                                          (int64_t)options->timeout_s * 1000 + WATCH_GRACE_MS};
+    const struct api_request request = {.method = "GET",
+                                        .path = path,
+                                        .query = text_chars(&query),
+                                        .stream = &stream,
+                                        .timeout_ms =
+                                            (int64_t)options->timeout_s * 1000 + WATCH_GRACE_MS};
     call_stage(call, "watching %s for {age}", path);
-    return ask_once(client_of(kube), call, &question, &response, err);
+    return send_once(client_of(kube), call, &request, &response, err);
 }
 
 /* --- writing --- */
@@ -284,42 +254,25 @@ static int client_watch(struct kube *kube, struct call *call, const char *path,
 static int client_create(struct kube *kube, struct call *call, const char *path, const json_t *item,
                          json_t **created, struct error *err)
 {
-    const struct question question = {.method = "POST",
-                                      .path = path,
-                                      .query = "",
-                                      .content_type = "application/json",
-                                      .body = item,
-                                      .timeout_ms = TRY_TIMEOUT_MS};
+    const struct api_request request = {.method = "POST", .path = path, .body = item};
 
-    return ask_for(kube, call, &question, created, err);
+    return send_request(kube, call, &request, created, err);
 }
 
 static int client_update(struct kube *kube, struct call *call, const char *path, const json_t *item,
                          json_t **result, struct error *err)
 {
-    const struct question question = {.method = "PUT",
-                                      .path = path,
-                                      .query = "",
-                                      .content_type = "application/json",
-                                      .body = item,
-                                      .timeout_ms = TRY_TIMEOUT_MS,
-                                      .repeatable = true};
+    const struct api_request request = {.method = "PUT", .path = path, .body = item};
 
-    return ask_for(kube, call, &question, result, err);
+    return send_request(kube, call, &request, result, err);
 }
 
 static int client_patch(struct kube *kube, struct call *call, const char *path,
                         const json_t *changes, json_t **result, struct error *err)
 {
-    const struct question question = {.method = "PATCH",
-                                      .path = path,
-                                      .query = "",
-                                      .content_type = "application/merge-patch+json",
-                                      .body = changes,
-                                      .timeout_ms = TRY_TIMEOUT_MS,
-                                      .repeatable = true};
+    const struct api_request request = {.method = "PATCH", .path = path, .body = changes};
 
-    return ask_for(kube, call, &question, result, err);
+    return send_request(kube, call, &request, result, err);
 }
 
 static int client_remove(struct kube *kube, struct call *call, const char *path,
@@ -327,24 +280,18 @@ static int client_remove(struct kube *kube, struct call *call, const char *path,
 {
     json_auto_t *body = json_pack("{s:s, s:s, s:s}", "apiVersion", "v1", "kind", "DeleteOptions",
                                   "propagationPolicy", "Background");
-    const struct question question = {.method = "DELETE",
-                                      .path = path,
-                                      .query = "",
-                                      .content_type = "application/json",
-                                      .body = body,
-                                      .timeout_ms = TRY_TIMEOUT_MS,
-                                      .repeatable = true};
+    const struct api_request request = {.method = "DELETE", .path = path, .body = body};
 
     if (preconditions)
         json_object_set_new(body, "preconditions",
                             json_pack("{s:s*, s:s*}", "uid", preconditions->uid, "resourceVersion",
                                       preconditions->resource_version));
-    return ask_for(kube, call, &question, NULL, err);
+    return send_request(kube, call, &request, NULL, err);
 }
 
 static void client_free(struct kube *kube)
 {
-    struct client *client = client_of(kube);
+    struct kube_client *client = client_of(kube);
 
     http_pool_free(client->pool);
     kube_config_done(&client->config);
@@ -361,7 +308,7 @@ struct kube *kube_client_new(struct kube_config *config)
                                         .patch = client_patch,
                                         .remove = client_remove,
                                         .free = client_free};
-    struct client *client = xcalloc(1, sizeof(*client));
+    struct kube_client *client = xcalloc(1, sizeof(*client));
 
     client->base.ops = &ops;
     client->config = *config;

@@ -16,7 +16,7 @@
 #define RENEW_DEADLINE_MS 10000
 #define RETRY_MS 5000
 #define RELEASE_TIMEOUT_MS 2000
-/* A holder that promises more is not believed. */
+/* At most that long a holder is believed to be back. */
 #define DURATION_MAX_MS 3600000
 
 struct lease {
@@ -58,7 +58,7 @@ char *lease_holder(struct lease *lease)
     return holder;
 }
 
-static void replace(struct lease *lease, char **member, const char *text)
+static void replace_text(struct lease *lease, char **member, const char *text)
 {
     pthread_mutex_lock(&lease->lock);
     if (!*member || strcmp(*member, text) != 0) {
@@ -73,7 +73,7 @@ void lease_say(struct lease *lease, const char *words)
     pthread_mutex_lock(&lease->lock);
     bool is_news = !lease->said || strcmp(lease->said, words) != 0;
     pthread_mutex_unlock(&lease->lock);
-    replace(lease, &lease->said, words);
+    replace_text(lease, &lease->said, words);
     if (is_news)
         worker_wake(&lease->worker);
 }
@@ -86,8 +86,8 @@ char *lease_words(struct lease *lease)
     return words;
 }
 
-/* Puts what we say into the object. */
-static void speak(struct lease *lease, json_t *item)
+/* Puts our message to the other candidates into the object. */
+static void add_words(struct lease *lease, json_t *item)
 {
     json_t *metadata = json_object_get(item, "metadata");
 
@@ -112,15 +112,15 @@ static int64_t integer_at(const json_t *spec, const char *key)
 }
 
 /* Remembers when the lease was last seen to change. */
-static void observe(struct lease *lease, const json_t *item)
+static void observe_lease(struct lease *lease, const json_t *item)
 {
     const char *version = kube_resource_version(item);
     int64_t promised = integer_at(json_object_get(item, "spec"), "leaseDurationSeconds") * 1000;
 
-    replace(lease, &lease->holder, kube_text(item, "spec", "holderIdentity", NULL));
+    replace_text(lease, &lease->holder, kube_text(item, "spec", "holderIdentity", NULL));
     if (lease->annotation)
-        replace(lease, &lease->words,
-                kube_text(item, "metadata", "annotations", lease->annotation, NULL));
+        replace_text(lease, &lease->words,
+                     kube_text(item, "metadata", "annotations", lease->annotation, NULL));
     if (lease->seen_version && strcmp(lease->seen_version, version) == 0)
         return;
     free(lease->seen_version);
@@ -152,22 +152,22 @@ static json_t *spec_of_ours(const struct lease *lease, const json_t *old)
                      "leaseTransitions", (json_int_t)transitions);
 }
 
-static int create(struct lease *lease, struct call *call, struct error *err)
+static int create_lease(struct lease *lease, struct call *call, struct error *err)
 {
     json_auto_t *created = NULL;
     json_auto_t *item =
         json_pack("{s:s, s:s, s:{s:s}, s:o}", "apiVersion", "coordination.k8s.io/v1", "kind",
                   "Lease", "metadata", "name", lease->name, "spec", spec_of_ours(lease, NULL));
 
-    speak(lease, item);
+    add_words(lease, item);
     if (lease->kube->ops->create(lease->kube, call, lease->collection, item, &created, err) < 0)
         return -1;
-    observe(lease, created);
+    observe_lease(lease, created);
     return 0;
 }
 
 /* Takes or renews it. ABORTED when somebody else has it or was faster. */
-static int hold(struct lease *lease, struct call *call, struct error *err)
+static int hold_lease(struct lease *lease, struct call *call, struct error *err)
 {
     json_auto_t *item = NULL;
     json_auto_t *updated = NULL;
@@ -176,29 +176,33 @@ static int hold(struct lease *lease, struct call *call, struct error *err)
         if (err->status != STATUS_NOT_FOUND)
             return -1;
         error_clear(err);
-        return create(lease, call, err);
+        return create_lease(lease, call, err);
     }
-    observe(lease, item);
+    observe_lease(lease, item);
     if (!is_free(lease, item))
         return error_set(err, STATUS_ABORTED, "held by '%s'",
                          kube_text(item, "spec", "holderIdentity", NULL));
     json_object_set_new(item, "spec", spec_of_ours(lease, json_object_get(item, "spec")));
-    speak(lease, item);
+    add_words(lease, item);
     if (lease->kube->ops->update(lease->kube, call, lease->path, item, &updated, err) < 0)
         return -1;
-    observe(lease, updated);
+    observe_lease(lease, updated);
     return 0;
 }
 
-/* hold() with a time limit; until then the lease is ours from the moment before we asked. */
-static int try_hold(struct lease *lease, struct deadline deadline, struct error *err)
+/* hold_lease() with a time limit: a holder tries until its time is over. What is won counts from
+ * the moment before we asked. */
+static int try_hold(struct lease *lease, struct error *err)
 {
     int64_t asked = clock_monotonic_ms();
+    struct deadline deadline = lease->leading
+                                   ? (struct deadline){atomic_load(&lease->held_until_ms)}
+                                   : deadline_in_ms(lease->options.renew_deadline_ms);
     struct call call;
 
     call_init(&call, 0, "lease", deadline);
     call.cancelled = &lease->worker.stopping;
-    int result = hold(lease, &call, err);
+    int result = hold_lease(lease, &call, err);
     call_done(&call);
     if (result == 0)
         atomic_store(&lease->held_until_ms, asked + lease->options.renew_deadline_ms);
@@ -207,27 +211,29 @@ static int try_hold(struct lease *lease, struct deadline deadline, struct error 
 
 /* --- the thread --- */
 
-static void lose(struct lease *lease, const char *reason)
+static void end_leading(struct lease *lease, const char *reason)
 {
     if (!lease->leading)
         return;
     lease->leading = false;
     atomic_store(&lease->held_until_ms, 0);
     log_info(NULL, "no longer the leader by %s: %s", lease->path, reason);
-    lease->options.lost(lease->options.object, reason);
+    if (lease->options.lost)
+        lease->options.lost(lease->options.object, reason);
 }
 
-static void win(struct lease *lease)
+static void begin_leading(struct lease *lease)
 {
     if (lease->leading)
         return;
     lease->leading = true;
     log_info(NULL, "the leader by %s as '%s'", lease->path, lease->identity);
-    lease->options.gained(lease->options.object);
+    if (lease->options.gained)
+        lease->options.gained(lease->options.object);
 }
 
 /* Said when it begins, not every few seconds while it lasts. */
-static void report(struct lease *lease, const struct error *err)
+static void log_failure(struct lease *lease, const struct error *err)
 {
     if (err->status == STATUS_ABORTED) /* somebody else leads: as it should be */
         return;
@@ -239,14 +245,6 @@ static void report(struct lease *lease, const struct error *err)
     lease->reported = true;
 }
 
-/* A holder tries until its time is over; others ask now and then. */
-static struct deadline time_of_try(struct lease *lease)
-{
-    if (lease->leading)
-        return (struct deadline){atomic_load(&lease->held_until_ms)};
-    return deadline_in_ms(lease->options.renew_deadline_ms);
-}
-
 static bool is_ours(struct lease *lease)
 {
     _cleanup_free_ char *holder = lease_holder(lease);
@@ -254,20 +252,20 @@ static bool is_ours(struct lease *lease)
     return strcmp(holder, lease->identity) == 0;
 }
 
-static void one_round(struct lease *lease)
+static void compete_once(struct lease *lease)
 {
     _cleanup_error_ struct error err = {0};
 
-    if (try_hold(lease, time_of_try(lease), &err) == 0) {
+    if (try_hold(lease, &err) == 0) {
         lease->reported = false;
-        win(lease);
+        begin_leading(lease);
         return;
     }
     if (worker_is_stopping(&lease->worker))
         return;
-    report(lease, &err);
+    log_failure(lease, &err);
     if (lease->leading && (!lease_is_held(lease) || !is_ours(lease)))
-        lose(lease, err.message);
+        end_leading(lease, err.message);
 }
 
 static int64_t pause_of(struct lease *lease)
@@ -280,7 +278,7 @@ static int64_t pause_of(struct lease *lease)
     return left < pause ? (left > 0 ? left : 0) : pause;
 }
 
-static void release(struct lease *lease)
+static void release_lease(struct lease *lease)
 {
     _cleanup_error_ struct error err = {0};
     json_auto_t *item = NULL;
@@ -300,28 +298,23 @@ static void release(struct lease *lease)
     call_done(&call);
 }
 
-static void run(void *object)
+static void run_lease(void *object)
 {
     struct lease *lease = object;
 
     while (!worker_is_stopping(&lease->worker)) {
-        one_round(lease);
+        compete_once(lease);
         worker_pause(&lease->worker, pause_of(lease));
         if (lease->leading && !lease_is_held(lease))
-            lose(lease, "it was not renewed in time");
+            end_leading(lease, "it was not renewed in time");
     }
     bool led = lease->leading;
-    lose(lease, "stopped");
+    end_leading(lease, "stopped");
     if (led || is_ours(lease)) /* an answer to the last try may have been lost */
-        release(lease);
+        release_lease(lease);
 }
 
 /* --- life --- */
-
-static int64_t or_default(int64_t ms, int64_t fallback)
-{
-    return ms > 0 ? ms : fallback;
-}
 
 static int set_times(struct lease *lease, const struct lease_options *options, struct error *err)
 {
@@ -330,9 +323,10 @@ static int set_times(struct lease *lease, const struct lease_options *options, s
     *own = *options;
     /* borrowed; copied elsewhere */
     own->name_space = own->name = own->identity = own->annotation = NULL;
-    own->duration_ms = or_default(options->duration_ms, DURATION_MS);
-    own->renew_deadline_ms = or_default(options->renew_deadline_ms, RENEW_DEADLINE_MS);
-    own->retry_ms = or_default(options->retry_ms, RETRY_MS);
+    own->duration_ms = options->duration_ms > 0 ? options->duration_ms : DURATION_MS;
+    own->renew_deadline_ms =
+        options->renew_deadline_ms > 0 ? options->renew_deadline_ms : RENEW_DEADLINE_MS;
+    own->retry_ms = options->retry_ms > 0 ? options->retry_ms : RETRY_MS;
     if (own->duration_ms % 1000 != 0 || own->duration_ms > DURATION_MAX_MS ||
         own->renew_deadline_ms >= own->duration_ms || own->retry_ms >= own->renew_deadline_ms)
         return error_set(
@@ -362,7 +356,7 @@ static int set_names(struct lease *lease, const struct lease_options *options, s
     return 0;
 }
 
-static void destroy(struct lease *lease)
+static void destroy_lease(struct lease *lease)
 {
     pthread_mutex_destroy(&lease->lock);
     free(lease->collection);
@@ -385,10 +379,10 @@ int lease_new(struct kube *kube, const struct lease_options *options, struct lea
     lease->kube = kube;
     pthread_mutex_init(&lease->lock, NULL);
     if (set_times(lease, options, err) < 0 || set_names(lease, options, err) < 0) {
-        destroy(lease);
+        destroy_lease(lease);
         return -1;
     }
-    worker_start(&lease->worker, "lease", run, lease);
+    worker_start(&lease->worker, "lease", run_lease, lease);
     *out = lease;
     return 0;
 }
@@ -398,5 +392,5 @@ void lease_free(struct lease *lease)
     if (!lease)
         return;
     worker_stop(&lease->worker);
-    destroy(lease);
+    destroy_lease(lease);
 }

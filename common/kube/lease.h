@@ -22,11 +22,11 @@ struct lease_options {
     const char *name_space; /* all strings are copied */
     const char *name;
     const char *identity;      /* who we are: the pod's name; a random part is added */
-    const char *annotation;    /* key of what the holder says to the others; NULL: nothing */
+    const char *annotation;    /* key of the holder's message to the others; NULL: none */
     int64_t duration_ms;       /* 0: 15000; whole seconds */
     int64_t renew_deadline_ms; /* 0: 10000; must be less than the duration */
     int64_t retry_ms;          /* 0: 5000; must be less than the deadline */
-    /* Must return soon: the renewals wait. */
+    /* Both may be NULL. Must return soon: the renewals wait. */
     void (*gained)(void *object);
     /* Must have stopped whatever gained began when it returns. */
     void (*lost)(void *object, const char *reason);
@@ -48,8 +48,8 @@ double lease_read_held(void *lease);
 /* Who holds it, as far as we know, "" for nobody. Caller frees. */
 char *lease_holder(struct lease *lease);
 
-/* What the holder says from the next renewal on, which comes at once. A new holder repeats what the
- * last one said until it says something itself. Any thread, no I/O. */
+/* Sets the holder's message, which the next renewal, coming at once, writes. A new holder keeps the
+ * last one's until it sets its own. Any thread, no I/O. */
 void lease_say(struct lease *lease, const char *words);
-/* What the holder said when the lease was last seen, "" for nothing. Caller frees. */
+/* The holder's message when the lease was last seen, "" for none. Caller frees. */
 char *lease_words(struct lease *lease);

@@ -420,17 +420,6 @@ static void run(void *object)
     free(batch);
 }
 
-/* The thread asks for itself, before each volume; what is under way may be done twice. */
-static void gained(void *object)
-{
-    (void)object;
-}
-
-static void lost(void *object, const char *reason)
-{
-    (void)object, (void)reason;
-}
-
 /* --- metrics --- */
 
 static void register_metrics(const struct regenerator *regenerator, struct metrics *metrics)
@@ -477,12 +466,8 @@ static int take_lease(struct regenerator *regenerator, const struct regenerator_
     _cleanup_free_ char *name =
         xasprintf("%s-%s", options->driver_name, options->name_space); /* Ceph-CSI's */
     const struct lease_options lease = {
-        .name_space = options->name_space,
-        .name = name,
-        .identity = options->identity,
-        .gained = gained,
-        .lost = lost,
-        .object = regenerator,
+        .name_space = options->name_space, .name = name, .identity = options->identity,
+        /* no callbacks: the thread asks before each volume; what is under way may be done twice */
     };
 
     return lease_new(options->kube, &lease, &regenerator->lease, err);

@@ -198,17 +198,6 @@ static void run(void *object)
     }
 }
 
-/* The thread asks for itself, before each step; what is under way may be done twice. */
-static void gained(void *object)
-{
-    (void)object;
-}
-
-static void lost(void *object, const char *reason)
-{
-    (void)object, (void)reason;
-}
-
 static void register_metrics(const struct takeover_reconciler *reconciler, struct metrics *metrics)
 {
     const struct metric_spec specs[] = {
@@ -241,9 +230,7 @@ int takeover_reconciler_new(const struct takeover_reconciler_options *options,
         .name = name,
         .identity = options->identity,
         .annotation = annotation,
-        .gained = gained,
-        .lost = lost,
-        .object = reconciler,
+        /* no callbacks: the thread asks before each step; what is under way may be done twice */
     };
 
     reconciler->site = options->site;

@@ -13,7 +13,6 @@ struct seen {
     atomic_uint puts;
     atomic_uint news;
     atomic_uint gones;
-    atomic_uint syncs;
 };
 
 static void put(void *object, json_t *item, json_t *old)
@@ -34,18 +33,11 @@ static void gone(void *object, json_t *item)
     atomic_fetch_add(&seen->gones, 1);
 }
 
-static void synced(void *object)
-{
-    struct seen *seen = object;
-
-    atomic_fetch_add(&seen->syncs, 1);
-}
-
 static struct informer *start(struct kube_fixture *fixture, struct seen *seen)
 {
     const struct informer_options options = {
         .path = NODES,
-        .handler = {.put = put, .gone = gone, .synced = synced},
+        .handler = {.put = put, .gone = gone},
         .object = seen,
         .retry_first_ms = 2,
         .retry_limit_ms = 20,
@@ -54,27 +46,33 @@ static struct informer *start(struct kube_fixture *fixture, struct seen *seen)
     return informer_new(fixture->kube, &options);
 }
 
-static unsigned count(struct seen *seen)
+static uint64_t lists(struct informer *informer)
 {
-    return atomic_load(&seen->news) - atomic_load(&seen->gones);
+    struct informer_health health = {0};
+
+    informer_health(informer, &health);
+    uint64_t count = health.synced ? health.lists : 0;
+    informer_health_done(&health);
+    return count;
 }
 
-/* The copy and the server say the same. */
+/* The copy and the server have the same objects. */
 static bool agree(struct informer *informer, struct seen *seen, struct fake_kube *fake)
 {
     _cleanup_text_ struct text dump = TEXT_INIT(1 << 20);
     unsigned lines = 0;
 
     fake_kube_dump(fake, &dump);
-    for (const char *line = text_chars(&dump); *line; line = strchr(line, '\n') + 1, lines++) {
+    for (const char *line = text_chars(&dump); line[0] != '\0'; lines++) {
         _cleanup_free_ char *path = xstrndup(line, strcspn(line, " "));
         json_auto_t *there = fake_kube_get(fake, path);
-        json_auto_t *here = informer_get(informer, "", path + strlen(NODES "/"));
+        json_auto_t *here = informer_get(informer, "", strrchr(path, '/') + 1);
 
-        if (!json_equal(there, here))
+        if (!here || !json_equal(there, here))
             return false;
+        line = strchr(line, '\n') + 1;
     }
-    return lines == count(seen);
+    return lines == atomic_load(&seen->news) - atomic_load(&seen->gones);
 }
 
 TEST(copy_follows_the_server, WITH_KUBE)
@@ -84,8 +82,8 @@ TEST(copy_follows_the_server, WITH_KUBE)
 
     fake_kube_put(fixture->fake, NODES "/a", "{}");
     _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
-    eventually(atomic_load(&seen.syncs) == 1);
-    assert_int_equal(count(&seen), 1);
+    eventually(lists(informer) == 1);
+    assert_int_equal(atomic_load(&seen.news), 1);
     fake_kube_put(fixture->fake, NODES "/b", "{\"x\":1}");
     eventually(atomic_load(&seen.news) == 2);
     fake_kube_put(fixture->fake, NODES "/b", "{\"x\":2}");
@@ -96,7 +94,7 @@ TEST(copy_follows_the_server, WITH_KUBE)
     eventually(atomic_load(&seen.gones) == 1);
     assert_null(informer_get(informer, "", "a"));
     assert_true(agree(informer, &seen, fixture->fake));
-    assert_int_equal(atomic_load(&seen.syncs), 1);
+    assert_int_equal(lists(informer), 1);
 }
 
 TEST(cut_watch_is_resumed_without_a_new_list, WITH_KUBE)
@@ -105,7 +103,7 @@ TEST(cut_watch_is_resumed_without_a_new_list, WITH_KUBE)
     struct seen seen = {0};
     _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
 
-    eventually(atomic_load(&seen.syncs) == 1);
+    eventually(lists(informer) == 1);
     for (unsigned i = 0; i < 5; i++) {
         _cleanup_free_ char *path = xasprintf(NODES "/n%u", i);
 
@@ -114,7 +112,7 @@ TEST(cut_watch_is_resumed_without_a_new_list, WITH_KUBE)
         fake_kube_put(fixture->fake, path, "{}");
         eventually(atomic_load(&seen.puts) == i + 1);
     }
-    assert_int_equal(atomic_load(&seen.syncs), 1);
+    assert_int_equal(lists(informer), 1);
     assert_true(agree(informer, &seen, fixture->fake));
 }
 
@@ -126,7 +124,7 @@ TEST(forgotten_history_leads_to_a_new_list, WITH_KUBE)
     fake_kube_put(fixture->fake, NODES "/stays", "{}");
     fake_kube_put(fixture->fake, NODES "/goes", "{}");
     _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
-    eventually(atomic_load(&seen.syncs) == 1);
+    eventually(lists(informer) == 1);
     eventually(fake_kube_watches(fixture->fake) == 1);
     fake_kube_fail_all(fixture->fake, STATUS_UNAVAILABLE);
     fake_kube_cut_watches(fixture->fake);
@@ -135,7 +133,7 @@ TEST(forgotten_history_leads_to_a_new_list, WITH_KUBE)
     fake_kube_put(fixture->fake, NODES "/comes", "{}");
     fake_kube_compact(fixture->fake);
     fake_kube_fail_all(fixture->fake, STATUS_OK);
-    eventually(atomic_load(&seen.syncs) == 2);
+    eventually(lists(informer) == 2);
     assert_int_equal(atomic_load(&seen.gones), 1);
     assert_int_equal(atomic_load(&seen.puts), 3); /* what stayed was not told again */
     assert_true(agree(informer, &seen, fixture->fake));
@@ -147,7 +145,7 @@ TEST(bookmark_moves_the_place_to_resume, WITH_KUBE)
     struct seen seen = {0};
     _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
 
-    eventually(atomic_load(&seen.syncs) == 1);
+    eventually(lists(informer) == 1);
     eventually(fake_kube_watches(fixture->fake) == 1);
     fake_kube_put(fixture->fake, "/api/v1/namespaces/n/pods/p", "{}"); /* not ours */
     fake_kube_compact(fixture->fake);
@@ -157,7 +155,7 @@ TEST(bookmark_moves_the_place_to_resume, WITH_KUBE)
     fake_kube_cut_watches(fixture->fake);
     fake_kube_put(fixture->fake, NODES "/b", "{}");
     eventually(atomic_load(&seen.puts) == 2);
-    assert_int_equal(atomic_load(&seen.syncs), 1);
+    assert_int_equal(lists(informer), 1);
 }
 
 TEST(health_tells_the_last_failure_and_recovers, WITH_KUBE)
@@ -175,7 +173,7 @@ TEST(health_tells_the_last_failure_and_recovers, WITH_KUBE)
     assert_string_equal(health.last_error, "list /api/v1/nodes: 403 Forbidden");
     informer_health_done(&health);
     fake_kube_forbid(fixture->fake, NULL, NULL);
-    eventually(atomic_load(&seen.syncs) == 1);
+    eventually(lists(informer) == 1);
     informer_health(informer, &health);
     assert_true(health.synced && health.healthy);
     assert_non_null(health.last_error);
@@ -362,8 +360,15 @@ TEST(labels_never_read_are_told_with_the_reason, WITH_KUBE)
     struct kube_fixture *fixture = *state;
     atomic_uint changes = 0;
     _cleanup_strmap_ struct strmap map = {0};
+    _cleanup_error_ struct error err = {0};
+    struct call brief;
 
     fake_kube_forbid(fixture->fake, "get", NODES);
     _cleanup_(kube_node_labels_freep) struct kube_node_labels *labels = follow(fixture, &changes);
     eventually(fake_kube_calls(fixture->fake) > 2);
+    call_init(&brief, 2, "test", deadline_in_ms(1));
+    assert_int_equal(kube_node_labels_copy(labels, &brief, &map, &err), -1);
+    assert_string_equal(err.message, "labels of node 'n1' are not known: get /api/v1/nodes/n1: 403 "
+                                     "Forbidden");
+    call_done(&brief);
 }
