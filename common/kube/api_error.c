@@ -52,7 +52,7 @@ static char *one_line(const char *message)
     return line;
 }
 
-static int set(struct error *err, const char *request, long http_status, const json_t *status)
+static int set_error(struct error *err, const char *request, long http_status, const json_t *status)
 {
     const char *reason = kube_text(status, "reason", NULL);
     _cleanup_free_ char *message = one_line(kube_text(status, "message", NULL));
@@ -72,12 +72,13 @@ int api_error_set(struct error *err, const char *request, long http_status, cons
 
     if (json_load_text(text_chars(body), body->length, "answer", &status, &ignored) < 0)
         status = NULL;
-    return set(err, request, http_status, status);
+    return set_error(err, request, http_status, status);
 }
 
 int api_error_from_status(struct error *err, const char *request, const json_t *status)
 {
     const json_t *code = json_object_get(status, "code");
 
-    return set(err, request, json_is_integer(code) ? (long)json_integer_value(code) : 0, status);
+    return set_error(err, request, json_is_integer(code) ? (long)json_integer_value(code) : 0,
+                     status);
 }

@@ -14,19 +14,14 @@
 
 /* --- objects --- */
 
-void capacity_object_done(struct capacity_object *object)
-{
-    free(object->name);
-    free(object->manager);
-    free(object->class);
-    strmap_done(&object->segment);
-    *object = (struct capacity_object){0};
-}
-
 void capacity_objects_done(struct capacity_objects *objects)
 {
-    for (size_t i = 0; i < objects->count; i++)
-        capacity_object_done(&objects->items[i]);
+    for (size_t i = 0; i < objects->count; i++) {
+        free(objects->items[i].name);
+        free(objects->items[i].manager);
+        free(objects->items[i].class);
+        strmap_done(&objects->items[i].segment);
+    }
     free(objects->items);
     *objects = (struct capacity_objects){0};
 }
@@ -65,16 +60,6 @@ static int keep_object(void *context, void *item, struct error *err)
     return 0;
 }
 
-static int path_of(const char *name_space, const char *name, char **path, struct error *err)
-{
-    const struct kube_location location = {.api = kube_kind_api(KUBE_CAPACITY),
-                                           .resource = kube_kind_resource(KUBE_CAPACITY),
-                                           .name_space = name_space,
-                                           .name = name};
-
-    return kube_path(&location, path, err);
-}
-
 int capacity_objects_read(struct kube *kube, struct call *call, const char *name_space,
                           const char *driver, struct capacity_objects *out, struct error *err)
 {
@@ -91,41 +76,29 @@ int capacity_objects_read(struct kube *kube, struct call *call, const char *name
     return 0;
 }
 
-static json_t *map_json(const struct strmap *map)
-{
-    json_t *json = json_object();
-
-    for (size_t i = 0; i < map->count; i++)
-        json_object_set_new(json, map->entries[i].key, json_string(map->entries[i].value));
-    return json;
-}
-
-/* The end counts as well: "a", "bc" is not "ab", "c". */
-static uint64_t mix(uint64_t hash, const char *text)
+/* The terminating NUL counts as well: "a", "bc" is not "ab", "c". */
+static uint64_t hash_whole(uint64_t hash, const char *text)
 {
     return hash_bytes(hash, text, strlen(text) + 1);
 }
 
 /* A clash only means that one object is missing. */
-static char *name_of(const char *driver, const struct capacity_object *object)
+static char *make_name(const char *driver, const struct capacity_object *object)
 {
-    uint64_t hash = mix(mix(HASH_START, driver), object->class);
+    uint64_t hash = hash_whole(hash_whole(HASH_START, driver), object->class);
 
-    for (size_t i = 0; i < object->segment.count; i++)
-        hash = mix(mix(hash, object->segment.entries[i].key), object->segment.entries[i].value);
+    for (size_t i = 0; i < object->segment.count; i++) {
+        hash = hash_whole(hash, object->segment.entries[i].key);
+        hash = hash_whole(hash, object->segment.entries[i].value);
+    }
     return xasprintf("cephzone-%016llx", (unsigned long long)hash);
 }
 
 /* Plain numbers are quantities. */
-static char *quantity_text(uint64_t bytes)
-{
-    return xasprintf("%llu", (unsigned long long)bytes);
-}
-
 static void set_figures(json_t *item, const struct capacity_object *object)
 {
-    _cleanup_free_ char *bytes = quantity_text(object->bytes);
-    _cleanup_free_ char *maximum = quantity_text(object->maximum_bytes);
+    _cleanup_free_ char *bytes = xasprintf("%llu", (unsigned long long)object->bytes);
+    _cleanup_free_ char *maximum = xasprintf("%llu", (unsigned long long)object->maximum_bytes);
 
     json_object_set_new(item, "capacity", json_string(bytes));
     json_object_set_new(item, "maximumVolumeSize",
@@ -136,19 +109,22 @@ int capacity_object_create(struct kube *kube, struct call *call, const char *nam
                            const char *driver, const struct capacity_object *object,
                            struct error *err)
 {
-    _cleanup_free_ char *name = name_of(driver, object);
+    _cleanup_free_ char *name = make_name(driver, object);
     _cleanup_free_ char *path = NULL;
-    json_auto_t *item =
-        json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s, s:s}}, s:s, s:{s:o}}", "apiVersion",
-                  kube_kind_api(KUBE_CAPACITY), "kind", "CSIStorageCapacity", "metadata", "name",
-                  name, "namespace", name_space, "labels", DRIVER_LABEL, driver, MANAGER_LABEL,
-                  CAPACITY_MANAGER, "storageClassName", object->class, "nodeTopology",
-                  "matchLabels", map_json(&object->segment));
+    json_t *labels = json_object();
+    json_auto_t *item = json_pack(
+        "{s:s, s:s, s:{s:s, s:s, s:{s:s, s:s}}, s:s, s:{s:o}}", "apiVersion",
+        kube_kind_api(KUBE_CAPACITY), "kind", "CSIStorageCapacity", "metadata", "name", name,
+        "namespace", name_space, "labels", DRIVER_LABEL, driver, MANAGER_LABEL, CAPACITY_MANAGER,
+        "storageClassName", object->class, "nodeTopology", "matchLabels", labels);
 
+    for (size_t i = 0; i < object->segment.count; i++)
+        json_object_set_new(labels, object->segment.entries[i].key,
+                            json_string(object->segment.entries[i].value));
     set_figures(item, object);
     if (!object->has_maximum)
         json_object_del(item, "maximumVolumeSize");
-    if (path_of(name_space, NULL, &path, err) < 0)
+    if (kube_object_path(KUBE_CAPACITY, name_space, NULL, &path, err) < 0)
         return -1;
     return kube->ops->create(kube, call, path, item, NULL, err);
 }
@@ -160,7 +136,7 @@ int capacity_object_update(struct kube *kube, struct call *call, const char *nam
     json_auto_t *changes = json_object();
 
     set_figures(changes, object);
-    if (path_of(name_space, object->name, &path, err) < 0)
+    if (kube_object_path(KUBE_CAPACITY, name_space, object->name, &path, err) < 0)
         return -1;
     return kube->ops->patch(kube, call, path, changes, NULL, err);
 }
@@ -170,7 +146,7 @@ int capacity_object_remove(struct kube *kube, struct call *call, const char *nam
 {
     _cleanup_free_ char *path = NULL;
 
-    if (path_of(name_space, name, &path, err) < 0)
+    if (kube_object_path(KUBE_CAPACITY, name_space, name, &path, err) < 0)
         return -1;
     if (kube->ops->remove(kube, call, path, NULL, err) < 0) {
         if (err->status != STATUS_NOT_FOUND)

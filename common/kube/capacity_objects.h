@@ -9,14 +9,14 @@
 
 /*
  * CSIStorageCapacity objects of a driver, and the StorageClasses that they are about. Ours have
- * labels as external-provisioner gives them, but managed-by CAPACITY_MANAGER, so that neither takes
- * the other's for its own. Any thread; errors as in kube_ops.h.
+ * labels as external-provisioner gives them, but managed-by CAPACITY_MANAGER, so that neither
+ * mistakes the other's objects for its own. Any thread; errors as in kube_ops.h.
  */
 #define CAPACITY_MANAGER "cephzone"
 
 struct capacity_object {
     char *name;
-    char *manager; /* who keeps it; "" if nobody says so */
+    char *manager; /* who maintains it; "" if unknown */
     char *class;
     struct strmap segment; /* nodeTopology.matchLabels; empty: every node */
     uint64_t bytes;
@@ -29,7 +29,6 @@ struct capacity_objects {
     size_t count;
 };
 
-void capacity_object_done(struct capacity_object *object);
 void capacity_objects_done(struct capacity_objects *objects);
 #define _cleanup_capacity_objects_ _cleanup_(capacity_objects_done)
 

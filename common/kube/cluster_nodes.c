@@ -10,32 +10,30 @@
 
 #define OUT_OF_SERVICE "node.kubernetes.io/out-of-service"
 #define NODES_MAX 20000
-#define RECORD_BYTES_MAX 16384
-
-static void cluster_node_done(struct cluster_node *node)
-{
-    free(node->name);
-    free(node->version);
-    free(node->node_id);
-    free(node->boot_id);
-    free(node->fenced_boot_id);
-    strmap_done(&node->labels);
-    string_list_done(&node->keys);
-    string_list_done(&node->addresses);
-    string_list_done(&node->handles);
-    string_list_done(&node->fenced_addresses);
-    string_list_done(&node->draining);
-}
+#define FENCE_BYTES_MAX 16384
 
 void cluster_nodes_done(struct cluster_nodes *nodes)
 {
-    for (size_t i = 0; i < nodes->count; i++)
-        cluster_node_done(&nodes->items[i]);
+    for (size_t i = 0; i < nodes->count; i++) {
+        struct cluster_node *node = &nodes->items[i];
+
+        free(node->name);
+        free(node->version);
+        free(node->node_id);
+        free(node->boot_id);
+        free(node->fenced_boot_id);
+        strmap_done(&node->labels);
+        string_list_done(&node->keys);
+        string_list_done(&node->addresses);
+        string_list_done(&node->handles);
+        string_list_done(&node->fenced_addresses);
+        string_list_done(&node->draining);
+    }
     free(nodes->items);
     *nodes = (struct cluster_nodes){0};
 }
 
-static char *annotation_key(const char *driver)
+static char *fence_key(const char *driver)
 {
     return xasprintf("takeover.%s/fence", driver);
 }
@@ -51,34 +49,22 @@ struct node_reading {
     size_t hint;         /* both lists come in the same order */
 };
 
-struct fence_record {
-    struct string_list addresses;
-    char *boot_id;
-    bool tainted;
+static const struct json_field FENCE_FIELDS[] = {
+    JSON_FIELD_STRINGS("addresses", struct cluster_node, fenced_addresses),
+    JSON_FIELD_STRING("bootID", struct cluster_node, fenced_boot_id),
+    JSON_FIELD_BOOL("tainted", struct cluster_node, was_tainted),
 };
+static const struct json_table FENCE_TABLE = JSON_TABLE(struct cluster_node, FENCE_FIELDS);
 
-static const struct json_field RECORD_FIELDS[] = {
-    JSON_FIELD_STRINGS("addresses", struct fence_record, addresses),
-    JSON_FIELD_STRING("bootID", struct fence_record, boot_id),
-    JSON_FIELD_BOOL("tainted", struct fence_record, tainted),
-};
-static const struct json_table RECORD = JSON_TABLE(struct fence_record, RECORD_FIELDS);
-
-static void read_record(const char *text, struct cluster_node *node)
+static void read_fence(const char *text, struct cluster_node *node)
 {
     _cleanup_error_ struct error err = {0};
-    struct fence_record record = {0};
     json_auto_t *json = NULL;
 
-    if (strlen(text) <= RECORD_BYTES_MAX &&
-        json_load_text(text, strlen(text), "annotation", &json, &err) == 0 &&
-        json_decode(json, &RECORD, &record, &err) == 0) {
-        node->fenced_addresses = record.addresses;
-        node->fenced_boot_id = TAKE(record.boot_id);
-        node->was_tainted = record.tainted;
-        record.addresses = (struct string_list){0};
-    }
-    json_free_fields(&RECORD, &record);
+    if (strlen(text) > FENCE_BYTES_MAX ||
+        json_load_text(text, strlen(text), "annotation", &json, &err) < 0 ||
+        json_decode(json, &FENCE_TABLE, node, &err) < 0)
+        json_free_fields(&FENCE_TABLE, node); /* none of ours */
     if (!node->fenced_boot_id)
         node->fenced_boot_id = xstrdup("");
 }
@@ -126,7 +112,7 @@ static int keep_node(void *context, void *object, struct error *err)
     node->is_ready = is_ready(item);
     node->node_id = xstrdup("");
     node->is_out_of_service = is_out_of_service(item);
-    read_record(kube_or_empty(strmap_get(&item->meta.annotations, reading->annotation)), node);
+    read_fence(kube_or_empty(strmap_get(&item->meta.annotations, reading->annotation)), node);
     node->labels = item->meta.labels;
     item->meta.labels = (struct strmap){0};
     for (size_t i = 0; i < item->volumes_in_use.count; i++)
@@ -196,7 +182,7 @@ int cluster_nodes_read(struct kube *kube, struct call *call, const char *driver,
                        struct cluster_nodes *out, struct error *err)
 {
     _cleanup_cluster_nodes_ struct cluster_nodes nodes = {0};
-    _cleanup_free_ char *annotation = annotation_key(driver);
+    _cleanup_free_ char *annotation = fence_key(driver);
     _cleanup_free_ char *drain_prefix = xasprintf("takeover.%s/member.", driver);
     _cleanup_free_ char *volume_prefix = xasprintf("kubernetes.io/csi/%s^", driver);
     struct node_reading reading = {&nodes, driver, annotation, drain_prefix, volume_prefix, 0};
@@ -219,11 +205,10 @@ int cluster_nodes_read(struct kube *kube, struct call *call, const char *driver,
 static int patch_node(struct kube *kube, struct call *call, const char *node, json_t *changes,
                       struct error *err)
 {
-    const struct kube_location location = {.api = "v1", .resource = "nodes", .name = node};
     _cleanup_free_ char *path = NULL;
     json_auto_t *owned = changes;
 
-    if (kube_path(&location, &path, err) < 0 ||
+    if (kube_object_path(KUBE_NODE, NULL, node, &path, err) < 0 ||
         kube->ops->patch(kube, call, path, owned, NULL, err) < 0)
         return error_wrap(err, "change node '%s'", node);
     return 0;
@@ -262,14 +247,12 @@ int cluster_node_drained(struct kube *kube, struct call *call, const char *drive
 int cluster_use_is_told(struct kube *kube, struct call *call, const char *driver, bool *is_told,
                         struct error *err)
 {
-    const struct kube_location location = {.api = kube_kind_api(KUBE_CSI_DRIVER),
-                                           .resource = kube_kind_resource(KUBE_CSI_DRIVER),
-                                           .name = driver};
     _cleanup_free_ char *path = NULL;
     json_auto_t *item = NULL;
     void *object = NULL;
 
-    if (kube_path(&location, &path, err) < 0 || kube->ops->get(kube, call, path, &item, err) < 0 ||
+    if (kube_object_path(KUBE_CSI_DRIVER, NULL, driver, &path, err) < 0 ||
+        kube->ops->get(kube, call, path, &item, err) < 0 ||
         kube_object_decode(KUBE_CSI_DRIVER, item, &object, err) < 0)
         return -1;
     *is_told = ((struct kube_csi_driver *)object)->is_attached;
@@ -302,10 +285,10 @@ static char *record_text(const struct cluster_node *node, bool is_tainted)
     return json_dumps(record, JSON_COMPACT);
 }
 
-static int annotate(struct kube *kube, struct call *call, const char *driver,
-                    const struct cluster_node *node, const char *text, struct error *err)
+static int write_fence(struct kube *kube, struct call *call, const char *driver,
+                       const struct cluster_node *node, const char *text, struct error *err)
 {
-    _cleanup_free_ char *key = annotation_key(driver);
+    _cleanup_free_ char *key = fence_key(driver);
 
     return patch_node(kube, call, node->name,
                       json_pack("{s:{s:s, s:{s:s?}}}", "metadata", "resourceVersion", node->version,
@@ -318,13 +301,13 @@ int cluster_node_record_fence(struct kube *kube, struct call *call, const char *
 {
     _cleanup_free_ char *text = record_text(node, node->was_tainted);
 
-    return annotate(kube, call, driver, node, text, err);
+    return write_fence(kube, call, driver, node, text, err);
 }
 
 int cluster_node_forget_fence(struct kube *kube, struct call *call, const char *driver,
                               const struct cluster_node *node, struct error *err)
 {
-    return annotate(kube, call, driver, node, NULL, err);
+    return write_fence(kube, call, driver, node, NULL, err);
 }
 
 /* The taints of the Node with ours or without. A merge patch replaces the whole list. */
@@ -348,13 +331,13 @@ static json_t *changed_taints(const json_t *item, bool is_out)
 int cluster_node_taint(struct kube *kube, struct call *call, const char *driver,
                        const struct cluster_node *node, bool is_out, struct error *err)
 {
-    const struct kube_location location = {.api = "v1", .resource = "nodes", .name = node->name};
-    _cleanup_free_ char *key = annotation_key(driver);
+    _cleanup_free_ char *key = fence_key(driver);
     _cleanup_free_ char *text = record_text(node, is_out);
     _cleanup_free_ char *path = NULL;
     json_auto_t *item = NULL;
 
-    if (kube_path(&location, &path, err) < 0 || kube->ops->get(kube, call, path, &item, err) < 0)
+    if (kube_object_path(KUBE_NODE, NULL, node->name, &path, err) < 0 ||
+        kube->ops->get(kube, call, path, &item, err) < 0)
         return -1;
     if (strcmp(kube_resource_version(item), node->version) != 0)
         return error_set(err, STATUS_ABORTED, "node '%s' has changed meanwhile", node->name);

@@ -230,36 +230,22 @@ static void set_options(struct transfer *transfer)
     set_body(transfer);
 }
 
-/* Fails when the time of the call or of the request is over. */
-static int check_time(const struct call *call, struct deadline deadline, struct error *err)
-{
-    if (call_check(call, err) < 0)
-        return -1;
-    if (deadline_has_passed(deadline))
-        return error_set(err, STATUS_DEADLINE_EXCEEDED, "the API server did not answer in time");
-    return 0;
-}
-
-static CURLcode result_of(CURLM *multi)
-{
-    int left = 0;
-    const CURLMsg *message = curl_multi_info_read(multi, &left);
-
-    return message && message->msg == CURLMSG_DONE ? message->data.result : CURLE_FAILED_INIT;
-}
-
 /* Moves bytes until the answer is complete. */
-static int drive(struct channel *channel, const struct call *call, struct deadline deadline,
-                 CURLcode *result, struct error *err)
+static int drive_transfer(struct channel *channel, const struct call *call,
+                          struct deadline deadline, CURLcode *result, struct error *err)
 {
     struct deadline end = deadline_earlier(call->deadline, deadline);
     int running = 1;
+    int left = 0;
 
     while (running) {
         int64_t slice = deadline_remaining_ms(end);
 
-        if (check_time(call, deadline, err) < 0)
+        if (call_check(call, err) < 0)
             return -1;
+        if (deadline_has_passed(deadline))
+            return error_set(err, STATUS_DEADLINE_EXCEEDED,
+                             "the API server did not answer in time");
         if (curl_multi_perform(channel->multi, &running) != CURLM_OK)
             return error_set(err, STATUS_INTERNAL, "libcurl cannot go on");
         if (slice > POLL_SLICE_MS)
@@ -267,7 +253,8 @@ static int drive(struct channel *channel, const struct call *call, struct deadli
         if (running)
             curl_multi_poll(channel->multi, NULL, 0, (int)slice, NULL);
     }
-    *result = result_of(channel->multi);
+    const CURLMsg *message = curl_multi_info_read(channel->multi, &left);
+    *result = message && message->msg == CURLMSG_DONE ? message->data.result : CURLE_FAILED_INIT;
     return 0;
 }
 
@@ -279,7 +266,6 @@ static enum status status_of_failure(CURLcode code)
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:
         return STATUS_UNAUTHENTICATED;
-    case CURLE_OPERATION_TIMEDOUT:
     default:
         return STATUS_UNAVAILABLE;
     }
@@ -293,7 +279,7 @@ static bool is_before_sending(CURLcode code)
            code == CURLE_SSL_CACERT_BADFILE || code == CURLE_URL_MALFORMAT;
 }
 
-static int finish(struct transfer *transfer, CURLcode code)
+static int finish_transfer(struct transfer *transfer, CURLcode code)
 {
     struct http_response *response = transfer->response;
     curl_off_t retry_after = 0;
@@ -322,9 +308,9 @@ int http_perform(struct http_pool *pool, struct call *call, const struct http_re
     response->retry_after_ms = -1;
     set_options(&transfer);
     curl_multi_add_handle(channel->multi, channel->easy);
-    int result = drive(channel, call, request->deadline, &code, err);
+    int result = drive_transfer(channel, call, request->deadline, &code, err);
     if (result == 0)
-        result = finish(&transfer, code);
+        result = finish_transfer(&transfer, code);
     else
         response->maybe_seen = true;
     curl_multi_remove_handle(channel->multi, channel->easy);

@@ -65,9 +65,20 @@ int kube_path(const struct kube_location *location, char **path, struct error *e
     return 0;
 }
 
+int kube_object_path(enum kube_kind kind, const char *name_space, const char *name, char **path,
+                     struct error *err)
+{
+    const struct kube_location location = {.api = kube_kind_api(kind),
+                                           .resource = kube_kind_resource(kind),
+                                           .name_space = name_space,
+                                           .name = name};
+
+    return kube_path(&location, path, err);
+}
+
 /* --- lists --- */
 
-struct listing {
+struct page_listing {
     struct kube *kube;
     struct call *call;
     const char *path;
@@ -75,32 +86,13 @@ struct listing {
     const struct kube_list_sink *sink;
 };
 
-static int give_items(const struct listing *listing, const struct kube_page *page,
-                      struct error *err)
-{
-    size_t index = 0;
-    json_t *item = NULL;
-
-    json_array_foreach(page->items, index, item)
-    {
-        if (listing->sink->item(listing->sink->object, item, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int get_page(const struct listing *listing, const struct kube_list_options *options,
-                    struct kube_page *page, struct error *err)
-{
-    return listing->kube->ops->list_page(listing->kube, listing->call, listing->path, options, page,
-                                         err);
-}
-
 /* One page, or as much of it as is not too large. */
-static int get_some(const struct listing *listing, struct kube_list_options *options,
+static int get_page(const struct page_listing *listing, struct kube_list_options *options,
                     struct kube_page *page, struct error *err)
 {
-    while (get_page(listing, options, page, err) < 0) {
+    struct kube *kube = listing->kube;
+
+    while (kube->ops->list_page(kube, listing->call, listing->path, options, page, err) < 0) {
         if (err->sys_errno != EMSGSIZE || options->limit == 1)
             return -1;
         error_clear(err);
@@ -109,9 +101,9 @@ static int get_some(const struct listing *listing, struct kube_list_options *opt
     return 0;
 }
 
-/* One pass over all pages. Every page moves the position on or the server lies: pages without
- * items but with a position are followed a bounded number of times. */
-static int list_once(const struct listing *listing, unsigned limit, char **resource_version,
+/* One pass over all pages. Pages without items but with a position are followed a bounded number of
+ * times, in case the server is broken. */
+static int list_once(const struct page_listing *listing, unsigned limit, char **resource_version,
                      struct error *err)
 {
     struct kube_list_options options = {*listing->select, limit, NULL};
@@ -122,8 +114,11 @@ static int list_once(const struct listing *listing, unsigned limit, char **resou
     do {
         _cleanup_(kube_page_done) struct kube_page page = {0};
 
-        if (get_some(listing, &options, &page, err) < 0 || give_items(listing, &page, err) < 0)
+        if (get_page(listing, &options, &page, err) < 0)
             return -1;
+        for (size_t i = 0; i < json_array_size(page.items); i++)
+            if (listing->sink->item(listing->sink->object, json_array_get(page.items, i), err) < 0)
+                return -1;
         empty_pages = json_array_size(page.items) > 0 ? 0 : empty_pages + 1;
         if (empty_pages > EMPTY_PAGES_MAX)
             return error_set(err, STATUS_UNAVAILABLE,
@@ -141,7 +136,7 @@ int kube_list(struct kube *kube, struct call *call, const char *path,
               char **resource_version, struct error *err)
 {
     static const struct kube_select all = {0};
-    const struct listing listing = {kube, call, path, select ? select : &all, sink};
+    const struct page_listing listing = {kube, call, path, select ? select : &all, sink};
 
     for (unsigned restart = 0;; restart++) {
         unsigned limit = restart < KUBE_LIST_RESTARTS ? KUBE_PAGE_ITEMS : 0;
@@ -186,15 +181,12 @@ static int give_object(void *context, json_t *item, struct error *err)
 int kube_list_objects(struct kube *kube, struct call *call, const struct kube_object_query *query,
                       const struct kube_object_sink *sink, struct error *err)
 {
-    const struct kube_location location = {.api = kube_kind_api(query->kind),
-                                           .resource = kube_kind_resource(query->kind),
-                                           .name_space = query->name_space};
     struct object_listing listing = {query, sink};
     const struct kube_list_sink items = {start_objects, give_object, &listing};
     _cleanup_free_ char *path = NULL;
     _cleanup_free_ char *version = NULL;
 
-    if (kube_path(&location, &path, err) < 0)
+    if (kube_object_path(query->kind, query->name_space, NULL, &path, err) < 0)
         return -1;
     return kube_list(kube, call, path, &query->select, &items, &version, err);
 }

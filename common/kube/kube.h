@@ -26,6 +26,10 @@ struct kube_location {
  */
 _must_check_ int kube_path(const struct kube_location *location, char **path, struct error *err);
 
+/* The path of an object of a kind, or with @name NULL of the collection. */
+_must_check_ int kube_object_path(enum kube_kind kind, const char *name_space, const char *name,
+                                  char **path, struct error *err);
+
 /* Receives a list. On a failure of @item the list ends with that error. */
 struct kube_list_sink {
     /* Before the first item; and again when the list had to start over because it took so long
@@ -68,7 +72,7 @@ _must_check_ int kube_list_objects(struct kube *kube, struct call *call,
                                    const struct kube_object_query *query,
                                    const struct kube_object_sink *sink, struct error *err);
 
-/* The string at the end of a way of keys that ends with NULL, "" if there is none. Borrowed. */
+/* The string at the end of a path of keys that ends with NULL, "" if there is none. Borrowed. */
 __attribute__((sentinel)) const char *kube_text(const json_t *item, ...);
 const char *kube_name(const json_t *item);
 const char *kube_namespace(const json_t *item);

@@ -91,7 +91,7 @@ static int take_node(struct kube_node_labels *labels, const json_t *item, struct
     return 0;
 }
 
-static int read_once(struct kube_node_labels *labels, struct error *err)
+static int read_node(struct kube_node_labels *labels, struct error *err)
 {
     json_auto_t *node = NULL;
 
@@ -123,7 +123,7 @@ static void set_watching(struct kube_node_labels *labels, bool watching)
     pthread_mutex_unlock(&labels->lock);
 }
 
-static int watch(struct kube_node_labels *labels, struct error *err)
+static int watch_node(struct kube_node_labels *labels, struct error *err)
 {
     _cleanup_free_ char *from = xstrdup(labels->resource_version);
     const struct kube_watch_options options = {.select = {.fields = labels->field_selector},
@@ -139,13 +139,6 @@ static int watch(struct kube_node_labels *labels, struct error *err)
     return result;
 }
 
-static void give_up_watching(struct kube_node_labels *labels, const struct error *err)
-{
-    labels->may_watch = false;
-    log_info(NULL, "labels of node '%s' are read every %lld s: %s", labels->node,
-             (long long)labels->options.poll_ms / 1000, err->message);
-}
-
 /* After a good read: waits until there may be something new. */
 static void wait_for_change(struct kube_node_labels *labels)
 {
@@ -157,11 +150,13 @@ static void wait_for_change(struct kube_node_labels *labels)
         return;
     }
     int64_t began = clock_monotonic_ms();
-    int result = watch(labels, &err);
+    int result = watch_node(labels, &err);
     if (worker_is_stopping(&labels->worker))
         return;
     if (result < 0 && err.status == STATUS_PERMISSION_DENIED) {
-        give_up_watching(labels, &err);
+        labels->may_watch = false;
+        log_info(NULL, "labels of node '%s' are read every %lld s: %s", labels->node,
+                 (long long)labels->options.poll_ms / 1000, err.message);
         return;
     }
     if (result < 0 && err.status != STATUS_OUT_OF_RANGE)
@@ -172,14 +167,14 @@ static void wait_for_change(struct kube_node_labels *labels)
         worker_pause(&labels->worker, backoff_next_ms(&labels->backoff));
 }
 
-static void run(void *object)
+static void run_labels(void *object)
 {
     struct kube_node_labels *labels = object;
 
     while (!worker_is_stopping(&labels->worker)) {
         _cleanup_error_ struct error err = {0};
 
-        if (read_once(labels, &err) == 0) {
+        if (read_node(labels, &err) == 0) {
             wait_for_change(labels);
         } else if (!worker_is_stopping(&labels->worker)) {
             note_failure(labels, &err);
@@ -191,10 +186,9 @@ static void run(void *object)
 int kube_node_labels_new(struct kube *kube, const struct kube_node_labels_options *options,
                          struct kube_node_labels **out, struct error *err)
 {
-    const struct kube_location location = {.api = "v1", .resource = "nodes", .name = options->node};
     char *path = NULL;
 
-    if (kube_path(&location, &path, err) < 0)
+    if (kube_object_path(KUBE_NODE, NULL, options->node, &path, err) < 0)
         return -1;
     struct kube_node_labels *labels = xcalloc(1, sizeof(*labels));
     labels->kube = kube;
@@ -210,7 +204,7 @@ int kube_node_labels_new(struct kube *kube, const struct kube_node_labels_option
     labels->health.since_ms = clock_monotonic_ms();
     pthread_mutex_init(&labels->lock, NULL);
     pthread_cond_init(&labels->changed, NULL);
-    worker_start(&labels->worker, "node-labels", run, labels);
+    worker_start(&labels->worker, "node-labels", run_labels, labels);
     *out = labels;
     return 0;
 }
@@ -231,24 +225,16 @@ void kube_node_labels_free(struct kube_node_labels *labels)
     free(labels);
 }
 
-/* Lock held. */
-static bool wait_a_moment(struct kube_node_labels *labels, const struct call *call)
-{
-    const struct timespec until = deadline_timespec(deadline_in_ms(50));
-
-    if (labels->health.known || call_is_cancelled(call))
-        return false;
-    pthread_cond_clockwait(&labels->changed, &labels->lock, CLOCK_MONOTONIC, &until);
-    return true;
-}
-
 int kube_node_labels_copy(struct kube_node_labels *labels, struct call *call, struct strmap *out,
                           struct error *err)
 {
     call_stage(call, "waiting {age} for the labels of node '%s'", labels->node);
     pthread_mutex_lock(&labels->lock);
-    while (wait_a_moment(labels, call))
-        ;
+    while (!labels->health.known && !call_is_cancelled(call)) { /* which has no event */
+        const struct timespec until = deadline_timespec(deadline_in_ms(50));
+
+        pthread_cond_clockwait(&labels->changed, &labels->lock, CLOCK_MONOTONIC, &until);
+    }
     bool known = labels->health.known;
     if (known)
         strmap_merge(out, &labels->map);

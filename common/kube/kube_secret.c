@@ -7,13 +7,6 @@
 #include "common/encoding/base64.h"
 #include "common/kube/kube.h"
 
-static void add_entry(struct kube_secret *secret, const char *key, const char *value)
-{
-    struct kube_secret_entry *entry = array_add(secret->entries, secret->count);
-    *entry = (struct kube_secret_entry){.key = xstrdup(key)};
-    secret_set(&entry->value, value);
-}
-
 static int decode_entry(struct kube_secret *secret, const char *key, const char *encoded,
                         struct error *err)
 {
@@ -22,15 +15,19 @@ static int decode_entry(struct kube_secret *secret, const char *key, const char 
     size_t length = 0;
     bool valid = base64_decode(encoded, (unsigned char *)value, limit, &length);
 
-    if (valid && strlen(value) == length)
-        add_entry(secret, key, value);
+    if (valid && strlen(value) == length) {
+        struct kube_secret_entry *entry = array_add(secret->entries, secret->count);
+
+        entry->key = xstrdup(key);
+        secret_set(&entry->value, value);
+    }
     explicit_bzero(value, limit);
     free(value);
     return valid ? 0 : error_set(err, STATUS_INVALID_ARGUMENT, "entry '%s' is not base64", key);
 }
 
 /* jansson frees without wiping; nobody else has a reference to these values. */
-static void wipe(json_t *data)
+static void wipe_data(json_t *data)
 {
     const char *key = NULL;
     json_t *value = NULL;
@@ -42,7 +39,7 @@ static void wipe(json_t *data)
     }
 }
 
-static int decode(json_t *data, struct kube_secret *secret, struct error *err)
+static int decode_data(json_t *data, struct kube_secret *secret, struct error *err)
 {
     const char *key = NULL;
     json_t *value = NULL;
@@ -69,8 +66,8 @@ int kube_secret_read(struct kube *kube, struct call *call, const char *name_spac
     if (kube->ops->get(kube, call, path, &item, err) < 0)
         return error_wrap(err, "secret '%s/%s'", name_space, name);
     json_t *data = json_object_get(item, "data");
-    int result = decode(data, &read, err);
-    wipe(data);
+    int result = decode_data(data, &read, err);
+    wipe_data(data);
     if (result < 0)
         return error_wrap(err, "secret '%s/%s'", name_space, name);
     *secret = read;

@@ -75,39 +75,31 @@ static const struct json_field CONTEXT_FIELDS[] = {
 };
 static const struct json_table CONTEXT_TABLE = JSON_TABLE(struct context_fields, CONTEXT_FIELDS);
 
-/* The element of array @list whose name is @name, as its member @kind: clusters[].cluster. */
-static const json_t *find_named(const json_t *file, const char *list, const char *kind,
-                                const char *name, struct error *err)
+/* Decodes the member @kind of the element of @list that has the name: clusters[].cluster. One that
+ * is absent or null decodes as nothing. */
+static int decode_named(const json_t *file, const char *list, const char *kind, const char *name,
+                        const struct json_table *table, void *target, struct error *err)
 {
     const json_t *array = json_object_get(file, list);
     struct nearest nearest = NEAREST_INIT(name);
 
     for (size_t i = 0; i < json_array_size(array); i++) {
         const json_t *element = json_array_get(array, i);
-        const json_t *named = json_object_get(element, "name");
+        const char *named = json_string_value(json_object_get(element, "name"));
 
-        if (!json_is_string(named))
-            continue;
-        if (strcmp(json_string_value(named), name) == 0)
-            return json_object_get(element, kind);
-        nearest_offer(&nearest, json_string_value(named));
+        if (named && strcmp(named, name) == 0) {
+            const json_t *value = json_object_get(element, kind);
+
+            if (!value || json_is_null(value))
+                return 0;
+            return json_decode(value, table, target, err) < 0 ? error_wrap(err, "%s", kind) : 0;
+        }
+        if (named)
+            nearest_offer(&nearest, named);
     }
     error_set(err, STATUS_NOT_FOUND, "there is no %s '%s' among the %zu in '%s'", kind, name,
               json_array_size(array), list);
-    if (nearest.name)
-        error_hint(err, "did you mean '%s'?", nearest.name);
-    return NULL;
-}
-
-/* A member that is there but null, or not there, decodes as nothing. */
-static int decode_named(const json_t *value, const struct json_table *table, void *target,
-                        const char *kind, struct error *err)
-{
-    if (!value || json_is_null(value))
-        return 0;
-    if (json_decode(value, table, target, err) < 0)
-        return error_wrap(err, "%s", kind);
-    return 0;
+    return nearest.name ? error_hint(err, "did you mean '%s'?", nearest.name) : -1;
 }
 
 static int refuse_user(const struct user_fields *user, struct error *err)
@@ -138,26 +130,19 @@ static char *beside(const char *kubeconfig, const char *path)
     return xasprintf("%.*s/%s", (int)(slash - kubeconfig), kubeconfig, path);
 }
 
-/* Decodes base64 into a text; NULL with the error set if it is none. Caller frees. */
-static char *decode_pem(const char *data, const char *key, struct error *err)
+/* Decodes base64 into a text, which the caller frees; nothing stays NULL. */
+static int decode_pem(const char *data, const char *key, char **pem, struct error *err)
 {
-    size_t limit = strlen(data) / 4 * 3 + 3;
-    _cleanup_free_ char *bytes = xcalloc(1, limit + 1);
+    size_t limit = data ? strlen(data) / 4 * 3 + 3 : 0;
     size_t length = 0;
 
-    if (!base64_decode(data, (unsigned char *)bytes, limit, &length) || strlen(bytes) != length) {
-        error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is not base64 of a PEM text", key);
-        return NULL;
-    }
-    return TAKE(bytes);
-}
-
-static int take_pem(const char *data, const char *key, char **pem, struct error *err)
-{
     if (text_is_empty(data))
         return 0;
-    *pem = decode_pem(data, key, err);
-    return *pem ? 0 : -1;
+    _cleanup_free_ char *bytes = xcalloc(1, limit + 1);
+    if (!base64_decode(data, (unsigned char *)bytes, limit, &length) || strlen(bytes) != length)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is not base64 of a PEM text", key);
+    *pem = TAKE(bytes);
+    return 0;
 }
 
 static int take_cluster(const char *path, const struct cluster_fields *cluster,
@@ -178,7 +163,7 @@ static int take_cluster(const char *path, const struct cluster_fields *cluster,
     if (!text_is_empty(cluster->proxy_url))
         config->proxy_url = xstrdup(cluster->proxy_url);
     config->ca_file = beside(path, cluster->ca_file);
-    return take_pem(cluster->ca_data, "certificate-authority-data", &config->ca_pem, err);
+    return decode_pem(cluster->ca_data, "certificate-authority-data", &config->ca_pem, err);
 }
 
 static int take_user(const char *path, const struct user_fields *user, struct kube_config *config,
@@ -191,11 +176,11 @@ static int take_user(const char *path, const struct user_fields *user, struct ku
     config->token_file = beside(path, user->token_file);
     if (!text_is_empty(user->token))
         secret_set(&config->token, user->token);
-    if (take_pem(user->certificate_data, "client-certificate-data", &config->certificate_pem, err) <
-        0)
+    if (decode_pem(user->certificate_data, "client-certificate-data", &config->certificate_pem,
+                   err) < 0)
         return -1;
     _cleanup_free_ char *key = NULL;
-    if (take_pem(user->key_data, "client-key-data", &key, err) < 0)
+    if (decode_pem(user->key_data, "client-key-data", &key, err) < 0)
         return -1;
     if (key) {
         secret_set(&config->key_pem, key);
@@ -209,30 +194,21 @@ static int take_user(const char *path, const struct user_fields *user, struct ku
     return 0;
 }
 
-static void wipe_user(struct user_fields *user)
-{
-    if (user->token)
-        explicit_bzero(user->token, strlen(user->token));
-    if (user->key_data)
-        explicit_bzero(user->key_data, strlen(user->key_data));
-    json_free_fields(&USER_TABLE, user);
-}
-
 static int load_user(const json_t *file, const char *path, const char *name,
                      struct kube_config *config, struct error *err)
 {
     struct user_fields user = {0};
-    const json_t *found = NULL;
 
-    if (!name || name[0] == '\0')
+    if (text_is_empty(name))
         return 0; /* nobody: for servers that ask for no name, as in tests */
-    found = find_named(file, "users", "user", name, err);
-    if (!found && err->message)
-        return -1;
-    int result = decode_named(found, &USER_TABLE, &user, "user", err);
+    int result = decode_named(file, "users", "user", name, &USER_TABLE, &user, err);
     if (result == 0)
         result = take_user(path, &user, config, err);
-    wipe_user(&user);
+    if (user.token)
+        explicit_bzero(user.token, strlen(user.token));
+    if (user.key_data)
+        explicit_bzero(user.key_data, strlen(user.key_data));
+    json_free_fields(&USER_TABLE, &user);
     return result;
 }
 
@@ -240,21 +216,18 @@ static int load_cluster(const json_t *file, const char *path, const char *name,
                         struct kube_config *config, struct error *err)
 {
     struct cluster_fields cluster = {0};
-    const json_t *found = find_named(file, "clusters", "cluster", name, err);
+    int result = decode_named(file, "clusters", "cluster", name, &CLUSTER_TABLE, &cluster, err);
 
-    if (!found && err->message)
-        return -1;
-    int result = decode_named(found, &CLUSTER_TABLE, &cluster, "cluster", err);
     if (result == 0)
         result = take_cluster(path, &cluster, config, err);
     json_free_fields(&CLUSTER_TABLE, &cluster);
     return result;
 }
 
-static int load_context(const json_t *file, const char *path, const struct context_fields *context,
-                        struct kube_config *config, struct error *err)
+static int load_parts(const json_t *file, const char *path, const struct context_fields *context,
+                      struct kube_config *config, struct error *err)
 {
-    if (!context->cluster || context->cluster[0] == '\0')
+    if (text_is_empty(context->cluster))
         return error_set(err, STATUS_INVALID_ARGUMENT, "the context names no cluster");
     config->name_space =
         xstrdup(text_is_empty(context->name_space) ? "default" : context->name_space);
@@ -263,28 +236,20 @@ static int load_context(const json_t *file, const char *path, const struct conte
     return load_user(file, path, context->user, config, err);
 }
 
-static const char *current_context(const json_t *file)
-{
-    const json_t *name = json_object_get(file, "current-context");
-
-    return json_is_string(name) ? json_string_value(name) : "";
-}
-
-static int load(const json_t *file, const char *path, const char *name, struct kube_config *config,
-                struct error *err)
+static int load_context(const json_t *file, const char *path, const char *name,
+                        struct kube_config *config, struct error *err)
 {
     struct context_fields context = {0};
 
-    if (name[0] == '\0')
+    if (text_is_empty(name))
+        name = json_string_value(json_object_get(file, "current-context"));
+    if (text_is_empty(name))
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "there is no current-context; set it or name a context");
-    const json_t *found = find_named(file, "contexts", "context", name, err);
-    if (!found && err->message)
-        return -1;
     config->source = xasprintf("'%s', context '%s'", path, name);
-    int result = decode_named(found, &CONTEXT_TABLE, &context, "context", err);
+    int result = decode_named(file, "contexts", "context", name, &CONTEXT_TABLE, &context, err);
     if (result == 0)
-        result = load_context(file, path, &context, config, err);
+        result = load_parts(file, path, &context, config, err);
     json_free_fields(&CONTEXT_TABLE, &context);
     return result;
 }
@@ -302,8 +267,7 @@ int kube_config_load_file(const char *path, const char *context, struct kube_con
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "kubeconfig '%s': expected one document with clusters, users and contexts",
                          path);
-    if (load(file, path, text_is_empty(context) ? current_context(file) : context, &loaded, err) <
-        0) {
+    if (load_context(file, path, context, &loaded, err) < 0) {
         kube_config_done(&loaded);
         return error_wrap(err, "kubeconfig '%s'", path);
     }

@@ -36,15 +36,13 @@ static int keep_item(void *object, json_t *item, struct error *err)
 static int load_kind(struct kube *kube, struct call *call, enum kube_kind kind,
                      struct cluster_objects *cluster, struct error *err)
 {
-    const struct kube_location location = {.api = kube_kind_api(kind),
-                                           .resource = kube_kind_resource(kind)};
     json_auto_t *list = json_pack("{s:s, s:s, s:[]}", "kind", "List", "apiVersion", "v1", "items");
     struct collection collection = {json_object_get(list, "items"), kind};
     const struct kube_list_sink sink = {start_items, keep_item, &collection};
     _cleanup_free_ char *path = NULL;
     _cleanup_free_ char *version = NULL;
 
-    if (kube_path(&location, &path, err) < 0 ||
+    if (kube_object_path(kind, NULL, NULL, &path, err) < 0 ||
         kube_list(kube, call, path, NULL, &sink, &version, err) < 0 ||
         cluster_read(cluster, list, err) < 0)
         return error_wrap(err, "list %s", kube_kind_resource(kind));

@@ -302,7 +302,6 @@ bool kube_volume_mode_is_block(const char *mode);
 #define KUBE_SELECTED_NODE "volume.kubernetes.io/selected-node"
 #define KUBE_BIND_COMPLETED "pv.kubernetes.io/bind-completed"
 #define KUBE_BOUND_BY_CONTROLLER "pv.kubernetes.io/bound-by-controller"
-#define KUBE_PROVISIONER "volume.kubernetes.io/storage-provisioner"
 #define KUBE_PROVISIONED_BY "pv.kubernetes.io/provisioned-by"
 #define KUBE_LEGACY_CLASS "volume.beta.kubernetes.io/storage-class"
 #define KUBE_NO_PROVISIONER "kubernetes.io/no-provisioner"
