@@ -28,7 +28,7 @@ static enum status status_of(long http_status, const char *reason)
         return strcmp(reason, "AlreadyExists") == 0 ? STATUS_ALREADY_EXISTS : STATUS_ABORTED;
     case 410:
         return STATUS_OUT_OF_RANGE;
-    case 429: /* not RESOURCE_EXHAUSTED, which tells the scheduler to try another node */
+    case 429: /* not RESOURCE_EXHAUSTED, on which the scheduler tries another node */
     case 502:
     case 503:
         return STATUS_UNAVAILABLE;
@@ -41,7 +41,7 @@ static enum status status_of(long http_status, const char *reason)
     }
 }
 
-/* The server's words on one line. Caller frees. */
+/* The server's message on one line. Caller frees. */
 static char *one_line(const char *message)
 {
     char *line = xstrndup(message, MESSAGE_LIMIT);

@@ -6,8 +6,8 @@
 #include "common/base/text.h"
 
 /*
- * Turns an answer that is no success into an error: @http_status and, if @body is a Status object,
- * its reason and message, as the table in kube_ops.h says. @request is "GET /api/v1/nodes/n1". A
+ * Turns a failed answer into an error: @http_status and, if @body is a Status object, its reason
+ * and message, by the table in kube_ops.h. @request is "GET /api/v1/nodes/n1". A
  * body that is something else (a proxy's page) is not quoted. Returns -1. Pure.
  */
 int api_error_set(struct error *err, const char *request, long http_status,

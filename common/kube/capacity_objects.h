@@ -32,7 +32,7 @@ struct capacity_objects {
 void capacity_objects_done(struct capacity_objects *objects);
 #define _cleanup_capacity_objects_ _cleanup_(capacity_objects_done)
 
-/* Those of @driver in the namespace, whoever keeps them. */
+/* Those of @driver in the namespace, whoever maintains them. */
 _must_check_ int capacity_objects_read(struct kube *kube, struct call *call, const char *name_space,
                                        const char *driver, struct capacity_objects *objects,
                                        struct error *err);

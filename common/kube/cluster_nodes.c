@@ -201,7 +201,7 @@ int cluster_nodes_read(struct kube *kube, struct call *call, const char *driver,
 
 /* --- changing --- */
 
-/* Takes @changes over. */
+/* Takes ownership of @changes. */
 static int patch_node(struct kube *kube, struct call *call, const char *node, json_t *changes,
                       struct error *err)
 {
@@ -244,8 +244,8 @@ int cluster_node_drained(struct kube *kube, struct call *call, const char *drive
                       err);
 }
 
-int cluster_use_is_told(struct kube *kube, struct call *call, const char *driver, bool *is_told,
-                        struct error *err)
+int cluster_use_is_reported(struct kube *kube, struct call *call, const char *driver,
+                            bool *is_reported, struct error *err)
 {
     _cleanup_free_ char *path = NULL;
     json_auto_t *item = NULL;
@@ -255,7 +255,7 @@ int cluster_use_is_told(struct kube *kube, struct call *call, const char *driver
         kube->ops->get(kube, call, path, &item, err) < 0 ||
         kube_object_decode(KUBE_CSI_DRIVER, item, &object, err) < 0)
         return -1;
-    *is_told = ((struct kube_csi_driver *)object)->is_attached;
+    *is_reported = ((struct kube_csi_driver *)object)->is_attached;
     kube_object_free(KUBE_CSI_DRIVER, object);
     return 0;
 }
@@ -274,7 +274,7 @@ static json_t *all_addresses(const struct cluster_node *node)
     return array;
 }
 
-/* The annotation's text; NULL for none. Caller frees. */
+/* The text of the fence annotation. Caller frees. */
 static char *record_text(const struct cluster_node *node, bool is_tainted)
 {
     json_auto_t *record =

@@ -22,21 +22,21 @@
  */
 
 /* A node as takeover and capacity need to know it: its Node object together with what its CSINode
- * says of our driver. */
+ * has for our driver. */
 struct cluster_node {
     char *name;
     char *version;           /* of the Node object, for writes that must not overtake others */
     struct strmap labels;    /* of the Node */
     bool has_driver;         /* the CSINode has an entry of our driver */
     struct string_list keys; /* topologyKeys of that entry: what kubelet knows */
-    char *node_id;           /* what the driver calls the node in that entry; "" without one */
+    char *node_id;           /* the driver's name for the node in that entry; "" without one */
     /* Where its clients may connect from: internal IPs, and what volumes have recorded. */
     struct string_list addresses;
     char *boot_id;
     bool is_ready;
-    struct string_list handles; /* volumes of our driver that kubelet says are in use */
+    struct string_list handles; /* volumes of our driver that kubelet reports as in use */
     bool is_out_of_service;     /* has the taint node.kubernetes.io/out-of-service */
-    /* What a fence of ours has written down; no addresses: there is none. */
+    /* Recorded by a fence of ours; no addresses: there is none. */
     struct string_list fenced_addresses;
     char *fenced_boot_id; /* "" without a fence */
     bool was_tainted;     /* by us */
@@ -59,7 +59,7 @@ _must_check_ int cluster_nodes_read(struct kube *kube, struct call *call, const 
 
 /*
  * Sets the label @key of membership of @domain and drops the note that pods have to leave; or
- * removes the label and, in the same step, makes that note, unless the domain has no name.
+ * removes the label and, in the same request, adds that note, unless the domain has no name.
  */
 _must_check_ int cluster_node_serve(struct kube *kube, struct call *call, const char *driver,
                                     const char *node, const char *key, const char *domain,
@@ -70,18 +70,18 @@ _must_check_ int cluster_node_drained(struct kube *kube, struct call *call, cons
 
 /* Whether kubelet lists in a Node's volumesInUse all volumes of the driver that it has: the
  * CSIDriver is there and its volumes are attached. */
-_must_check_ int cluster_use_is_told(struct kube *kube, struct call *call, const char *driver,
-                                     bool *is_told, struct error *err);
+_must_check_ int cluster_use_is_reported(struct kube *kube, struct call *call, const char *driver,
+                                         bool *is_reported, struct error *err);
 
-/* Writes down that all addresses of @node will be fenced, and its boot id unless there is one
+/* Records that all addresses of @node will be fenced, and its boot id unless one is recorded
  * already. ABORTED if the Node has changed since it was read. */
 _must_check_ int cluster_node_record_fence(struct kube *kube, struct call *call, const char *driver,
                                            const struct cluster_node *node, struct error *err);
 _must_check_ int cluster_node_forget_fence(struct kube *kube, struct call *call, const char *driver,
                                            const struct cluster_node *node, struct error *err);
 
-/* Adds the taint node.kubernetes.io/out-of-service and writes down that it is ours, or removes
- * both; in one step. ABORTED if the Node has changed meanwhile. */
+/* Adds the taint node.kubernetes.io/out-of-service and records that it is ours, or removes both,
+ * in one request. ABORTED if the Node has changed meanwhile. */
 _must_check_ int cluster_node_taint(struct kube *kube, struct call *call, const char *driver,
                                     const struct cluster_node *node, bool is_out,
                                     struct error *err);

@@ -8,8 +8,8 @@
 #include "common/kube/kube_ops.h"
 
 /*
- * The volumes that a failed domain has to do with, as the API server knows them: the PVs that are
- * pinned to it, and those that its nodes have attached or in use wherever they are pinned.
+ * The volumes that a failed domain affects, as the API server knows them: the PVs that are pinned
+ * to it, and those that its nodes have attached or in use wherever they are pinned.
  *
  * Costs a list of VolumeAttachments and one of PersistentVolumes, page by page; there is no
  * selector for either. Any thread. Errors as in kube_ops.h.
@@ -20,7 +20,7 @@ struct domain_volume {
     char *claim_namespace;
     char *claim; /* "" if no claim has it */
     struct strmap attributes;
-    struct string_list clients; /* names of the nodes that attachments of it name */
+    struct string_list clients; /* names of the nodes that it is attached to */
     bool is_pinned;             /* to the domain; or else only in use there */
 };
 
@@ -37,7 +37,7 @@ struct domain_query {
     const struct string_list *pins; /* "KEY=VALUE" of node affinities: segments, memberships */
     /* Names of nodes whose attachments do not count; values "". NULL: attachments are not read. */
     const struct strmap *foreign;
-    const struct strmap *handles; /* that the domain's nodes say they use; values "" */
+    const struct strmap *handles; /* that the domain's nodes report as in use; values "" */
 };
 
 /* @volumes is zero. Caller calls domain_volumes_done(). */

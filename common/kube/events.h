@@ -7,7 +7,7 @@
 #include "common/kube/kube_ops.h"
 
 /*
- * Events on API objects: one line that `kubectl describe` shows to whoever wonders.
+ * Events on API objects, which `kubectl describe` shows.
  *
  * Emitting never waits and never fails: a thread of its own writes them. The same event emitted
  * again within ten minutes counts up the event that is there. Each object may have 25 events at
@@ -28,7 +28,7 @@ struct event_subject {
 
 enum event_type { EVENT_NORMAL, EVENT_WARNING };
 
-/* @component and @host (the node; "" if that means nothing) are copied; @kube is borrowed until
+/* @component and @host (the node; "" without one) are copied; @kube is borrowed until
  * events_free(). */
 struct events *events_new(struct kube *kube, const char *component, const char *host);
 /* Drops what is queued: events_flush() before if that matters. NULL is fine. */

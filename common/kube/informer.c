@@ -266,7 +266,7 @@ static void run_informer(void *object)
     }
 }
 
-/* --- life --- */
+/* --- creation and release --- */
 
 struct informer *informer_new(struct kube *kube, const struct informer_options *options)
 {
@@ -301,7 +301,7 @@ void informer_free(struct informer *informer)
     free(informer);
 }
 
-/* --- questions --- */
+/* --- queries --- */
 
 json_t *informer_get(struct informer *informer, const char *name_space, const char *name)
 {

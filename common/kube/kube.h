@@ -3,7 +3,7 @@
 #include "common/kube/kube_ops.h"
 #include "common/kube/objects/kube_objects.h"
 
-/* What all users of struct kube_ops need: paths, whole lists, and looking into objects. */
+/* What all users of struct kube_ops need: paths, whole lists, and fields of objects. */
 
 /* NULL is fine. */
 void kube_free(struct kube *kube);
@@ -21,8 +21,8 @@ struct kube_location {
 
 /*
  * *@path, which the caller frees, is "/api/v1/namespaces/NS/pods/NAME/status" and the like. Fails
- * with INVALID_ARGUMENT if namespace or name are not names of Kubernetes (lower case letters,
- * digits, '-' and '.', at most 253 bytes): what comes from a peer cannot lead elsewhere. Pure.
+ * with INVALID_ARGUMENT if namespace or name are not names of Kubernetes (letters, digits, "-._:",
+ * at most 253 bytes): what comes from a peer cannot lead elsewhere. Pure.
  */
 _must_check_ int kube_path(const struct kube_location *location, char **path, struct error *err);
 
@@ -33,7 +33,7 @@ _must_check_ int kube_object_path(enum kube_kind kind, const char *name_space, c
 /* Receives a list. On a failure of @item the list ends with that error. */
 struct kube_list_sink {
     /* Before the first item; and again when the list had to start over because it took so long
-     * that the server forgot the beginning: then forget what came. */
+     * that the server forgot the beginning: then drop what came. */
     void (*start)(void *object);
     /* @item is borrowed; json_incref() keeps it, on this thread. */
     int (*item)(void *object, json_t *item, struct error *err);

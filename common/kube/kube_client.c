@@ -115,7 +115,7 @@ static int64_t next_pause(const struct call *call, const struct http_response *r
     return pause;
 }
 
-/* What is no JSON although HTTP brought it whole was truncated by a proxy, or is not Kubernetes. */
+/* A complete answer that is no JSON was truncated by a proxy, or is not from Kubernetes. */
 static int decode_answer(const struct api_request *request, const struct http_response *response,
                          json_t **answer, struct error *err)
 {
@@ -131,7 +131,7 @@ static int decode_answer(const struct api_request *request, const struct http_re
     return name_request(err, request);
 }
 
-/* Tries until there is an answer or no hope. @wanted may be NULL. */
+/* Tries until there is an answer or another try cannot help. @wanted may be NULL. */
 static int send_request(struct kube *kube, struct call *call, const struct api_request *request,
                         json_t **wanted, struct error *err)
 {
@@ -224,7 +224,7 @@ static int client_list_page(struct kube *kube, struct call *call, const char *pa
     return take_page(path, list, page, err);
 }
 
-/* A watch is not repeated here: events that were given must not be given again. */
+/* A watch is not repeated here: no event may be delivered twice. */
 static int client_watch(struct kube *kube, struct call *call, const char *path,
                         const struct kube_watch_options *options, struct error *err)
 {

@@ -6,7 +6,7 @@
 #include "common/base/secret.h"
 
 /*
- * Where the API server is, how to know it and how to be known by it: from a kubeconfig file or from
+ * Where the API server is, how to verify it and how to authenticate: from a kubeconfig file or from
  * the service account of the pod. Does not change after it was loaded; files that it names are read
  * again for each request by kube_credentials_read(), so that a rotated token, certificate or CA
  * takes effect at once.
@@ -15,9 +15,9 @@ struct kube_config {
     char *source;          /* for messages: "'/root/.kube/config', context 'admin'" */
     char *server;          /* "https://10.96.0.1:443", perhaps with a path; no slash at the end */
     char *tls_server_name; /* NULL: the host in server */
-    char *proxy_url;       /* NULL: as the environment says */
+    char *proxy_url;       /* NULL: from the environment */
     bool insecure;         /* do not verify the server's certificate */
-    char *name_space;      /* of the context or pod; "default" if it says none */
+    char *name_space;      /* of the context or pod; "default" if it has none */
     char *ca_file;         /* NULL: none; so below */
     char *ca_pem;
     char *certificate_file;

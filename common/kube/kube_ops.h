@@ -13,7 +13,7 @@
  *
  * Common rules. Any thread; calls block. A path is what stands behind the server's address
  * ("/api/v1/nodes/n1"); kube_path() in kube.h makes it from parts and checks them. @call gives
- * deadline and cancellation and is told the stage; it is never NULL. Objects that are returned
+ * deadline and cancellation and receives the stage; it is never NULL. Objects that are returned
  * belong to the caller (json_decref()); those passed in are borrowed.
  *
  * Errors name the verb and the path and carry the server's own message. Their status:
@@ -43,7 +43,7 @@ struct kube_select {
 struct kube_list_options {
     struct kube_select select;
     unsigned limit;       /* objects per page; 0: all in one */
-    const char *position; /* where the page begins, as the last one said; NULL: at the start */
+    const char *position; /* where the page begins, from the last one; NULL: at the start */
 };
 
 /* One page of a collection; kube_page_done() frees. */
@@ -67,7 +67,7 @@ struct kube_watch_options {
     void *object;
 };
 
-/* What must be true of the object that shall go; NULL members are not compared. */
+/* What must be true of the object to be deleted; NULL members are not compared. */
 struct kube_preconditions {
     const char *uid;
     const char *resource_version;

@@ -200,7 +200,7 @@ static int load_user(const json_t *file, const char *path, const char *name,
     struct user_fields user = {0};
 
     if (text_is_empty(name))
-        return 0; /* nobody: for servers that ask for no name, as in tests */
+        return 0; /* anonymous: for servers without authentication, as in tests */
     int result = decode_named(file, "users", "user", name, &USER_TABLE, &user, err);
     if (result == 0)
         result = take_user(path, &user, config, err);

@@ -16,7 +16,7 @@
 #define RENEW_DEADLINE_MS 10000
 #define RETRY_MS 5000
 #define RELEASE_TIMEOUT_MS 2000
-/* At most that long a holder is believed to be back. */
+/* The longest duration that another holder is granted. */
 #define DURATION_MAX_MS 3600000
 
 struct lease {
@@ -30,14 +30,14 @@ struct lease {
     bool leading;        /* the thread's own, as all down to the lock */
     char *seen_version;  /* of the lease when it was last seen to change */
     int64_t seen_ms;     /* when that was, on our clock */
-    int64_t promised_ms; /* how long its holder promised to be back */
+    int64_t promised_ms; /* the duration that its holder promised */
     bool reported;       /* a failure was logged, and nothing worked since */
     atomic_int_least64_t held_until_ms;
     char *annotation; /* NULL: none */
     pthread_mutex_t lock;
-    char *holder; /* under the lock, as the rest */
-    char *said;   /* NULL: nothing yet */
-    char *words;  /* what the object had */
+    char *holder;       /* under the lock, as the rest */
+    char *own_message;  /* NULL: none set yet */
+    char *seen_message; /* what the object had */
 };
 
 bool lease_is_held(struct lease *lease)
@@ -68,38 +68,38 @@ static void replace_text(struct lease *lease, char **member, const char *text)
     pthread_mutex_unlock(&lease->lock);
 }
 
-void lease_say(struct lease *lease, const char *words)
+void lease_set_message(struct lease *lease, const char *message)
 {
     pthread_mutex_lock(&lease->lock);
-    bool is_news = !lease->said || strcmp(lease->said, words) != 0;
+    bool is_news = !lease->own_message || strcmp(lease->own_message, message) != 0;
     pthread_mutex_unlock(&lease->lock);
-    replace_text(lease, &lease->said, words);
+    replace_text(lease, &lease->own_message, message);
     if (is_news)
         worker_wake(&lease->worker);
 }
 
-char *lease_words(struct lease *lease)
+char *lease_message(struct lease *lease)
 {
     pthread_mutex_lock(&lease->lock);
-    char *words = xstrdup(lease->words);
+    char *message = xstrdup(lease->seen_message);
     pthread_mutex_unlock(&lease->lock);
-    return words;
+    return message;
 }
 
 /* Puts our message to the other candidates into the object. */
-static void add_words(struct lease *lease, json_t *item)
+static void add_message(struct lease *lease, json_t *item)
 {
     json_t *metadata = json_object_get(item, "metadata");
 
     pthread_mutex_lock(&lease->lock);
-    _cleanup_free_ char *said = lease->said ? xstrdup(lease->said) : NULL;
+    _cleanup_free_ char *message = lease->own_message ? xstrdup(lease->own_message) : NULL;
     pthread_mutex_unlock(&lease->lock);
-    if (!said || !lease->annotation)
+    if (!message || !lease->annotation)
         return;
     if (!json_is_object(json_object_get(metadata, "annotations")))
         json_object_set_new(metadata, "annotations", json_object());
     json_object_set_new(json_object_get(metadata, "annotations"), lease->annotation,
-                        json_string(said));
+                        json_string(message));
 }
 
 /* --- the object --- */
@@ -119,7 +119,7 @@ static void observe_lease(struct lease *lease, const json_t *item)
 
     replace_text(lease, &lease->holder, kube_text(item, "spec", "holderIdentity", NULL));
     if (lease->annotation)
-        replace_text(lease, &lease->words,
+        replace_text(lease, &lease->seen_message,
                      kube_text(item, "metadata", "annotations", lease->annotation, NULL));
     if (lease->seen_version && strcmp(lease->seen_version, version) == 0)
         return;
@@ -137,7 +137,7 @@ static bool is_free(const struct lease *lease, const json_t *item)
            clock_monotonic_ms() - lease->seen_ms >= lease->promised_ms;
 }
 
-/* The spec that says that we hold it from now on. @old may be NULL. */
+/* The spec with us as the holder from now on. @old may be NULL. */
 static json_t *spec_of_ours(const struct lease *lease, const json_t *old)
 {
     _cleanup_free_ char *now = kube_time_now(true);
@@ -159,7 +159,7 @@ static int create_lease(struct lease *lease, struct call *call, struct error *er
         json_pack("{s:s, s:s, s:{s:s}, s:o}", "apiVersion", "coordination.k8s.io/v1", "kind",
                   "Lease", "metadata", "name", lease->name, "spec", spec_of_ours(lease, NULL));
 
-    add_words(lease, item);
+    add_message(lease, item);
     if (lease->kube->ops->create(lease->kube, call, lease->collection, item, &created, err) < 0)
         return -1;
     observe_lease(lease, created);
@@ -183,7 +183,7 @@ static int hold_lease(struct lease *lease, struct call *call, struct error *err)
         return error_set(err, STATUS_ABORTED, "held by '%s'",
                          kube_text(item, "spec", "holderIdentity", NULL));
     json_object_set_new(item, "spec", spec_of_ours(lease, json_object_get(item, "spec")));
-    add_words(lease, item);
+    add_message(lease, item);
     if (lease->kube->ops->update(lease->kube, call, lease->path, item, &updated, err) < 0)
         return -1;
     observe_lease(lease, updated);
@@ -232,7 +232,7 @@ static void begin_leading(struct lease *lease)
         lease->options.gained(lease->options.object);
 }
 
-/* Said when it begins, not every few seconds while it lasts. */
+/* Logged when it begins, not every few seconds while it lasts. */
 static void log_failure(struct lease *lease, const struct error *err)
 {
     if (err->status == STATUS_ABORTED) /* somebody else leads: as it should be */
@@ -314,7 +314,7 @@ static void run_lease(void *object)
         release_lease(lease);
 }
 
-/* --- life --- */
+/* --- creation and release --- */
 
 static int set_times(struct lease *lease, const struct lease_options *options, struct error *err)
 {
@@ -352,7 +352,7 @@ static int set_names(struct lease *lease, const struct lease_options *options, s
     lease->identity = xasprintf("%s_%s", options->identity, uuid_text_generate().chars);
     lease->annotation = options->annotation ? xstrdup(options->annotation) : NULL;
     lease->holder = xstrdup("");
-    lease->words = xstrdup("");
+    lease->seen_message = xstrdup("");
     return 0;
 }
 
@@ -366,8 +366,8 @@ static void destroy_lease(struct lease *lease)
     free(lease->seen_version);
     free(lease->annotation);
     free(lease->holder);
-    free(lease->said);
-    free(lease->words);
+    free(lease->own_message);
+    free(lease->seen_message);
     free(lease);
 }
 

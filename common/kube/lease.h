@@ -50,6 +50,6 @@ char *lease_holder(struct lease *lease);
 
 /* Sets the holder's message, which the next renewal, coming at once, writes. A new holder keeps the
  * last one's until it sets its own. Any thread, no I/O. */
-void lease_say(struct lease *lease, const char *words);
+void lease_set_message(struct lease *lease, const char *message);
 /* The holder's message when the lease was last seen, "" for none. Caller frees. */
-char *lease_words(struct lease *lease);
+char *lease_message(struct lease *lease);

@@ -8,7 +8,7 @@
 #include "common/kube/kube.h"
 
 #define PODS_MAX 10000
-/* A budget that is used up stays so for long: the next look asks again. */
+/* A budget that is used up stays so for long: the next round tries again. */
 #define EVICT_MS 5000
 
 void node_pods_done(struct node_pods *pods)

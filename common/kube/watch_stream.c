@@ -24,7 +24,7 @@ static int give_event(struct watch_stream *stream, const json_t *event, struct e
     for (size_t i = 0; i < ARRAY_LENGTH(KINDS); i++)
         if (strcmp(type, KINDS[i]) == 0)
             return stream->event(stream->object, (enum kube_event_kind)i, item, err);
-    return 0; /* a kind that was invented later */
+    return 0; /* of a type that a later Kubernetes has added */
 }
 
 static int give_line(struct watch_stream *stream, struct error *err)

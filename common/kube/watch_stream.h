@@ -5,8 +5,8 @@
 #include "common/kube/kube_ops.h"
 
 /*
- * Cuts the bytes of a watch into lines and the lines into events. Bytes may come in pieces of any
- * size; a line that the connection cut off is never looked at. One thread; bounded memory.
+ * Splits the bytes of a watch into lines and decodes the lines as events. Bytes may come in pieces
+ * of any size; a line that ends with the connection is dropped. One thread; bounded memory.
  */
 #define WATCH_LINE_LIMIT ((size_t)4 * 1024 * 1024)
 

@@ -79,14 +79,14 @@ static void tell_returning(struct takeover_reconciler *reconciler, const struct 
     for (size_t i = 0; i < plan->domain_count; i++)
         if (plan->domains[i].is_giveback && plan->domains[i].is_closed)
             text_addf(&names, "%s%s", names.length ? "," : "", plan->domains[i].domain);
-    lease_say(reconciler->lease, text_chars(&names));
+    lease_set_message(reconciler->lease, text_chars(&names));
     if (strcmp(reconciler->returning, text_chars(&names)) != 0)
         set_returning(reconciler, xstrdup(text_chars(&names)));
 }
 
 static void hear_returning(struct takeover_reconciler *reconciler)
 {
-    _cleanup_free_ char *words = lease_words(reconciler->lease);
+    _cleanup_free_ char *words = lease_message(reconciler->lease);
 
     if (strcmp(reconciler->returning, words) != 0)
         set_returning(reconciler, TAKE(words));

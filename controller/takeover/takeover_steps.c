@@ -118,7 +118,7 @@ static void ask_who_tells(const struct takeover_site *site, struct call *call,
 {
     _cleanup_error_ struct error err = {0};
 
-    if (cluster_use_is_told(site->kube, call, site->driver_name, &look->use_is_told, &err) < 0)
+    if (cluster_use_is_reported(site->kube, call, site->driver_name, &look->use_is_told, &err) < 0)
         log_v(2, call, "only nodes that have rebooted will be let in again: %s", err.message);
 }
 

@@ -100,7 +100,7 @@ TEST(second_candidate_waits_and_follows, WITH_KUBE)
 
 static bool hears(struct candidate *candidate, const char *words)
 {
-    _cleanup_free_ char *heard = lease_words(candidate->lease);
+    _cleanup_free_ char *heard = lease_message(candidate->lease);
 
     return strcmp(heard, words) == 0;
 }
@@ -116,12 +116,12 @@ TEST(words_of_the_holder_are_heard, WITH_KUBE)
     compete(fixture->kube, &one, "one");
     eventually(atomic_load(&one.gains) == 1);
     compete(fixture->kube, &two, "two");
-    lease_say(one.lease, "zone=zone-a");
+    lease_set_message(one.lease, "zone=zone-a");
     eventually(hears(&two, "zone=zone-a"));
     lease_free(one.lease);
     eventually(atomic_load(&two.gains) == 1);
     assert_true(hears(&two, "zone=zone-a"));
-    lease_say(two.lease, "");
+    lease_set_message(two.lease, "");
     eventually(hears(&two, ""));
     lease_free(two.lease);
 }

@@ -158,7 +158,7 @@ static void add_zones(json_t **required, const char *key, const char *label)
     }
 }
 
-/* Whether the volume speaks of zones by the keys of old: the affinity decides, then the labels. */
+/* Whether the volume names zones by the beta keys: the affinity decides, then the labels. */
 static bool uses_beta(const json_t *required, const json_t *labels)
 {
     bool ignored = false;

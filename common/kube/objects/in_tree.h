@@ -6,11 +6,11 @@
 #include "common/kube/objects/kube_objects.h"
 
 /*
- * Volumes of the plugins that were once part of Kubernetes. On a node whose CSINode names such a
- * plugin as migrated, the scheduler takes the volume for the CSI volume that stands for it: its
- * node affinity then asks for the CSI driver's zone label instead of the node's, and it counts for
- * the CSI driver's limit. It does so for volumes of bound claims, while it waits for a binding, and
- * in NodeVolumeLimits; not when it looks for free volumes. Pure; any thread.
+ * Volumes of in-tree plugins, which were once part of Kubernetes. On a node whose CSINode names
+ * such a plugin as migrated, the scheduler treats the volume as the CSI volume that replaces it:
+ * its node affinity then requires the CSI driver's zone label instead of the node's, and it counts
+ * towards the CSI driver's limit. It does so for volumes of bound claims, while it waits for a
+ * binding, and in NodeVolumeLimits; not when it searches free volumes. Pure; any thread.
  *
  * Ceph's own old plugins (kubernetes.io/rbd, kubernetes.io/cephfs) are not among them: the
  * scheduler never translated their volumes.
@@ -24,7 +24,7 @@ struct in_tree_plugin {
     bool counts_by_itself; /* for limits a CSINode is enough, whatever it names */
 };
 
-/* What a volume of a pod or the spec of a PersistentVolume is made of; NULL if it is none of these.
+/* The plugin of a pod's volume or of the spec of a PersistentVolume; NULL if it is none of these.
  * *@id (caller frees) is the disk. */
 const struct in_tree_plugin *in_tree_find_source(const json_t *volume, char **id);
 /* By its name, as StorageClasses have it; NULL if there is none. */
@@ -36,8 +36,8 @@ bool in_tree_is_migrated(const struct in_tree_plugin *plugin, const struct kube_
 bool in_tree_is_counted(const struct in_tree_plugin *plugin, const struct kube_csi_node *csi_node);
 
 /*
- * The required node affinity of the CSI volume that stands for @pv, a PersistentVolume as the API
- * server gives it. The zone's key becomes the driver's; without zones in the affinity those of the
+ * The required node affinity of the CSI volume that replaces @pv, a PersistentVolume as the API
+ * server sends it. The zone's key becomes the driver's; without zones in the affinity those of the
  * zone label are added to each term; with beta keys the region's becomes the new one. NULL: every
  * node will do. The caller gets a reference.
  */

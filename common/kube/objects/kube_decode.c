@@ -197,7 +197,7 @@ static const struct json_table POD_TABLE = JSON_TABLE(struct kube_pod, POD_FIELD
 
 /* --- what tables cannot say --- */
 
-/* What stands at a path like "spec.capacity.storage"; NULL if nothing or null does. */
+/* The value at a path like "spec.capacity.storage"; NULL if there is none or null. */
 static const json_t *value_at(const json_t *value, const char *path)
 {
     while (value && path[0] != '\0') {
@@ -285,7 +285,8 @@ static int decode_label_selector(const json_t *root, const char *path,
     return 0;
 }
 
-/* Nearly all volumes are CSI's; translating the others here costs the check of a node nothing. */
+/* Nearly all volumes are CSI's; the others are translated here, once, and not in each check of a
+ * node. */
 static int decode_in_tree(const json_t *root, struct kube_pv *pv, struct error *err)
 {
     char *disk = NULL;
@@ -498,7 +499,7 @@ static int check_list(const json_t *root, const char *path, size_t limit, struct
     return 0;
 }
 
-/* Before anything is decoded: lists and maps of a size that no API server would keep. */
+/* Before anything is decoded: refuses lists and maps of a size that no API server would store. */
 static int check_limits(const json_t *root, struct error *err)
 {
     static const char *const MAPS[] = {"metadata.labels",           "metadata.annotations",
@@ -524,7 +525,7 @@ static int check_limits(const json_t *root, struct error *err)
     return 0;
 }
 
-/* What the API server takes for names of these kinds; they end up in commands for people. */
+/* What the API server accepts as names of these kinds; they are printed in commands for people. */
 static bool is_name(const char *text)
 {
     size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.-");

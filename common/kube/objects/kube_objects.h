@@ -20,7 +20,7 @@
  * kube_object_free(). Pure; a decoded object may be read by any thread.
  */
 
-/* More than any object has; a dump is refused with the place where it goes beyond. */
+/* More than any object has; a dump that exceeds them is refused with the place. */
 #define KUBE_NAME_MAX 253
 #define KUBE_LABELS_MAX 4096
 #define KUBE_LIST_MAX 16384 /* volumes, terms, drivers, taints of one object */
@@ -82,7 +82,7 @@ enum kube_access_mode {
     KUBE_ACCESS_RWOP = 8,
 };
 
-/* A claim as the scheduler names it on a volume. */
+/* A claim as a volume's claimRef names it. */
 struct kube_claim_ref {
     char *ns;
     char *name;
