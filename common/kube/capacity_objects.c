@@ -47,16 +47,15 @@ static int keep_object(void *context, void *item, struct error *err)
 
     if (objects->count >= ITEMS_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d capacity objects", ITEMS_MAX);
-    *array_add(objects->items, objects->count) = (struct capacity_object){
-        .name = TAKE(capacity->meta.name),
-        .manager = xstrdup(kube_or_empty(manager)),
-        .class = xstrdup(kube_or_empty(capacity->class_name)),
-        .segment = capacity->match_labels,
-        .bytes = bytes_of(&capacity->capacity),
-        .maximum_bytes = bytes_of(&capacity->maximum),
-        .has_maximum = capacity->has_maximum && quantity_value(&capacity->maximum) >= 0,
-    };
+    struct capacity_object *object = array_add(objects->items, objects->count);
+    object->name = TAKE(capacity->meta.name);
+    object->manager = xstrdup(kube_or_empty(manager));
+    object->class = xstrdup(kube_or_empty(capacity->class_name));
+    object->segment = capacity->match_labels;
     capacity->match_labels = (struct strmap){0};
+    object->bytes = bytes_of(&capacity->capacity);
+    object->maximum_bytes = bytes_of(&capacity->maximum);
+    object->has_maximum = capacity->has_maximum && quantity_value(&capacity->maximum) >= 0;
     return 0;
 }
 
@@ -182,8 +181,9 @@ static int keep_class(void *context, void *item, struct error *err)
         return 0;
     if (classes->count >= ITEMS_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d classes", ITEMS_MAX);
-    *array_add(classes->items, classes->count) =
-        (struct capacity_class){TAKE(class->meta.name), class->parameters};
+    struct capacity_class *kept = array_add(classes->items, classes->count);
+    kept->name = TAKE(class->meta.name);
+    kept->parameters = class->parameters;
     class->parameters = (struct strmap){0};
     return 0;
 }

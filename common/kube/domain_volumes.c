@@ -59,8 +59,9 @@ static int keep_attachment(void *context, void *item, struct error *err)
         return 0;
     if (reading->attachment_count >= DOMAIN_VOLUMES_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d attachments", DOMAIN_VOLUMES_MAX);
-    *array_add(reading->attachments, reading->attachment_count) =
-        (struct attachment){TAKE(attachment->pv_name), TAKE(attachment->node_name)};
+    struct attachment *kept = array_add(reading->attachments, reading->attachment_count);
+    kept->volume = TAKE(attachment->pv_name);
+    kept->node = TAKE(attachment->node_name);
     return 0;
 }
 
@@ -147,15 +148,14 @@ static int keep_volume(void *context, void *item, struct error *err)
         return 0;
     if (reading->volumes->count >= DOMAIN_VOLUMES_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d volumes", DOMAIN_VOLUMES_MAX);
-    *array_add(reading->volumes->items, reading->volumes->count) = (struct domain_volume){
-        .name = TAKE(pv->meta.name),
-        .handle = TAKE(pv->handle),
-        .claim_namespace = xstrdup(kube_or_empty(pv->claim.ns)),
-        .claim = xstrdup(kube_or_empty(pv->claim.name)),
-        .attributes = pv->attributes,
-        .clients = clients,
-        .is_pinned = pinned,
-    };
+    struct domain_volume *volume = array_add(reading->volumes->items, reading->volumes->count);
+    volume->name = TAKE(pv->meta.name);
+    volume->handle = TAKE(pv->handle);
+    volume->claim_namespace = xstrdup(kube_or_empty(pv->claim.ns));
+    volume->claim = xstrdup(kube_or_empty(pv->claim.name));
+    volume->is_pinned = pinned;
+    volume->attributes = pv->attributes;
+    volume->clients = clients;
     pv->attributes = (struct strmap){0};
     clients = (struct string_list){0};
     return 0;

@@ -199,7 +199,7 @@ static int load_user(const json_t *file, const char *path, const char *name,
 {
     struct user_fields user = {0};
 
-    if (text_is_empty(name))
+    if (!name || name[0] == '\0')
         return 0; /* anonymous: for servers without authentication, as in tests */
     int result = decode_named(file, "users", "user", name, &USER_TABLE, &user, err);
     if (result == 0)
@@ -227,7 +227,7 @@ static int load_cluster(const json_t *file, const char *path, const char *name,
 static int load_parts(const json_t *file, const char *path, const struct context_fields *context,
                       struct kube_config *config, struct error *err)
 {
-    if (text_is_empty(context->cluster))
+    if (!context->cluster || context->cluster[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "the context names no cluster");
     config->name_space =
         xstrdup(text_is_empty(context->name_space) ? "default" : context->name_space);
@@ -239,11 +239,12 @@ static int load_parts(const json_t *file, const char *path, const struct context
 static int load_context(const json_t *file, const char *path, const char *name,
                         struct kube_config *config, struct error *err)
 {
+    const char *current = json_string_value(json_object_get(file, "current-context"));
     struct context_fields context = {0};
 
     if (text_is_empty(name))
-        name = json_string_value(json_object_get(file, "current-context"));
-    if (text_is_empty(name))
+        name = current;
+    if (!name || name[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "there is no current-context; set it or name a context");
     config->source = xasprintf("'%s', context '%s'", path, name);

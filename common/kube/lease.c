@@ -195,11 +195,11 @@ static int hold_lease(struct lease *lease, struct call *call, struct error *err)
 static int try_hold(struct lease *lease, struct error *err)
 {
     int64_t asked = clock_monotonic_ms();
-    struct deadline deadline = lease->leading
-                                   ? (struct deadline){atomic_load(&lease->held_until_ms)}
-                                   : deadline_in_ms(lease->options.renew_deadline_ms);
+    struct deadline deadline = deadline_in_ms(lease->options.renew_deadline_ms);
     struct call call;
 
+    if (lease->leading)
+        deadline.at_ms = atomic_load(&lease->held_until_ms);
     call_init(&call, 0, "lease", deadline);
     call.cancelled = &lease->worker.stopping;
     int result = hold_lease(lease, &call, err);

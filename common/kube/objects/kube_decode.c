@@ -227,7 +227,7 @@ static int decode_quantity(const json_t *root, const char *path, struct quantity
     return quantity_parse(text, quantity, err) < 0 ? error_wrap(err, "%s", path) : 0;
 }
 
-static int decode_access_mode(const json_t *value, unsigned *modes)
+static int decode_access_modes(const json_t *root, unsigned *modes, struct error *err)
 {
     static const struct {
         const char *name;
@@ -238,28 +238,20 @@ static int decode_access_mode(const json_t *value, unsigned *modes)
         {"ReadWriteMany", KUBE_ACCESS_RWX},
         {"ReadWriteOncePod", KUBE_ACCESS_RWOP},
     };
-
-    for (size_t i = 0; i < ARRAY_LENGTH(MODES); i++)
-        if (kube_same(json_string_value(value), MODES[i].name)) {
-            *modes |= MODES[i].mode;
-            return 0;
-        }
-    return -1;
-}
-
-static int decode_access_modes(const json_t *root, unsigned *modes, struct error *err)
-{
     const json_t *list = value_at(root, "spec.accessModes");
 
     if (list && !json_is_array(list))
         return error_set(err, STATUS_INVALID_ARGUMENT, "spec.accessModes: expected an array");
     for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *value = json_array_get(list, i);
+        const char *name = kube_or_empty(json_string_value(json_array_get(list, i)));
+        size_t at = 0;
 
-        if (decode_access_mode(value, modes) < 0)
+        while (at < ARRAY_LENGTH(MODES) && strcmp(MODES[at].name, name) != 0)
+            at++;
+        if (at == ARRAY_LENGTH(MODES))
             return error_set(err, STATUS_INVALID_ARGUMENT,
-                             "spec.accessModes[%zu]: there is no access mode '%.40s'", i,
-                             json_is_string(value) ? json_string_value(value) : "");
+                             "spec.accessModes[%zu]: there is no access mode '%.40s'", i, name);
+        *modes |= MODES[at].mode;
     }
     return 0;
 }
@@ -488,40 +480,39 @@ static const struct {
     [KUBE_ATTACHMENT] = {&ATTACHMENT_TABLE, NULL, NULL},
 };
 
-static int check_list(const json_t *root, const char *path, size_t limit, struct error *err)
-{
-    const json_t *value = value_at(root, path);
-    size_t count = json_is_object(value) ? json_object_size(value) : json_array_size(value);
-
-    if (count > limit)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "%s: %zu entries, at most %zu are read",
-                         path, count, limit);
-    return 0;
-}
-
 /* Before anything is decoded: refuses lists and maps of a size that no API server would store. */
 static int check_limits(const json_t *root, struct error *err)
 {
-    static const char *const MAPS[] = {"metadata.labels",           "metadata.annotations",
-                                       "spec.nodeSelector",         "parameters",
-                                       "spec.csi.volumeAttributes", "nodeTopology.matchLabels"};
-    static const char *const LISTS[] = {"spec.volumes",
-                                        "spec.drivers",
-                                        "spec.taints",
-                                        "spec.tolerations",
-                                        "spec.accessModes",
-                                        "allowedTopologies",
-                                        "metadata.ownerReferences",
-                                        "status.conditions",
-                                        "status.addresses",
-                                        "status.volumesInUse"};
+    static const struct {
+        const char *path;
+        size_t limit;
+    } LIMITS[] = {
+        {"metadata.labels", KUBE_LABELS_MAX},
+        {"metadata.annotations", KUBE_LABELS_MAX},
+        {"metadata.ownerReferences", KUBE_LIST_MAX},
+        {"spec.nodeSelector", KUBE_LABELS_MAX},
+        {"spec.csi.volumeAttributes", KUBE_LABELS_MAX},
+        {"spec.volumes", KUBE_LIST_MAX},
+        {"spec.drivers", KUBE_LIST_MAX},
+        {"spec.taints", KUBE_LIST_MAX},
+        {"spec.tolerations", KUBE_LIST_MAX},
+        {"spec.accessModes", KUBE_LIST_MAX},
+        {"status.conditions", KUBE_LIST_MAX},
+        {"status.addresses", KUBE_LIST_MAX},
+        {"status.volumesInUse", KUBE_LIST_MAX},
+        {"parameters", KUBE_LABELS_MAX},
+        {"allowedTopologies", KUBE_LIST_MAX},
+        {"nodeTopology.matchLabels", KUBE_LABELS_MAX},
+    };
 
-    for (size_t i = 0; i < ARRAY_LENGTH(MAPS); i++)
-        if (check_list(root, MAPS[i], KUBE_LABELS_MAX, err) < 0)
-            return -1;
-    for (size_t i = 0; i < ARRAY_LENGTH(LISTS); i++)
-        if (check_list(root, LISTS[i], KUBE_LIST_MAX, err) < 0)
-            return -1;
+    for (size_t i = 0; i < ARRAY_LENGTH(LIMITS); i++) {
+        const json_t *value = value_at(root, LIMITS[i].path);
+        size_t count = json_is_object(value) ? json_object_size(value) : json_array_size(value);
+
+        if (count > LIMITS[i].limit)
+            return error_set(err, STATUS_INVALID_ARGUMENT, "%s: %zu entries, at most %zu are read",
+                             LIMITS[i].path, count, LIMITS[i].limit);
+    }
     return 0;
 }
 
