@@ -191,32 +191,7 @@ int kube_list_objects(struct kube *kube, struct call *call, const struct kube_ob
     return kube_list(kube, call, path, &query->select, &items, &version, err);
 }
 
-const char *kube_text(const json_t *item, ...)
-{
-    const char *key = NULL;
-    va_list keys;
-
-    va_start(keys, item);
-    while (item && (key = va_arg(keys, const char *)))
-        item = json_object_get(item, key);
-    va_end(keys);
-    return json_is_string(item) ? json_string_value(item) : "";
-}
-
-const char *kube_name(const json_t *item)
-{
-    return kube_text(item, "metadata", "name", NULL);
-}
-
-const char *kube_namespace(const json_t *item)
-{
-    return kube_text(item, "metadata", "namespace", NULL);
-}
-
-const char *kube_resource_version(const json_t *item)
-{
-    return kube_text(item, "metadata", "resourceVersion", NULL);
-}
+/* --- time --- */
 
 char *kube_time_now(bool with_micros)
 {

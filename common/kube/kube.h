@@ -3,7 +3,7 @@
 #include "common/kube/kube_ops.h"
 #include "common/kube/objects/kube_objects.h"
 
-/* What all users of struct kube_ops need: paths, whole lists, and fields of objects. */
+/* What all users of struct kube_ops need: paths, whole lists, and the time. */
 
 /* NULL is fine. */
 void kube_free(struct kube *kube);
@@ -71,12 +71,6 @@ struct kube_object_sink {
 _must_check_ int kube_list_objects(struct kube *kube, struct call *call,
                                    const struct kube_object_query *query,
                                    const struct kube_object_sink *sink, struct error *err);
-
-/* The string at the end of a path of keys that ends with NULL, "" if there is none. Borrowed. */
-__attribute__((sentinel)) const char *kube_text(const json_t *item, ...);
-const char *kube_name(const json_t *item);
-const char *kube_namespace(const json_t *item);
-const char *kube_resource_version(const json_t *item);
 
 /* Now, as Kubernetes writes times: "2026-11-16T06:05:44Z", for Leases with six more digits. Caller
  * frees. */

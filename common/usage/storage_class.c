@@ -36,8 +36,8 @@ struct class_reading {
     struct storage_class_dump dump;
 };
 
-/* What is wrong with a class of the driver is its own fault; who cannot be told to be the driver's
- * or somebody else's makes no dump. */
+/* A class of the driver that cannot be decoded has a fault; one without a name, or whose owner is
+ * unknown, makes the dump invalid. */
 static int keep_class(void *context, const char *kind, const json_t *value, struct error *err)
 {
     struct class_reading *reading = context;
@@ -49,16 +49,14 @@ static int keep_class(void *context, const char *kind, const json_t *value, stru
         return -1;
     if (driver[0] != '\0' && strcmp(driver, reading->driver) != 0)
         return 0;
-    const char *name =
-        json_string_value(json_object_get(json_object_get(value, "metadata"), "name"));
     int result = kube_object_decode(KUBE_CLASS, value, &object, &fault);
-    if (result < 0 && (driver[0] == '\0' || text_is_empty(name)))
+    if (result < 0 && (driver[0] == '\0' || kube_name(value)[0] == '\0'))
         return error_move(err, &fault);
     if (driver[0] != '\0') {
         struct storage_class *class = array_add(reading->dump.items, reading->dump.count);
         struct kube_class *decoded = object;
 
-        class->name = xstrdup(name);
+        class->name = xstrdup(kube_name(value));
         if (decoded) {
             class->parameters = decoded->parameters;
             decoded->parameters = (struct strmap){0};

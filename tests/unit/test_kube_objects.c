@@ -199,3 +199,86 @@ TEST(a_later_object_replaces_an_earlier_one)
     assert_int_equal(cluster_claim_index(&cluster, "ns", "c")->pvs.count, 0);
     assert_null(cluster_find_pv(&cluster, "pv-1"));
 }
+
+static void *decode_one(enum kube_kind kind, const char *text)
+{
+    _cleanup_error_ struct error err = {0};
+    json_auto_t *value = json_loads(text, 0, NULL);
+    void *object = NULL;
+
+    if (kube_object_decode(kind, value, &object, &err) < 0)
+        fail_msg("%s", err.message);
+    return object;
+}
+
+TEST(what_the_driver_reads_is_decoded)
+{
+    struct kube_node *node =
+        decode_one(KUBE_NODE, "{\"metadata\":{\"name\":\"n\"},\"status\":{\"volumesInUse\":[\"v\"],"
+                              "\"addresses\":[{\"type\":\"InternalIP\",\"address\":\"10.0.0.1\"}],"
+                              "\"nodeInfo\":{\"bootID\":\"b\"}}}");
+    struct kube_pv *pv =
+        decode_one(KUBE_PV, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"csi\":{\"driver\":\"d\","
+                            "\"volumeHandle\":\"h\",\"volumeAttributes\":{\"pool\":\"rbd\"},"
+                            "\"controllerExpandSecretRef\":{\"name\":\"e\",\"namespace\":\"ns\"},"
+                            "\"nodeStageSecretRef\":{\"name\":\"s\",\"namespace\":\"ns\"}}}}");
+    struct kube_capacity *capacity =
+        decode_one(KUBE_CAPACITY, "{\"metadata\":{\"name\":\"c\"},\"nodeTopology\":"
+                                  "{\"matchLabels\":{\"zone\":\"a\"}}}");
+
+    assert_string_equal(node->addresses[0].address, "10.0.0.1");
+    assert_string_equal(node->volumes_in_use.items[0], "v");
+    assert_string_equal(node->boot_id, "b");
+    assert_string_equal(strmap_get(&pv->attributes, "pool"), "rbd");
+    assert_string_equal(pv->expand_secret.name, "e");
+    assert_string_equal(pv->stage_secret.name, "s");
+    assert_string_equal(pv->stage_secret.ns, "ns");
+    assert_string_equal(strmap_get(&capacity->match_labels, "zone"), "a");
+    kube_object_free(KUBE_NODE, node);
+    kube_object_free(KUBE_PV, pv);
+    kube_object_free(KUBE_CAPACITY, capacity);
+}
+
+TEST(driver_is_attached_unless_it_says_no)
+{
+    static const struct {
+        const char *spec;
+        bool is_attached;
+    } cases[] = {
+        {"{}", true},
+        {"{\"attachRequired\":null}", true},
+        {"{\"attachRequired\":true}", true},
+        {"{\"attachRequired\":false}", false},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_free_ char *text =
+            xasprintf("{\"metadata\":{\"name\":\"d\"},\"spec\":%s}", cases[i].spec);
+        struct kube_csi_driver *driver = decode_one(KUBE_CSI_DRIVER, text);
+
+        assert_int_equal(driver->is_attached, cases[i].is_attached);
+        kube_object_free(KUBE_CSI_DRIVER, driver);
+    }
+}
+
+TEST(owner_is_found_without_decoding)
+{
+    static const struct {
+        enum kube_kind kind;
+        const char *text;
+        const char *driver;
+    } cases[] = {
+        {KUBE_PV, "{\"spec\":{\"csi\":{\"driver\":\"d\"}}}", "d"},
+        {KUBE_PV, "{\"spec\":{\"csi\":{\"driver\":7}}}", ""},
+        {KUBE_PV, "{\"spec\":{\"nfs\":{}}}", ""},
+        {KUBE_CLASS, "{\"provisioner\":\"d\"}", "d"},
+        {KUBE_ATTACHMENT, "{\"spec\":{\"attacher\":\"d\"}}", "d"},
+        {KUBE_NODE, "{\"provisioner\":\"d\"}", ""},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        json_auto_t *value = json_loads(cases[i].text, 0, NULL);
+
+        assert_string_equal(kube_object_driver(cases[i].kind, value), cases[i].driver);
+    }
+}

@@ -559,24 +559,12 @@ int kube_object_decode(enum kube_kind kind, const json_t *value, void **object, 
     void *made = xcalloc(1, DECODERS[kind].table->size);
 
     if (decode_into(kind, value, made, err) < 0) {
-        const char *name = json_string_value(value_at(value, "metadata.name"));
-
-        error_wrap(err, "%s '%.80s'", kube_kind_name(kind), name ? name : "");
+        error_wrap(err, "%s '%.80s'", kube_kind_name(kind), kube_name(value));
         kube_object_free(kind, made);
         return -1;
     }
     *object = made;
     return 0;
-}
-
-const char *kube_object_driver(enum kube_kind kind, const json_t *value)
-{
-    const char *path = kind == KUBE_PV           ? "spec.csi.driver"
-                       : kind == KUBE_CLASS      ? "provisioner"
-                       : kind == KUBE_ATTACHMENT ? "spec.attacher"
-                                                 : NULL;
-
-    return path ? kube_or_empty(json_string_value(value_at(value, path))) : "";
 }
 
 void kube_object_free(enum kube_kind kind, void *object)

@@ -1,5 +1,6 @@
 #include "common/kube/objects/kube_objects.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 static const struct {
@@ -55,6 +56,47 @@ int kube_kind_check(enum kube_kind kind, const char *name, struct error *err)
         return 0;
     return error_set(err, STATUS_INVALID_ARGUMENT, "kind: expected '%s', found '%.40s'",
                      KINDS[kind].name, name);
+}
+
+const char *kube_text(const json_t *item, ...)
+{
+    const char *key = NULL;
+    va_list keys;
+
+    va_start(keys, item);
+    while (item && (key = va_arg(keys, const char *)))
+        item = json_object_get(item, key);
+    va_end(keys);
+    return json_is_string(item) ? json_string_value(item) : "";
+}
+
+const char *kube_name(const json_t *item)
+{
+    return kube_text(item, "metadata", "name", NULL);
+}
+
+const char *kube_namespace(const json_t *item)
+{
+    return kube_text(item, "metadata", "namespace", NULL);
+}
+
+const char *kube_resource_version(const json_t *item)
+{
+    return kube_text(item, "metadata", "resourceVersion", NULL);
+}
+
+const char *kube_object_driver(enum kube_kind kind, const json_t *value)
+{
+    switch (kind) {
+    case KUBE_PV:
+        return kube_text(value, "spec", "csi", "driver", NULL);
+    case KUBE_CLASS:
+        return kube_text(value, "provisioner", NULL);
+    case KUBE_ATTACHMENT:
+        return kube_text(value, "spec", "attacher", NULL);
+    default:
+        return "";
+    }
 }
 
 bool kube_same(const char *a, const char *b)

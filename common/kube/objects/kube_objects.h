@@ -271,7 +271,14 @@ static inline void kube_pv_free(struct kube_pv *pv)
 }
 DEFINE_CLEANUP(struct kube_pv, kube_pv_free)
 
-/* Whose object it is, without decoding the rest: the CSI driver of a volume, the provisioner of a
+/* Of an object that is not decoded: the string at the end of a path of keys that ends with NULL, ""
+ * if there is none. Borrowed. */
+__attribute__((sentinel)) const char *kube_text(const json_t *item, ...);
+const char *kube_name(const json_t *item);
+const char *kube_namespace(const json_t *item);
+const char *kube_resource_version(const json_t *item);
+
+/* Likewise whose object it is: the CSI driver of a volume, the provisioner of a
  * class, the attacher of an attachment; "" if it is nobody's, or of another kind. Borrowed. */
 const char *kube_object_driver(enum kube_kind kind, const json_t *value);
 
