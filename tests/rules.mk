@@ -18,7 +18,7 @@ $(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPT
 $(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_SET)
 
 $(BUILD)/tests/unit/test_options: $(BUILD)/programs/cephcsi/options.o
-$(BUILD)/tests/unit/test_explain_print: $(addprefix $(BUILD)/programs/cephzone/,explain_print.o simulate_print.o table.o)
+$(BUILD)/tests/unit/test_explain_print: $(addprefix $(BUILD)/programs/cephzone/,explain_print.o simulate_print.o output.o)
 $(BUILD)/tests/unit/test_live_objects: $(addprefix $(BUILD)/programs/cephzone/,live_objects.o object_source.o)
 
 # Not in the archive, where it would answer every program's time().

@@ -58,6 +58,9 @@ int flags_parse(const struct flag *table, size_t count, int argc, char **argv, i
 {
     int at = 1;
 
+    for (size_t i = 0; i < count; i++)
+        if (table[i].kind == FLAG_STRING && !*(const char **)table[i].target)
+            *(const char **)table[i].target = "";
     while (at < argc && argv[at][0] == '-' && argv[at][1] != '\0') {
         const char *argument = argv[at++];
         const char *name = argument + (argument[1] == '-' ? 2 : 1);

@@ -12,7 +12,8 @@
  * a boolean takes a value only after '=', the last of several wins, there are no abbreviations, and
  * reading ends at the first argument that is no flag or behind "--".
  *
- * A target holds the default before and the result after parsing. Main thread, at start.
+ * A target holds the default before and the result after parsing; a string without a default (NULL)
+ * is "" afterwards. Main thread, at start.
  */
 enum flag_kind {
     FLAG_STRING,        /* const char *; points into argv afterwards */

@@ -1,8 +1,8 @@
 #pragma once
 
 /* The subcommands of cephzone. Each gets its own arguments, argv[0] being its name, and returns the
- * exit code: 0, 1 when what was asked failed, 2 when the command line makes no sense; fsck and
- * its like say with 1 that they found something wrong and with 3 that they could not look. */
+ * exit code: 0, 1 when what was asked for failed, 2 when the command line makes no sense; fsck and
+ * others return 1 if they found something wrong and 3 if they could not find out. */
 int command_call(int argc, char **argv);
 int command_capacity(int argc, char **argv);
 int command_convert_pv(int argc, char **argv);

@@ -11,12 +11,12 @@
 #define STOP_MS 5000
 
 int clusters_open(struct clusters *clusters, const char *command, const struct tool_flags *flags,
-                  const char *driver, int64_t timeout_ms, struct error *err)
+                  struct error *err)
 {
     *clusters = (struct clusters){
         .command = command,
-        .timeout_ms = timeout_ms,
-        .is_cephfs = storage_class_is_cephfs(driver),
+        .timeout_ms = flags->timeout_ms,
+        .is_cephfs = storage_class_is_cephfs(flags->driver),
         .subvolumes = {.instance_id = "default"},
         .ceph = ceph_new(&(struct ceph_options){0}),
         .config = config_file_new(flags->config),
@@ -42,11 +42,12 @@ int clusters_close(struct clusters *clusters, int code)
     credentials_done(&clusters->credentials);
     if (clusters->config)
         config_file_free(clusters->config);
-    return clusters->ceph ? tool_leave_ceph(clusters->ceph, code) : code;
+    return tool_leave_ceph(clusters->ceph, code);
 }
 
-void clusters_report(struct clusters *clusters, int code, const char *kind, const char *name,
-                     const char *message)
+/* A failure that does not end the run: kind 'name': message. */
+static void report_failure(struct clusters *clusters, int code, const char *kind, const char *name,
+                           const char *message)
 {
     _cleanup_free_ char *text = xasprintf("%s '%s': %s", kind, name, message);
 
@@ -56,7 +57,7 @@ void clusters_report(struct clusters *clusters, int code, const char *kind, cons
         clusters->code = code;
 }
 
-static int ask(struct clusters *clusters, struct asked_cluster *cluster, struct error *err)
+static int ask_cluster(struct clusters *clusters, struct asked_cluster *cluster, struct error *err)
 {
     struct session session = {0};
     struct call call;
@@ -84,9 +85,9 @@ const struct asked_cluster *clusters_find(struct clusters *clusters, const char 
             return &clusters->items[i];
     struct asked_cluster *cluster = array_add(clusters->items, clusters->count);
     *cluster = (struct asked_cluster){.id = xstrdup(id)};
-    if (ask(clusters, cluster, &err) < 0) {
+    if (ask_cluster(clusters, cluster, &err) < 0) {
         cluster->failed = true;
-        clusters_report(clusters, TOOL_BLIND, "cluster", id, err.message);
+        report_failure(clusters, TOOL_BLIND, "cluster", id, err.message);
     }
     return cluster;
 }
@@ -107,28 +108,61 @@ struct pool_entry clusters_plain(struct clusters *clusters, const struct class_p
     return class_pools_plain(class, &clusters_find(clusters, class->cluster_id)->usage);
 }
 
-bool clusters_look(struct clusters *clusters, const struct class_pools *class,
-                   const struct pool_entry *entry, struct pool_figures *figures)
+static void visit_pool(struct clusters *clusters, const struct storage_class *class,
+                       const struct pool_entry *entry, const struct pool_visitor *visitor)
 {
-    const char *cluster_id = class_pools_cluster(class, entry);
-    const struct asked_cluster *cluster = clusters_find(clusters, cluster_id);
+    const struct asked_cluster *cluster =
+        clusters_find(clusters, class_pools_cluster(&class->pools, entry));
+    struct pool_figures figures = {0};
 
     if (cluster->failed)
-        return false;
-    const char *remark = NULL;
-    const struct cluster_pool *pool = class_pools_pool(class, entry, &cluster->usage, &remark);
-    *figures = (struct pool_figures){
-        .cluster_id = cluster_id,
-        .room = {.remark = remark},
-        .is_missing = !pool,
-    };
-    if (!pool)
-        return true;
-    figures->root = pool->usage.root ? xstrdup(pool->usage.root) : NULL;
-    figures->room = room_of_pool(&pool->usage, NULL, 0);
-    figures->used_bytes = pool->usage.stored_bytes;
-    figures->quota_bytes = pool->usage.quota_bytes;
-    return true;
+        return;
+    const struct cluster_pool *pool =
+        class_pools_pool(&class->pools, entry, &cluster->usage, &figures.room.remark);
+    if (pool)
+        figures = (struct pool_figures){.root = pool->usage.root,
+                                        .used_bytes = pool->usage.stored_bytes,
+                                        .quota_bytes = pool->usage.quota_bytes,
+                                        .room = room_of_pool(&pool->usage, NULL, 0)};
+    else if (clusters->code == 0)
+        clusters->code = TOOL_FOUND;
+    visitor->visit(visitor->object, class, entry, &figures);
+}
+
+static void visit_class(struct clusters *clusters, const struct storage_class *class,
+                        const struct pool_visitor *visitor)
+{
+    const struct class_pools *pools = &class->pools;
+    _cleanup_pool_entries_ struct pool_entries found = {0};
+
+    if (class->fault) {
+        report_failure(clusters, TOOL_FOUND, "class", class->name, class->fault);
+        return;
+    }
+    if (pools->home && (visitor->wants_home || !class_pools_have_places(pools))) {
+        struct pool_entry plain = clusters_plain(clusters, pools);
+
+        visit_pool(clusters, class, &plain, visitor);
+        pool_entry_done(&plain);
+    }
+    const struct pool_entries *entries = clusters_entries(clusters, pools, NULL, &found);
+    for (size_t i = 0; i < entries->count; i++)
+        visit_pool(clusters, class, &entries->items[i], visitor);
+}
+
+int clusters_visit(struct clusters *clusters, const struct tool_flags *flags,
+                   const struct pool_visitor *visitor, struct error *err)
+{
+    _cleanup_storage_class_dump_ struct storage_class_dump dump = {0};
+
+    if (storage_class_dump_load(flags->classes, flags->driver, &dump, err) < 0)
+        return -1;
+    for (size_t i = 0; i < dump.count; i++)
+        visit_class(clusters, &dump.items[i], visitor);
+    if (dump.count == 0)
+        fprintf(stderr, "cephzone %s: no class in '%s' has the provisioner '%s'\n",
+                clusters->command, flags->classes, flags->driver);
+    return 0;
 }
 
 struct pool_provision clusters_count_volumes(struct clusters *clusters,
@@ -155,10 +189,4 @@ struct pool_provision clusters_count_volumes(struct clusters *clusters,
         usage_cache_provision(clusters->volumes, &call, &pool, &clusters->credentials, need_bytes);
     call_done(&call);
     return provision;
-}
-
-void pool_figures_done(struct pool_figures *figures)
-{
-    free(figures->root);
-    *figures = (struct pool_figures){0};
 }

@@ -8,9 +8,9 @@
 #include "programs/cephzone/tool.h"
 
 /*
- * Looking at the clusters behind StorageClasses, for those subcommands of cephzone that tell of
- * their pools. A cluster is asked once, however many classes it serves; one that does not answer is
- * reported once and costs its own pools only. Main thread.
+ * The clusters behind StorageClasses, for those subcommands of cephzone that report on their pools.
+ * A cluster is asked once, however many classes it serves; one that does not answer is reported
+ * once and costs its own pools only, as a class that makes no sense costs its own. Main thread.
  */
 struct asked_cluster {
     char *id;
@@ -34,19 +34,14 @@ struct clusters {
     int code;                    /* exit code so far */
 };
 
-/* For classes of @driver. Reads the credentials. Caller calls clusters_close(), also after a
+/* For classes of --driver. Reads the credentials. Caller calls clusters_close(), also after a
  * failure. */
 _must_check_ int clusters_open(struct clusters *clusters, const char *command,
-                               const struct tool_flags *flags, const char *driver,
-                               int64_t timeout_ms, struct error *err);
+                               const struct tool_flags *flags, struct error *err);
 /* Frees everything and returns @code; may end the program with it. */
 int clusters_close(struct clusters *clusters, int code);
 
-/* Tells of a failure that does not end the run: kind 'name': message. */
-void clusters_report(struct clusters *clusters, int code, const char *kind, const char *name,
-                     const char *message);
-
-/* Asks if it was not asked before. Borrowed until the next look at another one. */
+/* Asks if it was not asked before. Borrowed until another one is asked. */
 const struct asked_cluster *clusters_find(struct clusters *clusters, const char *id);
 
 /* The class's pools with places: its list, or the pools that it finds, which are put into @found.
@@ -59,24 +54,29 @@ const struct pool_entries *clusters_entries(struct clusters *clusters,
 /* The class's one pool; see class_pools_plain(). */
 struct pool_entry clusters_plain(struct clusters *clusters, const struct class_pools *class);
 
-/* What there is to tell of one pool of a class. */
+/* What is known of one pool of a class. */
 struct pool_figures {
-    const char *cluster_id;
-    char *root;           /* owned; NULL: unknown */
+    const char *root;     /* of CRUSH; NULL: unknown; borrowed until clusters_close() */
     uint64_t used_bytes;  /* these are the data pool's where there is one */
     uint64_t quota_bytes; /* 0: none */
     struct room room;
-    bool is_missing; /* the cluster has no such pool, or not for such volumes */
 };
 
-/* False if the cluster does not answer. Caller calls pool_figures_done(). */
-bool clusters_look(struct clusters *clusters, const struct class_pools *class,
-                   const struct pool_entry *entry, struct pool_figures *figures);
+/* Is given each pool of each class. */
+struct pool_visitor {
+    void (*visit)(void *object, const struct storage_class *class, const struct pool_entry *entry,
+                  const struct pool_figures *figures);
+    void *object;
+    bool wants_home; /* also the one pool of a class that has pools with places beside it */
+};
+
+/* Visits the pools of the classes in --classes, in their order; those whose clusters do not answer
+ * are left out. Classes that cannot be used and pools that do not exist count in the exit code. */
+_must_check_ int clusters_visit(struct clusters *clusters, const struct tool_flags *flags,
+                                const struct pool_visitor *visitor, struct error *err);
 
 /* What the pool of the entry has promised to volumes, counted there; not known if the cluster does
  * not answer. */
 struct pool_provision clusters_count_volumes(struct clusters *clusters,
                                              const struct class_pools *class,
                                              const struct pool_entry *entry, bool need_bytes);
-void pool_figures_done(struct pool_figures *figures);
-#define _cleanup_pool_figures_ _cleanup_(pool_figures_done)

@@ -15,6 +15,7 @@
 #include "common/rpc/message.h"
 #include "common/rpc/rpc.h"
 #include "programs/cephzone/cephzone.h"
+#include "programs/cephzone/tool.h"
 
 #include "cephzone.pb-c.h"
 #include "csi.pb-c.h"
@@ -111,10 +112,16 @@ static const json_t *find_field(const json_t *value, const char *path)
     return NULL;
 }
 
-static void print_fields(const char *json, const struct string_list *fields)
+static void print_answer(const ProtobufCMessage *answer, const struct string_list *fields)
 {
-    json_auto_t *root = json_loads(json, 0, NULL);
+    _cleanup_text_ struct text json = TEXT_INIT(ANSWER_LIMIT);
 
+    message_print_json(answer, &json);
+    if (fields->count == 0) {
+        puts(text_chars(&json));
+        return;
+    }
+    json_auto_t *root = json_loads(text_chars(&json), 0, NULL);
     for (size_t i = 0; i < fields->count; i++) {
         const json_t *field = find_field(root, fields->items[i]);
         _cleanup_free_ char *text = json_is_string(field)
@@ -126,19 +133,8 @@ static void print_fields(const char *json, const struct string_list *fields)
     putchar('\n');
 }
 
-static void print_answer(const ProtobufCMessage *answer, const struct string_list *fields)
-{
-    _cleanup_text_ struct text json = TEXT_INIT(ANSWER_LIMIT);
-
-    message_print_json(answer, &json);
-    if (fields->count)
-        print_fields(text_chars(&json), fields);
-    else
-        puts(text_chars(&json));
-}
-
-static int call(struct rpc_client *client, const struct call_options *options,
-                const struct method *method, const char *source, struct error *err)
+static int call_method(struct rpc_client *client, const struct call_options *options,
+                       const struct method *method, const char *source, struct error *err)
 {
     _cleanup_(message_freep) ProtobufCMessage *request = NULL;
     _cleanup_(message_freep) ProtobufCMessage *answer = NULL;
@@ -167,12 +163,10 @@ static int call_once(const struct call_options *options, char **arguments, struc
     _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
     struct method method = {0};
 
-    if (find_method(arguments[0], &method, err) < 0) {
-        fprintf(stderr, "cephzone call: %s\n", err->message);
-        return 2;
-    }
+    if (find_method(arguments[0], &method, err) < 0)
+        return tool_fail("call", TOOL_USAGE, err);
     if (rpc_client_new(options->endpoint, &client, err) < 0 ||
-        call(client, options, &method, arguments[1] ? arguments[1] : "{}", err) < 0) {
+        call_method(client, options, &method, arguments[1] ? arguments[1] : "{}", err) < 0) {
         fprintf(stderr, "%s: %s: %s\n", arguments[0], status_name(err->status), err->message);
         return 1;
     }
@@ -188,7 +182,8 @@ static int call_line(struct rpc_client *client, const struct call_options *optio
     const char *source = *end ? end + 1 : "{}";
 
     *end = '\0';
-    if (find_method(line, &method, &err) == 0 && call(client, options, &method, source, &err) == 0)
+    if (find_method(line, &method, &err) == 0 &&
+        call_method(client, options, &method, source, &err) == 0)
         return 0;
     printf("%s: %s: %s\n", line, status_name(err.status), err.message);
     return 1;
@@ -203,10 +198,8 @@ static int call_batch(const struct call_options *options, struct error *err)
     size_t size = 0;
     int code = 0;
 
-    if (rpc_client_new(options->endpoint, &client, err) < 0) {
-        fprintf(stderr, "cephzone call: %s\n", err->message);
-        return 1;
-    }
+    if (rpc_client_new(options->endpoint, &client, err) < 0)
+        return tool_fail("call", 1, err);
     while (getline(&line, &size, stdin) > 0) {
         line[strcspn(line, "\n")] = '\0';
         code |= call_line(client, options, line);
@@ -215,24 +208,9 @@ static int call_batch(const struct call_options *options, struct error *err)
     return code;
 }
 
-static void print_help(const struct flag *flags, size_t count)
-{
-    puts(
-        "Usage: cephzone call [flags] METHOD [REQUEST]\n"
-        "       cephzone call [flags] --batch <CALLS\n\n"
-        "Calls one CSI method. REQUEST is JSON with csi.proto's field names, @FILE, or - for\n"
-        "standard input; {} if left out. The answer is printed as JSON, secrets left out.\n"
-        "With --batch each line of standard input is a METHOD and a REQUEST. Each gives one line:\n"
-        "the answer, or why the call failed. The exit status is 1 if one failed.\n\n"
-        "  cephzone call Probe\n"
-        "  cephzone call --secrets=s.json --field=volume.volume_id CreateVolume @request.json\n");
-    flags_print_usage(stdout, flags, count);
-}
-
 int command_call(int argc, char **argv)
 {
-    struct call_options options = {
-        .endpoint = "unix:///csi/csi.sock", .secrets = "", .timeout_ms = 60000};
+    struct call_options options = {.endpoint = "unix:///csi/csi.sock", .timeout_ms = 60000};
     const struct flag flags[] = {
         {"endpoint", FLAG_STRING, &options.endpoint, "URL", "socket of the driver"},
         {"secrets", FLAG_STRING, &options.secrets, "FILE", "JSON file to send as secrets"},
@@ -242,16 +220,25 @@ int command_call(int argc, char **argv)
          "tabs"},
         {"batch", FLAG_BOOL, &options.batch, NULL, "read calls from standard input"},
     };
+    const struct tool_command command = {
+        "call",
+        "Usage: cephzone call [flags] METHOD [REQUEST]\n"
+        "       cephzone call [flags] --batch <CALLS\n\n"
+        "Calls one CSI method. REQUEST is JSON with csi.proto's field names, @FILE, or - for\n"
+        "standard input; {} if left out. The answer is printed as JSON, secrets left out.\n"
+        "With --batch each line of standard input is a METHOD and a REQUEST. Each gives one line:\n"
+        "the answer, or why the call failed. The exit status is 1 if one failed.\n\n"
+        "  cephzone call Probe\n"
+        "  cephzone call --secrets=s.json --field=volume.volume_id CreateVolume @request.json\n",
+        flags, ARRAY_LENGTH(flags)};
     _cleanup_error_ struct error err = {0};
     int next = 0;
-    int code = 2;
+    int code = TOOL_USAGE;
 
-    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        print_help(flags, ARRAY_LENGTH(flags));
+    if (tool_helps(&command, argc, argv))
         return 0;
-    }
     if (flags_parse(flags, ARRAY_LENGTH(flags), argc, argv, &next, &err) < 0) {
-        fprintf(stderr, "cephzone call: %s\n", err.message);
+        code = tool_fail("call", TOOL_USAGE, &err);
     } else if (options.batch ? next < argc : next == argc || next + 2 < argc) {
         fputs("cephzone call: one METHOD and at most one REQUEST are needed, none with --batch\n",
               stderr);

@@ -1,6 +1,6 @@
 /*
  * cephzone fsck: compares journal, images, trash and Kubernetes' volumes, and repairs what is safe
- * to repair. The logic is in controller/fsck/fsck.h; here are flags, files and questions.
+ * to repair. The logic is in controller/fsck/fsck.h; here are flags, files and confirmations.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,15 +23,12 @@ struct fsck_flags {
     struct string_list pools;
     const char *instance;
     const char *pvs;
-    const char *driver;
     int64_t min_age_ms;
-    int64_t timeout_ms;
     bool scan;
     bool repair;
     bool yes;
 };
 
-/* What the run works on. */
 struct fsck_run {
     const struct fsck_flags *flags;
     struct fsck_options options;
@@ -41,44 +38,25 @@ struct fsck_run {
     bool *repaired; /* of each finding */
 };
 
-/* --- files --- */
-
-static int read_pvs(struct fsck_run *run, struct error *err)
+static int read_files(struct fsck_run *run, struct error *err)
 {
     const char *path = run->flags->pvs;
     struct stat status;
 
+    if (tool_read_credentials(&run->flags->tool, &run->credentials, err) < 0)
+        return -1;
     if (path[0] == '\0')
         return 0;
     if (stat(path, &status) < 0)
         return error_set_errno(err, -errno, "open '%s'", path);
-    if (pv_dump_load(path, run->flags->driver, &run->pvs, err) < 0)
+    if (pv_dump_load(path, run->flags->tool.driver, &run->pvs, err) < 0)
         return -1;
     run->options.pvs = &run->pvs;
     run->options.pvs_taken = status.st_mtime;
     return 0;
 }
 
-static int read_files(struct fsck_run *run, struct error *err)
-{
-    if (tool_read_credentials(&run->flags->tool, &run->credentials, err) < 0)
-        return -1;
-    return read_pvs(run, err);
-}
-
-/* --- looking and repairing --- */
-
-static int look(struct fsck_run *run, struct error *err)
-{
-    struct call call;
-
-    call_init(&call, 1, "fsck", deadline_in_ms(run->flags->timeout_ms));
-    int result = fsck_look(&run->options, &call, &run->report, err);
-    call_done(&call);
-    return result;
-}
-
-static bool ask(const struct fsck_run *run, const struct fsck_finding *finding)
+static bool confirm_repair(const struct fsck_run *run, const struct fsck_finding *finding)
 {
     char answer[16];
 
@@ -94,12 +72,12 @@ static bool ask(const struct fsck_run *run, const struct fsck_finding *finding)
     return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-static void repair_one(struct fsck_run *run, size_t index)
+static void repair_finding(struct fsck_run *run, size_t index)
 {
     _cleanup_error_ struct error err = {0};
     struct call call;
 
-    call_init(&call, index + 2, "fsck", deadline_in_ms(run->flags->timeout_ms));
+    call_init(&call, index + 2, "fsck", deadline_in_ms(run->flags->tool.timeout_ms));
     if (fsck_repair(&run->options, &call, &run->report.findings[index], &run->repaired[index],
                     &err) < 0)
         fprintf(stderr, "  failed: %s\n", err.message);
@@ -108,44 +86,38 @@ static void repair_one(struct fsck_run *run, size_t index)
     call_done(&call);
 }
 
-static void repair_all(struct fsck_run *run)
-{
-    for (size_t i = 0; i < run->report.count; i++) {
-        const struct fsck_finding *finding = &run->report.findings[i];
-
-        if (finding->repair.action != FSCK_NO_REPAIR && ask(run, finding))
-            repair_one(run, i);
-    }
-}
-
-static int exit_code(const struct fsck_run *run)
-{
-    for (size_t i = 0; i < run->report.count; i++)
-        if (run->report.findings[i].severity > FSCK_NOTE && !run->repaired[i])
-            return TOOL_FOUND;
-    return 0;
-}
-
-static int run_all(struct fsck_run *run)
+static int check_pools(struct fsck_run *run)
 {
     _cleanup_error_ struct error err = {0};
+    const struct fsck_report *report = &run->report;
     bool as_json = tool_prints_json(&run->flags->tool);
+    struct call call;
+    int code = 0;
 
-    if (read_files(run, &err) < 0 || look(run, &err) < 0) {
-        fprintf(stderr, "cephzone fsck: %s\n", err.message);
-        return TOOL_BLIND;
-    }
-    run->repaired = xcalloc(run->report.count + 1, sizeof(bool));
+    call_init(&call, 1, "fsck", deadline_in_ms(run->flags->tool.timeout_ms));
+    int result =
+        read_files(run, &err) < 0 ? -1 : fsck_look(&run->options, &call, &run->report, &err);
+    call_done(&call);
+    if (result < 0)
+        return tool_fail("fsck", TOOL_BLIND, &err);
+    run->repaired = xcalloc(report->count + 1, sizeof(bool));
     if (!as_json)
-        fsck_print_table(&run->report);
-    if (run->flags->repair)
-        repair_all(run);
+        fsck_print_table(report);
+    for (size_t i = 0; i < report->count; i++) {
+        const struct fsck_finding *finding = &report->findings[i];
+
+        if (run->flags->repair && finding->repair.action != FSCK_NO_REPAIR &&
+            confirm_repair(run, finding))
+            repair_finding(run, i);
+        if (finding->severity > FSCK_NOTE && !run->repaired[i])
+            code = TOOL_FOUND;
+    }
     if (as_json)
-        fsck_print_json(&run->report, run->repaired);
-    return exit_code(run);
+        fsck_print_json(report, run->repaired);
+    return code;
 }
 
-static int run_with_ceph(const struct fsck_flags *flags)
+static int run_fsck(const struct fsck_flags *flags)
 {
     struct fsck_run run = {
         .flags = flags,
@@ -162,7 +134,7 @@ static int run_with_ceph(const struct fsck_flags *flags)
     };
 
     run.options.credentials = &run.credentials;
-    int code = run_all(&run);
+    int code = check_pools(&run);
     free(run.repaired);
     fsck_report_done(&run.report);
     pv_dump_done(&run.pvs);
@@ -171,20 +143,19 @@ static int run_with_ceph(const struct fsck_flags *flags)
     return tool_leave_ceph(run.options.ceph, code);
 }
 
-/* --- command line --- */
-
 static int check_flags(const struct fsck_flags *flags, struct error *err)
 {
-    if (tool_check_flags(&flags->tool, err) < 0)
+    if (tool_check_cluster(&flags->tool, err) < 0 ||
+        tool_check_output(flags->tool.output, TOOL_FORMATS("table", "json"), err) < 0)
         return -1;
-    if (flags->min_age_ms < 0 || flags->timeout_ms <= 0)
+    if (flags->min_age_ms < 0 || flags->tool.timeout_ms <= 0)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "--min-age must not be negative and --timeout must be positive");
-    if (storage_class_is_cephfs(flags->driver))
+    if (storage_class_is_cephfs(flags->tool.driver))
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "--driver '%s': fsck knows the journals of RBD; those of CephFS, in the "
                          "metadata pools, are not looked at",
-                         flags->driver);
+                         flags->tool.driver);
     if (flags->yes && !flags->repair)
         return error_set(err, STATUS_INVALID_ARGUMENT, "--yes makes sense only with --repair");
     if (flags->repair && !flags->yes && !isatty(STDIN_FILENO))
@@ -194,71 +165,52 @@ static int check_flags(const struct fsck_flags *flags, struct error *err)
     return 0;
 }
 
-static void print_help(const struct flag *flags, size_t count)
-{
-    puts("Usage: cephzone fsck --config=FILE (--secrets=FILE | --keyring=FILE) [flags]\n\n"
-         "Compares RBD's journal with images, trash and, given a dump, Kubernetes' volumes;\n"
-         "reports what does not fit, its likely cause and what would help. Writes nothing without\n"
-         "--repair. CephFS' journals are not looked at.\n"
-         "Exit code: 0 nothing but notes, 1 findings, 2 bad command line, 3 could not look.\n\n"
-         "  kubectl get pv -o json >pvs.json\n"
-         "  cephzone fsck --config=config.json --keyring=/etc/ceph/keyring --pvs=pvs.json\n");
-    flags_print_usage(stdout, flags, count);
-}
-
-static int run_command(struct fsck_flags *values, int argc, char **argv)
-{
-    const struct flag flags[] = {
-        {"config", FLAG_STRING, &values->tool.config, "FILE", "the driver's config.json"},
-        {"secrets", FLAG_STRING, &values->tool.secrets, "FILE",
-         "JSON file with userID and userKey"},
-        {"keyring", FLAG_STRING, &values->tool.keyring, "FILE",
-         "Ceph keyring, instead of --secrets"},
-        {"cluster", FLAG_STRING, &values->cluster, "ID", "look at this cluster only"},
-        {"pool", FLAG_STRING_LIST, &values->pools, "NAME",
-         "look at this pool and those that its names lead to; default: all pools with "
-         "a journal"},
-        {"instanceid", FLAG_STRING, &values->instance, NULL, "--instanceid of the driver"},
-        {"pvs", FLAG_STRING, &values->pvs, "FILE", "output of 'kubectl get pv -o json'"},
-        {"driver", FLAG_STRING, &values->driver, "NAME", "whose PVs to take from --pvs"},
-        {"o", FLAG_STRING, &values->tool.output, "FORMAT", "table or json"},
-        {"scan", FLAG_BOOL, &values->scan, NULL,
-         "go over all objects of the pools; without, objects that have neither name nor image are "
-         "not found"},
-        {"min-age", FLAG_DURATION, &values->min_age_ms, NULL,
-         "what is younger may be under way and is not repaired"},
-        {"timeout", FLAG_DURATION, &values->timeout_ms, NULL, "how long to look"},
-        {"repair", FLAG_BOOL, &values->repair, NULL, "offer to repair what is safe to repair"},
-        {"yes", FLAG_BOOL, &values->yes, NULL, "repair without asking"},
-    };
-    _cleanup_error_ struct error err = {0};
-
-    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        print_help(flags, ARRAY_LENGTH(flags));
-        return 0;
-    }
-    if (tool_parse_flags(flags, ARRAY_LENGTH(flags), argc, argv, &err) < 0 ||
-        check_flags(values, &err) < 0) {
-        fprintf(stderr, "cephzone fsck: %s\n", err.message);
-        return TOOL_USAGE;
-    }
-    return run_with_ceph(values);
-}
-
 int command_fsck(int argc, char **argv)
 {
     struct fsck_flags values = {
         .tool = TOOL_FLAGS_INIT,
-        .cluster = "",
         .instance = "default",
-        .pvs = "",
-        .driver = "rbd.csi.ceph.com",
         .min_age_ms = 300000,
-        .timeout_ms = 600000,
         .scan = true,
     };
-    int code = run_command(&values, argc, argv);
+    const struct flag flags[] = {
+        TOOL_CLUSTER_FLAGS(values.tool),
+        {"cluster", FLAG_STRING, &values.cluster, "ID", "check this cluster only"},
+        {"pool", FLAG_STRING_LIST, &values.pools, "NAME",
+         "check this pool and those that its names lead to; default: all pools with a journal"},
+        {"instanceid", FLAG_STRING, &values.instance, NULL, "--instanceid of the driver"},
+        {"pvs", FLAG_STRING, &values.pvs, "FILE", "output of 'kubectl get pv -o json'"},
+        {"driver", FLAG_STRING, &values.tool.driver, "NAME", "whose PVs to take from --pvs"},
+        {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table or json"},
+        {"scan", FLAG_BOOL, &values.scan, NULL,
+         "go over all objects of the pools; without, objects that have neither name nor image are "
+         "not found"},
+        {"min-age", FLAG_DURATION, &values.min_age_ms, NULL,
+         "what is younger may be under way and is not repaired"},
+        {"timeout", FLAG_DURATION, &values.tool.timeout_ms, NULL, "how long the check may take"},
+        {"repair", FLAG_BOOL, &values.repair, NULL, "offer to repair what is safe to repair"},
+        {"yes", FLAG_BOOL, &values.yes, NULL, "repair without asking"},
+    };
+    const struct tool_command command = {
+        "fsck",
+        "Usage: cephzone fsck --config=FILE (--secrets=FILE | --keyring=FILE) [flags]\n\n"
+        "Compares RBD's journal with images, trash and, given a dump, Kubernetes' volumes;\n"
+        "reports what does not fit, its likely cause and what would help. Writes nothing without\n"
+        "--repair. CephFS' journals are not checked.\n"
+        "Exit code: 0 nothing but notes, 1 findings, 2 bad command line, 3 could not look.\n\n"
+        "  kubectl get pv -o json >pvs.json\n"
+        "  cephzone fsck --config=config.json --keyring=/etc/ceph/keyring --pvs=pvs.json\n",
+        flags, ARRAY_LENGTH(flags)};
+    _cleanup_error_ struct error err = {0};
+    int code = 0;
 
+    values.tool.timeout_ms = 600000;
+    if (tool_helps(&command, argc, argv))
+        return 0;
+    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 || check_flags(&values, &err) < 0)
+        code = tool_fail("fsck", TOOL_USAGE, &err);
+    else
+        code = run_fsck(&values);
     string_list_done(&values.pools);
     return code;
 }

@@ -1,7 +1,7 @@
 /*
  * cephzone place: what CreateVolume would do with a volume of a class, and why. The decision is
- * that of common/topology, with the figures of a live cluster, with room given by hand, or both:
- * what is given by hand wins. Without either, room is taken to be there.
+ * that of common/topology, with the figures of a live cluster, with free space given by hand, or
+ * both: what is given by hand wins. Without either, every pool is taken to have enough.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,25 +13,33 @@
 #include "controller/place.h"
 #include "programs/cephzone/cephzone.h"
 #include "programs/cephzone/clusters.h"
+#include "programs/cephzone/output.h"
 #include "programs/cephzone/place_terms.h"
 
 #define OUTPUT_LIMIT ((size_t)16 << 20)
 
 struct place_flags {
     struct tool_flags tool;
-    const char *classes;
     const char *class_name;
     const char *size;
     const char *volume_name;
     struct string_list topologies;
     struct string_list node_labels;
     const char *nodes;
-    const char *domain_labels;
     struct string_list rooms;
     struct string_list volumes;
-    const char *takeover;
-    const char *driver;
-    int64_t timeout_ms;
+};
+
+/* A figure of a pool that was given by hand: --room or --volumes. */
+struct given_figure {
+    const char *text; /* POOL=VALUE; borrowed */
+    char *pool;
+    uint64_t value;
+};
+
+struct given_figures {
+    struct given_figure *items;
+    size_t count;
 };
 
 struct place_run {
@@ -39,6 +47,8 @@ struct place_run {
     struct clusters clusters; /* unused unless is_live */
     bool is_live;
     uint64_t size_bytes;
+    struct given_figures rooms;
+    struct given_figures volumes;
     struct topology_levels levels;
     struct topology_requirement requirement;
     struct tool_takeover takeover;
@@ -53,6 +63,50 @@ struct place_run {
 };
 
 /* --- the question --- */
+
+static int read_given(const struct string_list *list, const char *flag, bool is_size,
+                      struct given_figures *given, struct error *err)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const char *text = list->items[i];
+        const char *equals = strrchr(text, '=');
+        uint64_t value = 0;
+
+        if (!equals || equals == text || equals[1] == '\0')
+            return error_set(err, STATUS_INVALID_ARGUMENT, "%s takes POOL=%s, not '%s'", flag,
+                             is_size ? "SIZE" : "NUMBER", text);
+        if ((is_size ? tool_parse_size : text_parse_u64)(equals + 1, &value, err) < 0)
+            return error_wrap(err, "%s '%s'", flag, text);
+        *array_add(given->items, given->count) =
+            (struct given_figure){text, xstrndup(text, (size_t)(equals - text)), value};
+    }
+    return 0;
+}
+
+static int read_flags(struct place_run *run, struct error *err)
+{
+    const struct place_flags *flags = run->flags;
+    const struct tool_flags *tool = &flags->tool;
+    bool is_live = tool->config[0] || tool->keyring[0] || tool->secrets[0];
+
+    if ((is_live && tool_check_cluster(tool, err) < 0) ||
+        tool_check_output(tool->output, TOOL_FORMATS("table", "json", "line"), err) < 0 ||
+        read_given(&flags->rooms, "--room", true, &run->rooms, err) < 0 ||
+        read_given(&flags->volumes, "--volumes", false, &run->volumes, err) < 0 ||
+        tool_check_classes(tool, err) < 0)
+        return -1;
+    if ((flags->nodes[0] || flags->node_labels.count) && tool->domain_labels[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "--domainlabels must say which labels of a node tell its place");
+    if (tool_parse_size(flags->size, &run->size_bytes, err) < 0)
+        return error_wrap(err, "--size");
+    if (run->size_bytes == 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "--size: a volume of 0 bytes");
+    if (topology_levels_parse(tool->driver, tool->domain_labels, &run->levels, err) < 0)
+        return error_wrap(err, "--domainlabels");
+    run->is_live = is_live;
+    return 0;
+}
 
 static int read_terms(struct place_run *run, struct error *err)
 {
@@ -84,28 +138,22 @@ static int refuse_class_name(const struct place_run *run, struct error *err)
                          text_chars(&names));
     error_set(err, STATUS_NOT_FOUND, "there is no class '%s'; there are %s", name,
               text_chars(&names));
-    if (nearest.name)
-        error_hint(err, "did you mean '%s'?", nearest.name);
-    return -1;
+    return nearest.name ? error_hint(err, "did you mean '%s'?", nearest.name) : -1;
 }
 
 static int choose_class(struct place_run *run, struct error *err)
 {
     const struct place_flags *flags = run->flags;
 
-    if (storage_class_dump_load(flags->classes, flags->driver, &run->dump, err) < 0)
+    if (storage_class_dump_load(flags->tool.classes, flags->tool.driver, &run->dump, err) < 0)
         return -1;
     if (run->dump.count == 0 || !run->dump.items)
         return error_set(err, STATUS_NOT_FOUND, "no class in '%s' has the provisioner '%s'",
-                         flags->classes, flags->driver);
-    for (size_t i = 0; i < run->dump.count; i++) {
-        const struct storage_class *class = &run->dump.items[i];
-        bool is_it = flags->class_name[0] ? strcmp(class->name, flags->class_name) == 0
-                                          : run->dump.count == 1;
-
-        if (is_it)
-            run->class = class;
-    }
+                         flags->tool.classes, flags->tool.driver);
+    for (size_t i = 0; i < run->dump.count; i++)
+        if (flags->class_name[0] ? strcmp(run->dump.items[i].name, flags->class_name) == 0
+                                 : run->dump.count == 1)
+            run->class = &run->dump.items[i];
     return run->class ? 0 : refuse_class_name(run, err);
 }
 
@@ -158,87 +206,75 @@ static int ask_room(struct place_run *run, size_t index, struct error *err)
     return 0;
 }
 
-/* The value of POOL=VALUE in @list, the last one; NULL if there is none. */
-static const char *given_for(const struct string_list *list, const char *pool)
+/* The last one counts; NULL if there is none. */
+static const struct given_figure *find_given(const struct given_figures *given, const char *pool)
 {
-    const char *value = NULL;
-
-    for (size_t i = 0; i < list->count; i++) {
-        const char *equals = strrchr(list->items[i], '=');
-
-        if (equals && strlen(pool) == (size_t)(equals - list->items[i]) &&
-            strncmp(list->items[i], pool, strlen(pool)) == 0)
-            value = equals + 1;
-    }
-    return value;
+    for (size_t i = given->count; i > 0; i--)
+        if (strcmp(given->items[i - 1].pool, pool) == 0)
+            return &given->items[i - 1];
+    return NULL;
 }
 
-static int take_given(struct place_run *run, size_t index, struct error *err)
-{
-    struct placement_candidate *candidate = &run->candidates[index];
-    const char *room = given_for(&run->flags->rooms, candidate->entry->pool);
-    const char *volumes = given_for(&run->flags->volumes, candidate->entry->pool);
-
-    if (volumes && text_parse_u64(volumes, &candidate->volumes, err) < 0)
-        return error_wrap(err, "--volumes of pool '%s'", candidate->entry->pool);
-    if (!room)
-        return 0;
-    candidate->room = (struct room){.is_known = true, .remark = ""};
-    if (tool_parse_size(room, &candidate->room.bytes, err) < 0)
-        return error_wrap(err, "--room of pool '%s'", candidate->entry->pool);
-    return 0;
-}
-
-/* A pool that is given by hand and not among those of the class is a slip of the pen. */
-static int check_given(const struct place_run *run, const struct string_list *list,
+/* A pool that is given by hand and not among those of the class is a typing error. */
+static int check_given(const struct place_run *run, const struct given_figures *given,
                        const char *flag, struct error *err)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        const char *equals = strrchr(list->items[i], '=');
-        _cleanup_free_ char *pool =
-            xstrndup(list->items[i], equals ? (size_t)(equals - list->items[i]) : 0);
-        struct nearest nearest = NEAREST_INIT(pool);
+    for (size_t i = 0; i < given->count; i++) {
+        struct nearest nearest = NEAREST_INIT(given->items[i].pool);
         bool is_known = false;
 
         for (size_t j = 0; j < run->entries->count; j++) {
-            is_known |= strcmp(run->entries->items[j].pool, pool) == 0;
+            is_known |= strcmp(run->entries->items[j].pool, given->items[i].pool) == 0;
             nearest_offer(&nearest, run->entries->items[j].pool);
         }
         if (is_known)
             continue;
         error_set(err, STATUS_INVALID_ARGUMENT, "%s '%s': no pool of that name comes into question",
-                  flag, list->items[i]);
-        if (nearest.name)
-            error_hint(err, "did you mean '%s'?", nearest.name);
-        return -1;
+                  flag, given->items[i].text);
+        return nearest.name ? error_hint(err, "did you mean '%s'?", nearest.name) : -1;
     }
     return 0;
 }
 
-static int look_at_pools(struct place_run *run, struct error *err)
+static bool is_taken_over(const struct place_run *run, const struct pool_entry *entry)
+{
+    for (size_t i = 0; run->takeover.map && i < entry->count; i++)
+        if (takeover_find(run->takeover.map, entry->segments[i].level, entry->segments[i].value))
+            return true;
+    return false;
+}
+
+static int collect_candidates(struct place_run *run, struct error *err)
 {
     bool wants_place = class_pools_want_place(&run->class->pools, &run->requirement);
 
     run->candidates = xcalloc(run->entries->count + 1, sizeof(*run->candidates));
     for (size_t i = 0; i < run->entries->count; i++) {
-        run->candidates[i] = (struct placement_candidate){.entry = &run->entries->items[i],
-                                                          .room = {.remark = "room unknown"}};
-        /* the only pool of a class is used without a look at its room */
-        if (wants_place && tool_find_takeover(&run->takeover, &run->entries->items[i]))
-            run->candidates[i].refusal = PLACE_TAKEN_OVER;
+        const struct pool_entry *entry = &run->entries->items[i];
+        const struct given_figure *room = find_given(&run->rooms, entry->pool);
+        const struct given_figure *volumes = find_given(&run->volumes, entry->pool);
+        struct placement_candidate *candidate = &run->candidates[i];
+
+        *candidate =
+            (struct placement_candidate){.entry = entry, .room = {.remark = "room unknown"}};
+        /* the only pool of a class is used whatever its free space */
+        if (wants_place && is_taken_over(run, entry))
+            candidate->refusal = PLACE_TAKEN_OVER;
         if (run->is_live && wants_place && ask_room(run, i, err) < 0)
             return -1;
-        if (take_given(run, i, err) < 0)
-            return -1;
+        if (volumes)
+            candidate->volumes = volumes->value;
+        if (room)
+            candidate->room = (struct room){.is_known = true, .bytes = room->value, .remark = ""};
     }
     return 0;
 }
 
-static int decide(struct place_run *run, struct error *err)
+static int decide_place(struct place_run *run, struct error *err)
 {
     const struct class_pools *class = &run->class->pools;
 
-    if (look_at_pools(run, err) < 0)
+    if (collect_candidates(run, err) < 0)
         return -1;
     run->request = (struct placement_request){
         .volume_name = run->flags->volume_name,
@@ -263,40 +299,26 @@ static const struct pool_entry *chosen_entry(const struct place_run *run)
 
 static void print_json(const struct place_run *run, const struct error *failure)
 {
-    json_auto_t *json = run->decision.request ? decision_to_json(&run->decision) : json_object();
+    json_t *json = run->decision.request ? decision_to_json(&run->decision) : json_object();
     json_t *segments = json_object();
 
     for (size_t i = 0; i < run->segments.count; i++)
         json_object_set_new(segments, run->segments.entries[i].key,
                             json_string(run->segments.entries[i].value));
-    json_object_set_new(json, "class", json_string(run->class->name));
-    json_object_set_new(json, "status", json_string(status_name(failure->status)));
-    json_object_set_new(json, "message",
-                        failure->message ? json_string(failure->message) : json_null());
+    json_object_update_new(json,
+                           json_pack("{s:s, s:s, s:s?}", "class", run->class->name, "status",
+                                     status_name(failure->status), "message", failure->message));
     if (failure->status == STATUS_OK) {
         const struct pool_entry *entry = chosen_entry(run);
+        const struct class_pools *class = &run->class->pools;
 
-        json_object_set_new(json, "clusterID",
-                            json_string(class_pools_cluster(&run->class->pools, entry)));
-        json_object_set_new(json, "dataPool",
-                            entry->data_pool ? json_string(entry->data_pool) : json_null());
-        const char *fs_name = class_pools_filesystem(&run->class->pools, entry);
-        json_object_set_new(json, "fsName", fs_name ? json_string(fs_name) : json_null());
+        json_object_update_new(json, json_pack("{s:s, s:s?, s:s?}", "clusterID",
+                                               class_pools_cluster(class, entry), "dataPool",
+                                               entry->data_pool, "fsName",
+                                               class_pools_filesystem(class, entry)));
     }
     json_object_set_new(json, "accessibleTopology", segments);
-    json_dumpf(json, stdout, JSON_INDENT(2));
-    putchar('\n');
-}
-
-static void print_line(const struct place_run *run, const struct error *failure)
-{
-    _cleanup_text_ struct text line = TEXT_INIT(OUTPUT_LIMIT);
-
-    if (failure->status == STATUS_OK)
-        decision_print_line(&run->decision, &line);
-    else
-        text_addf(&line, "%s: %s", status_name(failure->status), failure->message);
-    puts(text_chars(&line));
+    output_json(json, stdout);
 }
 
 static void print_outcome(const struct place_run *run, const struct error *failure)
@@ -323,37 +345,31 @@ static void print_outcome(const struct place_run *run, const struct error *failu
         printf("  %s: %s\n", run->segments.entries[i].key, run->segments.entries[i].value);
 }
 
-static void print_table(const struct place_run *run, const struct error *failure)
+static void print_answer(const struct place_run *run, const struct error *failure)
 {
-    _cleanup_text_ struct text table = TEXT_INIT(OUTPUT_LIMIT);
+    _cleanup_text_ struct text out = TEXT_INIT(OUTPUT_LIMIT);
 
-    if (run->decision.request) {
-        decision_print_table(&run->decision, &table);
-        puts(text_chars(&table));
-    }
-    print_outcome(run, failure);
-}
-
-static void print(const struct place_run *run, const struct error *failure)
-{
-    if (tool_prints_json(&run->flags->tool))
+    if (tool_prints_json(&run->flags->tool)) {
         print_json(run, failure);
-    else if (strcmp(run->flags->tool.output, "line") == 0)
-        print_line(run, failure);
-    else
-        print_table(run, failure);
+    } else if (strcmp(run->flags->tool.output, "line") == 0) {
+        if (failure->status == STATUS_OK)
+            decision_print_line(&run->decision, &out);
+        else
+            text_addf(&out, "%s: %s", status_name(failure->status), failure->message);
+        puts(text_chars(&out));
+    } else {
+        if (run->decision.request) {
+            decision_print_table(&run->decision, &out);
+            puts(text_chars(&out));
+        }
+        print_outcome(run, failure);
+    }
 }
 
 /* --- the run --- */
 
-static int complain(int code, const struct error *err)
-{
-    fprintf(stderr, "cephzone place: %s\n", err->message);
-    return code;
-}
-
-/* What CreateVolume would answer, in @answer. */
-static int answer(struct place_run *run, struct error *answer)
+/* What CreateVolume would answer, in @answer. The exit code if that cannot be said, else 0. */
+static int find_answer(struct place_run *run, struct error *answer)
 {
     _cleanup_error_ struct error err = {0};
 
@@ -365,44 +381,49 @@ static int answer(struct place_run *run, struct error *answer)
         /* these two are ours, not CreateVolume's */
         bool is_blind =
             answer->status == STATUS_FAILED_PRECONDITION || answer->status == STATUS_UNAVAILABLE;
-        return is_blind ? complain(TOOL_BLIND, answer) : 0;
+        return is_blind ? tool_fail("place", TOOL_BLIND, answer) : 0;
     }
-    if (check_given(run, &run->flags->rooms, "--room", &err) < 0 ||
-        check_given(run, &run->flags->volumes, "--volumes", &err) < 0)
-        return complain(TOOL_USAGE, &err);
-    int ignored = decide(run, answer);
+    if (check_given(run, &run->rooms, "--room", &err) < 0 ||
+        check_given(run, &run->volumes, "--volumes", &err) < 0)
+        return tool_fail("place", TOOL_USAGE, &err);
+    int ignored = decide_place(run, answer);
     (void)ignored; /* the answer has it */
     return 0;
 }
 
-static int run_all(struct place_run *run)
+static int print_place(struct place_run *run)
 {
     _cleanup_error_ struct error err = {0};
-    _cleanup_error_ struct error outcome = {0};
-    const struct place_flags *flags = run->flags;
+    _cleanup_error_ struct error answer = {0};
+    const struct tool_flags *tool = &run->flags->tool;
 
-    if (topology_levels_parse(flags->driver, flags->domain_labels, &run->levels, &err) < 0)
-        return error_wrap(&err, "--domainlabels"), complain(TOOL_USAGE, &err);
+    if (read_flags(run, &err) < 0)
+        return tool_fail("place", TOOL_USAGE, &err);
     if (read_terms(run, &err) < 0)
-        return complain(err.status == STATUS_INVALID_ARGUMENT ? TOOL_USAGE : TOOL_BLIND, &err);
-    if (run->is_live && clusters_open(&run->clusters, "place", &flags->tool, flags->driver,
-                                      flags->timeout_ms, &err) < 0)
-        return complain(TOOL_BLIND, &err);
-    if (tool_read_takeover(flags->takeover, run->clusters.config, &run->takeover, &err) < 0 ||
+        return tool_fail("place", err.status == STATUS_INVALID_ARGUMENT ? TOOL_USAGE : TOOL_BLIND,
+                         &err);
+    if ((run->is_live && clusters_open(&run->clusters, "place", tool, &err) < 0) ||
+        tool_read_takeover(tool->takeover, run->clusters.config, &run->takeover, &err) < 0 ||
         choose_class(run, &err) < 0)
-        return complain(TOOL_BLIND, &err);
-    int code = answer(run, &outcome);
+        return tool_fail("place", TOOL_BLIND, &err);
+    int code = find_answer(run, &answer);
     if (code)
         return code;
-    print(run, &outcome);
-    return outcome.status == STATUS_OK ? run->clusters.code : TOOL_FOUND;
+    print_answer(run, &answer);
+    return answer.status == STATUS_OK ? run->clusters.code : TOOL_FOUND;
 }
 
-static int run_and_clean_up(const struct place_flags *flags, uint64_t size_bytes)
+static void given_done(struct given_figures *given)
 {
-    struct place_run run = {
-        .flags = flags, .is_live = flags->tool.config[0] != '\0', .size_bytes = size_bytes};
-    int code = run_all(&run);
+    for (size_t i = 0; i < given->count; i++)
+        free(given->items[i].pool);
+    free(given->items);
+}
+
+static int run_place(struct place_flags *flags)
+{
+    struct place_run run = {.flags = flags};
+    int code = print_place(&run);
 
     decision_done(&run.decision);
     tool_takeover_done(&run.takeover);
@@ -412,62 +433,9 @@ static int run_and_clean_up(const struct place_flags *flags, uint64_t size_bytes
     storage_class_dump_done(&run.dump);
     topology_requirement_done(&run.requirement);
     topology_levels_done(&run.levels);
+    given_done(&run.rooms);
+    given_done(&run.volumes);
     return clusters_close(&run.clusters, code);
-}
-
-/* POOL=SIZE, or POOL=NUMBER. */
-static int check_pairs(const struct string_list *list, const char *flag, bool is_size,
-                       struct error *err)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        const char *equals = strrchr(list->items[i], '=');
-        uint64_t value = 0;
-
-        if (!equals || equals == list->items[i] || equals[1] == '\0')
-            return error_set(err, STATUS_INVALID_ARGUMENT, "%s takes POOL=%s, not '%s'", flag,
-                             is_size ? "SIZE" : "NUMBER", list->items[i]);
-        if ((is_size ? tool_parse_size : text_parse_u64)(equals + 1, &value, err) < 0)
-            return error_wrap(err, "%s '%s'", flag, list->items[i]);
-    }
-    return 0;
-}
-
-static int check_flags(const struct place_flags *flags, uint64_t *size_bytes, struct error *err)
-{
-    static const char *const formats[] = {"table", "json", "line"};
-    bool is_live = flags->tool.config[0] || flags->tool.keyring[0] || flags->tool.secrets[0];
-
-    if ((is_live && tool_check_cluster(&flags->tool, err) < 0) ||
-        tool_check_output(&flags->tool, formats, ARRAY_LENGTH(formats), err) < 0 ||
-        check_pairs(&flags->rooms, "--room", true, err) < 0 ||
-        check_pairs(&flags->volumes, "--volumes", false, err) < 0)
-        return -1;
-    if (flags->classes[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT, "--classes is missing");
-    if (flags->timeout_ms <= 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "--timeout must be positive");
-    if ((flags->nodes[0] || flags->node_labels.count) && flags->domain_labels[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "--domainlabels must say which labels of a node tell its place");
-    if (tool_parse_size(flags->size, size_bytes, err) < 0)
-        return error_wrap(err, "--size");
-    return *size_bytes ? 0 : error_set(err, STATUS_INVALID_ARGUMENT, "--size: a volume of 0 bytes");
-}
-
-static void print_help(const struct flag *flags, size_t count)
-{
-    puts("Usage: cephzone place --classes=FILE [--class=NAME] [--topology=PLACE]... [flags]\n\n"
-         "Prints what CreateVolume would do with a volume of a class, and why.\n"
-         "Exit code: 0 there is a pool, 1 CreateVolume would refuse, 2 bad command line, 3 could\n"
-         "not look.\n\n"
-         "  cephzone place --classes=class.yaml --size=10Gi --topology=zone=zone-a \\\n"
-         "      --config=config.json --keyring=/etc/ceph/keyring\n"
-         "  cephzone place --classes=class.yaml --topology=zone=zone-a --topology=zone=zone-b \\\n"
-         "      --room=pool-a=0 --room=pool-b=50Gi\n"
-         "  kubectl get node n1 -o yaml >node.yaml\n"
-         "  cephzone place --classes=class.yaml --node=node.yaml \\\n"
-         "      --domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone\n");
-    flags_print_usage(stdout, flags, count);
 }
 
 static void lists_done(struct place_flags *flags)
@@ -481,19 +449,9 @@ static void lists_done(struct place_flags *flags)
 int command_place(int argc, char **argv)
 {
     _cleanup_(lists_done) struct place_flags values = {
-        .tool = TOOL_FLAGS_INIT,
-        .classes = "",
-        .class_name = "",
-        .size = "1Gi",
-        .volume_name = "pvc-1",
-        .nodes = "",
-        .domain_labels = "",
-        .takeover = "",
-        .driver = "rbd.csi.ceph.com",
-        .timeout_ms = 60000,
-    };
+        .tool = TOOL_FLAGS_INIT, .size = "1Gi", .volume_name = "pvc-1"};
     const struct flag flags[] = {
-        {"classes", FLAG_STRING, &values.classes, "FILE", "StorageClasses, JSON or YAML"},
+        {"classes", FLAG_STRING, &values.tool.classes, "FILE", "StorageClasses, JSON or YAML"},
         {"class", FLAG_STRING, &values.class_name, "NAME", "which of them, if there are several"},
         {"size", FLAG_STRING, &values.size, "SIZE", "of the volume"},
         {"name", FLAG_STRING, &values.volume_name, "NAME",
@@ -504,31 +462,44 @@ int command_place(int argc, char **argv)
          "labels of a node, instead of --topology"},
         {"node", FLAG_STRING, &values.nodes, "FILE",
          "output of 'kubectl get node -o json' or -o yaml, instead of --topology"},
-        {"domainlabels", FLAG_STRING, &values.domain_labels, "LABELS",
+        {"domainlabels", FLAG_STRING, &values.tool.domain_labels, "LABELS",
          "the driver's flag: which labels of a node tell its place"},
-        {"room", FLAG_STRING_LIST, &values.rooms, "POOL=SIZE", "room of a pool, given by hand"},
+        {"room", FLAG_STRING_LIST, &values.rooms, "POOL=SIZE",
+         "free space of a pool, given by hand"},
         {"volumes", FLAG_STRING_LIST, &values.volumes, "POOL=N",
          "number of volumes in a pool, given by hand"},
-        {"takeover-file", FLAG_STRING, &values.takeover, "FILE",
+        {"takeover-file", FLAG_STRING, &values.tool.takeover, "FILE",
          "the driver's flag: the takeover map; else that of --config"},
         {"config", FLAG_STRING, &values.tool.config, "FILE",
-         "the driver's config.json: asks the clusters for their room"},
+         "the driver's config.json: asks the clusters for their free space"},
         {"secrets", FLAG_STRING, &values.tool.secrets, "FILE", "JSON file with userID and userKey"},
         {"keyring", FLAG_STRING, &values.tool.keyring, "FILE",
          "Ceph keyring, instead of --secrets"},
-        {"driver", FLAG_STRING, &values.driver, "NAME", "whose classes to take from --classes"},
+        {"driver", FLAG_STRING, &values.tool.driver, "NAME",
+         "whose classes to take from --classes"},
         {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table, json or line"},
-        {"timeout", FLAG_DURATION, &values.timeout_ms, NULL, "how long to wait for each cluster"},
+        {"timeout", FLAG_DURATION, &values.tool.timeout_ms, NULL,
+         "how long to wait for each cluster"},
     };
+    const struct tool_command command = {
+        "place",
+        "Usage: cephzone place --classes=FILE [--class=NAME] [--topology=PLACE]... [flags]\n\n"
+        "Prints what CreateVolume would do with a volume of a class, and why.\n"
+        "Exit code: 0 there is a pool, 1 CreateVolume would refuse, 2 bad command line, 3 could\n"
+        "not look.\n\n"
+        "  cephzone place --classes=class.yaml --size=10Gi --topology=zone=zone-a \\\n"
+        "      --config=config.json --keyring=/etc/ceph/keyring\n"
+        "  cephzone place --classes=class.yaml --topology=zone=zone-a --topology=zone=zone-b \\\n"
+        "      --room=pool-a=0 --room=pool-b=50Gi\n"
+        "  kubectl get node n1 -o yaml >node.yaml\n"
+        "  cephzone place --classes=class.yaml --node=node.yaml \\\n"
+        "      --domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone\n",
+        flags, ARRAY_LENGTH(flags)};
     _cleanup_error_ struct error err = {0};
-    uint64_t size_bytes = 0;
 
-    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        print_help(flags, ARRAY_LENGTH(flags));
+    if (tool_helps(&command, argc, argv))
         return 0;
-    }
-    if (tool_parse_flags(flags, ARRAY_LENGTH(flags), argc, argv, &err) < 0 ||
-        check_flags(&values, &size_bytes, &err) < 0)
-        return complain(TOOL_USAGE, &err);
-    return run_and_clean_up(&values, size_bytes);
+    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0)
+        return tool_fail("place", TOOL_USAGE, &err);
+    return run_place(&values);
 }

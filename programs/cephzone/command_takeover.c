@@ -1,6 +1,6 @@
 /*
  * cephzone takeover: shows and changes the map in the ConfigMap, which the driver's controller
- * follows. What it would do is told by the same plan that it makes.
+ * follows. What it would do comes from the same plan that the controller makes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,29 +33,18 @@ struct takeover_command {
     const char *type;
     const char *instance;
     bool dry_run;
-    /* what was found */
+    /* made from that */
     struct kube *kube;
     char *collection;  /* of ConfigMaps */
     char *path;        /* of ours */
     json_t *map_json;  /* the map as it is or shall be */
     char *version;     /* of the ConfigMap; NULL: there is none */
-    struct ceph *ceph; /* NULL: fences are not looked at */
+    struct ceph *ceph; /* NULL: fences are not read */
     struct config_file *config;
     struct standing_credentials *standing;
     struct fences fences;
     struct client_records records;
 };
-
-static void command_done(struct takeover_command *command)
-{
-    standing_credentials_free(command->standing);
-    config_file_free(command->config);
-    kube_free(command->kube);
-    json_decref(command->map_json);
-    free(command->collection);
-    free(command->path);
-    free(command->version);
-}
 
 /* --- the map --- */
 
@@ -98,17 +87,6 @@ static int read_map(struct takeover_command *command, struct call *call, struct 
     return 0;
 }
 
-static json_t *targets_of(const char *list)
-{
-    _cleanup_free_ char *copy = xstrdup(list);
-    json_t *targets = json_array();
-    char *rest = NULL;
-
-    for (char *word = strtok_r(copy, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
-        json_array_append_new(targets, json_string(text_trim(word)));
-    return targets;
-}
-
 /* The entry of the domain, with its level or without; NULL if there is none. */
 static const char *find_entry(const struct takeover_command *command)
 {
@@ -140,7 +118,11 @@ static int change_map(struct takeover_command *command, struct error *err)
                              command->domain);
         return json_object_del(command->map_json, entry);
     }
-    json_t *targets = targets_of(command->to);
+    _cleanup_free_ char *copy = xstrdup(command->to);
+    json_t *targets = json_array();
+    char *rest = NULL;
+    for (char *word = strtok_r(copy, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
+        json_array_append_new(targets, json_string(text_trim(word)));
     if (strcmp(command->fence, "none") == 0)
         targets = json_pack("{s:o, s:s}", "to", targets, "fence", "none");
     json_object_set_new(command->map_json, entry ? entry : command->domain, targets);
@@ -171,7 +153,7 @@ static int connect_ceph(struct takeover_command *command, struct error *err)
 
     if (command->tool.config[0] == '\0')
         return 0;
-    if (tool_check_flags(&command->tool, err) < 0 ||
+    if (tool_check_cluster(&command->tool, err) < 0 ||
         tool_read_credentials(&command->tool, &credentials, err) < 0)
         return -1;
     command->config = config_file_new(command->tool.config);
@@ -204,7 +186,7 @@ static void print_domains(const struct takeover_plan *plan)
     }
 }
 
-/* Prints the steps of a plan and all that would follow, and leaves the last plan in @look. */
+/* Prints the steps of a plan and all that would follow. @look ends with the last plan. */
 static size_t print_steps(const struct takeover_site *site, const struct takeover_map *map,
                           struct takeover_look *look)
 {
@@ -224,7 +206,7 @@ static size_t print_steps(const struct takeover_site *site, const struct takeove
 }
 
 /* Exit code: 0 if all can go on, TOOL_FOUND if something is in the way. */
-static int show(struct takeover_command *command, struct call *call, struct error *err)
+static int show_plan(struct takeover_command *command, struct call *call, struct error *err)
 {
     _cleanup_takeover_map_ struct takeover_map map = {0};
     _cleanup_takeover_look_ struct takeover_look look = {0};
@@ -252,45 +234,23 @@ static int show(struct takeover_command *command, struct call *call, struct erro
 
 /* --- the command --- */
 
-static int parse(struct takeover_command *command, int argc, char **argv, struct error *err)
+static int read_action(struct takeover_command *command, int argc, char **argv, struct error *err)
 {
-    const struct flag table[] = {
-        {"kubeconfig", FLAG_STRING, &command->kubeconfig, "FILE", "how to reach the API server"},
-        {"context", FLAG_STRING, &command->context, "NAME", "of the kubeconfig; else its own"},
-        {"namespace", FLAG_STRING, &command->name_space, "NAME", "of the driver's controller"},
-        {"driver", FLAG_STRING, &command->driver, "NAME", "name of the driver"},
-        {"to", FLAG_STRING, &command->to, "DOMAINS", "start: who takes over, 'all' for everybody"},
-        {"fence", FLAG_STRING, &command->fence, "required|none",
-         "start: none only if no client there can write any more"},
-        {"type", FLAG_STRING, &command->type, "rbd|cephfs", "of the driver"},
-        {"instanceid", FLAG_STRING, &command->instance, NULL, "--instanceid of the driver"},
-        {"dry-run", FLAG_BOOL, &command->dry_run, NULL, "print each step, change nothing"},
-        {"config", FLAG_STRING, &command->tool.config, "FILE", "config.json, to look at fences"},
-        {"keyring", FLAG_STRING, &command->tool.keyring, "FILE", "Ceph user for that"},
-        {"secrets", FLAG_STRING, &command->tool.secrets, "FILE", "the same as JSON"},
-    };
-    static const char usage[] = "Usage: cephzone takeover status [flags]\n"
-                                "       cephzone takeover start DOMAIN --to=DOMAIN,... [flags]\n"
-                                "       cephzone takeover giveback DOMAIN [flags]\n";
-
-    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        fputs(usage, argc < 2 ? stderr : stdout);
-        flags_print_usage(argc < 2 ? stderr : stdout, table, ARRAY_LENGTH(table));
-        exit(argc < 2 ? TOOL_USAGE : 0);
-    }
     command->action = argv[1];
-    bool is_status = strcmp(command->action, "status") == 0;
-    bool is_start = strcmp(command->action, "start") == 0;
-    if (!is_status && !is_start && strcmp(command->action, "giveback") != 0)
+    if (strcmp(command->action, "status") == 0)
+        return 0;
+    if (strcmp(command->action, "start") != 0 && strcmp(command->action, "giveback") != 0)
         return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is none of start, status and giveback",
                          command->action);
-    if (!is_status && (argc < 3 || argv[2][0] == '-'))
+    if (argc < 3 || argv[2][0] == '-')
         return error_set(err, STATUS_INVALID_ARGUMENT, "the domain is missing");
-    command->domain = is_status ? "" : argv[2];
-    int skipped = is_status ? 1 : 2;
-    if (tool_parse_flags(table, ARRAY_LENGTH(table), argc - skipped, argv + skipped, err) < 0)
-        return -1;
-    if (is_start && command->to[0] == '\0')
+    command->domain = argv[2];
+    return 0;
+}
+
+static int check_flags(const struct takeover_command *command, struct error *err)
+{
+    if (strcmp(command->action, "start") == 0 && command->to[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "--to is missing");
     if (strcmp(command->fence, "required") != 0 && strcmp(command->fence, "none") != 0)
         return error_set(err, STATUS_INVALID_ARGUMENT, "--fence takes 'required' or 'none'");
@@ -299,18 +259,15 @@ static int parse(struct takeover_command *command, int argc, char **argv, struct
     return 0;
 }
 
-static int run(struct takeover_command *command, struct call *call, struct error *err)
+static int run_action(struct takeover_command *command, struct call *call, struct error *err)
 {
     _cleanup_takeover_map_ struct takeover_map checked = {0};
 
     if (connect_kube(command, err) < 0 || read_map(command, call, err) < 0 ||
         change_map(command, err) < 0 || takeover_map_decode(command->map_json, &checked, err) < 0)
         return -1;
-    if (strcmp(command->action, "status") == 0 || command->dry_run) {
-        if (connect_ceph(command, err) < 0)
-            return -1;
-        return show(command, call, err);
-    }
+    if (strcmp(command->action, "status") == 0 || command->dry_run)
+        return connect_ceph(command, err) < 0 ? -1 : show_plan(command, call, err);
     if (write_map(command, call, err) < 0)
         return -1;
     puts("written; the controller carries it out: cephzone takeover status");
@@ -319,29 +276,57 @@ static int run(struct takeover_command *command, struct call *call, struct error
 
 int command_takeover(int argc, char **argv)
 {
-    struct takeover_command command = {.tool = TOOL_FLAGS_INIT,
-                                       .kubeconfig = "",
-                                       .context = "",
-                                       .name_space = "",
-                                       .driver = "rbd.csi.ceph.com",
-                                       .to = "",
-                                       .fence = "required",
-                                       .type = "rbd",
-                                       .instance = "default"};
+    struct takeover_command values = {.domain = "",
+                                      .driver = "rbd.csi.ceph.com",
+                                      .fence = "required",
+                                      .type = "rbd",
+                                      .instance = "default"};
+    const struct flag flags[] = {
+        {"kubeconfig", FLAG_STRING, &values.kubeconfig, "FILE", "how to reach the API server"},
+        {"context", FLAG_STRING, &values.context, "NAME", "of the kubeconfig; else its own"},
+        {"namespace", FLAG_STRING, &values.name_space, "NAME", "of the driver's controller"},
+        {"driver", FLAG_STRING, &values.driver, "NAME", "name of the driver"},
+        {"to", FLAG_STRING, &values.to, "DOMAINS", "start: who takes over, 'all' for everybody"},
+        {"fence", FLAG_STRING, &values.fence, "required|none",
+         "start: none only if no client there can write any more"},
+        {"type", FLAG_STRING, &values.type, "rbd|cephfs", "of the driver"},
+        {"instanceid", FLAG_STRING, &values.instance, NULL, "--instanceid of the driver"},
+        {"dry-run", FLAG_BOOL, &values.dry_run, NULL, "print each step, change nothing"},
+        {"config", FLAG_STRING, &values.tool.config, "FILE", "config.json, to read fences"},
+        {"keyring", FLAG_STRING, &values.tool.keyring, "FILE", "Ceph user for that"},
+        {"secrets", FLAG_STRING, &values.tool.secrets, "FILE", "the same as JSON"},
+    };
+    const struct tool_command command = {
+        "takeover",
+        "Usage: cephzone takeover status [flags]\n"
+        "       cephzone takeover start DOMAIN --to=DOMAIN,... [flags]\n"
+        "       cephzone takeover giveback DOMAIN [flags]\n",
+        flags, ARRAY_LENGTH(flags)};
     _cleanup_error_ struct error err = {0};
     struct call call;
 
-    if (parse(&command, argc, argv, &err) < 0) {
-        fprintf(stderr, "cephzone takeover: %s\n", err.message);
+    if (argc < 2) {
+        tool_print_help(&command, stderr);
         return TOOL_USAGE;
     }
+    if (tool_helps(&command, argc, argv))
+        return 0;
+    int skipped = strcmp(argv[1], "status") == 0 ? 1 : 2;
+    if (read_action(&values, argc, argv, &err) < 0 ||
+        tool_parse_flags(&command, argc - skipped, argv + skipped, NULL, &err) < 0 ||
+        check_flags(&values, &err) < 0)
+        return tool_fail("takeover", TOOL_USAGE, &err);
     call_init(&call, 1, "takeover", deadline_in_ms(CALL_MS));
-    int code = run(&command, &call, &err);
+    int code = run_action(&values, &call, &err);
     call_done(&call);
     if (code < 0)
-        fprintf(stderr, "cephzone takeover: %s\n", err.message);
-    struct ceph *ceph = command.ceph;
-    command_done(&command);
-    code = code < 0 ? TOOL_BLIND : code;
-    return ceph ? tool_leave_ceph(ceph, code) : code;
+        code = tool_fail("takeover", TOOL_BLIND, &err);
+    standing_credentials_free(values.standing);
+    config_file_free(values.config);
+    kube_free(values.kube);
+    json_decref(values.map_json);
+    free(values.collection);
+    free(values.path);
+    free(values.version);
+    return tool_leave_ceph(values.ceph, code);
 }

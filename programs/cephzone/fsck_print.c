@@ -1,60 +1,28 @@
 #include "programs/cephzone/fsck_print.h"
 
-#include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "common/base/columns.h"
 #include "common/base/memory.h"
+#include "programs/cephzone/output.h"
 
 #define SEVERITY_COUNT (FSCK_DATA_LOSS + 1)
 
-enum column { COLUMN_SEVERITY, COLUMN_KIND, COLUMN_POOL, COLUMN_OBJECT, COLUMN_COUNT };
-
-static const char *const TITLES[] = {"SEVERITY", "KIND", "POOL", "OBJECT"};
-
-static char *cell(const struct fsck_report *report, const struct fsck_finding *finding,
-                  enum column column)
+static void add_finding(const struct fsck_report *report, const struct fsck_finding *finding,
+                        struct columns *columns)
 {
-    switch (column) {
-    case COLUMN_SEVERITY:
-        return xstrdup(fsck_severity_name(finding->severity));
-    case COLUMN_KIND:
-        return xstrdup(fsck_kind_name(finding->kind));
-    case COLUMN_POOL:
-        return report->clusters > 1 ? xasprintf("%s/%s", finding->cluster_id, finding->pool)
-                                    : xstrdup(finding->pool);
-    default:
-        return xstrdup(finding->object);
-    }
-}
+    bool is_repairable = finding->repair.action != FSCK_NO_REPAIR;
 
-static void measure(const struct fsck_report *report, size_t *widths)
-{
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        widths[column] = strlen(TITLES[column]);
-        for (size_t i = 0; i < report->count; i++) {
-            _cleanup_free_ char *text = cell(report, &report->findings[i], (enum column)column);
-
-            if (strlen(text) > widths[column])
-                widths[column] = strlen(text);
-        }
-    }
-}
-
-static void print_finding(const struct fsck_report *report, const struct fsck_finding *finding,
-                          const size_t *widths)
-{
-    for (int column = 0; column < COLUMN_COUNT; column++) {
-        _cleanup_free_ char *text = cell(report, finding, (enum column)column);
-
-        printf("%-*s  ", (int)widths[column], text);
-    }
-    fputs(finding->explanation, stdout);
-    if (finding->handle[0])
-        printf("; handle %s", finding->handle);
-    if (finding->repair.action != FSCK_NO_REPAIR)
-        printf("; --repair would %s", fsck_action_text(finding->repair.action));
-    putchar('\n');
+    columns_add(columns, fsck_severity_name(finding->severity));
+    columns_add(columns, fsck_kind_name(finding->kind));
+    columns_take(columns, report->clusters > 1
+                              ? xasprintf("%s/%s", finding->cluster_id, finding->pool)
+                              : xstrdup(finding->pool));
+    columns_add(columns, finding->object);
+    columns_take(columns, xasprintf("%s%s%s%s%s", finding->explanation,
+                                    finding->handle[0] ? "; handle " : "", finding->handle,
+                                    is_repairable ? "; --repair would " : "",
+                                    is_repairable ? fsck_action_text(finding->repair.action) : ""));
 }
 
 static void count_severities(const struct fsck_report *report, size_t *counts)
@@ -83,16 +51,14 @@ static void print_summary(const struct fsck_report *report)
 
 void fsck_print_table(const struct fsck_report *report)
 {
-    size_t widths[COLUMN_COUNT];
+    static const char *const titles[] = {"SEVERITY", "KIND", "POOL", "OBJECT", "EXPLANATION"};
+    _cleanup_columns_ struct columns columns = {0};
 
-    if (report->count > 0) {
-        measure(report, widths);
-        for (int column = 0; column < COLUMN_COUNT; column++)
-            printf("%-*s  ", (int)widths[column], TITLES[column]);
-        puts("EXPLANATION");
-    }
+    columns_add_titles(&columns, titles, ARRAY_LENGTH(titles));
     for (size_t i = 0; i < report->count; i++)
-        print_finding(report, &report->findings[i], widths);
+        add_finding(report, &report->findings[i], &columns);
+    if (report->count > 0)
+        columns_write(&columns, stdout);
     print_summary(report);
 }
 
@@ -123,19 +89,15 @@ void fsck_print_json(const struct fsck_report *report, const bool *repaired)
 {
     size_t counts[SEVERITY_COUNT] = {0};
     json_t *findings = json_array();
-    json_t *unreadable = json_array();
 
     count_severities(report, counts);
     for (size_t i = 0; i < report->count; i++)
         json_array_append_new(findings,
                               finding_json(&report->findings[i], repaired && repaired[i]));
-    for (size_t i = 0; i < report->unreadable.count; i++)
-        json_array_append_new(unreadable, json_string(report->unreadable.items[i]));
-    json_auto_t *root = json_pack(
+    json_t *root = json_pack(
         "{s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o}", "findings", findings, "counts", "dataLoss",
         (json_int_t)counts[FSCK_DATA_LOSS], "errors", (json_int_t)counts[FSCK_ERROR], "warnings",
         (json_int_t)counts[FSCK_WARNING], "notes", (json_int_t)counts[FSCK_NOTE], "looked",
-        looked_json(report), "unreadablePools", unreadable);
-    json_dumpf(root, stdout, JSON_INDENT(2));
-    putchar('\n');
+        looked_json(report), "unreadablePools", output_strings_to_json(&report->unreadable));
+    output_json(root, stdout);
 }

@@ -3,7 +3,7 @@
 #include "common/scheduling/cluster_objects.h"
 
 /*
- * All objects of a live cluster that volume binding looks at, listed page by page from its API
+ * Lists all objects of a live cluster that volume binding depends on, page by page from its API
  * server, and settles them. @kubeconfig and @context as in kube_config_load(). A resource that may
  * not be listed, or that the server does not have, fails naming it. Caller calls cluster_done().
  */

@@ -1,17 +1,17 @@
 #include "programs/cephzone/simulate_print.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/columns.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "programs/cephzone/table.h"
+#include "programs/cephzone/output.h"
 
 /* More rows than anybody reads. */
 #define TABLE_ROWS_MAX 50
 
-/* Rejected for want of room or of places for volumes, rather than of a node that may be used. */
+/* Rejected for want of free space or of attachable volumes, rather than of a usable node. */
 static size_t count_without_room(const struct simulation *simulation)
 {
     size_t count = 0;
@@ -49,26 +49,16 @@ static void print_headline(const struct simulation *simulation, FILE *file)
         fprintf(file, "%s\n", simulation->notes.items[i]);
 }
 
-static void add_pod_row(struct table *table, const struct simulated_pod *row)
-{
-    _cleanup_free_ char *name = xasprintf("%s/%s", row->pod->meta.ns, row->pod->meta.name);
-
-    table_add(table, name);
-    table_add(table, row->from);
-    table_add(table, row->is_placed ? row->pod->node_name : "stuck");
-    table_add(table, row->reason);
-}
-
 /* Stuck pods first: they are what matters; placed ones only when asked for. */
 static void print_pods(const struct simulation *simulation, bool is_wide, FILE *file)
 {
-    static const struct table_column COLUMNS[] = {
-        {"POD", false}, {"FROM", false}, {"TO", false}, {"WHY", false}};
-    _cleanup_table_ struct table table = {.columns = COLUMNS, .count = ARRAY_LENGTH(COLUMNS)};
+    static const char *const titles[] = {"POD", "FROM", "TO", "WHY"};
+    _cleanup_columns_ struct columns columns = {.has_dashes = true};
     size_t limit = is_wide ? SIZE_MAX : TABLE_ROWS_MAX;
     size_t shown = 0;
     size_t left = 0;
 
+    columns_add_titles(&columns, titles, ARRAY_LENGTH(titles));
     for (int placed = 0; placed <= 1; placed++)
         for (size_t i = 0; i < simulation->count; i++) {
             const struct simulated_pod *row = &simulation->pods[i];
@@ -79,38 +69,39 @@ static void print_pods(const struct simulation *simulation, bool is_wide, FILE *
                 left++;
                 continue;
             }
-            add_pod_row(&table, row);
+            columns_take(&columns, xasprintf("%s/%s", row->pod->meta.ns, row->pod->meta.name));
+            columns_add(&columns, row->from);
+            columns_add(&columns, row->is_placed ? row->pod->node_name : "stuck");
+            columns_add(&columns, row->reason);
             shown++;
         }
     if (shown == 0)
         return;
     fputc('\n', file);
-    table_print(&table, file);
+    columns_write(&columns, file);
     if (left > 0)
         fprintf(file, "... and %zu more; -o wide shows all\n", left);
 }
 
 static void print_rooms(const struct simulation *simulation, FILE *file)
 {
-    static const struct table_column COLUMNS[] = {
-        {"CLASS", false}, {"PLACE", false}, {"BEFORE", true}, {"AFTER", true}, {"REMARK", false}};
-    _cleanup_table_ struct table table = {.columns = COLUMNS, .count = ARRAY_LENGTH(COLUMNS)};
+    static const char *const titles[] = {"CLASS", "PLACE", "BEFORE", "AFTER", "REMARK"};
+    _cleanup_columns_ struct columns columns = {.right = 1 << 2 | 1 << 3, .has_dashes = true};
 
     if (simulation->room_count == 0)
         return;
+    columns_add_titles(&columns, titles, ARRAY_LENGTH(titles));
     for (size_t i = 0; i < simulation->room_count; i++) {
         const struct simulated_room *room = &simulation->rooms[i];
-        _cleanup_free_ char *before = text_size(room->before);
-        _cleanup_free_ char *after = text_size(room->after);
 
-        table_add(&table, room->class_name);
-        table_add(&table, room->place);
-        table_add(&table, before);
-        table_add(&table, after);
-        table_add(&table, room->has_failed ? "failed" : NULL);
+        columns_add(&columns, room->class_name);
+        columns_add(&columns, room->place);
+        columns_take(&columns, text_size(room->before));
+        columns_take(&columns, text_size(room->after));
+        columns_add(&columns, room->has_failed ? "failed" : NULL);
     }
     fputc('\n', file);
-    table_print(&table, file);
+    columns_write(&columns, file);
 }
 
 void simulate_print_table(const struct simulation *simulation, bool is_wide, FILE *file)
@@ -141,22 +132,18 @@ void simulate_print_json(const struct simulation *simulation, FILE *file)
 {
     json_t *pods = json_array();
     json_t *rooms = json_array();
-    json_t *notes = json_array();
 
     for (size_t i = 0; i < simulation->count; i++)
         json_array_append_new(pods, pod_json(&simulation->pods[i]));
     for (size_t i = 0; i < simulation->room_count; i++)
         json_array_append_new(rooms, room_json(&simulation->rooms[i]));
-    for (size_t i = 0; i < simulation->notes.count; i++)
-        json_array_append_new(notes, json_string(simulation->notes.items[i]));
-    json_auto_t *root = json_pack(
+    json_t *root = json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "pods", (json_int_t)simulation->count,
         "placed", (json_int_t)simulation->placed, "displaced", (json_int_t)simulation->displaced,
         "recovered", (json_int_t)simulation->recovered, "stuckVolumes",
         (json_int_t)simulation->stuck_volumes, "newVolumes", (json_int_t)simulation->volumes_made,
-        "details", pods, "rooms", rooms, "notes", notes);
-    json_dumpf(root, file, JSON_INDENT(2));
-    fputc('\n', file);
+        "details", pods, "rooms", rooms, "notes", output_strings_to_json(&simulation->notes));
+    output_json(root, file);
 }
 
 /* --- SVG --- */
@@ -170,28 +157,7 @@ void simulate_print_json(const struct simulation *simulation, FILE *file)
 #define ROWS_WITHOUT_CHANGE 40 /* in larger pictures only what changes is drawn */
 #define NAME_CHARS 36          /* as many as fit left of the bars */
 
-/* Names come from the cluster and go into a document. */
-static void print_escaped(const char *text, FILE *file)
-{
-    for (; *text; text++) {
-        switch (*text) {
-        case '<':
-            fputs("&lt;", file);
-            break;
-        case '>':
-            fputs("&gt;", file);
-            break;
-        case '&':
-            fputs("&amp;", file);
-            break;
-        default:
-            if ((unsigned char)*text >= ' ')
-                fputc(*text, file);
-        }
-    }
-}
-
-/* What does not fit is cut; the whole is shown where the pointer rests. */
+/* A name that does not fit is shortened; the tooltip has all of it. */
 static void print_name(const struct simulated_room *room, int y, FILE *file)
 {
     _cleanup_free_ char *name = xasprintf("%s · %s", room->place, room->class_name);
@@ -202,9 +168,9 @@ static void print_name(const struct simulated_room *room, int y, FILE *file)
     for (size_t end = strlen(shown); is_long && end > 0 && (shown[end - 1] & 0x80); end--)
         shown[end - 1] = '\0';
     fprintf(file, "  <text x=\"20\" y=\"%d\"><title>", y + 15);
-    print_escaped(name, file);
+    output_xml_text(name, file);
     fputs("</title>", file);
-    print_escaped(shown, file);
+    output_xml_text(shown, file);
     fprintf(file, "%s</text>\n", is_long ? "…" : "");
 }
 

@@ -10,16 +10,55 @@
 #include "common/encoding/json.h"
 #include "common/topology/quantity.h"
 
-int tool_parse_flags(const struct flag *table, size_t count, int argc, char **argv,
-                     struct error *err)
+void tool_print_help(const struct tool_command *command, FILE *file)
+{
+    fprintf(file, "%s\n", command->help);
+    flags_print_usage(file, command->flags, command->count);
+}
+
+bool tool_helps(const struct tool_command *command, int argc, char **argv)
+{
+    if (argc < 2 || (strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0))
+        return false;
+    tool_print_help(command, stdout);
+    return true;
+}
+
+int tool_parse_flags(const struct tool_command *command, int argc, char **argv,
+                     struct string_list *arguments, struct error *err)
 {
     int next = 0;
 
-    if (flags_parse(table, count, argc, argv, &next, err) < 0)
-        return -1;
-    if (next < argc)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no flag", argv[next]);
+    do {
+        if (flags_parse(command->flags, command->count, argc, argv, &next, err) < 0)
+            return -1;
+        if (next < argc && !arguments)
+            return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no flag", argv[next]);
+        if (next < argc)
+            string_list_add(arguments, argv[next]);
+        argc -= next;
+        argv += next;
+    } while (argc > 1);
     return 0;
+}
+
+int tool_fail(const char *command, int code, const struct error *err)
+{
+    fprintf(stderr, "cephzone %s: %s\n", command, err->message);
+    return code;
+}
+
+int tool_check_output(const char *output, const char *const *formats, struct error *err)
+{
+    _cleanup_text_ struct text names = TEXT_INIT(256);
+
+    for (size_t i = 0; formats[i]; i++) {
+        if (strcmp(output, formats[i]) == 0)
+            return 0;
+        text_addf(&names, "%s'%s'", i == 0 ? "" : formats[i + 1] ? ", " : " or ", formats[i]);
+    }
+    return error_set(err, STATUS_INVALID_ARGUMENT, "-o takes %s, not '%s'", text_chars(&names),
+                     output);
 }
 
 int tool_check_cluster(const struct tool_flags *flags, struct error *err)
@@ -31,27 +70,13 @@ int tool_check_cluster(const struct tool_flags *flags, struct error *err)
     return 0;
 }
 
-int tool_check_output(const struct tool_flags *flags, const char *const *formats, size_t count,
-                      struct error *err)
+int tool_check_classes(const struct tool_flags *flags, struct error *err)
 {
-    _cleanup_text_ struct text names = TEXT_INIT(256);
-
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(flags->output, formats[i]) == 0)
-            return 0;
-        text_addf(&names, "%s'%s'", i == 0 ? "" : i + 1 < count ? ", " : " or ", formats[i]);
-    }
-    return error_set(err, STATUS_INVALID_ARGUMENT, "-o takes %s, not '%s'", text_chars(&names),
-                     flags->output);
-}
-
-int tool_check_flags(const struct tool_flags *flags, struct error *err)
-{
-    static const char *const formats[] = {"table", "json"};
-
-    if (tool_check_cluster(flags, err) < 0)
-        return -1;
-    return tool_check_output(flags, formats, ARRAY_LENGTH(formats), err);
+    if (flags->classes[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "--classes is missing");
+    if (flags->timeout_ms <= 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "--timeout must be positive");
+    return 0;
 }
 
 int tool_parse_size(const char *text, uint64_t *bytes, struct error *err)
@@ -107,33 +132,18 @@ static int read_secrets(const char *path, struct credentials *credentials, struc
     return result < 0 ? error_wrap(err, "'%s'", path) : 0;
 }
 
-static int read_keyring(const char *path, struct credentials *credentials, struct error *err)
-{
-    bool found = false;
-
-    if (keyring_read(path, credentials, &found, err) < 0)
-        return -1;
-    if (!found)
-        return error_set(err, STATUS_NOT_FOUND, "there is no keyring '%s', or no user in it", path);
-    return 0;
-}
-
 int tool_read_credentials(const struct tool_flags *flags, struct credentials *credentials,
                           struct error *err)
 {
-    return flags->secrets[0] ? read_secrets(flags->secrets, credentials, err)
-                             : read_keyring(flags->keyring, credentials, err);
-}
+    bool found = false;
 
-static int read_takeover_file(const char *path, struct tool_takeover *takeover, struct error *err)
-{
-    json_auto_t *json = NULL;
-
-    if (json_load_path(path, JSON_TEXT_LIMIT, &json, err) < 0)
+    if (flags->secrets[0])
+        return read_secrets(flags->secrets, credentials, err);
+    if (keyring_read(flags->keyring, credentials, &found, err) < 0)
         return -1;
-    if (takeover_map_decode(json, &takeover->own, err) < 0)
-        return error_wrap(err, "takeover map '%s'", path);
-    takeover->map = &takeover->own;
+    if (!found)
+        return error_set(err, STATUS_NOT_FOUND, "there is no keyring '%s', or no user in it",
+                         flags->keyring);
     return 0;
 }
 
@@ -141,17 +151,22 @@ int tool_read_takeover(const char *path, struct config_file *config, struct tool
                        struct error *err)
 {
     const char *fault = NULL;
+    json_auto_t *json = NULL;
 
-    if (path[0])
-        return read_takeover_file(path, takeover, err);
+    if (path[0]) {
+        if (json_load_path(path, JSON_TEXT_LIMIT, &json, err) < 0)
+            return -1;
+        if (takeover_map_decode(json, &takeover->own, err) < 0)
+            return error_wrap(err, "takeover map '%s'", path);
+        takeover->map = &takeover->own;
+        return 0;
+    }
     if (!config)
         return 0;
     if (config_file_get(config, &takeover->config, err) < 0)
         return -1;
     takeover->map = config_takeover(takeover->config, &fault);
-    if (!takeover->map)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "takeover map: %s", fault);
-    return 0;
+    return takeover->map ? 0 : error_set(err, STATUS_INVALID_ARGUMENT, "takeover map: %s", fault);
 }
 
 void tool_takeover_done(struct tool_takeover *takeover)
@@ -162,19 +177,9 @@ void tool_takeover_done(struct tool_takeover *takeover)
     *takeover = (struct tool_takeover){0};
 }
 
-const struct takeover_entry *tool_find_takeover(const struct tool_takeover *takeover,
-                                                const struct pool_entry *entry)
-{
-    const struct takeover_entry *found = NULL;
-
-    for (size_t i = 0; takeover->map && i < entry->count && !found; i++)
-        found = takeover_find(takeover->map, entry->segments[i].level, entry->segments[i].value);
-    return found;
-}
-
 int tool_leave_ceph(struct ceph *ceph, int code)
 {
-    if (!ceph_free(ceph)) {
+    if (ceph && !ceph_free(ceph)) {
         fflush(NULL);
         _exit(code); /* an attempt to reach a cluster hangs */
     }

@@ -1,43 +1,76 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "common/base/error.h"
 #include "common/base/flags.h"
+#include "common/base/string_list.h"
 #include "common/ceph/ceph.h"
 #include "common/config/config.h"
 #include "common/config/credentials.h"
 #include "common/topology/pool_entry.h"
 
-/* What those subcommands of cephzone share that look at Ceph by themselves. Main thread. */
+/* What the subcommands of cephzone share: their command lines, and how they reach Ceph. Main
+ * thread. */
 
 /* Exit codes; 0 when all is well. */
-#define TOOL_FOUND 1 /* something is wrong with what was looked at */
+#define TOOL_FOUND 1 /* something is wrong with what was examined */
 #define TOOL_USAGE 2
-#define TOOL_BLIND 3 /* could not look */
+#define TOOL_BLIND 3 /* it could not be examined */
 
+/* A subcommand's command line. */
+struct tool_command {
+    const char *name;
+    const char *help; /* what --help prints before the flags */
+    const struct flag *flags;
+    size_t count;
+};
+
+void tool_print_help(const struct tool_command *command, FILE *file);
+/* If the first argument asks for help: prints it, and returns true. */
+bool tool_helps(const struct tool_command *command, int argc, char **argv);
+/* As flags_parse(), but flags may come before, between and after other arguments, which are added
+ * to @arguments; if that is NULL they are refused. */
+_must_check_ int tool_parse_flags(const struct tool_command *command, int argc, char **argv,
+                                  struct string_list *arguments, struct error *err);
+/* Prints "cephzone COMMAND: message" and returns @code. */
+int tool_fail(const char *command, int code, const struct error *err);
+/* -o is one of @formats, which ends with NULL. */
+_must_check_ int tool_check_output(const char *output, const char *const *formats,
+                                   struct error *err);
+#define TOOL_FORMATS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* The flags of those commands that ask Ceph by themselves. Each command takes the ones it needs. */
 struct tool_flags {
     const char *config;
     const char *secrets;
     const char *keyring;
-    const char *output; /* table, json */
+    const char *output;
+    const char *classes;
+    const char *driver;
+    const char *domain_labels;
+    const char *takeover;
+    int64_t timeout_ms;
 };
 
 #define TOOL_FLAGS_INIT                                                                            \
     {                                                                                              \
-        .config = "", .secrets = "", .keyring = "", .output = "table"                              \
+        .output = "table", .driver = "rbd.csi.ceph.com", .timeout_ms = 60000                       \
     }
 
-/* As flags_parse(), and refuses arguments that are no flags. */
-_must_check_ int tool_parse_flags(const struct flag *table, size_t count, int argc, char **argv,
-                                  struct error *err);
-/* tool_check_cluster() and -o table or json. */
-_must_check_ int tool_check_flags(const struct tool_flags *flags, struct error *err);
+/* The flags that say which clusters to ask and as whom, for the table of a command. */
+#define TOOL_CLUSTER_FLAGS(values)                                                                 \
+    {"config", FLAG_STRING, &(values).config, "FILE", "the driver's config.json"},                 \
+        {"secrets", FLAG_STRING, &(values).secrets, "FILE", "JSON file with userID and userKey"},  \
+    {                                                                                              \
+        "keyring", FLAG_STRING, &(values).keyring, "FILE", "Ceph keyring, instead of --secrets"    \
+    }
+
 /* --config is there, and one of --secrets and --keyring. */
 _must_check_ int tool_check_cluster(const struct tool_flags *flags, struct error *err);
-/* -o is one of @formats. */
-_must_check_ int tool_check_output(const struct tool_flags *flags, const char *const *formats,
-                                   size_t count, struct error *err);
+/* --classes is there, and --timeout makes sense. */
+_must_check_ int tool_check_classes(const struct tool_flags *flags, struct error *err);
 bool tool_prints_json(const struct tool_flags *flags);
 
 /* A size as people write it: "10Gi", "10GiB", "500M", a number of bytes. INVALID_ARGUMENT unless
@@ -59,10 +92,6 @@ _must_check_ int tool_read_takeover(const char *path, struct config_file *config
                                     struct tool_takeover *takeover, struct error *err);
 void tool_takeover_done(struct tool_takeover *takeover);
 
-/* The entry by which the place of a pool is being taken over; NULL if it is not. */
-const struct takeover_entry *tool_find_takeover(const struct tool_takeover *takeover,
-                                                const struct pool_entry *entry);
-
-/* Frees @ceph and returns @code; ends the program with it if an attempt to reach a cluster hangs.
- */
+/* Frees @ceph (NULL is fine) and returns @code; ends the program with it if an attempt to reach a
+ * cluster hangs. */
 int tool_leave_ceph(struct ceph *ceph, int code);

@@ -5,12 +5,14 @@
 
 #include "common/base/columns.h"
 #include "common/base/memory.h"
+#include "common/base/text.h"
 
 #define CELL_LIMIT 8192
 
 /* --- building --- */
 
-static struct tree_place *enter(struct tree_place *place, const char *level, const char *value)
+static struct tree_place *enter_place(struct tree_place *place, const char *level,
+                                      const char *value)
 {
     for (size_t i = 0; i < place->place_count; i++)
         if (strcmp(place->places[i]->level, level) == 0 &&
@@ -30,16 +32,16 @@ static struct tree_place *find_place(struct tree_place *root, const struct topol
     for (size_t i = 0; i < levels->count; i++)
         for (size_t j = 0; j < entry->count; j++)
             if (strcmp(entry->segments[j].level, levels->items[i].name) == 0)
-                place = enter(place, entry->segments[j].level, entry->segments[j].value);
+                place = enter_place(place, entry->segments[j].level, entry->segments[j].value);
     for (size_t j = 0; j < entry->count; j++)
         if (topology_level_find(levels, entry->segments[j].level) < 0)
-            place = enter(place, entry->segments[j].level, entry->segments[j].value);
+            place = enter_place(place, entry->segments[j].level, entry->segments[j].value);
     return place;
 }
 
 void tree_add(struct tree_place *root, const struct topology_levels *levels,
               const struct storage_class *class, const struct pool_entry *entry,
-              struct pool_figures *figures)
+              const struct pool_figures *figures)
 {
     struct tree_place *place = find_place(root, levels, entry);
 
@@ -47,34 +49,26 @@ void tree_add(struct tree_place *root, const struct topology_levels *levels,
         .pool = xstrdup(entry->pool),
         .data_pool = entry->data_pool ? xstrdup(entry->data_pool) : NULL,
         .class_name = xstrdup(class->name),
-        .cluster_id = xstrdup(figures->cluster_id),
+        .cluster_id = xstrdup(class_pools_cluster(&class->pools, entry)),
         .origin = entry->origin,
         .figures = *figures,
     };
-    *figures = (struct pool_figures){0};
 }
 
-static size_t count_pools(const struct tree_place *place)
-{
-    size_t count = place->pool_count;
-
-    for (size_t i = 0; i < place->place_count; i++)
-        count += count_pools(place->places[i]);
-    return count;
-}
-
-static void collect(const struct tree_place *place, struct room_sum_item *items, size_t *count)
+/* The pools here and below, for the sum of their free space. */
+static void collect_pools(const struct tree_place *place, struct room_sum_item **items,
+                          size_t *count)
 {
     for (size_t i = 0; i < place->pool_count; i++) {
         const struct tree_pool *pool = &place->pools[i];
 
         /* a pool whose root is not known shares with itself: several classes may have it */
-        items[(*count)++] = (struct room_sum_item){
+        *array_add(*items, *count) = (struct room_sum_item){
             pool->figures.room, pool->figures.root ? pool->figures.root : pool->pool,
             pool->cluster_id};
     }
     for (size_t i = 0; i < place->place_count; i++)
-        collect(place->places[i], items, count);
+        collect_pools(place->places[i], items, count);
 }
 
 static char *who_takes_over(const struct tree_place *place, const struct takeover_map *map)
@@ -94,11 +88,11 @@ static char *who_takes_over(const struct tree_place *place, const struct takeove
 
 void tree_finish(struct tree_place *root, const struct takeover_map *map)
 {
-    struct room_sum_item *items = xcalloc(count_pools(root) + 1, sizeof(*items));
+    struct room_sum_item *items = NULL;
     size_t count = 0;
     uint64_t largest = 0;
 
-    collect(root, items, &count);
+    collect_pools(root, &items, &count);
     room_sum(items, count, &root->room_bytes, &largest);
     free(items);
     root->takeover = who_takes_over(root, map);
@@ -115,7 +109,6 @@ void tree_done(struct tree_place *root)
         free(pool->data_pool);
         free(pool->class_name);
         free(pool->cluster_id);
-        pool_figures_done(&pool->figures);
     }
     for (size_t i = 0; i < root->place_count; i++) {
         tree_done(root->places[i]);
@@ -152,7 +145,7 @@ static void add_pool_row(const struct tree_pool *pool, int depth, struct columns
                                     pool->data_pool ? pool->data_pool : ""));
     columns_take(columns, figures->room.is_known ? text_size(figures->room.bytes) : xstrdup("?"));
     columns_take(columns, text_size(figures->used_bytes));
-    columns_take(columns, figures->quota_bytes ? text_size(figures->quota_bytes) : xstrdup("-"));
+    columns_take(columns, figures->quota_bytes ? text_size(figures->quota_bytes) : NULL);
     columns_add(columns, pool->origin);
     columns_add(columns, pool->class_name);
     columns_add(columns, figures->room.remark);
@@ -167,25 +160,18 @@ static void add_rows(const struct tree_place *place, int depth, struct columns *
         add_rows(place->places[i], depth + 1, columns);
 }
 
-void tree_print_text(const struct tree_place *root, struct text *out)
+void tree_print_text(const struct tree_place *root, FILE *file)
 {
     static const char *const titles[] = {"PLACE",      "ROOM",  "USED",  "QUOTA",
                                          "PLACE FROM", "CLASS", "REMARK"};
-    _cleanup_columns_ struct columns columns = {.count = ARRAY_LENGTH(titles),
-                                                .right = 1 << 1 | 1 << 2 | 1 << 3};
+    _cleanup_columns_ struct columns columns = {.right = 1 << 1 | 1 << 2 | 1 << 3};
 
-    for (size_t i = 0; i < ARRAY_LENGTH(titles); i++)
-        columns_add(&columns, titles[i]);
+    columns_add_titles(&columns, titles, ARRAY_LENGTH(titles));
     add_rows(root, 0, &columns);
-    columns_print(&columns, out);
+    columns_write(&columns, file);
 }
 
 /* --- JSON --- */
-
-static json_t *optional(const char *text)
-{
-    return text ? json_string(text) : json_null();
-}
 
 static json_t *pool_to_json(const struct tree_pool *pool)
 {
@@ -195,11 +181,11 @@ static json_t *pool_to_json(const struct tree_pool *pool)
     json_t *quota =
         figures->quota_bytes ? json_integer((json_int_t)figures->quota_bytes) : json_null();
 
-    return json_pack("{s:s, s:o, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:s}", "pool", pool->pool,
-                     "dataPool", optional(pool->data_pool), "class", pool->class_name, "cluster",
+    return json_pack("{s:s, s:s?, s:s, s:s, s:s, s:o, s:I, s:o, s:s?, s:s}", "pool", pool->pool,
+                     "dataPool", pool->data_pool, "class", pool->class_name, "cluster",
                      pool->cluster_id, "placeFrom", pool->origin, "roomBytes", room, "usedBytes",
-                     (json_int_t)figures->used_bytes, "quotaBytes", quota, "root",
-                     optional(figures->root), "remark", figures->room.remark);
+                     (json_int_t)figures->used_bytes, "quotaBytes", quota, "root", figures->root,
+                     "remark", figures->room.remark);
 }
 
 json_t *tree_to_json(const struct tree_place *root)
@@ -211,7 +197,7 @@ json_t *tree_to_json(const struct tree_place *root)
         json_array_append_new(pools, pool_to_json(&root->pools[i]));
     for (size_t i = 0; i < root->place_count; i++)
         json_array_append_new(places, tree_to_json(root->places[i]));
-    return json_pack("{s:o, s:o, s:o, s:I, s:o, s:o}", "level", optional(root->level), "value",
-                     optional(root->value), "takenOverBy", optional(root->takeover), "roomBytes",
+    return json_pack("{s:s?, s:s?, s:s?, s:I, s:o, s:o}", "level", root->level, "value",
+                     root->value, "takenOverBy", root->takeover, "roomBytes",
                      (json_int_t)root->room_bytes, "pools", pools, "places", places);
 }

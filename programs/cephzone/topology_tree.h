@@ -1,8 +1,8 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdio.h>
 
-#include "common/base/text.h"
 #include "programs/cephzone/clusters.h"
 
 /*
@@ -26,20 +26,20 @@ struct tree_place {
     size_t place_count;
     struct tree_pool *pools;
     size_t pool_count;
-    uint64_t room_bytes; /* of all pools here and below, shared room counted once */
+    uint64_t room_bytes; /* of all pools here and below, shared free space counted once */
 };
 
-/* Adds a pool of a class at its place. Levels that @levels has come in its order, the others as the
- * entry has them. Takes over what @figures owns. */
+/* Adds a pool of a class at its place. Levels that @levels has come in its order, the others in
+ * that of the entry. */
 void tree_add(struct tree_place *root, const struct topology_levels *levels,
               const struct storage_class *class, const struct pool_entry *entry,
-              struct pool_figures *figures);
-/* Fills in room and takeovers, once all pools are there. @map may be NULL. */
+              const struct pool_figures *figures);
+/* Fills in free space and takeovers, once all pools are there. @map may be NULL. */
 void tree_finish(struct tree_place *root, const struct takeover_map *map);
 void tree_done(struct tree_place *root);
 
-void tree_print_text(const struct tree_place *root, struct text *out);
+void tree_print_text(const struct tree_place *root, FILE *file);
 /* Caller frees with json_decref(). */
 json_t *tree_to_json(const struct tree_place *root);
 /* A picture: boxes in boxes, each pool with a bar that shows how full it is. */
-void tree_print_svg(const struct tree_place *root, struct text *out);
+void tree_print_svg(const struct tree_place *root, FILE *file);

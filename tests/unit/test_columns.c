@@ -31,3 +31,27 @@ TEST(nothing_is_nothing)
     assert_table(NULL, 0, "");
     assert_table(blank, ARRAY_LENGTH(blank), "\n");
 }
+
+TEST(empty_cells_are_dashes_where_that_was_asked_for)
+{
+    static const char *const titles[] = {"NAME", "ZONE", "N"};
+    _cleanup_columns_ struct columns columns = {.right = 1 << 2, .has_dashes = true};
+    _cleanup_text_ struct text out = TEXT_INIT(4096);
+
+    columns_add_titles(&columns, titles, ARRAY_LENGTH(titles));
+    columns_add(&columns, "");
+    columns_add(&columns, NULL);
+    columns_take(&columns, xstrdup("12"));
+    columns_print(&columns, &out);
+    assert_string_equal(text_chars(&out), "NAME  ZONE   N\n"
+                                          "-     -     12\n");
+}
+
+TEST(columns_count_characters_not_bytes)
+{
+    static const char *const cells[] = {"NAME", "N", "REMARK", "größe", "1", "ja"};
+
+    assert_table(cells, ARRAY_LENGTH(cells),
+                 "NAME   N  REMARK\n"
+                 "größe  1  ja\n");
+}
