@@ -1,4 +1,4 @@
-/* The driver. Builds the objects, passes them to each other, waits for a signal, takes all down. */
+/* The driver's main(): command line, log, signals, and what --type names. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "programs/cephcsi/liveness.h"
 #include "programs/cephcsi/options.h"
 
-/* What the main thread waits for; blocked in all threads, so that only it sees them. */
+/* The signals that the main thread waits for; blocked in all threads, so that only it gets them. */
 static sigset_t block_signals(void)
 {
     sigset_t signals;
@@ -25,7 +25,7 @@ static sigset_t block_signals(void)
     return signals;
 }
 
-static int run(const struct options *options, const sigset_t *signals)
+static int run_type(const struct options *options, const sigset_t *signals)
 {
     if (strcmp(options->type, "liveness") == 0)
         return liveness_run(options, signals);
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
     rpc_init();
     log_info(NULL, "cephcsi %s (%s) starts as %s, driver '%s'", CEPHZONE_VERSION, CEPHZONE_COMMIT,
              options.type, options.driver_name);
-    code = run(&options, &signals);
+    code = run_type(&options, &signals);
     rpc_shutdown();
     return code;
 }

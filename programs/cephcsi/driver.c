@@ -26,10 +26,9 @@
 #include "node/staged_users.h"
 #include "node/volumes.h"
 #include "programs/cephcsi/driver_addons.h"
-#include "programs/cephcsi/driver_capacity.h"
+#include "programs/cephcsi/driver_controller.h"
 #include "programs/cephcsi/driver_kube.h"
 #include "programs/cephcsi/driver_node.h"
-#include "programs/cephcsi/driver_takeover.h"
 
 /* More than the pools' own limits together, so that one slow pool leaves workers for others. */
 #define WORKERS 128
@@ -60,8 +59,7 @@ struct driver {
     struct standing_credentials *standing;
     struct controller controller;
     struct driver_node place;
-    struct driver_takeover takeover;
-    struct capacity_publisher *publisher;
+    struct driver_controller own; /* what the controller role does by itself */
     struct node node;
     struct host *host;
     char *mount_info_dir;
@@ -79,7 +77,7 @@ static void report_cluster(void *object, const char *cluster_id, bool healthy, c
     health_add(object, subject, healthy, message, since);
 }
 
-static void report(void *object, struct health_sink *sink)
+static void report_health(void *object, struct health_sink *sink)
 {
     struct driver *driver = object;
     _cleanup_free_ char *message = NULL;
@@ -89,8 +87,7 @@ static void report(void *object, struct health_sink *sink)
 
     health_add(sink, subject, healthy, message, since);
     driver_node_report(&driver->place, sink);
-    driver_takeover_report(&driver->takeover, sink);
-    driver_capacity_report(driver->publisher, sink);
+    driver_controller_report(&driver->own, sink);
     ceph_report(driver->ceph, report_cluster, sink);
 }
 
@@ -164,17 +161,8 @@ static void init_volumes(struct driver *driver, const struct options *options,
     };
 }
 
-static void recover_volumes(struct driver *driver)
-{
-    struct call call;
-
-    call_init(&call, 0, "recovery", deadline_in_ms(RECOVERY_MS));
-    node_recover(&driver->volumes, &call);
-    call_done(&call);
-}
-
-/* Volumes that lost their process may take Ceph's time, and calls do not wait for them. */
-static int revive(void *object, struct call *call, struct error *err)
+/* Restoring mounts whose process died may take long in Ceph; calls do not wait for it. */
+static int revive_volumes(void *object, struct call *call, struct error *err)
 {
     const struct driver *driver = object;
 
@@ -189,11 +177,42 @@ static void release_nothing(void *object)
     (void)object;
 }
 
-static void revive_volumes(struct driver *driver)
+static void init_controller(struct driver *driver, const struct options *options)
 {
-    static const struct task_kind kind = {revive, release_nothing, "revive"};
-
-    tasks_start(driver->tasks, "revive", &kind, driver);
+    driver->controller = (struct controller){
+        .backend = serves_cephfs(options) ? &CEPHFS_BACKEND : &RBD_BACKEND,
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .operations = driver->operations,
+        .tasks = driver->tasks,
+        .purger = driver->purger,
+        .process_id = uuid_text_generate(),
+        .mapping_path = options->mapping_path,
+        .cephfs_namespace = options->cephfs_namespace,
+        .clone_waiters = &driver->clone_waiters,
+        .instance_id = options->instance_id,
+        .cluster_name = options->cluster_name,
+        .driver_name = options->driver_name,
+        .usage = driver->usage,
+        .takeover = driver->place.takeover,
+        .standing = driver->standing,
+        .events = driver->kube.events,
+        .set_metadata = options->set_metadata,
+        .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
+                   (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
+    };
+    driver->own.fences = (struct fences){driver->ceph, driver->config, driver->standing};
+    driver->own.records = (struct client_records){
+        .ceph = driver->ceph,
+        .config = driver->config,
+        .standing = driver->standing,
+        .instance_id = options->instance_id,
+        .mapping_path = options->mapping_path,
+        .cephfs_namespace = options->cephfs_namespace,
+        .is_cephfs = serves_cephfs(options),
+    };
+    driver_controller_start(&driver->own, &driver->kube, options, driver->place.takeover,
+                            &driver->controller, driver->metrics);
 }
 
 static void driver_init(struct driver *driver, const struct options *options,
@@ -219,52 +238,17 @@ static void driver_init(struct driver *driver, const struct options *options,
         .subvolumes = is_cephfs ? &driver->subvolumes : NULL,
     });
     driver->standing = make_standing(driver, options);
-    driver->controller = (struct controller){
-        .backend = is_cephfs ? &CEPHFS_BACKEND : &RBD_BACKEND,
-        .ceph = driver->ceph,
-        .config = driver->config,
-        .operations = driver->operations,
-        .tasks = driver->tasks,
-        .purger = driver->purger,
-        .process_id = uuid_text_generate(),
-        .mapping_path = options->mapping_path,
-        .cephfs_namespace = options->cephfs_namespace,
-        .clone_waiters = &driver->clone_waiters,
-        .instance_id = options->instance_id,
-        .cluster_name = options->cluster_name,
-        .driver_name = options->driver_name,
-        .usage = driver->usage,
-        .takeover = driver->place.takeover,
-        .standing = driver->standing,
-        .events = driver->kube.events,
-        .set_metadata = options->set_metadata,
-        .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
-                   (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
-    };
-    driver->takeover.fences = (struct fences){driver->ceph, driver->config, driver->standing};
-    driver->takeover.records = (struct client_records){
-        .ceph = driver->ceph,
-        .config = driver->config,
-        .standing = driver->standing,
-        .instance_id = options->instance_id,
-        .mapping_path = options->mapping_path,
-        .cephfs_namespace = options->cephfs_namespace,
-        .is_cephfs = is_cephfs,
-    };
-    driver_takeover_start(&driver->takeover, &driver->kube, options, driver->place.takeover,
-                          driver->metrics);
-    driver->publisher =
-        driver_capacity_start(&driver->kube, options, &driver->controller, driver->metrics);
+    init_controller(driver, options);
     driver->node = (struct node){options->node_id, driver->place.info};
     init_volumes(driver, options, make_host);
     driver->identity = (struct identity){
         .driver_name = options->driver_name,
         .version = CEPHZONE_VERSION,
-        /* Ceph-CSI's CephFS driver never says so: only where somebody asks for it */
+        /* Ceph-CSI's CephFS driver never advertises it: only on request */
         .topology = !is_cephfs || options->domain_labels[0] || options->topology,
         .group_controller = true,
         .metrics = driver->metrics,
-        .report = report,
+        .report = report_health,
         .report_object = driver,
     };
 }
@@ -290,7 +274,7 @@ static bool driver_done(struct driver *driver)
     return ceph_free(driver->ceph);
 }
 
-static int serve(struct driver *driver, const struct options *options, struct error *err)
+static int start_serving(struct driver *driver, const struct options *options, struct error *err)
 {
     const struct rpc_server_options server_options = {
         .endpoint = options->endpoint,
@@ -315,8 +299,13 @@ static int serve(struct driver *driver, const struct options *options, struct er
         {node_volume_service(&driver->volumes), is_node},
     };
 
-    if (is_node)
-        recover_volumes(driver);
+    if (is_node) {
+        struct call call;
+
+        call_init(&call, 0, "recovery", deadline_in_ms(RECOVERY_MS));
+        node_recover(&driver->volumes, &call);
+        call_done(&call);
+    }
     if (rpc_server_new(&server_options, &driver->server, err) < 0)
         return -1;
     for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
@@ -328,15 +317,14 @@ static int serve(struct driver *driver, const struct options *options, struct er
     return rpc_server_start(driver->server, err);
 }
 
-static bool drain(struct driver *driver)
+static bool drain_driver(struct driver *driver)
 {
     bool addons_ended = driver_addons_drain(&driver->addons);
 
     if (!rpc_server_drain(driver->server) || !addons_ended)
         return false;
-    /* nobody reads their metrics any more, and they use what ends next */
-    capacity_publisher_free(TAKE(driver->publisher));
-    driver_takeover_done(&driver->takeover);
+    /* nobody reads its metrics any more, and it uses what ends next */
+    driver_controller_done(&driver->own);
     return true;
 }
 
@@ -344,6 +332,7 @@ int driver_run(const struct options *options, const sigset_t *signals,
                struct ceph *(*make_ceph)(const struct ceph_options *options),
                struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
 {
+    static const struct task_kind revival = {revive_volumes, release_nothing, "revive"};
     _cleanup_error_ struct error err = {0};
     struct driver driver = {0};
     int signal_number = 0;
@@ -360,20 +349,22 @@ int driver_run(const struct options *options, const sigset_t *signals,
         config_file_free(driver.config);
         return 1;
     }
-    driver_takeover_watch(&driver.kube, options, driver.place.takeover);
+    driver_controller_watch(&driver.kube, options, driver.place.takeover);
     driver_init(&driver, options, make_ceph, make_host);
-    if (serve(&driver, options, &err) < 0) {
+    if (start_serving(&driver, options, &err) < 0) {
         log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);
         return 1;
     }
     log_info(NULL, "listening on '%s'", options->endpoint);
     if (options->node_server)
-        revive_volumes(&driver);
-    driver_node_enter(&driver.place);
+        tasks_start(driver.tasks, "revive", &revival, &driver);
+    if (driver.place.registrar)
+        registrar_start(driver.place.registrar);
     sigwait(signals, &signal_number);
     log_info(NULL, "got %s, draining", sigabbrev_np(signal_number));
-    driver_node_leave(&driver.place);
-    if (!drain(&driver) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
+    if (driver.place.registrar)
+        registrar_stop(driver.place.registrar);
+    if (!drain_driver(&driver) || !tasks_stop(driver.tasks, TASKS_STOP_MS) ||
         !usage_cache_stop(driver.usage, TASKS_STOP_MS) || !driver_done(&driver)) {
         /* All state is in Ceph: the retry continues the call, the next start the task. */
         log_warn(NULL, "something still waits for Ceph; leaving it");

@@ -4,8 +4,8 @@
 
 #define ADDONS_WORKERS 8 /* one sidecar asks, for the whole Kubernetes cluster */
 
-static int serve(struct driver_addons *addons, const struct options *options,
-                 struct metrics *metrics, struct error *err)
+static int start_server(struct driver_addons *addons, const struct options *options,
+                        struct metrics *metrics, struct error *err)
 {
     const struct rpc_server_options server_options = {
         .endpoint = options->addons_endpoint,
@@ -41,7 +41,7 @@ int driver_addons_start(struct driver_addons *addons, const struct options *opti
         .is_node = options->node_server,
         .fences = *fences,
     };
-    if (serve(addons, options, metrics, err) < 0)
+    if (start_server(addons, options, metrics, err) < 0)
         return error_wrap(err, "csi-addons at '%s'", options->addons_endpoint);
     log_info(NULL, "csi-addons is served on '%s'", options->addons_endpoint);
     return 0;

@@ -1,6 +1,8 @@
 #include "programs/cephcsi/driver_kube.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
@@ -8,8 +10,8 @@
 #include "common/kube/kube.h"
 #include "common/kube/kube_client.h"
 
-/* *@found is false where nothing says that there is a Kubernetes. */
-static int load(const char *path, struct kube_config *config, bool *found, struct error *err)
+/* *@found is false where nothing points to a Kubernetes. */
+static int load_config(const char *path, struct kube_config *config, bool *found, struct error *err)
 {
     *found = true;
     if (text_is_empty(path))
@@ -35,10 +37,12 @@ int driver_kube_init(struct driver_kube *kube, const struct options *options,
     const char *name_space = getenv("POD_NAMESPACE");
     bool found = false;
 
-    if (load(options->kubeconfig, &config, &found, err) < 0)
+    if (load_config(options->kubeconfig, &config, &found, err) < 0)
         return error_wrap(err, "kubeconfig");
     if (!found)
         return 0;
+    if (gethostname(kube->identity, sizeof(kube->identity) - 1) < 0)
+        snprintf(kube->identity, sizeof(kube->identity), "controller");
     log_info(NULL, "Kubernetes is at %s (%s)", config.server, config.source);
     kube->name_space = xstrdup(text_is_empty(name_space) ? config.name_space : name_space);
     kube->kube = kube_client_new(&config);

@@ -25,7 +25,7 @@ static bool reads_nearby(struct config_file *file)
     return false;
 }
 
-/* Nobody gave the labels: whoever knows the Kubernetes node tells them, to those who need them. */
+/* The labels were not given: they are read from the Kubernetes Node where they are needed. */
 static void ask_for_labels(struct driver_node *node, const struct options *options,
                            struct config_file *config, struct kube *kube)
 {
@@ -41,20 +41,6 @@ static void ask_for_labels(struct driver_node *node, const struct options *optio
     if (options->node_server && node->levels.count > 0)
         log_warn(NULL, "--domainlabels without the labels of this node, which is served without "
                        "topology; give --node-labels, --node-labels-file or --kubeconfig");
-}
-
-static int make_labels(struct driver_node *node, const struct options *options,
-                       struct config_file *config, struct kube *kube, struct error *err)
-{
-    if (options->node_labels[0] != '\0') {
-        if (node_labels_from_text(options->node_labels, &node->labels, err) < 0)
-            return error_wrap(err, "--node-labels");
-    } else if (options->node_labels_path[0] != '\0') {
-        node_labels_from_file(options->node_labels_path, &node->labels);
-    } else {
-        ask_for_labels(node, options, config, kube);
-    }
-    return 0;
 }
 
 static int make_registrar(struct driver_node *node, const struct options *options,
@@ -83,8 +69,14 @@ int driver_node_init(struct driver_node *node, const struct options *options,
 {
     if (topology_levels_parse(options->driver_name, options->domain_labels, &node->levels, err) < 0)
         return error_wrap(err, "--domainlabels");
-    if (make_labels(node, options, config, kube->kube, err) < 0)
-        return -1;
+    if (options->node_labels[0] != '\0') {
+        if (node_labels_from_text(options->node_labels, &node->labels, err) < 0)
+            return error_wrap(err, "--node-labels");
+    } else if (options->node_labels_path[0] != '\0') {
+        node_labels_from_file(options->node_labels_path, &node->labels);
+    } else {
+        ask_for_labels(node, options, config, kube->kube);
+    }
     node->serves_node = options->node_server;
     node->takeover = takeover_source_new(options->takeover_path, config);
     node->info = node_info_new(&(struct node_info_options){
@@ -105,44 +97,26 @@ int driver_node_init(struct driver_node *node, const struct options *options,
     return make_registrar(node, options, metrics, err);
 }
 
-static void add(void *object, const char *subject, bool healthy, const char *message, time_t since)
+static void add_condition(void *object, const char *subject, bool healthy, const char *message,
+                          time_t since)
 {
     health_add(object, subject, healthy, message, since);
 }
 
-static void report_registrar(struct registrar *registrar, struct health_sink *sink)
-{
-    _cleanup_free_ char *message = NULL;
-    time_t since = 0;
-    bool healthy = registrar_is_healthy(registrar, &message, &since);
-
-    health_add(sink, "registration with kubelet", healthy, message, since);
-}
-
 void driver_node_report(struct driver_node *node, struct health_sink *sink)
 {
-    char *message = NULL;
+    _cleanup_free_ char *map_message = NULL;
+    _cleanup_free_ char *registrar_message = NULL;
     time_t since = 0;
-    bool healthy = takeover_source_is_healthy(node->takeover, &message, &since);
+    bool healthy = takeover_source_is_healthy(node->takeover, &map_message, &since);
 
-    health_add(sink, "takeover map", healthy, message, since);
-    free(message);
+    health_add(sink, "takeover map", healthy, map_message, since);
     if (node->serves_node)
-        node_info_report(node->info, add, sink);
-    if (node->registrar)
-        report_registrar(node->registrar, sink);
-}
-
-void driver_node_enter(struct driver_node *node)
-{
-    if (node->registrar)
-        registrar_start(node->registrar);
-}
-
-void driver_node_leave(struct driver_node *node)
-{
-    if (node->registrar)
-        registrar_stop(node->registrar);
+        node_info_report(node->info, add_condition, sink);
+    if (!node->registrar)
+        return;
+    healthy = registrar_is_healthy(node->registrar, &registrar_message, &since);
+    health_add(sink, "registration with kubelet", healthy, registrar_message, since);
 }
 
 void driver_node_done(struct driver_node *node)

@@ -13,7 +13,7 @@
 #include "programs/cephcsi/driver_kube.h"
 #include "programs/cephcsi/options.h"
 
-/* What the driver knows of the place of its node, built from the command line. */
+/* What the driver knows about where its node is, built from the command line. */
 struct driver_node {
     struct topology_levels levels;
     struct node_labels_source labels;
@@ -24,13 +24,10 @@ struct driver_node {
     bool serves_node;
 };
 
-/* Fails with INVALID_ARGUMENT for flags that make no sense, and for nothing else. All arguments are
- * borrowed; @kube may have no client; @metrics must go before @node. */
+/* Fails with INVALID_ARGUMENT for invalid flags, and for nothing else. All arguments are borrowed;
+ * @kube may have no client; @metrics must be freed before @node. */
 _must_check_ int driver_node_init(struct driver_node *node, const struct options *options,
                                   struct config_file *config, const struct driver_kube *kube,
                                   struct metrics *metrics, struct error *err);
-/* When the driver serves, and before it ends. */
-void driver_node_enter(struct driver_node *node);
-void driver_node_leave(struct driver_node *node);
 void driver_node_report(struct driver_node *node, struct health_sink *sink);
 void driver_node_done(struct driver_node *node);

@@ -21,8 +21,6 @@ struct generator {
     struct http_server *http;
 };
 
-/* --- metrics and health --- */
-
 static void answer_metrics(void *object, struct http_reply *reply)
 {
     struct generator *generator = object;
@@ -61,14 +59,10 @@ static int serve_metrics(struct generator *generator, const struct options *opti
     return 0;
 }
 
-/* --- life --- */
-
-static int start(struct generator *generator, const struct options *options,
-                 struct ceph *(*make_ceph)(const struct ceph_options *options), struct error *err)
+static int start_generator(struct generator *generator, const struct options *options,
+                           struct ceph *(*make_ceph)(const struct ceph_options *options),
+                           struct error *err)
 {
-    char host[256] = "controller";
-
-    gethostname(host, sizeof(host) - 1);
     process_metrics_register(generator->metrics);
     generator->ceph = make_ceph(&(struct ceph_options){
         .connect_timeout_ms = options->ceph_timeout_ms,
@@ -89,7 +83,7 @@ static int start(struct generator *generator, const struct options *options,
         .events = generator->kube.events,
         .driver_name = options->driver_name,
         .name_space = options->driver_namespace,
-        .identity = host,
+        .identity = generator->kube.identity,
         .metrics = generator->metrics,
     };
     if (regenerator_new(&regenerator, &generator->regenerator, err) < 0)
@@ -98,7 +92,7 @@ static int start(struct generator *generator, const struct options *options,
 }
 
 /* False if something hangs in Ceph and the process can only end by _exit(). */
-static bool stop(struct generator *generator)
+static bool stop_generator(struct generator *generator)
 {
     http_server_free(generator->http);
     regenerator_free(generator->regenerator);
@@ -110,32 +104,27 @@ static bool stop(struct generator *generator)
     return is_free;
 }
 
-static void wait_for_signal(const sigset_t *signals)
-{
-    int signal_number = 0;
-
-    sigwait(signals, &signal_number);
-    log_info(NULL, "got %s, ending", sigabbrev_np(signal_number));
-}
-
 int generator_run(const struct options *options, const sigset_t *signals,
                   struct ceph *(*make_ceph)(const struct ceph_options *options))
 {
     _cleanup_error_ struct error err = {0};
     struct generator generator = {.metrics = metrics_new(),
                                   .config = config_file_new(options->config_path)};
+    int signal_number = 0;
     int result = driver_kube_init(&generator.kube, options, generator.metrics, &err);
 
     if (result == 0 && generator.kube.kube)
-        result = start(&generator, options, make_ceph, &err);
+        result = start_generator(&generator, options, make_ceph, &err);
     else if (result == 0)
         log_warn(NULL, "there is no Kubernetes to read PersistentVolumes from: no journal is "
                        "regenerated; this process only waits");
-    if (result < 0)
+    if (result < 0) {
         log_error(NULL, "cannot start: %s", err.message);
-    else
-        wait_for_signal(signals);
-    if (!stop(&generator)) {
+    } else {
+        sigwait(signals, &signal_number);
+        log_info(NULL, "got %s, ending", sigabbrev_np(signal_number));
+    }
+    if (!stop_generator(&generator)) {
         log_warn(NULL, "something still waits for Ceph; leaving it");
         _exit(result < 0 ? 1 : 0);
     }

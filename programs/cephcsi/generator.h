@@ -6,10 +6,10 @@
 #include "programs/cephcsi/options.h"
 
 /*
- * --type=controller, which deployments for Ceph-CSI run beside the driver: writes journal entries
- * of RBD volumes anew from their PersistentVolumes (controller/regenerate/regenerator.h) until a
- * signal comes. It has no socket and nobody asks it, but a pod whose container ends is not ready:
- * so it waits even where it cannot do anything. Returns the exit code.
+ * --type=controller, which deployments for Ceph-CSI run beside the driver: regenerates the journal
+ * entries of RBD volumes from their PersistentVolumes (controller/regenerate/regenerator.h) until a
+ * signal arrives. It serves no socket, but a pod whose container exits is not ready: so it waits
+ * even where it cannot do anything. Returns the exit code.
  */
 int generator_run(const struct options *options, const sigset_t *signals,
                   struct ceph *(*make_ceph)(const struct ceph_options *options));

@@ -22,40 +22,36 @@ struct liveness {
     atomic_bool healthy;
 };
 
-static int probe(struct liveness *liveness, struct error *err)
+static int ask_driver(struct liveness *liveness, const char *path, const ProtobufCMessage *request,
+                      const ProtobufCMessageDescriptor *response, ProtobufCMessage **reply,
+                      struct error *err)
 {
-    Csi__V1__ProbeRequest request = CSI__V1__PROBE_REQUEST__INIT;
-    _cleanup_(message_freep) ProtobufCMessage *reply = NULL;
-
     return rpc_client_call(liveness->client,
                            &(struct rpc_request){
-                               .path = "/csi.v1.Identity/Probe",
-                               .message = &request.base,
-                               .response = &csi__v1__probe_response__descriptor,
-                               .deadline = deadline_in_ms(liveness->timeout_ms),
-                           },
-                           &reply, err);
-}
-
-/* The driver's own report. A driver of another make does not have it: UNIMPLEMENTED. */
-static int fetch_report(struct liveness *liveness, ProtobufCMessage **reply, struct error *err)
-{
-    Cephzone__V1__GetReportRequest request = CEPHZONE__V1__GET_REPORT_REQUEST__INIT;
-
-    return rpc_client_call(liveness->client,
-                           &(struct rpc_request){
-                               .path = "/cephzone.v1.Health/GetReport",
-                               .message = &request.base,
-                               .response = &cephzone__v1__get_report_response__descriptor,
+                               .path = path,
+                               .message = request,
+                               .response = response,
                                .deadline = deadline_in_ms(liveness->timeout_ms),
                            },
                            reply, err);
 }
 
-static void note_probe(struct liveness *liveness)
+/* The driver's own report. Other drivers do not have it: UNIMPLEMENTED. */
+static int fetch_report(struct liveness *liveness, ProtobufCMessage **reply, struct error *err)
 {
+    const Cephzone__V1__GetReportRequest request = CEPHZONE__V1__GET_REPORT_REQUEST__INIT;
+
+    return ask_driver(liveness, "/cephzone.v1.Health/GetReport", &request.base,
+                      &cephzone__v1__get_report_response__descriptor, reply, err);
+}
+
+static void probe_driver(struct liveness *liveness)
+{
+    const Csi__V1__ProbeRequest request = CSI__V1__PROBE_REQUEST__INIT;
+    _cleanup_(message_freep) ProtobufCMessage *reply = NULL;
     _cleanup_error_ struct error err = {0};
-    bool healthy = probe(liveness, &err) == 0;
+    bool healthy = ask_driver(liveness, "/csi.v1.Identity/Probe", &request.base,
+                              &csi__v1__probe_response__descriptor, &reply, &err) == 0;
     bool before = atomic_exchange(&liveness->healthy, healthy);
 
     metric_set(liveness->alive, healthy);
@@ -73,17 +69,6 @@ static void answer_healthz(void *object, struct http_reply *reply)
     text_add(&reply->body, reply->status == 200 ? "ok\n" : "the driver does not answer Probe\n");
 }
 
-static void add_condition(const Cephzone__V1__Condition *condition, struct text *body)
-{
-    long long age = (long long)(time(NULL) - condition->since_unix_seconds);
-
-    if (condition->healthy)
-        text_addf(body, "ok      %s\n", condition->subject);
-    else
-        text_addf(body, "trouble %s, for %lld s: %s\n", condition->subject, age,
-                  condition->message);
-}
-
 static void answer_readyz(void *object, struct http_reply *reply)
 {
     _cleanup_error_ struct error err = {0};
@@ -97,9 +82,16 @@ static void answer_readyz(void *object, struct http_reply *reply)
     const Cephzone__V1__GetReportResponse *report =
         (const Cephzone__V1__GetReportResponse *)message;
     for (size_t i = 0; i < report->n_conditions; i++) {
-        if (!report->conditions[i]->healthy)
-            reply->status = 503;
-        add_condition(report->conditions[i], &reply->body);
+        const Cephzone__V1__Condition *condition = report->conditions[i];
+        long long age_s = (long long)(time(NULL) - condition->since_unix_seconds);
+
+        if (condition->healthy) {
+            text_addf(&reply->body, "ok      %s\n", condition->subject);
+            continue;
+        }
+        reply->status = 503;
+        text_addf(&reply->body, "trouble %s, for %lld s: %s\n", condition->subject, age_s,
+                  condition->message);
     }
 }
 
@@ -115,18 +107,9 @@ static void answer_metrics(void *object, struct http_reply *reply)
         text_add(&reply->body, ((const Cephzone__V1__GetReportResponse *)message)->metrics);
 }
 
-/* Probes until a signal comes. */
-static void poll_driver(struct liveness *liveness, int64_t poll_ms, const sigset_t *signals)
-{
-    const struct timespec wait = {poll_ms / 1000, poll_ms % 1000 * 1000000};
-
-    do
-        note_probe(liveness);
-    while (sigtimedwait(signals, NULL, &wait) < 0);
-}
-
-static int serve(struct liveness *liveness, const struct options *options, const sigset_t *signals,
-                 struct error *err)
+/* Probes until a signal arrives. */
+static int watch_driver(struct liveness *liveness, const struct options *options,
+                        const sigset_t *signals, struct error *err)
 {
     const char *address = getenv("POD_IP");
     const struct http_route routes[] = {
@@ -134,6 +117,7 @@ static int serve(struct liveness *liveness, const struct options *options, const
         {"/readyz", answer_readyz, liveness},
         {options->metrics_path, answer_metrics, liveness},
     };
+    const struct timespec wait = {options->poll_ms / 1000, options->poll_ms % 1000 * 1000000};
     _cleanup_(http_server_freep) struct http_server *http = NULL;
 
     if (rpc_client_new(options->endpoint, &liveness->client, err) < 0 ||
@@ -141,7 +125,9 @@ static int serve(struct liveness *liveness, const struct options *options, const
                         ARRAY_LENGTH(routes), &http, err) < 0)
         return -1;
     log_info(NULL, "serving health and metrics on port %d", http_server_port(http));
-    poll_driver(liveness, options->poll_ms, signals);
+    do
+        probe_driver(liveness);
+    while (sigtimedwait(signals, NULL, &wait) < 0);
     return 0;
 }
 
@@ -153,7 +139,7 @@ int liveness_run(const struct options *options, const sigset_t *signals)
         .kind = METRIC_GAUGE, .name = "csi_liveness", .help = "1 while the driver answers Probe."};
 
     liveness.alive = metrics_get(metrics_register(liveness.metrics, &alive), NULL);
-    int result = serve(&liveness, options, signals, &err);
+    int result = watch_driver(&liveness, options, signals, &err);
     if (result < 0)
         log_error(NULL, "cannot watch '%s': %s", options->endpoint, err.message);
     rpc_client_free(liveness.client);

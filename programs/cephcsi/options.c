@@ -9,34 +9,15 @@
 #include "common/base/text.h"
 
 static const struct options DEFAULTS = {
-    .type = "",
     .endpoint = "unix:///tmp/csi.sock",
-    .addons_endpoint = "",
-    .driver_name = "",
     .driver_namespace = "default",
-    .node_id = "",
-    .cluster_name = "",
     .instance_id = "default",
     .config_path = "/etc/ceph-csi-config/config.json",
     .mapping_path = "/etc/ceph-csi-config/cluster-mapping.json",
-    .cephfs_namespace = "",
     .keyring = "/etc/ceph/keyring",
-    .kubelet_dir = "",
     .run_dir = "/run/cephzone",
-    .mounter = "",
-    .kernel_mount_options = "",
-    .fuse_mount_options = "",
     .metrics_path = "/metrics",
-    .log_file = "",
-    .domain_labels = "",
-    .node_labels = "",
-    .node_labels_path = "",
-    .kubeconfig = "",
-    .registration_dir = "",
-    .registration_path = "",
-    .takeover_path = "",
     .takeover_via = "labels",
-    .crush_location_labels = "",
     .log_to_stderr = true,
     .metrics_port = 8080,
     .generator_port = -1,
@@ -62,7 +43,7 @@ static const struct options DEFAULTS = {
         (name), FLAG_IGNORED_VALUE, NULL, NULL, (reason)                                           \
     }
 
-static int parse(struct options *o, int argc, char **argv)
+static int parse_flags(struct options *o, int argc, char **argv)
 {
     const struct flag table[] = {
         {"type", FLAG_STRING, &o->type, "TYPE", "what to run: rbd, cephfs, liveness or controller"},
@@ -91,7 +72,7 @@ static int parse(struct options *o, int argc, char **argv)
         {"topology", FLAG_BOOL, &o->topology, NULL,
          "cephfs: volumes have places; implied by --domainlabels, rbd's always have them"},
         {"domainlabels", FLAG_STRING, &o->domain_labels, "LABELS",
-         "labels of the node that say where it is, outermost first: LABEL,LABEL"},
+         "labels of the node that define its place, outermost first: LABEL,LABEL"},
         {"node-labels", FLAG_STRING, &o->node_labels, "LABELS",
          "the labels of this node, without asking anybody: LABEL=VALUE,LABEL=VALUE"},
         {"node-labels-file", FLAG_STRING, &o->node_labels_path, "FILE",
@@ -107,7 +88,7 @@ static int parse(struct options *o, int argc, char **argv)
         {"takeover-file", FLAG_STRING, &o->takeover_path, "FILE",
          "map of failed domains to those that take over; need not exist"},
         {"takeover-via", FLAG_STRING, &o->takeover_via, "labels|nodeinfo",
-         "who tells that a node takes over: the controller by labels, or NodeGetInfo"},
+         "who reports that a node takes over: the controller by labels, or NodeGetInfo"},
         {"enable-read-affinity", FLAG_BOOL, &o->read_affinity, NULL,
          "read from the nearest replica, for clusters that have readAffinity enabled"},
         {"crush-location-labels", FLAG_STRING, &o->crush_location_labels, "LABELS",
@@ -136,7 +117,7 @@ static int parse(struct options *o, int argc, char **argv)
         {"cephtimeout", FLAG_DURATION, &o->ceph_timeout_ms, NULL,
          "how long one operation may wait for Ceph before the call fails and can be repeated"},
         {"capacity-interval", FLAG_DURATION, &o->capacity_interval_ms, NULL,
-         "how old the figures of free space may be that pools are chosen and capacity is told by"},
+         "how old the free-space figures may be that choose pools and are reported as capacity"},
         {"publish-capacity", FLAG_BOOL, &o->publish_capacity, NULL,
          "keep CSIStorageCapacity objects, where csi-provisioner does not"},
         {"draintimeout", FLAG_DURATION, &o->drain_ms, NULL,
@@ -165,8 +146,7 @@ static int parse(struct options *o, int argc, char **argv)
         LEGACY_BOOL("add_dir_header", "the log names files without folders"),
         LEGACY_BOOL("one_output", "there is one log, not one for each severity"),
         LEGACY_BOOL("skip_log_headers", "log files have no heading"),
-        LEGACY_VALUE("feature-gates",
-                     "there are none; a stuck call is told in the log, the process stays"),
+        LEGACY_VALUE("feature-gates", "there are none; a stuck call is logged, the process stays"),
         LEGACY_VALUE("histogramoption", "buckets of the metrics are fixed"),
         LEGACY_VALUE("log_backtrace_at", "there are no backtraces"),
         LEGACY_VALUE("log_dir", "--log_file names the file"),
@@ -284,13 +264,7 @@ static const char *check_type(struct options *o)
     return "--type: only rbd, cephfs, liveness and controller are known";
 }
 
-/* Liveness and the journal's generator are no drivers: they are asked nothing about a node. */
-static bool is_driver(const struct options *o)
-{
-    return strcmp(o->type, "rbd") == 0 || strcmp(o->type, "cephfs") == 0;
-}
-
-static const char *check(struct options *o)
+static const char *check_options(struct options *o)
 {
     const char *type_fault = check_type(o);
 
@@ -301,7 +275,7 @@ static const char *check(struct options *o)
         o->controller_server = o->node_server = true;
     if (!driver_name_is_valid(o->driver_name))
         return "--drivername must be a DNS name of at most 63 characters";
-    if (is_driver(o) && o->node_id[0] == '\0')
+    if ((is_cephfs || strcmp(o->type, "rbd") == 0) && o->node_id[0] == '\0')
         return "--nodeid is missing";
     if (o->instance_id[0] == '\0')
         return "--instanceid is empty";
@@ -320,7 +294,7 @@ static const char *check(struct options *o)
 int options_read(struct options *options, int argc, char **argv)
 {
     *options = DEFAULTS;
-    int code = parse(options, argc, argv);
+    int code = parse_flags(options, argc, argv);
 
     if (code >= 0)
         return code;
@@ -328,7 +302,7 @@ int options_read(struct options *options, int argc, char **argv)
         print_version();
         return 0;
     }
-    const char *fault = check(options);
+    const char *fault = check_options(options);
     if (fault) {
         fprintf(stderr, "%s: %s\n", argv[0], fault);
         return 1;

@@ -13,8 +13,8 @@
 #include "programs/cephzone/output.h"
 #include "programs/cephzone/tool.h"
 
-/* Prints the command, or adds the patch to @patches if there is one. That there is nothing to do is
- * reported of a volume that was asked for by name. */
+/* Prints the command, or adds the patch to @patches if that is not NULL. Why there is nothing to do
+ * is reported for a volume that was named. */
 static int convert_volume(const struct kube_pv *pv, bool new_keys, bool is_named, json_t *patches)
 {
     _cleanup_error_ struct error err = {0};
@@ -70,7 +70,7 @@ int command_convert_pv(int argc, char **argv)
     const struct flag flags[] = {
         OBJECT_SOURCE_FLAGS(values),
         {"new-keys", FLAG_BOOL, &new_keys, NULL,
-         "write topology.kubernetes.io keys for failure-domain.beta labels, and rename keys of old "
+         "write topology.kubernetes.io keys for failure-domain.beta labels, and rename old keys "
          "in node affinity"},
         {"o", FLAG_STRING, &values.output, "FORMAT", "table (commands) or json"},
     };

@@ -97,7 +97,7 @@ static int read_flags(struct place_run *run, struct error *err)
         return -1;
     if ((flags->nodes[0] || flags->node_labels.count) && tool->domain_labels[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "--domainlabels must say which labels of a node tell its place");
+                         "--domainlabels must say which labels of a node define its place");
     if (tool_parse_size(flags->size, &run->size_bytes, err) < 0)
         return error_wrap(err, "--size");
     if (run->size_bytes == 0)
@@ -368,7 +368,7 @@ static void print_answer(const struct place_run *run, const struct error *failur
 
 /* --- the run --- */
 
-/* What CreateVolume would answer, in @answer. The exit code if that cannot be said, else 0. */
+/* What CreateVolume would answer, in @answer. The exit code if it cannot be known, else 0. */
 static int find_answer(struct place_run *run, struct error *answer)
 {
     _cleanup_error_ struct error err = {0};
@@ -463,7 +463,7 @@ int command_place(int argc, char **argv)
         {"node", FLAG_STRING, &values.nodes, "FILE",
          "output of 'kubectl get node -o json' or -o yaml, instead of --topology"},
         {"domainlabels", FLAG_STRING, &values.tool.domain_labels, "LABELS",
-         "the driver's flag: which labels of a node tell its place"},
+         "the driver's flag: which labels of a node define its place"},
         {"room", FLAG_STRING_LIST, &values.rooms, "POOL=SIZE",
          "free space of a pool, given by hand"},
         {"volumes", FLAG_STRING_LIST, &values.volumes, "POOL=N",

@@ -145,7 +145,7 @@ static int write_map(struct takeover_command *command, struct call *call, struct
     return kube->ops->create(kube, call, command->collection, item, NULL, err);
 }
 
-/* --- looking ahead --- */
+/* --- the plan --- */
 
 static int connect_ceph(struct takeover_command *command, struct error *err)
 {

@@ -1,6 +1,6 @@
 /*
- * cephzone topology: the places of StorageClasses as a tree, their pools, what says where each pool
- * is, free space and takeovers.
+ * cephzone topology: the places of StorageClasses as a tree, their pools, the origin of each
+ * pool's place, free space and takeovers.
  */
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "controller/fsck/fsck.h"
 
-/* One line per finding, aligned, and a closing line that says what was looked at. To stdout. */
+/* One line per finding, aligned, and a closing line with what was examined. To stdout. */
 void fsck_print_table(const struct fsck_report *report);
 
 /* The same facts. @repaired says of each finding whether it has been repaired; NULL: none. */

@@ -49,7 +49,7 @@ static void print_headline(const struct simulation *simulation, FILE *file)
         fprintf(file, "%s\n", simulation->notes.items[i]);
 }
 
-/* Stuck pods first: they are what matters; placed ones only when asked for. */
+/* Stuck pods first: they are what matters. */
 static void print_pods(const struct simulation *simulation, bool is_wide, FILE *file)
 {
     static const char *const titles[] = {"POD", "FROM", "TO", "WHY"};
@@ -208,7 +208,7 @@ static bool is_drawn(const struct simulation *simulation, size_t i)
            room->before != room->after;
 }
 
-static void measure(const struct simulation *simulation, size_t *rows, uint64_t *largest)
+static void measure_rows(const struct simulation *simulation, size_t *rows, uint64_t *largest)
 {
     for (size_t i = 0; i < simulation->room_count; i++) {
         if (!is_drawn(simulation, i) || *rows == PICTURE_ROWS_MAX)
@@ -243,7 +243,7 @@ void simulate_print_svg(const struct simulation *simulation, FILE *file)
     uint64_t largest = 0;
     int y = 74;
 
-    measure(simulation, &rows, &largest);
+    measure_rows(simulation, &rows, &largest);
     size_t left = simulation->room_count - rows;
     int height = 90 + (int)rows * ROW_HEIGHT + (left ? ROW_HEIGHT : 0);
     fprintf(file,
