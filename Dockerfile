@@ -1,5 +1,5 @@
-# The driver's image: built in one stage, and in the other nothing but what it runs with. Which
-# packages these are, and why, is in deploy/image-packages; deploy/image-root proves the list.
+# The driver's image: one stage builds, the other has only what the driver needs at run time. The
+# packages and the reasons for them are in deploy/image-packages; deploy/image-root verifies the list.
 FROM debian:12-slim AS build
 COPY deploy/image-packages /tmp/image-packages
 RUN apt-get update && apt-get install -y --no-install-recommends \
@@ -21,6 +21,6 @@ COPY --from=build /build/cephcsi /build/cephzone /usr/local/bin/
 RUN ln -s cephzone /usr/local/bin/kubectl-cephzone
 # operators pass a relative --log_file
 WORKDIR /
-# Root, for nodes; the controller's manifests set another user. Arguments are all that deployers
-# give. cephcsi starts programs; tini reaps what they leave behind.
+# Root, for nodes; the controller's manifests set another user. Deployers set arguments, not the
+# command. cephcsi starts programs; tini reaps the processes that they leave behind.
 ENTRYPOINT ["/usr/bin/tini", "--", "/usr/local/bin/cephcsi"]

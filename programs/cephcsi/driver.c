@@ -323,7 +323,7 @@ static bool drain_driver(struct driver *driver)
 
     if (!rpc_server_drain(driver->server) || !addons_ended)
         return false;
-    /* nobody reads its metrics any more, and it uses what ends next */
+    /* its metrics are not read any more, and it uses what is freed next */
     driver_controller_done(&driver->own);
     return true;
 }

@@ -20,7 +20,7 @@ struct driver_node {
     struct takeover_source *takeover;
     struct node_info *info;
     struct read_affinity read_affinity;
-    struct registrar *registrar; /* NULL: somebody else registers us with kubelet */
+    struct registrar *registrar; /* NULL: a sidecar registers us with kubelet */
     bool serves_node;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /* The subcommands of cephzone. Each gets its own arguments, argv[0] being its name, and returns the
- * exit code: 0, 1 when what was asked for failed, 2 when the command line makes no sense; fsck and
+ * exit code: 0, 1 when what was asked for failed, 2 when the command line is invalid; fsck and
  * others return 1 if they found something wrong and 3 if they could not find out. */
 int command_call(int argc, char **argv);
 int command_capacity(int argc, char **argv);

@@ -9,8 +9,8 @@
 
 /*
  * The clusters behind StorageClasses, for those subcommands of cephzone that report on their pools.
- * A cluster is asked once, however many classes it serves; one that does not answer is reported
- * once and costs its own pools only, as a class that makes no sense costs its own. Main thread.
+ * A cluster is asked once, however many classes it serves. One that does not answer is reported
+ * once and its pools are left out, as are those of an invalid class. Main thread.
  */
 struct asked_cluster {
     char *id;

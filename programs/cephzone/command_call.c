@@ -235,7 +235,7 @@ int command_call(int argc, char **argv)
     int next = 0;
     int code = TOOL_USAGE;
 
-    if (tool_helps(&command, argc, argv))
+    if (tool_handle_help(&command, argc, argv))
         return 0;
     if (flags_parse(flags, ARRAY_LENGTH(flags), argc, argv, &next, &err) < 0) {
         code = tool_fail("call", TOOL_USAGE, &err);

@@ -82,8 +82,8 @@ int command_capacity(int argc, char **argv)
         "Usage: cephzone capacity --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n"
         "                         [flags]\n\n"
         "Prints how much free space each StorageClass has in each place of its pools.\n"
-        "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 could\n"
-        "not look.\n\n"
+        "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 a file\n"
+        "or cluster could not be read.\n\n"
         "  kubectl get storageclass -o json >classes.json\n"
         "  cephzone capacity --config=config.json --keyring=/etc/ceph/keyring "
         "--classes=classes.json\n",
@@ -91,7 +91,7 @@ int command_capacity(int argc, char **argv)
     _cleanup_error_ struct error err = {0};
     struct clusters clusters = {0};
 
-    if (tool_helps(&command, argc, argv))
+    if (tool_handle_help(&command, argc, argv))
         return 0;
     if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 ||
         tool_check_cluster(&values, &err) < 0 ||

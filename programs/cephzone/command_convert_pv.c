@@ -79,7 +79,9 @@ int command_convert_pv(int argc, char **argv)
         "Usage: cephzone convert-pv [NAME...] [--from=FILE|FOLDER] [flags]\n\n"
         "Prints for each volume that has zone or region labels and no node affinity on them the\n"
         "command that adds the affinity; the labels stay. Zones joined by '__' become a set.\n"
-        "Exit code: 0 all well, 1 a label makes no sense, 2 bad command line, 3 could not look.\n\n"
+        "Exit code: 0 all well, 1 a label is invalid, 2 bad command line, 3 the volumes could not "
+        "be\n"
+        "read.\n\n"
         "  kubectl get pv -o json >pvs.json\n"
         "  cephzone convert-pv --from=pvs.json\n",
         flags, ARRAY_LENGTH(flags)};
@@ -87,7 +89,7 @@ int command_convert_pv(int argc, char **argv)
     _cleanup_string_list_ struct string_list names = {0};
     _cleanup_cluster_ struct cluster_objects cluster = {0};
 
-    if (tool_helps(&command, argc, argv))
+    if (tool_handle_help(&command, argc, argv))
         return 0;
     if (tool_parse_flags(&command, argc, argv, &names, &err) < 0 ||
         tool_check_output(values.output, TOOL_FORMATS("table", "json"), &err) < 0)

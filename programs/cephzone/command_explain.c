@@ -32,7 +32,7 @@ int command_explain(int argc, char **argv)
         "Usage: cephzone explain pod|pvc NAME [--from=FILE|FOLDER] [flags]\n\n"
         "Reports per node whether the pod's volumes can be had there, why not, and what would\n"
         "help; the first line names the cause. Exit code: 0 it fits somewhere, 1 it fits\n"
-        "nowhere, 2 bad command line, 3 could not look.\n\n"
+        "nowhere, 2 bad command line, 3 the cluster could not be read.\n\n"
         "  kubectl get nodes,pv,pvc,pods,sc,csidrivers,csinodes,csistoragecapacities,\\\n"
         "      volumeattachments -A -o json >cluster.json\n"
         "  cephzone explain pod web-0 -n shop --from=cluster.json\n",
@@ -43,7 +43,7 @@ int command_explain(int argc, char **argv)
     _cleanup_explanation_ struct explanation explanation = {0};
     struct binding_options options;
 
-    if (tool_helps(&command, argc, argv))
+    if (tool_handle_help(&command, argc, argv))
         return 0;
     if (tool_parse_flags(&command, argc, argv, &arguments, &err) < 0 ||
         check_arguments(&arguments, &err) < 0 ||

@@ -197,7 +197,9 @@ int command_fsck(int argc, char **argv)
         "Compares RBD's journal with images, trash and, given a dump, Kubernetes' volumes;\n"
         "reports what does not fit, its likely cause and what would help. Writes nothing without\n"
         "--repair. CephFS' journals are not checked.\n"
-        "Exit code: 0 nothing but notes, 1 findings, 2 bad command line, 3 could not look.\n\n"
+        "Exit code: 0 nothing but notes, 1 findings, 2 bad command line, 3 a file or cluster "
+        "could\n"
+        "not be read.\n\n"
         "  kubectl get pv -o json >pvs.json\n"
         "  cephzone fsck --config=config.json --keyring=/etc/ceph/keyring --pvs=pvs.json\n",
         flags, ARRAY_LENGTH(flags)};
@@ -205,7 +207,7 @@ int command_fsck(int argc, char **argv)
     int code = 0;
 
     values.tool.timeout_ms = 600000;
-    if (tool_helps(&command, argc, argv))
+    if (tool_handle_help(&command, argc, argv))
         return 0;
     if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 || check_flags(&values, &err) < 0)
         code = tool_fail("fsck", TOOL_USAGE, &err);

@@ -485,8 +485,8 @@ int command_place(int argc, char **argv)
         "place",
         "Usage: cephzone place --classes=FILE [--class=NAME] [--topology=PLACE]... [flags]\n\n"
         "Prints what CreateVolume would do with a volume of a class, and why.\n"
-        "Exit code: 0 there is a pool, 1 CreateVolume would refuse, 2 bad command line, 3 could\n"
-        "not look.\n\n"
+        "Exit code: 0 there is a pool, 1 CreateVolume would refuse, 2 bad command line, 3 a file\n"
+        "or cluster could not be read.\n\n"
         "  cephzone place --classes=class.yaml --size=10Gi --topology=zone=zone-a \\\n"
         "      --config=config.json --keyring=/etc/ceph/keyring\n"
         "  cephzone place --classes=class.yaml --topology=zone=zone-a --topology=zone=zone-b \\\n"
@@ -497,7 +497,7 @@ int command_place(int argc, char **argv)
         flags, ARRAY_LENGTH(flags)};
     _cleanup_error_ struct error err = {0};
 
-    if (tool_helps(&command, argc, argv))
+    if (tool_handle_help(&command, argc, argv))
         return 0;
     if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0)
         return tool_fail("place", TOOL_USAGE, &err);

@@ -120,14 +120,14 @@ int command_simulate(int argc, char **argv)
         "Schedules all pending pods of a snapshot, one after the other, with volumes bound and\n"
         "provisioned as Kubernetes would. Volumes, labels and taints count; processors and\n"
         "memory do not. Exit code: 0 all find a place, 1 some do not, 2 bad command line,\n"
-        "3 could not look.\n\n"
+        "3 the cluster could not be read.\n\n"
         "  cephzone simulate --from=cluster.json --fail zone=zone-a --takeover zone-b\n"
         "  cephzone simulate --from=cluster.json --add-pods 100 --class rbd --size 20Gi -o svg\n",
         flags, ARRAY_LENGTH(flags)};
     _cleanup_error_ struct error err = {0};
     struct binding_options options;
 
-    if (tool_helps(&command, argc, argv))
+    if (tool_handle_help(&command, argc, argv))
         return 0;
     int result = tool_parse_flags(&command, argc, argv, NULL, &err);
     request.add_pods = add_pods;

@@ -309,7 +309,7 @@ int command_takeover(int argc, char **argv)
         tool_print_help(&command, stderr);
         return TOOL_USAGE;
     }
-    if (tool_helps(&command, argc, argv))
+    if (tool_handle_help(&command, argc, argv))
         return 0;
     int skipped = strcmp(argv[1], "status") == 0 ? 1 : 2;
     if (read_action(&values, argc, argv, &err) < 0 ||

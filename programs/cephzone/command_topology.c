@@ -66,8 +66,8 @@ int command_topology(int argc, char **argv)
         "Usage: cephzone topology --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n"
         "                         [flags]\n\n"
         "Prints the places of StorageClasses, their pools, free space and takeovers as a tree.\n"
-        "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 could\n"
-        "not look.\n\n"
+        "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 a file\n"
+        "or cluster could not be read.\n\n"
         "  kubectl get storageclass -o yaml >classes.yaml\n"
         "  cephzone topology --config=config.json --keyring=/etc/ceph/keyring "
         "--classes=classes.yaml\n"
@@ -76,7 +76,7 @@ int command_topology(int argc, char **argv)
     _cleanup_error_ struct error err = {0};
     struct topology_run run = {0};
 
-    if (tool_helps(&command, argc, argv))
+    if (tool_handle_help(&command, argc, argv))
         return 0;
     if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 ||
         tool_check_cluster(&values, &err) < 0 ||

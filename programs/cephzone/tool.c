@@ -16,7 +16,7 @@ void tool_print_help(const struct tool_command *command, FILE *file)
     flags_print_usage(file, command->flags, command->count);
 }
 
-bool tool_helps(const struct tool_command *command, int argc, char **argv)
+bool tool_handle_help(const struct tool_command *command, int argc, char **argv)
 {
     if (argc < 2 || (strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0))
         return false;

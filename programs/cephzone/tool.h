@@ -29,7 +29,7 @@ struct tool_command {
 
 void tool_print_help(const struct tool_command *command, FILE *file);
 /* If the first argument asks for help: prints it, and returns true. */
-bool tool_helps(const struct tool_command *command, int argc, char **argv);
+bool tool_handle_help(const struct tool_command *command, int argc, char **argv);
 /* As flags_parse(), but flags may come before, between and after other arguments, which are added
  * to @arguments; if that is NULL they are refused. */
 _must_check_ int tool_parse_flags(const struct tool_command *command, int argc, char **argv,
