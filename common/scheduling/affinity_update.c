@@ -23,9 +23,8 @@ const char *affinity_current_key(const char *key)
     return key;
 }
 
-/* The order of terms, requirements and values counts, as it does for the API server. */
-static bool same_requirements(const struct selector_requirements *old,
-                              const struct selector_requirements *new)
+bool affinity_same_requirements(const struct selector_requirements *old,
+                                const struct selector_requirements *new, bool may_rename)
 {
     if (old->count != new->count)
         return false;
@@ -35,7 +34,8 @@ static bool same_requirements(const struct selector_requirements *old,
 
         if (a->op != b->op || !string_list_is_equal(&a->values, &b->values))
             return false;
-        if (!kube_same(a->key, b->key) && !kube_same(affinity_current_key(a->key), b->key))
+        if (!kube_same(a->key, b->key) &&
+            !(may_rename && kube_same(affinity_current_key(a->key), b->key)))
             return false;
     }
     return true;
@@ -47,14 +47,15 @@ static bool same_affinity(const struct kube_pv *old, const struct kube_pv *new)
         old->required.count != new->required.count)
         return false;
     for (size_t i = 0; i < old->required.count; i++)
-        if (!same_requirements(&old->required.terms[i].expressions,
-                               &new->required.terms[i].expressions) ||
-            !same_requirements(&old->required.terms[i].fields, &new->required.terms[i].fields))
+        if (!affinity_same_requirements(&old->required.terms[i].expressions,
+                                        &new->required.terms[i].expressions, true) ||
+            !affinity_same_requirements(&old->required.terms[i].fields,
+                                        &new->required.terms[i].fields, true))
             return false;
     return true;
 }
 
-static int check_valid(const struct kube_pv *pv, struct error *err)
+static int check_affinity(const struct kube_pv *pv, struct error *err)
 {
     if (!pv->has_affinity)
         return 0;
@@ -73,7 +74,7 @@ static int check_valid(const struct kube_pv *pv, struct error *err)
 int affinity_update_check(const struct kube_pv *old, const struct kube_pv *new, bool is_mutable,
                           struct error *err)
 {
-    if (check_valid(new, err) < 0)
+    if (check_affinity(new, err) < 0)
         return -1;
     if (is_mutable || !old->has_affinity || same_affinity(old, new))
         return 0;

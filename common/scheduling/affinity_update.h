@@ -14,5 +14,10 @@
 _must_check_ int affinity_update_check(const struct kube_pv *old, const struct kube_pv *new,
                                        bool is_mutable, struct error *err);
 
+/* Whether two lists are the same, in their order, as the API server compares them; with
+ * @may_rename keys of @old may have become the ones that replaced them. */
+bool affinity_same_requirements(const struct selector_requirements *old,
+                                const struct selector_requirements *new, bool may_rename);
+
 /* The key that replaced @key; @key itself if none did. */
 const char *affinity_current_key(const char *key);

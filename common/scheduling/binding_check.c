@@ -13,7 +13,7 @@ struct node_check {
     const struct kube_node *node;
     struct node_decision *decision;
     bool is_unbound_ok;
-    bool has_room;
+    bool has_space;
 };
 
 /* --- bound claims --- */
@@ -63,21 +63,12 @@ static bool serves(const struct node_check *check, const struct pv_group *group,
 /* Where the volumes begin that are large enough. */
 static size_t first_large_enough(const struct pv_group *group, const struct quantity *request)
 {
-    size_t low = 0;
-    size_t high = group->pvs.count;
+    char first_of_all[] = "";
 
     if (quantity_compare(&group->smallest, request) >= 0)
         return 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct kube_pv *pv = group->pvs.items[middle];
-
-        if (quantity_compare(&pv->capacity, request) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const struct kube_pv wanted = {.meta.name = first_of_all, .capacity = *request};
+    return pointer_list_locate(&group->pvs, &wanted, cluster_compare_pvs);
 }
 
 /* The better of @best and the group's smallest volume that fits. */
@@ -159,14 +150,13 @@ static int match_static(struct node_check *check)
 /* --- provisioning --- */
 
 /* False ends the check of this node. */
-static bool provision(struct node_check *check, size_t at)
+static bool choose_provisioning(struct node_check *check, size_t at)
 {
     const struct pod_claim *item = &check->claims->items[at];
-    const struct kube_class *class = item->class;
     const struct kube_capacity *capacity = NULL;
 
-    if (kube_same(class->provisioner, "") || kube_same(class->provisioner, KUBE_NO_PROVISIONER) ||
-        !allowed_topologies_match(&class->allowed, &check->node->meta.labels)) {
+    if (!binding_has_provisioner(item->class) ||
+        !allowed_topologies_match(&item->class->allowed, &check->node->meta.labels)) {
         check->is_unbound_ok = false;
         return false;
     }
@@ -174,19 +164,12 @@ static bool provision(struct node_check *check, size_t at)
         capacity =
             binding_find_capacity(item->index, check->node, quantity_value(&item->claim->request));
         if (!capacity) {
-            check->has_room = false;
+            check->has_space = false;
             return false;
         }
     }
     check->decision->choices[at] = (struct claim_choice){CHOICE_DYNAMIC, NULL, capacity};
     return true;
-}
-
-static void drop_provisions(const struct node_check *check)
-{
-    for (size_t i = 0; i < check->claims->count; i++)
-        if (check->decision->choices[i].kind == CHOICE_DYNAMIC)
-            check->decision->choices[i] = (struct claim_choice){0};
 }
 
 /* Claims whose node is chosen come first, in the pod's order; then those without a volume, in the
@@ -198,15 +181,16 @@ static void check_provisions(struct node_check *check)
 
     for (size_t i = 0; go_on && i < claims->count; i++)
         if (claims->items[i].kind == CLAIM_DELAYED && claims->items[i].selected_node)
-            go_on = provision(check, i);
+            go_on = choose_provisioning(check, i);
     for (size_t i = 0; go_on && i < claims->delayed_count; i++) {
         size_t at = claims->by_size[i];
 
         if (!claims->items[at].selected_node && check->decision->choices[at].kind == CHOICE_NONE)
-            go_on = provision(check, at);
+            go_on = choose_provisioning(check, at);
     }
-    if (!go_on)
-        drop_provisions(check);
+    for (size_t i = 0; !go_on && i < claims->count; i++)
+        if (check->decision->choices[i].kind == CHOICE_DYNAMIC)
+            check->decision->choices[i] = (struct claim_choice){0};
 }
 
 static bool is_selected_elsewhere(const struct node_check *check)
@@ -223,21 +207,6 @@ static bool is_selected_elsewhere(const struct node_check *check)
 
 /* --- the node --- */
 
-static void check_delayed(struct node_check *check)
-{
-    if (check->claims->delayed_count == 0)
-        return;
-    if (is_selected_elsewhere(check)) {
-        check->is_unbound_ok = false;
-        return;
-    }
-    if (match_static(check) < 0) {
-        check->decision->verdict = BINDING_FAILED;
-        return;
-    }
-    check_provisions(check);
-}
-
 void binding_check_node(const struct cluster_objects *cluster,
                         const struct binding_options *options, const struct pod_claims *claims,
                         const struct kube_node *node, struct node_decision *decision)
@@ -249,7 +218,7 @@ void binding_check_node(const struct cluster_objects *cluster,
         .node = node,
         .decision = decision,
         .is_unbound_ok = true,
-        .has_room = true,
+        .has_space = true,
     };
 
     decision->verdict = claims->verdict;
@@ -261,11 +230,16 @@ void binding_check_node(const struct cluster_objects *cluster,
         decision->choices[i] = (struct claim_choice){0};
     decision->fault = NULL;
     decision->reasons = check_bound(&check);
-    check_delayed(&check);
-    if (decision->verdict == BINDING_FAILED)
+    if (is_selected_elsewhere(&check)) {
+        check.is_unbound_ok = false;
+    } else if (match_static(&check) < 0) {
+        decision->verdict = BINDING_FAILED;
         return;
+    } else {
+        check_provisions(&check);
+    }
     decision->reasons |= check.is_unbound_ok ? 0 : BINDING_NO_VOLUMES;
-    decision->reasons |= check.has_room ? 0 : BINDING_NO_ROOM;
+    decision->reasons |= check.has_space ? 0 : BINDING_NO_SPACE;
     if (decision->reasons)
         decision->verdict = BINDING_REJECTED;
 }

@@ -24,7 +24,7 @@
 enum binding_reason {
     BINDING_NODE_AFFINITY = 1,
     BINDING_NO_VOLUMES = 2,
-    BINDING_NO_ROOM = 4,
+    BINDING_NO_SPACE = 4,
     BINDING_VOLUME_MISSING = 8,
 };
 #define BINDING_REASONS 4
@@ -89,7 +89,7 @@ struct node_decision {
     struct claim_choice *choices; /* one per claim, in the pod's order */
 };
 
-/* Filter for one node. @decision->choices has room for one per claim. */
+/* Filter for one node. @decision->choices has a place for each claim. */
 void binding_check_node(const struct cluster_objects *cluster,
                         const struct binding_options *options, const struct pod_claims *claims,
                         const struct kube_node *node, struct node_decision *decision);
@@ -103,7 +103,7 @@ struct pod_decisions {
 
 void binding_check(const struct cluster_objects *cluster, const struct binding_options *options,
                    const struct pod_claims *claims, struct pod_decisions *decisions);
-/* Room for one decision per node, none of them made: for who looks at some nodes only. */
+/* One decision per node, none of them made yet: for callers that look at some nodes only. */
 void pod_decisions_init(const struct cluster_objects *cluster, const struct pod_claims *claims,
                         struct pod_decisions *decisions);
 void pod_decisions_done(struct pod_decisions *decisions);
@@ -121,6 +121,10 @@ bool binding_is_usable(const struct binding_options *options, const struct kube_
                        const struct kube_pvc *claim);
 /* The volume has the labels that the claim selects; a selector that makes no sense selects none. */
 bool binding_selects(const struct kube_pvc *claim, const struct kube_pv *pv);
+/* The class makes volumes, rather than waiting for an administrator who does. */
+bool binding_has_provisioner(const struct kube_class *class);
+/* The pod's volume is a claim: one that it names or one of its own. */
+bool binding_uses_claim(const struct kube_pod_volume *volume);
 /* Node affinity alone; no affinity fits everywhere. */
 bool binding_fits_affinity(const struct kube_pv *pv, const struct strmap *labels);
 /* The same for a volume that is bound, or about to be: on nodes where its plugin was migrated the
@@ -135,7 +139,7 @@ bool binding_fits_bound(const struct cluster_objects *cluster, const struct kube
 const struct node_selector *binding_affinity_on(const struct cluster_objects *cluster,
                                                 const struct kube_pv *pv,
                                                 const struct kube_node *node);
-/* The capacity that has room for @request on the node; NULL if none has. */
+/* The capacity that has space for @request on the node; NULL if none has. */
 const struct kube_capacity *binding_find_capacity(const struct class_index *index,
                                                   const struct kube_node *node, int64_t request);
 /* maximumVolumeSize, else capacity; false if there is neither. */

@@ -2,10 +2,11 @@
 
 #include <string.h>
 
+#include "common/scheduling/affinity_update.h"
 #include "common/scheduling/binding_check.h"
 #include "common/scheduling/volume_zone.h"
 
-bool pod_uses_claim(const struct kube_pod *pod, const struct kube_pvc *claim)
+static bool uses_claim(const struct kube_pod *pod, const struct kube_pvc *claim)
 {
     if (!kube_same(pod->meta.ns, claim->meta.ns))
         return false;
@@ -15,48 +16,29 @@ bool pod_uses_claim(const struct kube_pod *pod, const struct kube_pvc *claim)
     return false;
 }
 
-static bool has_claims(const struct kube_pod *pod)
+static bool has_volumes(const struct kube_pod *pod, bool counts_in_tree)
 {
     for (size_t i = 0; i < pod->volume_count; i++)
-        if (pod->volumes[i].kind == KUBE_VOLUME_CLAIM ||
-            pod->volumes[i].kind == KUBE_VOLUME_EPHEMERAL)
-            return true;
-    return false;
-}
-
-static bool has_in_tree(const struct kube_pod *pod)
-{
-    for (size_t i = 0; i < pod->volume_count; i++)
-        if (pod->volumes[i].kind == KUBE_VOLUME_IN_TREE)
+        if (binding_uses_claim(&pod->volumes[i]) ||
+            (counts_in_tree && pod->volumes[i].kind == KUBE_VOLUME_IN_TREE))
             return true;
     return false;
 }
 
 /* --- what changed --- */
 
-static bool same_requirements(const struct selector_requirements *a,
-                              const struct selector_requirements *b)
-{
-    if (a->count != b->count)
-        return false;
-    for (size_t i = 0; i < a->count; i++)
-        if (!kube_same(a->items[i].key, b->items[i].key) || a->items[i].op != b->items[i].op ||
-            !string_list_is_equal(&a->items[i].values, &b->items[i].values))
-            return false;
-    return true;
-}
-
 static bool same_allowed(const struct allowed_topologies *a, const struct allowed_topologies *b)
 {
     if (a->count != b->count)
         return false;
     for (size_t i = 0; i < a->count; i++)
-        if (!same_requirements(&a->terms[i].requirements, &b->terms[i].requirements))
+        if (!affinity_same_requirements(&a->terms[i].requirements, &b->terms[i].requirements,
+                                        false))
             return false;
     return true;
 }
 
-/* Room that grew, or that became known. */
+/* Free space that grew, or that became known. */
 static bool has_grown(const struct kube_capacity *old, const struct kube_capacity *new)
 {
     int64_t before = 0;
@@ -67,7 +49,7 @@ static bool has_grown(const struct kube_capacity *old, const struct kube_capacit
     return !binding_capacity_limit(old, &before) || after > before;
 }
 
-static bool has_more_places(const struct kube_csi_node *old, const struct kube_csi_node *new)
+static bool has_higher_limit(const struct kube_csi_node *old, const struct kube_csi_node *new)
 {
     for (size_t i = 0; i < new->driver_count; i++)
         for (size_t j = 0; j < old->driver_count; j++)
@@ -78,20 +60,9 @@ static bool has_more_places(const struct kube_csi_node *old, const struct kube_c
     return false;
 }
 
-static bool has_migrated(const struct kube_csi_node *old, const struct kube_csi_node *new)
-{
-    return !kube_same(strmap_get(&old->meta.annotations, KUBE_MIGRATED_PLUGINS),
-                      strmap_get(&new->meta.annotations, KUBE_MIGRATED_PLUGINS));
-}
-
 static bool same_labels(const struct kube_meta *old, const struct kube_meta *new)
 {
     return strmap_is_equal(&old->labels, &new->labels);
-}
-
-static bool same_zone_labels(const struct kube_meta *old, const struct kube_meta *new)
-{
-    return volume_zone_is_same(&old->labels, &new->labels);
 }
 
 /* Capacity is no longer looked at, and the pod has an inline volume of the driver. Pods with claims
@@ -114,18 +85,21 @@ static bool helps_binding(const struct kube_pod *pod, const struct cluster_event
 {
     const struct kube_class *old_class = event->old;
     const struct kube_class *new_class = event->new;
+    const struct kube_meta *old = event->old;
+    const struct kube_meta *new = event->new;
 
     switch (event->kind) {
     case KUBE_CLASS:
         return !event->old || !same_allowed(&old_class->allowed, &new_class->allowed);
     case KUBE_PVC:
-        return pod_uses_claim(pod, event->new);
+        return uses_claim(pod, event->new);
     case KUBE_PV:
         return true;
     case KUBE_NODE:
         return !event->old || !same_labels(event->old, event->new);
     case KUBE_CSI_NODE:
-        return !event->old || has_migrated(event->old, event->new);
+        return !old || !kube_same(strmap_get(&old->annotations, KUBE_MIGRATED_PLUGINS),
+                                  strmap_get(&new->annotations, KUBE_MIGRATED_PLUGINS));
     case KUBE_CSI_DRIVER:
         return event->old && is_released(pod, event->old, event->new);
     case KUBE_CAPACITY:
@@ -140,13 +114,13 @@ static bool helps_limits(const struct kube_pod *pod, const struct cluster_event 
     const struct kube_pod *gone = event->old;
 
     if (event->kind == KUBE_POD && !event->new)
-        return !kube_same(gone->node_name, "") && (has_claims(gone) || has_in_tree(gone));
+        return !kube_same(gone->node_name, "") && has_volumes(gone, true);
     if (event->kind == KUBE_ATTACHMENT && !event->new)
-        return has_claims(pod);
+        return has_volumes(pod, false);
     if (event->kind == KUBE_CSI_NODE && event->new)
-        return !event->old || has_more_places(event->old, event->new);
+        return !event->old || has_higher_limit(event->old, event->new);
     if (event->kind == KUBE_PVC && event->new)
-        return !event->old && pod_uses_claim(pod, event->new);
+        return !event->old && uses_claim(pod, event->new);
     return false;
 }
 
@@ -160,9 +134,9 @@ static bool helps_zone(const struct kube_pod *pod, const struct cluster_event *e
     case KUBE_NODE:
         return !event->old || !same_labels(event->old, event->new);
     case KUBE_PVC:
-        return pod_uses_claim(pod, event->new);
+        return uses_claim(pod, event->new);
     case KUBE_PV:
-        return !event->old || !same_zone_labels(event->old, event->new);
+        return !event->old || !volume_zone_is_same(event->old, event->new);
     default:
         return false;
     }

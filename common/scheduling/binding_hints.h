@@ -21,6 +21,3 @@ bool binding_event_may_help(enum volume_plugin plugin, const struct kube_pod *po
 /* The plugins whose results for any pod must be forgotten, as the design documents list them. The
  * set of bits is 0 for events that change no result. */
 unsigned binding_event_invalidates(const struct cluster_event *event);
-
-/* Whether the pod has that claim among its volumes. */
-bool pod_uses_claim(const struct kube_pod *pod, const struct kube_pvc *claim);

@@ -24,21 +24,19 @@ static struct binding_options options_of(unsigned minor)
 static int parse_minor(const char *version, uint64_t *minor, struct error *err)
 {
     const char *text = version[0] == 'v' ? version + 1 : version;
+    _cleanup_error_ struct error malformed = {0};
 
-    if (strncmp(text, "1.", 2) != 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "'%.40s' is no Kubernetes version like '1.%d'", version,
-                         BINDING_NEWEST_MINOR);
-    size_t length = strspn(text + 2, "0123456789");
-    _cleanup_free_ char *digits = xstrndup(text + 2, length);
-    if ((text[2 + length] != '\0' && !strchr(".+-", text[2 + length])) || length > 4 ||
-        text_parse_u64(digits, minor, err) < 0) {
-        error_clear(err);
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "'%.40s' is no Kubernetes version like '1.%d'", version,
-                         BINDING_NEWEST_MINOR);
+    if (text_has_prefix(text, "1.")) {
+        size_t length = strspn(text + 2, "0123456789");
+        _cleanup_free_ char *digits = xstrndup(text + 2, length);
+        char behind = text[2 + length];
+
+        if ((behind == '\0' || strchr(".+-", behind)) && length <= 4 &&
+            text_parse_u64(digits, minor, &malformed) == 0)
+            return 0;
     }
-    return 0;
+    return error_set(err, STATUS_INVALID_ARGUMENT, "'%.40s' is no Kubernetes version like '1.%d'",
+                     version, BINDING_NEWEST_MINOR);
 }
 
 int binding_options_parse(const char *version, struct binding_options *options, struct error *err)

@@ -5,8 +5,8 @@
 #include "common/base/memory.h"
 #include "common/scheduling/binding_check.h"
 
-_printf_(3, 4) static void end(struct pod_claims *claims, enum binding_verdict verdict,
-                               const char *fmt, ...)
+_printf_(3, 4) static void decide_pod(struct pod_claims *claims, enum binding_verdict verdict,
+                                      const char *fmt, ...)
 {
     va_list args;
 
@@ -17,9 +17,9 @@ _printf_(3, 4) static void end(struct pod_claims *claims, enum binding_verdict v
 }
 
 /* The rejections of one volume, in Kubernetes' order. NULL: rejected. */
-static const struct kube_pvc *look_up(const struct cluster_objects *cluster,
-                                      const struct kube_pod_volume *volume,
-                                      struct pod_claims *claims)
+static const struct kube_pvc *find_claim(const struct cluster_objects *cluster,
+                                         const struct kube_pod_volume *volume,
+                                         struct pod_claims *claims)
 {
     const struct kube_pod *pod = claims->pod;
     const char *name = volume->claim_name ? volume->claim_name : "";
@@ -27,20 +27,22 @@ static const struct kube_pvc *look_up(const struct cluster_objects *cluster,
     bool is_ephemeral = volume->kind == KUBE_VOLUME_EPHEMERAL;
 
     if (!claim && is_ephemeral)
-        end(claims, BINDING_REJECTED,
+        decide_pod(
+            claims, BINDING_REJECTED,
             "waiting for ephemeral volume controller to create the persistentvolumeclaim \"%s\"",
             name);
     else if (!claim)
-        end(claims, BINDING_REJECTED, "persistentvolumeclaim \"%s\" not found", name);
+        decide_pod(claims, BINDING_REJECTED, "persistentvolumeclaim \"%s\" not found", name);
     else if (kube_same(claim->phase, "Lost"))
-        end(claims, BINDING_REJECTED,
-            "persistentvolumeclaim \"%s\" bound to non-existent persistentvolume \"%s\"", name,
-            claim->volume_name ? claim->volume_name : "");
+        decide_pod(claims, BINDING_REJECTED,
+                   "persistentvolumeclaim \"%s\" bound to non-existent persistentvolume \"%s\"",
+                   name, claim->volume_name ? claim->volume_name : "");
     else if (claim->meta.deletion_timestamp)
-        end(claims, BINDING_REJECTED, "persistentvolumeclaim \"%s\" is being deleted", name);
+        decide_pod(claims, BINDING_REJECTED, "persistentvolumeclaim \"%s\" is being deleted", name);
     else if (is_ephemeral && !kube_pvc_is_owned_by(claim, pod))
-        end(claims, BINDING_REJECTED, "PVC %s/%s was not created for pod %s/%s (pod is not owner)",
-            claim->meta.ns, name, pod->meta.ns, pod->meta.name);
+        decide_pod(claims, BINDING_REJECTED,
+                   "PVC %s/%s was not created for pod %s/%s (pod is not owner)", claim->meta.ns,
+                   name, pod->meta.ns, pod->meta.name);
     else
         return claim;
     return NULL;
@@ -59,14 +61,25 @@ static void find_prebound(const struct cluster_objects *cluster,
 
         if (binding_is_meant_for(pv, claim) && binding_is_usable(options, pv, claim) &&
             strcmp(kube_pv_class(pv), kube_pvc_class(claim)) == 0)
-            pointer_list_add(&item->prebound, pv);
+            *array_add(item->prebound.items, item->prebound.count) = pv;
     }
 }
 
-static void find_fault(const struct binding_options *options, struct pod_claim *item)
+static void prepare_delayed(const struct cluster_objects *cluster,
+                            const struct binding_options *options, const struct kube_class *class,
+                            struct pod_claim *item)
 {
     const struct kube_pvc *claim = item->claim;
+    const char *provisioner = class->provisioner ? class->provisioner : "";
+    const struct kube_csi_driver *driver =
+        cluster_find(cluster, KUBE_CSI_DRIVER, NULL, provisioner);
 
+    item->kind = CLAIM_DELAYED;
+    item->class = class;
+    item->selected_node = assume_cache_selected_node(claim);
+    item->index = cluster_class_index(cluster, class->meta.name);
+    item->driver = options->storage_capacity && driver && driver->tracks_capacity ? driver : NULL;
+    find_prebound(cluster, options, item);
     if (!options->attributes_class && !kube_same(claim->attributes_class, ""))
         item->fault = xasprintf("unsupported volumeAttributesClassName is set on claim %s/%s when "
                                 "the feature-gate VolumeAttributesClass is disabled",
@@ -76,26 +89,10 @@ static void find_fault(const struct binding_options *options, struct pod_claim *
                                 claim->meta.ns, claim->meta.name, claim->selector.fault);
 }
 
-static void prepare_delayed(const struct cluster_objects *cluster,
-                            const struct binding_options *options, const struct kube_class *class,
-                            struct pod_claim *item)
-{
-    const char *provisioner = class->provisioner ? class->provisioner : "";
-    const struct kube_csi_driver *driver =
-        cluster_find(cluster, KUBE_CSI_DRIVER, NULL, provisioner);
-
-    item->kind = CLAIM_DELAYED;
-    item->class = class;
-    item->selected_node = assume_cache_selected_node(item->claim);
-    item->index = cluster_class_index(cluster, class->meta.name);
-    item->driver = options->storage_capacity && driver && driver->tracks_capacity ? driver : NULL;
-    find_prebound(cluster, options, item);
-    find_fault(options, item);
-}
-
 /* -1 when the pod cannot even be classified. */
-static int classify(const struct cluster_objects *cluster, const struct binding_options *options,
-                    struct pod_claims *claims, struct pod_claim *item)
+static int classify_claim(const struct cluster_objects *cluster,
+                          const struct binding_options *options, struct pod_claims *claims,
+                          struct pod_claim *item)
 {
     const struct kube_pvc *claim = item->claim;
     const char *name = kube_pvc_class(claim);
@@ -111,7 +108,8 @@ static int classify(const struct cluster_objects *cluster, const struct binding_
     if (name[0] == '\0' || !class)
         return 0;
     if (class->mode == KUBE_BINDING_UNSET) {
-        end(claims, BINDING_FAILED, "VolumeBindingMode not set for StorageClass \"%s\"", name);
+        decide_pod(claims, BINDING_FAILED, "VolumeBindingMode not set for StorageClass \"%s\"",
+                   name);
         return -1;
     }
     if (class->mode == KUBE_BINDING_WAIT && kube_same(claim->volume_name, "")) {
@@ -153,9 +151,9 @@ static int find_claims(const struct cluster_objects *cluster, struct pod_claims 
     for (size_t i = 0; i < pod->volume_count; i++) {
         const struct kube_pod_volume *volume = &pod->volumes[i];
 
-        if (volume->kind != KUBE_VOLUME_CLAIM && volume->kind != KUBE_VOLUME_EPHEMERAL)
+        if (!binding_uses_claim(volume))
             continue;
-        const struct kube_pvc *claim = look_up(cluster, volume, claims);
+        const struct kube_pvc *claim = find_claim(cluster, volume, claims);
         if (!claim)
             return -1;
         claims->items[claims->count++].claim = claim;
@@ -172,10 +170,10 @@ void binding_prepare(const struct cluster_objects *cluster, const struct binding
     if (claims->count == 0)
         claims->verdict = BINDING_SKIPPED;
     for (size_t i = 0; i < claims->count; i++)
-        if (classify(cluster, options, claims, &claims->items[i]) < 0)
+        if (classify_claim(cluster, options, claims, &claims->items[i]) < 0)
             return;
     if (claims->bound_count + claims->delayed_count < claims->count) {
-        end(claims, BINDING_REJECTED, "%s", BINDING_UNBOUND_IMMEDIATE);
+        decide_pod(claims, BINDING_REJECTED, "%s", BINDING_UNBOUND_IMMEDIATE);
         return;
     }
     sort_delayed(options, claims);

@@ -11,7 +11,7 @@ const char *binding_reason_text(enum binding_reason reason)
         return "node(s) didn't match PersistentVolume's node affinity";
     case BINDING_NO_VOLUMES:
         return "node(s) didn't find available persistent volumes to bind";
-    case BINDING_NO_ROOM:
+    case BINDING_NO_SPACE:
         return "node(s) did not have enough free storage";
     case BINDING_VOLUME_MISSING:
         return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
@@ -21,7 +21,7 @@ const char *binding_reason_text(enum binding_reason reason)
 
 bool binding_is_bound(const struct kube_pvc *claim)
 {
-    return claim->volume_name && claim->volume_name[0] != '\0' &&
+    return !kube_same(claim->volume_name, "") &&
            strmap_has(&claim->meta.annotations, KUBE_BIND_COMPLETED);
 }
 
@@ -30,7 +30,7 @@ bool binding_is_meant_for(const struct kube_pv *pv, const struct kube_pvc *claim
     const struct kube_claim_ref *ref = assume_cache_claim(pv);
 
     return ref && kube_same(ref->name, claim->meta.name) && kube_same(ref->ns, claim->meta.ns) &&
-           (!ref->uid || ref->uid[0] == '\0' || kube_same(ref->uid, claim->meta.uid));
+           (kube_same(ref->uid, "") || kube_same(ref->uid, claim->meta.uid));
 }
 
 bool binding_is_usable(const struct binding_options *options, const struct kube_pv *pv,
@@ -46,69 +46,59 @@ bool binding_is_usable(const struct binding_options *options, const struct kube_
 
 bool binding_selects(const struct kube_pvc *claim, const struct kube_pv *pv)
 {
-    const struct selector_requirements *all = &claim->selector.requirements;
-
     if (!claim->selector.is_set)
         return true;
-    for (size_t i = 0; i < all->count; i++)
-        if (!selector_requirement_match(&all->items[i], &pv->meta.labels))
-            return false;
-    return !claim->selector.fault;
+    return !claim->selector.fault &&
+           selector_requirements_match(&claim->selector.requirements, &pv->meta.labels);
 }
 
-/* Without a name, as Kubernetes does it: matchFields then count as fulfilled. */
-static int check(const struct node_selector *affinity, const struct strmap *labels,
-                 struct error *err)
+bool binding_has_provisioner(const struct kube_class *class)
 {
-    bool matches = true;
-
-    if (!affinity)
-        return 0;
-    if (node_selector_match(affinity, labels, NULL, &matches, err) < 0)
-        return -1;
-    if (!matches)
-        return error_set(err, STATUS_FAILED_PRECONDITION, "no matching NodeSelectorTerms");
-    return 0;
+    return !kube_same(class->provisioner, "") &&
+           !kube_same(class->provisioner, KUBE_NO_PROVISIONER);
 }
 
-static bool fits(const struct node_selector *affinity, const struct strmap *labels)
+bool binding_uses_claim(const struct kube_pod_volume *volume)
 {
-    for (size_t i = 0; affinity && i < affinity->count; i++)
-        if (node_selector_term_match(&affinity->terms[i], labels, NULL))
-            return true;
-    return !affinity;
+    return volume->kind == KUBE_VOLUME_CLAIM || volume->kind == KUBE_VOLUME_EPHEMERAL;
 }
 
-static const struct node_selector *affinity_of(const struct kube_pv *pv)
-{
-    return pv->has_required ? &pv->required : NULL;
-}
-
+/* Affinity is matched without a name, as Kubernetes does it: matchFields then count as fulfilled.
+ */
 bool binding_fits_affinity(const struct kube_pv *pv, const struct strmap *labels)
 {
-    return fits(affinity_of(pv), labels);
+    return !pv->has_required || node_selector_has_match(&pv->required, labels, NULL);
 }
 
 const struct node_selector *binding_affinity_on(const struct cluster_objects *cluster,
                                                 const struct kube_pv *pv,
                                                 const struct kube_node *node)
 {
-    if (!pv->plugin || !in_tree_is_migrated(
-                           pv->plugin, cluster_find(cluster, KUBE_CSI_NODE, NULL, node->meta.name)))
-        return affinity_of(pv);
-    return pv->has_translated ? &pv->translated : NULL;
+    if (pv->plugin && in_tree_is_migrated(
+                          pv->plugin, cluster_find(cluster, KUBE_CSI_NODE, NULL, node->meta.name)))
+        return pv->has_translated ? &pv->translated : NULL;
+    return pv->has_required ? &pv->required : NULL;
 }
 
 int binding_check_bound(const struct cluster_objects *cluster, const struct kube_pv *pv,
                         const struct kube_node *node, struct error *err)
 {
-    return check(binding_affinity_on(cluster, pv, node), &node->meta.labels, err);
+    const struct node_selector *affinity = binding_affinity_on(cluster, pv, node);
+    bool matches = true;
+
+    if (affinity && node_selector_match(affinity, &node->meta.labels, NULL, &matches, err) < 0)
+        return -1;
+    if (!matches)
+        return error_set(err, STATUS_FAILED_PRECONDITION, "no matching NodeSelectorTerms");
+    return 0;
 }
 
 bool binding_fits_bound(const struct cluster_objects *cluster, const struct kube_pv *pv,
                         const struct kube_node *node)
 {
-    return fits(binding_affinity_on(cluster, pv, node), &node->meta.labels);
+    const struct node_selector *affinity = binding_affinity_on(cluster, pv, node);
+
+    return !affinity || node_selector_has_match(affinity, &node->meta.labels, NULL);
 }
 
 bool binding_capacity_limit(const struct kube_capacity *capacity, int64_t *limit)
@@ -120,21 +110,15 @@ bool binding_capacity_limit(const struct kube_capacity *capacity, int64_t *limit
     return capacity->has_maximum || capacity->has_capacity;
 }
 
-static bool has_room(const struct kube_capacity *capacity, const struct strmap *labels,
-                     int64_t request)
+static bool has_free_space(const struct kube_capacity *capacity, const struct strmap *labels,
+                           int64_t request)
 {
     const struct selector_requirements *all = &capacity->topology.requirements;
     int64_t limit = 0;
 
-    if (!binding_capacity_limit(capacity, &limit) || limit < request)
-        return false;
-    /* found by the one label that it asks for */
-    if (label_index_is_exact(all))
-        return true;
-    for (size_t i = 0; i < all->count; i++)
-        if (!selector_requirement_match(&all->items[i], labels))
-            return false;
-    return true;
+    /* an exact one was found by the one label that it asks for */
+    return binding_capacity_limit(capacity, &limit) && limit >= request &&
+           (label_index_is_exact(all) || selector_requirements_match(all, labels));
 }
 
 /* The first by name of those in the bucket and @best. */
@@ -146,7 +130,7 @@ static const struct kube_capacity *best_in(const struct label_bucket *bucket,
         const struct kube_capacity *capacity = label_bucket_item(bucket, i);
 
         if ((!best || cluster_compare_objects(capacity, best) < 0) &&
-            has_room(capacity, &node->meta.labels, request))
+            has_free_space(capacity, &node->meta.labels, request))
             best = capacity;
     }
     return best;

@@ -28,45 +28,32 @@ static struct class_use *use_of(struct class_uses *uses, const char *name)
     return &uses->items[uses->count++];
 }
 
-static int64_t add(int64_t a, int64_t b)
+static int64_t add_bytes(int64_t a, int64_t b)
 {
     int64_t sum = 0;
 
     return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-static void add_static(struct class_uses *uses, const struct kube_pvc *claim,
-                       const struct kube_pv *pv)
-{
-    /* the field of the spec: Kubernetes forgets the annotation here */
-    struct class_use *use = use_of(uses, pv->class_name ? pv->class_name : "");
-
-    use->requested = add(use->requested, quantity_value(&claim->request));
-    use->capacity = add(use->capacity, quantity_value(&pv->capacity));
-}
-
-static void add_dynamic(struct class_uses *uses, const struct kube_pvc *claim,
-                        const struct kube_capacity *capacity)
-{
-    struct class_use *use = use_of(uses, claim->class_name ? claim->class_name : "");
-
-    use->requested = add(use->requested, quantity_value(&claim->request));
-    /* of one class the last object counts; never the sum, never maximumVolumeSize */
-    use->capacity = capacity->has_capacity ? quantity_value(&capacity->capacity) : 0;
-}
-
-static bool collect(const struct pod_claims *claims, const struct node_decision *decision,
-                    enum choice_kind kind, struct class_uses *uses)
+static bool collect_uses(const struct pod_claims *claims, const struct node_decision *decision,
+                         enum choice_kind kind, struct class_uses *uses)
 {
     for (size_t i = 0; i < claims->count; i++) {
         const struct claim_choice *choice = &decision->choices[i];
+        const struct kube_pvc *claim = claims->items[i].claim;
 
-        if (choice->kind != kind)
+        if (choice->kind != kind || (kind == CHOICE_DYNAMIC && !choice->capacity))
             continue;
+        /* the field of the spec: Kubernetes forgets the annotation here */
+        const char *name = kind == CHOICE_STATIC ? choice->pv->class_name : claim->class_name;
+        struct class_use *use = use_of(uses, name ? name : "");
+
+        use->requested = add_bytes(use->requested, quantity_value(&claim->request));
         if (kind == CHOICE_STATIC)
-            add_static(uses, claims->items[i].claim, choice->pv);
-        else if (choice->capacity)
-            add_dynamic(uses, claims->items[i].claim, choice->capacity);
+            use->capacity = add_bytes(use->capacity, quantity_value(&choice->pv->capacity));
+        else /* of one class the last object counts; never the sum, never maximumVolumeSize */
+            use->capacity =
+                choice->capacity->has_capacity ? quantity_value(&choice->capacity->capacity) : 0;
     }
     return uses->count > 0;
 }
@@ -78,23 +65,12 @@ int64_t binding_shape(const struct binding_options *options, int64_t utilization
 
     while (i < options->shape_count && utilization > points[i].utilization)
         i++;
-    if (i == options->shape_count)
-        return points[i - 1].score * SHAPE_FACTOR;
-    if (i == 0)
-        return points[0].score * SHAPE_FACTOR;
+    if (i == 0 || i == options->shape_count)
+        return points[i == 0 ? 0 : i - 1].score * SHAPE_FACTOR;
     int64_t from = points[i - 1].score * SHAPE_FACTOR;
     int64_t to = points[i].score * SHAPE_FACTOR;
     return from + (to - from) * (utilization - points[i - 1].utilization) /
                       (points[i].utilization - points[i - 1].utilization);
-}
-
-static int64_t score_use(const struct binding_options *options, const struct class_use *use)
-{
-    int64_t utilization = 100;
-
-    if (use->capacity > 0 && use->requested <= use->capacity)
-        utilization = (int64_t)((__int128)use->requested * 100 / use->capacity);
-    return binding_shape(options, utilization);
 }
 
 /* The mean, halves away from zero; nothing here is negative. */
@@ -109,10 +85,16 @@ static int64_t score_classes(const struct binding_options *options, const struct
     struct class_uses uses = {.items = xcalloc(claims->count + 1, sizeof(*uses.items))};
     int64_t sum = 0;
 
-    if (!collect(claims, decision, CHOICE_STATIC, &uses))
-        collect(claims, decision, CHOICE_DYNAMIC, &uses);
-    for (size_t i = 0; i < uses.count; i++)
-        sum += score_use(options, &uses.items[i]);
+    if (!collect_uses(claims, decision, CHOICE_STATIC, &uses))
+        collect_uses(claims, decision, CHOICE_DYNAMIC, &uses);
+    for (size_t i = 0; i < uses.count; i++) {
+        const struct class_use *use = &uses.items[i];
+        int64_t utilization = 100;
+
+        if (use->capacity > 0 && use->requested <= use->capacity)
+            utilization = (int64_t)((__int128)use->requested * 100 / use->capacity);
+        sum += binding_shape(options, utilization);
+    }
     free(uses.items);
     return mean(sum, uses.count);
 }

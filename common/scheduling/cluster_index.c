@@ -12,67 +12,44 @@
 #include "common/base/text.h"
 
 /* Lists are sorted at the end of loading, and kept sorted from then on. */
-static void add_sorted(const struct cluster_objects *cluster, struct pointer_list *list, void *item,
-                       pointer_compare *compare)
+static void update_list(const struct cluster_objects *cluster, struct pointer_list *list,
+                        void *item, pointer_compare *compare, enum index_change change)
 {
-    if (cluster->is_settled)
-        pointer_list_insert(list, item, compare);
+    pointer_compare *order = cluster->is_settled ? compare : NULL;
+
+    if (change == INDEX_ADD)
+        pointer_list_insert(list, item, order);
     else
-        pointer_list_add(list, item);
+        pointer_list_remove(list, item, order);
 }
 
-static void remove_sorted(const struct cluster_objects *cluster, struct pointer_list *list,
-                          const void *item, pointer_compare *compare)
+/* The entry of that name, of @size bytes, which is made if there is none. */
+static void *get_entry(struct named_list *list, const char *ns, const char *name, size_t size)
 {
-    size_t at = cluster->is_settled ? pointer_list_locate(list, item, compare) : list->count;
-
-    if (at < list->count && list->items[at] == item)
-        pointer_list_remove_at(list, at);
-    else
-        pointer_list_remove(list, item);
-}
-
-/* --- the entries --- */
-
-static struct class_index *class_entry(struct cluster_objects *cluster, const char *name)
-{
-    struct class_index *entry = name_table_get(&cluster->class_names, NULL, name);
+    struct index_name *entry = name_table_get(&list->names, ns, name);
 
     if (entry)
         return entry;
-    entry = xcalloc(1, sizeof(*entry));
-    entry->name = xstrdup(name);
-    name_table_set(&cluster->class_names, NULL, entry->name, entry);
-    pointer_list_add(&cluster->classes, entry);
+    entry = xcalloc(1, size);
+    *entry = (struct index_name){xstrdup(ns ? ns : ""), xstrdup(name)};
+    named_list_add(list, entry->ns, entry->name, entry);
     return entry;
+}
+
+static struct class_index *class_entry(struct cluster_objects *cluster, const char *name)
+{
+    return get_entry(&cluster->classes, NULL, name ? name : "", sizeof(struct class_index));
 }
 
 static struct claim_index *claim_entry(struct cluster_objects *cluster, const char *ns,
                                        const char *name)
 {
-    struct claim_index *entry = name_table_get(&cluster->claim_names, ns, name);
-
-    if (entry)
-        return entry;
-    entry = xcalloc(1, sizeof(*entry));
-    entry->ns = xstrdup(ns);
-    entry->name = xstrdup(name);
-    name_table_set(&cluster->claim_names, entry->ns, entry->name, entry);
-    pointer_list_add(&cluster->claims, entry);
-    return entry;
+    return get_entry(&cluster->claims, ns, name ? name : "", sizeof(struct claim_index));
 }
 
 static struct node_index *node_entry(struct cluster_objects *cluster, const char *name)
 {
-    struct node_index *entry = name_table_get(&cluster->node_names, NULL, name);
-
-    if (entry)
-        return entry;
-    entry = xcalloc(1, sizeof(*entry));
-    entry->name = xstrdup(name);
-    name_table_set(&cluster->node_names, NULL, entry->name, entry);
-    pointer_list_add(&cluster->nodes, entry);
-    return entry;
+    return get_entry(&cluster->nodes, NULL, name ? name : "", sizeof(struct node_index));
 }
 
 static void forget_count(struct node_index *node)
@@ -142,7 +119,7 @@ static struct pv_group *group_of(struct cluster_objects *cluster, struct class_i
                                  const struct kube_pv *pv)
 {
     _cleanup_free_ char *key = group_key(pv);
-    struct pv_group *group = name_table_get(&class->group_names, NULL, key);
+    struct pv_group *group = name_table_get(&class->groups.names, NULL, key);
 
     if (group)
         return group;
@@ -152,8 +129,7 @@ static struct pv_group *group_of(struct cluster_objects *cluster, struct class_i
     group->has_attributes_class = group->attributes_class[0] != '\0';
     group->access_modes = pv->access_modes;
     group->is_block = kube_volume_mode_is_block(pv->volume_mode);
-    name_table_set(&class->group_names, NULL, group->key, group);
-    pointer_list_add(&class->groups, group);
+    named_list_add(&class->groups, NULL, group->key, group);
     index_group(cluster, class, group, pv);
     return group;
 }
@@ -172,119 +148,65 @@ static bool is_free(const struct kube_pv *pv)
            kube_same(pv->phase, "Available");
 }
 
-void cluster_attach_pv(struct cluster_objects *cluster, struct kube_pv *pv)
-{
-    const struct kube_claim_ref *claim = assume_cache_claim(pv);
-
-    if (claim) {
-        struct claim_index *entry =
-            claim_entry(cluster, claim->ns ? claim->ns : "", claim->name ? claim->name : "");
-
-        add_sorted(cluster, &entry->pvs, pv, cluster_compare_pvs);
-        cluster_touch_claim(cluster, entry->ns, entry->name);
-    } else if (is_free(pv)) {
-        struct pv_group *group = group_of(cluster, class_entry(cluster, kube_pv_class(pv)), pv);
-
-        add_sorted(cluster, &group->pvs, pv, cluster_compare_pvs);
-        measure_group(group);
-        pv->group = group;
-    }
-}
-
-void cluster_detach_pv(struct cluster_objects *cluster, struct kube_pv *pv)
+void cluster_index_pv(struct cluster_objects *cluster, struct kube_pv *pv, enum index_change change)
 {
     const struct kube_claim_ref *claim = assume_cache_claim(pv);
     struct pv_group *group = pv->group;
 
     if (claim) {
-        struct claim_index *entry =
-            claim_entry(cluster, claim->ns ? claim->ns : "", claim->name ? claim->name : "");
+        struct claim_index *entry = claim_entry(cluster, claim->ns, claim->name);
 
-        remove_sorted(cluster, &entry->pvs, pv, cluster_compare_pvs);
-        cluster_touch_claim(cluster, entry->ns, entry->name);
+        update_list(cluster, &entry->pvs, pv, cluster_compare_pvs, change);
+        cluster_touch_claim(cluster, entry->id.ns, entry->id.name);
     }
+    if (change == INDEX_ADD)
+        group = is_free(pv) ? group_of(cluster, class_entry(cluster, kube_pv_class(pv)), pv) : NULL;
     if (group) {
-        remove_sorted(cluster, &group->pvs, pv, cluster_compare_pvs);
+        update_list(cluster, &group->pvs, pv, cluster_compare_pvs, change);
         measure_group(group);
     }
-    pv->group = NULL;
+    pv->group = change == INDEX_ADD ? group : NULL;
 }
 
 /* --- capacities, pods, nodes --- */
 
-static void attach_capacity(struct cluster_objects *cluster, struct kube_capacity *capacity)
+static void index_capacity(struct cluster_objects *cluster, struct kube_capacity *capacity,
+                           enum index_change change)
 {
-    struct class_index *class =
-        class_entry(cluster, capacity->class_name ? capacity->class_name : "");
+    struct class_index *class = class_entry(cluster, capacity->class_name);
     const struct selector_requirements *term = &capacity->topology.requirements;
 
-    add_sorted(cluster, &class->capacities, capacity, cluster_compare_objects);
-    if (capacity->topology.is_set && !capacity->topology.fault)
+    update_list(cluster, &class->capacities, capacity, cluster_compare_objects, change);
+    if (change == INDEX_REMOVE)
+        label_index_remove(&class->by_topology, capacity);
+    else if (capacity->topology.is_set && !capacity->topology.fault)
         label_index_add(&class->by_topology, &cluster->pairs, &term, 1, capacity);
 }
 
-static void detach_capacity(struct cluster_objects *cluster, struct kube_capacity *capacity)
-{
-    struct class_index *class =
-        class_entry(cluster, capacity->class_name ? capacity->class_name : "");
-
-    remove_sorted(cluster, &class->capacities, capacity, cluster_compare_objects);
-    label_index_remove(&class->by_topology, capacity);
-}
-
-static bool is_on_a_node(const struct kube_pod *pod)
-{
-    return pod->node_name && pod->node_name[0] != '\0' && !kube_same(pod->phase, "Succeeded") &&
-           !kube_same(pod->phase, "Failed");
-}
-
-void cluster_attach_pod(struct cluster_objects *cluster, struct kube_pod *pod)
+void cluster_index_pod(struct cluster_objects *cluster, struct kube_pod *pod,
+                       enum index_change change)
 {
     for (size_t i = 0; i < pod->volume_count; i++)
         if (pod->volumes[i].claim_name) {
             struct claim_index *claim =
                 claim_entry(cluster, pod->meta.ns, pod->volumes[i].claim_name);
 
-            add_sorted(cluster, &claim->pods, pod, cluster_compare_objects);
+            update_list(cluster, &claim->pods, pod, cluster_compare_objects, change);
         }
-    if (!is_on_a_node(pod))
+    if (kube_same(pod->node_name, "") || kube_same(pod->phase, "Succeeded") ||
+        kube_same(pod->phase, "Failed"))
         return;
     struct node_index *node = node_entry(cluster, pod->node_name);
-    add_sorted(cluster, &node->pods, pod, cluster_compare_objects);
+    update_list(cluster, &node->pods, pod, cluster_compare_objects, change);
     forget_count(node);
 }
 
-void cluster_detach_pod(struct cluster_objects *cluster, struct kube_pod *pod)
+static void index_attachment(struct cluster_objects *cluster, struct kube_attachment *attachment,
+                             enum index_change change)
 {
-    for (size_t i = 0; i < pod->volume_count; i++)
-        if (pod->volumes[i].claim_name) {
-            struct claim_index *claim =
-                claim_entry(cluster, pod->meta.ns, pod->volumes[i].claim_name);
+    struct node_index *node = node_entry(cluster, attachment->node_name);
 
-            remove_sorted(cluster, &claim->pods, pod, cluster_compare_objects);
-        }
-    if (!is_on_a_node(pod))
-        return;
-    struct node_index *node = node_entry(cluster, pod->node_name);
-    remove_sorted(cluster, &node->pods, pod, cluster_compare_objects);
-    forget_count(node);
-}
-
-static void attach_attachment(struct cluster_objects *cluster, struct kube_attachment *attachment)
-{
-    struct node_index *node =
-        node_entry(cluster, attachment->node_name ? attachment->node_name : "");
-
-    add_sorted(cluster, &node->attachments, attachment, cluster_compare_objects);
-    forget_count(node);
-}
-
-static void detach_attachment(struct cluster_objects *cluster, struct kube_attachment *attachment)
-{
-    struct node_index *node =
-        node_entry(cluster, attachment->node_name ? attachment->node_name : "");
-
-    remove_sorted(cluster, &node->attachments, attachment, cluster_compare_objects);
+    update_list(cluster, &node->attachments, attachment, cluster_compare_objects, change);
     forget_count(node);
 }
 
@@ -316,75 +238,40 @@ void cluster_touch_node(struct cluster_objects *cluster, const char *name)
         forget_count(node);
 }
 
-static void touch_all(struct cluster_objects *cluster)
-{
-    for (size_t i = 0; i < cluster->nodes.count; i++)
-        forget_count(cluster->nodes.items[i]);
-}
-
 /* --- by kind --- */
 
-void cluster_index_add(struct cluster_objects *cluster, enum kube_kind kind, void *object)
+void cluster_index_object(struct cluster_objects *cluster, enum kube_kind kind, void *object,
+                          enum index_change change)
 {
     const struct kube_meta *meta = object;
 
     switch (kind) {
     case KUBE_NODE:
-        cluster_relabel_node(cluster, object);
+        if (change == INDEX_ADD)
+            cluster_relabel_node(cluster, object);
         break;
     case KUBE_PV:
-        cluster_attach_pv(cluster, object);
+        cluster_index_pv(cluster, object, change);
         break;
     case KUBE_PVC:
         cluster_touch_claim(cluster, meta->ns, meta->name);
         break;
     case KUBE_CLASS:
-        touch_all(cluster);
+        for (size_t i = 0; i < cluster->nodes.all.count; i++)
+            forget_count(cluster->nodes.all.items[i]);
         break;
     case KUBE_CSI_NODE:
         /* it says which volumes of in-tree plugins count */
         cluster_touch_node(cluster, meta->name);
         break;
     case KUBE_CAPACITY:
-        attach_capacity(cluster, object);
+        index_capacity(cluster, object, change);
         break;
     case KUBE_POD:
-        cluster_attach_pod(cluster, object);
+        cluster_index_pod(cluster, object, change);
         break;
     case KUBE_ATTACHMENT:
-        attach_attachment(cluster, object);
-        break;
-    default:
-        break;
-    }
-}
-
-void cluster_index_remove(struct cluster_objects *cluster, enum kube_kind kind, void *object)
-{
-    const struct kube_meta *meta = object;
-
-    switch (kind) {
-    case KUBE_PV:
-        cluster_detach_pv(cluster, object);
-        break;
-    case KUBE_PVC:
-        cluster_touch_claim(cluster, meta->ns, meta->name);
-        break;
-    case KUBE_CLASS:
-        touch_all(cluster);
-        break;
-    case KUBE_CSI_NODE:
-        /* it says which volumes of in-tree plugins count */
-        cluster_touch_node(cluster, meta->name);
-        break;
-    case KUBE_CAPACITY:
-        detach_capacity(cluster, object);
-        break;
-    case KUBE_POD:
-        cluster_detach_pod(cluster, object);
-        break;
-    case KUBE_ATTACHMENT:
-        detach_attachment(cluster, object);
+        index_attachment(cluster, object, change);
         break;
     default:
         break;
@@ -393,81 +280,84 @@ void cluster_index_remove(struct cluster_objects *cluster, enum kube_kind kind, 
 
 void cluster_index_sort(struct cluster_objects *cluster)
 {
-    for (size_t i = 0; i < cluster->classes.count; i++) {
-        struct class_index *class = cluster->classes.items[i];
+    for (size_t i = 0; i < cluster->classes.all.count; i++) {
+        struct class_index *class = cluster->classes.all.items[i];
 
         pointer_list_sort(&class->capacities, cluster_compare_objects);
-        for (size_t j = 0; j < class->groups.count; j++) {
-            struct pv_group *group = class->groups.items[j];
+        for (size_t j = 0; j < class->groups.all.count; j++) {
+            struct pv_group *group = class->groups.all.items[j];
 
             pointer_list_sort(&group->pvs, cluster_compare_pvs);
             measure_group(group);
         }
     }
-    for (size_t i = 0; i < cluster->claims.count; i++) {
-        struct claim_index *claim = cluster->claims.items[i];
+    for (size_t i = 0; i < cluster->claims.all.count; i++) {
+        struct claim_index *claim = cluster->claims.all.items[i];
 
         pointer_list_sort(&claim->pvs, cluster_compare_pvs);
         pointer_list_sort(&claim->pods, cluster_compare_objects);
     }
-    for (size_t i = 0; i < cluster->nodes.count; i++) {
-        struct node_index *node = cluster->nodes.items[i];
+    for (size_t i = 0; i < cluster->nodes.all.count; i++) {
+        struct node_index *node = cluster->nodes.all.items[i];
 
         pointer_list_sort(&node->pods, cluster_compare_objects);
         pointer_list_sort(&node->attachments, cluster_compare_objects);
     }
 }
 
-static void free_class(struct class_index *class)
+static void free_group(void *item)
 {
-    for (size_t i = 0; i < class->groups.count; i++) {
-        struct pv_group *group = class->groups.items[i];
+    struct pv_group *group = item;
 
-        pointer_list_done(&group->pvs);
-        free(group->key);
-        free(group->attributes_class);
-        free(group);
-    }
-    pointer_list_done(&class->groups);
+    pointer_list_done(&group->pvs);
+    free(group->key);
+    free(group->attributes_class);
+    free(group);
+}
+
+static void free_entry(void *item)
+{
+    struct index_name *entry = item;
+
+    free(entry->ns);
+    free(entry->name);
+    free(entry);
+}
+
+static void free_class(void *item)
+{
+    struct class_index *class = item;
+
+    named_list_done(&class->groups, free_group);
     pointer_list_done(&class->capacities);
-    name_table_done(&class->group_names);
     label_index_done(&class->by_affinity);
     label_index_done(&class->by_topology);
-    free(class->name);
-    free(class);
+    free_entry(class);
 }
 
-static void free_claim(struct claim_index *claim)
+static void free_claim(void *item)
 {
+    struct claim_index *claim = item;
+
     pointer_list_done(&claim->pvs);
     pointer_list_done(&claim->pods);
-    free(claim->ns);
-    free(claim->name);
-    free(claim);
+    free_entry(claim);
 }
 
-static void free_node(struct node_index *node)
+static void free_node(void *item)
 {
+    struct node_index *node = item;
+
     forget_count(node);
     pointer_list_done(&node->pods);
     pointer_list_done(&node->attachments);
-    free(node->name);
-    free(node);
+    free_entry(node);
 }
 
 void cluster_index_done(struct cluster_objects *cluster)
 {
-    for (size_t i = 0; i < cluster->classes.count; i++)
-        free_class(cluster->classes.items[i]);
-    for (size_t i = 0; i < cluster->claims.count; i++)
-        free_claim(cluster->claims.items[i]);
-    for (size_t i = 0; i < cluster->nodes.count; i++)
-        free_node(cluster->nodes.items[i]);
-    pointer_list_done(&cluster->classes);
-    pointer_list_done(&cluster->claims);
-    pointer_list_done(&cluster->nodes);
+    named_list_done(&cluster->classes, free_class);
+    named_list_done(&cluster->claims, free_claim);
+    named_list_done(&cluster->nodes, free_node);
     label_pairs_done(&cluster->pairs);
-    name_table_done(&cluster->class_names);
-    name_table_done(&cluster->claim_names);
-    name_table_done(&cluster->node_names);
 }

@@ -53,44 +53,21 @@ struct kube_class *cluster_find_class(const struct cluster_objects *cluster, con
 const struct class_index *cluster_class_index(const struct cluster_objects *cluster,
                                               const char *name)
 {
-    return name_table_get(&cluster->class_names, NULL, name);
+    return name_table_get(&cluster->classes.names, NULL, name);
 }
 
 const struct claim_index *cluster_claim_index(const struct cluster_objects *cluster, const char *ns,
                                               const char *name)
 {
-    return name_table_get(&cluster->claim_names, ns, name);
+    return name_table_get(&cluster->claims.names, ns, name);
 }
 
 struct node_index *cluster_node_index(const struct cluster_objects *cluster, const char *name)
 {
-    return name_table_get(&cluster->node_names, NULL, name);
+    return name_table_get(&cluster->nodes.names, NULL, name);
 }
 
 /* --- changing --- */
-
-/* While loading the lists are in no order. */
-static size_t position(const struct cluster_objects *cluster, const struct object_list *list,
-                       const void *object)
-{
-    if (cluster->is_settled)
-        return pointer_list_locate(&list->objects, object, cluster_compare_objects);
-    size_t at = 0;
-    while (list->objects.items[at] != object)
-        at++;
-    return at;
-}
-
-static void list_add(struct cluster_objects *cluster, struct object_list *list, void *object)
-{
-    const struct kube_meta *meta = object;
-
-    if (cluster->is_settled)
-        pointer_list_insert(&list->objects, object, cluster_compare_objects);
-    else
-        pointer_list_add(&list->objects, object);
-    name_table_set(&list->names, meta->ns, meta->name, object);
-}
 
 static struct assumption **assumption_of(enum kube_kind kind, void *object)
 {
@@ -119,7 +96,8 @@ static void free_object(enum kube_kind kind, void *object)
 }
 
 /* The assumption moves to the new object or ends with the old one. */
-static void hand_over(struct cluster_objects *cluster, enum kube_kind kind, void *old, void *object)
+static void hand_over(const struct cluster_objects *cluster, enum kube_kind kind, void *old,
+                      void *object)
 {
     struct assumption **from = assumption_of(kind, old);
     struct assumption **to = assumption_of(kind, object);
@@ -139,40 +117,41 @@ static bool is_outdated(const struct cluster_objects *cluster, enum kube_kind ki
 
 void *cluster_put(struct cluster_objects *cluster, enum kube_kind kind, void *object)
 {
-    struct object_list *list = &cluster->lists[kind];
+    struct named_list *list = &cluster->lists[kind];
+    pointer_compare *order = cluster->is_settled ? cluster_compare_objects : NULL;
     const struct kube_meta *meta = object;
     void *old = name_table_get(&list->names, meta->ns, meta->name);
 
-    if (!old) {
-        list_add(cluster, list, object);
-        cluster_index_add(cluster, kind, object);
-        return object;
-    }
     if (old == object)
         return object;
-    if (is_outdated(cluster, kind, old, object)) {
+    if (old && is_outdated(cluster, kind, old, object)) {
         free_object(kind, object);
         return old;
     }
-    cluster_index_remove(cluster, kind, old);
-    hand_over(cluster, kind, old, object);
-    list->objects.items[position(cluster, list, old)] = object;
+    if (old) {
+        cluster_index_object(cluster, kind, old, INDEX_REMOVE);
+        hand_over(cluster, kind, old, object);
+        list->all.items[pointer_list_find(&list->all, old, order)] = object;
+    } else {
+        pointer_list_insert(&list->all, object, order);
+    }
     name_table_set(&list->names, meta->ns, meta->name, object);
-    cluster_index_add(cluster, kind, object);
-    free_object(kind, old);
+    cluster_index_object(cluster, kind, object, INDEX_ADD);
+    if (old)
+        free_object(kind, old);
     return object;
 }
 
 void cluster_remove(struct cluster_objects *cluster, enum kube_kind kind, const char *ns,
                     const char *name)
 {
-    struct object_list *list = &cluster->lists[kind];
+    struct named_list *list = &cluster->lists[kind];
     void *old = name_table_get(&list->names, ns, name);
 
     if (!old)
         return;
-    cluster_index_remove(cluster, kind, old);
-    pointer_list_remove_at(&list->objects, position(cluster, list, old));
+    cluster_index_object(cluster, kind, old, INDEX_REMOVE);
+    pointer_list_remove(&list->all, old, cluster->is_settled ? cluster_compare_objects : NULL);
     name_table_remove(&list->names, ns, name);
     free_object(kind, old);
 }
@@ -180,7 +159,7 @@ void cluster_remove(struct cluster_objects *cluster, enum kube_kind kind, const 
 void cluster_settle(struct cluster_objects *cluster)
 {
     for (int kind = 0; kind < KUBE_KINDS; kind++)
-        pointer_list_sort(&cluster->lists[kind].objects, cluster_compare_objects);
+        pointer_list_sort(&cluster->lists[kind].all, cluster_compare_objects);
     cluster_index_sort(cluster);
     cluster->is_settled = true;
 }
@@ -189,11 +168,11 @@ void cluster_done(struct cluster_objects *cluster)
 {
     cluster_index_done(cluster);
     for (int kind = 0; kind < KUBE_KINDS; kind++) {
-        struct object_list *list = &cluster->lists[kind];
+        struct named_list *list = &cluster->lists[kind];
 
-        for (size_t i = 0; i < list->objects.count; i++)
-            free_object((enum kube_kind)kind, list->objects.items[i]);
-        pointer_list_done(&list->objects);
+        for (size_t i = 0; i < list->all.count; i++)
+            free_object((enum kube_kind)kind, list->all.items[i]);
+        pointer_list_done(&list->all);
         name_table_done(&list->names);
     }
     *cluster = (struct cluster_objects){0};
@@ -201,62 +180,43 @@ void cluster_done(struct cluster_objects *cluster)
 
 /* --- assuming --- */
 
-int cluster_assume_pv(struct cluster_objects *cluster, const char *name,
-                      struct assumption *assumption, struct error *err)
+static void set_assumption(struct cluster_objects *cluster, enum kube_kind kind, void *object,
+                           struct assumption *assumption)
 {
-    struct kube_pv *pv = cluster_find_pv(cluster, name);
+    struct assumption **current = assumption_of(kind, object);
 
-    if (assume_check(cluster->rules, name, pv ? version_of(pv) : NULL, pv ? pv->assumed : NULL,
+    if (kind == KUBE_PV)
+        cluster_index_pv(cluster, object, INDEX_REMOVE);
+    assumption_free(*current);
+    *current = assumption;
+    if (kind == KUBE_PV)
+        cluster_index_pv(cluster, object, INDEX_ADD);
+}
+
+int cluster_assume(struct cluster_objects *cluster, enum kube_kind kind, const char *ns,
+                   const char *name, struct assumption *assumption, struct error *err)
+{
+    void *object = cluster_find(cluster, kind, ns, name);
+    const struct assumption *current = object ? *assumption_of(kind, object) : NULL;
+    _cleanup_free_ char *key = ns ? xasprintf("%s/%s", ns, name) : xstrdup(name);
+
+    if (assume_check(cluster->rules, key, object ? version_of(object) : NULL, current,
                      assumption->version, err) < 0) {
         assumption_free(assumption);
         return -1;
     }
-    assert(pv); /* or it would have been refused */
-    cluster_detach_pv(cluster, pv);
-    assumption_free(pv->assumed);
-    pv->assumed = assumption;
-    cluster_attach_pv(cluster, pv);
+    assert(object); /* or it would have been refused */
+    set_assumption(cluster, kind, object, assumption);
     return 0;
 }
 
-int cluster_assume_pvc(struct cluster_objects *cluster, const char *ns, const char *name,
-                       struct assumption *assumption, struct error *err)
+void cluster_restore(struct cluster_objects *cluster, enum kube_kind kind, const char *ns,
+                     const char *name, const char *version)
 {
-    struct kube_pvc *claim = cluster_find_pvc(cluster, ns, name);
-    _cleanup_free_ char *key = xasprintf("%s/%s", ns, name);
+    void *object = cluster_find(cluster, kind, ns, name);
 
-    if (assume_check(cluster->rules, key, claim ? version_of(claim) : NULL,
-                     claim ? claim->assumed : NULL, assumption->version, err) < 0) {
-        assumption_free(assumption);
-        return -1;
-    }
-    assert(claim); /* or it would have been refused */
-    assumption_free(claim->assumed);
-    claim->assumed = assumption;
-    return 0;
-}
-
-void cluster_restore_pv(struct cluster_objects *cluster, const char *name, const char *version)
-{
-    struct kube_pv *pv = cluster_find_pv(cluster, name);
-
-    if (!pv || !assume_restores(cluster->rules, pv->assumed, version))
-        return;
-    cluster_detach_pv(cluster, pv);
-    assumption_free(pv->assumed);
-    pv->assumed = NULL;
-    cluster_attach_pv(cluster, pv);
-}
-
-void cluster_restore_pvc(struct cluster_objects *cluster, const char *ns, const char *name,
-                         const char *version)
-{
-    struct kube_pvc *claim = cluster_find_pvc(cluster, ns, name);
-
-    if (!claim || !assume_restores(cluster->rules, claim->assumed, version))
-        return;
-    assumption_free(claim->assumed);
-    claim->assumed = NULL;
+    if (object && assume_restores(cluster->rules, *assumption_of(kind, object), version))
+        set_assumption(cluster, kind, object, NULL);
 }
 
 /* --- reading --- */

@@ -6,7 +6,6 @@
 #include "common/scheduling/assume_cache.h"
 #include "common/scheduling/label_index.h"
 #include "common/scheduling/name_table.h"
-#include "common/scheduling/pointer_list.h"
 
 /*
  * A snapshot of a cluster with the indexes that keep a pod's check far below nodes x volumes:
@@ -20,11 +19,6 @@
  * call cluster_settle() once; after that every change keeps the indexes. Owns all objects. One
  * thread; several may read while nobody writes.
  */
-struct object_list {
-    struct pointer_list objects; /* sorted by namespace and name once settled */
-    struct name_table names;
-};
-
 /* Free volumes that are the same to any claim except for size and labels. */
 struct pv_group {
     /* what a check reads comes first: it is the reading from memory that takes its time */
@@ -39,11 +33,16 @@ struct pv_group {
     char *key;
 };
 
+/* What the entry of each index begins with. */
+struct index_name {
+    char *ns; /* "" for classes and nodes */
+    char *name;
+};
+
 /* All that is known of one class name, whether or not there is such a class. */
 struct class_index {
-    char *name;
-    struct name_table group_names;
-    struct pointer_list groups;     /* struct pv_group */
+    struct index_name id;
+    struct named_list groups;       /* struct pv_group */
     struct label_index by_affinity; /* of struct pv_group */
     struct pointer_list capacities; /* struct kube_capacity, by namespace and name */
     struct label_index by_topology; /* of struct kube_capacity */
@@ -51,36 +50,32 @@ struct class_index {
 
 /* Who uses or is meant for a claim, whether or not it exists. */
 struct claim_index {
-    char *ns;
-    char *name;
+    struct index_name id;
     struct pointer_list pvs; /* struct kube_pv that name it; smallest first, then by name */
     struct pointer_list pods;
 };
 
 /* Volumes in use on a node: one "driver/handle" each, sorted. */
-struct node_volumes {
+struct volumes_in_use {
     struct string_list keys;
     bool is_counted;
 };
 
 struct node_index {
-    char *name;
+    struct index_name id;
     struct pointer_list pods;
     struct pointer_list attachments;
-    struct node_volumes volumes; /* see volume_limits.h */
+    struct volumes_in_use volumes; /* see volume_limits.h */
 };
 
 struct cluster_objects {
-    struct object_list lists[KUBE_KINDS];
+    struct named_list lists[KUBE_KINDS]; /* sorted by namespace and name once settled */
     enum assume_rules rules;
     bool is_settled;
     struct label_pairs pairs;
-    struct name_table class_names;
-    struct pointer_list classes; /* struct class_index */
-    struct name_table claim_names;
-    struct pointer_list claims; /* struct claim_index */
-    struct name_table node_names;
-    struct pointer_list nodes; /* struct node_index */
+    struct named_list classes; /* struct class_index */
+    struct named_list claims;  /* struct claim_index */
+    struct named_list nodes;   /* struct node_index */
     size_t foreign_count;      /* objects of other kinds that cluster_read() left out */
 };
 
@@ -108,12 +103,13 @@ void *cluster_put(struct cluster_objects *cluster, enum kube_kind kind, void *ob
 void cluster_remove(struct cluster_objects *cluster, enum kube_kind kind, const char *ns,
                     const char *name);
 
-/* Changes in place go between these two, which take the volume or claim out of the indexes and put
- * it back; @detach may be called for objects that are not indexed. */
-void cluster_detach_pv(struct cluster_objects *cluster, struct kube_pv *pv);
-void cluster_attach_pv(struct cluster_objects *cluster, struct kube_pv *pv);
-void cluster_detach_pod(struct cluster_objects *cluster, struct kube_pod *pod);
-void cluster_attach_pod(struct cluster_objects *cluster, struct kube_pod *pod);
+/* A volume or pod is taken out of the indexes before it is changed in place and added to them
+ * afterwards. One that is not indexed may be removed. */
+enum index_change { INDEX_ADD, INDEX_REMOVE };
+void cluster_index_pv(struct cluster_objects *cluster, struct kube_pv *pv,
+                      enum index_change change);
+void cluster_index_pod(struct cluster_objects *cluster, struct kube_pod *pod,
+                       enum index_change change);
 /* The node's labels were changed in place. */
 void cluster_relabel_node(struct cluster_objects *cluster, struct kube_node *node);
 /* The volumes in use on the nodes where pods use the claim are counted anew. */
@@ -121,16 +117,13 @@ void cluster_touch_claim(struct cluster_objects *cluster, const char *ns, const 
 /* The volumes in use on the node are counted anew. */
 void cluster_touch_node(struct cluster_objects *cluster, const char *name);
 
-/* Whoever assumes hands the assumption over; see assume_check() for when it is refused (and freed).
- * Restoring drops it if it was made at @version. */
-_must_check_ int cluster_assume_pv(struct cluster_objects *cluster, const char *name,
-                                   struct assumption *assumption, struct error *err);
-_must_check_ int cluster_assume_pvc(struct cluster_objects *cluster, const char *ns,
-                                    const char *name, struct assumption *assumption,
-                                    struct error *err);
-void cluster_restore_pv(struct cluster_objects *cluster, const char *name, const char *version);
-void cluster_restore_pvc(struct cluster_objects *cluster, const char *ns, const char *name,
-                         const char *version);
+/* Whoever assumes something of a volume or claim hands the assumption over; see assume_check() for
+ * when it is refused (and freed). Restoring drops it if it was made at @version. */
+_must_check_ int cluster_assume(struct cluster_objects *cluster, enum kube_kind kind,
+                                const char *ns, const char *name, struct assumption *assumption,
+                                struct error *err);
+void cluster_restore(struct cluster_objects *cluster, enum kube_kind kind, const char *ns,
+                     const char *name, const char *version);
 
 /* NULL if there is none. Borrowed. */
 void *cluster_find(const struct cluster_objects *cluster, enum kube_kind kind, const char *ns,
@@ -148,13 +141,13 @@ struct node_index *cluster_node_index(const struct cluster_objects *cluster, con
 /* The objects of a kind in their order. */
 static inline size_t cluster_count(const struct cluster_objects *cluster, enum kube_kind kind)
 {
-    return cluster->lists[kind].objects.count;
+    return cluster->lists[kind].all.count;
 }
 
 static inline void *cluster_at(const struct cluster_objects *cluster, enum kube_kind kind,
                                size_t at)
 {
-    return cluster->lists[kind].objects.items[at];
+    return cluster->lists[kind].all.items[at];
 }
 
 /* The order among volumes wherever Kubernetes leaves it open: size, then name. */

@@ -318,8 +318,8 @@ static void nearest_volume(const struct pod_claim *item, const struct kube_node 
     offer_group(&item->index->by_affinity.always, node, here);
     for (size_t i = 0; i < node->meta.labels.count; i++)
         offer_group(label_index_find(&item->index->by_affinity, node->label_pairs[i]), node, here);
-    for (size_t i = 0; !*here && i < item->index->groups.count; i++) {
-        const struct pv_group *group = item->index->groups.items[i];
+    for (size_t i = 0; !*here && i < item->index->groups.all.count; i++) {
+        const struct pv_group *group = item->index->groups.all.items[i];
 
         if (group->pvs.count > 0 &&
             (!*elsewhere || quantity_compare(&group->largest, &(*elsewhere)->capacity) > 0))

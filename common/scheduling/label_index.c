@@ -11,31 +11,31 @@ struct label_pair_entry {
     uint32_t number;
 };
 
-uint32_t label_pair(struct label_pairs *pairs, const char *key, const char *value)
+static uint32_t number_pair(struct label_pairs *pairs, const char *key, const char *value)
 {
-    struct label_pair_entry *entry = name_table_get(&pairs->names, key, value);
+    struct label_pair_entry *entry = name_table_get(&pairs->entries.names, key, value);
 
     if (entry)
         return entry->number;
     entry = xcalloc(1, sizeof(*entry));
-    *entry =
-        (struct label_pair_entry){xstrdup(key), xstrdup(value), (uint32_t)pairs->entries.count + 1};
-    name_table_set(&pairs->names, entry->key, entry->value, entry);
-    pointer_list_add(&pairs->entries, entry);
+    *entry = (struct label_pair_entry){xstrdup(key), xstrdup(value),
+                                       (uint32_t)pairs->entries.all.count + 1};
+    named_list_add(&pairs->entries, entry->key, entry->value, entry);
     return entry->number;
+}
+
+static void free_pair(void *item)
+{
+    struct label_pair_entry *entry = item;
+
+    free(entry->key);
+    free(entry->value);
+    free(entry);
 }
 
 void label_pairs_done(struct label_pairs *pairs)
 {
-    for (size_t i = 0; i < pairs->entries.count; i++) {
-        struct label_pair_entry *entry = pairs->entries.items[i];
-
-        free(entry->key);
-        free(entry->value);
-        free(entry);
-    }
-    pointer_list_done(&pairs->entries);
-    name_table_done(&pairs->names);
+    named_list_done(&pairs->entries, free_pair);
 }
 
 uint32_t *label_pairs_of(struct label_pairs *pairs, const struct strmap *labels)
@@ -43,7 +43,7 @@ uint32_t *label_pairs_of(struct label_pairs *pairs, const struct strmap *labels)
     uint32_t *numbers = xcalloc(labels->count + 1, sizeof(*numbers));
 
     for (size_t i = 0; i < labels->count; i++)
-        numbers[i] = label_pair(pairs, labels->entries[i].key, labels->entries[i].value);
+        numbers[i] = number_pair(pairs, labels->entries[i].key, labels->entries[i].value);
     return numbers;
 }
 
@@ -52,15 +52,10 @@ bool label_index_is_exact(const struct selector_requirements *term)
     return term->count == 1 && term->items[0].op == SELECTOR_IN;
 }
 
-/* Spreads numbers that follow each other. */
-static size_t start_of(const struct label_index *index, uint32_t pair)
+static struct label_bucket *find_bucket(const struct label_index *index, uint32_t pair)
 {
-    return (pair * UINT32_C(2654435769) >> 7) & (index->capacity - 1);
-}
-
-static struct label_bucket *locate(const struct label_index *index, uint32_t pair)
-{
-    size_t at = start_of(index, pair);
+    /* spreads numbers that follow each other */
+    size_t at = (pair * UINT32_C(2654435769) >> 7) & (index->capacity - 1);
 
     while (index->buckets[at].pair != 0 && index->buckets[at].pair != pair)
         at = (at + 1) & (index->capacity - 1);
@@ -79,22 +74,18 @@ static void filter_add(const struct label_index *index, uint32_t pair)
     index->filter[bit / 64] |= UINT64_C(1) << (bit % 64);
 }
 
-static bool filter_has(const struct label_index *index, uint32_t pair)
-{
-    size_t bit = filter_bit(index, pair);
-
-    return index->filter[bit / 64] >> (bit % 64) & 1;
-}
-
 const struct label_bucket *label_index_find(const struct label_index *index, uint32_t pair)
 {
-    if (index->used == 0 || !filter_has(index, pair))
+    if (index->used == 0)
         return NULL;
-    const struct label_bucket *bucket = locate(index, pair);
+    size_t bit = filter_bit(index, pair);
+    if ((index->filter[bit / 64] >> (bit % 64) & 1) == 0)
+        return NULL;
+    const struct label_bucket *bucket = find_bucket(index, pair);
     return bucket->pair ? bucket : NULL;
 }
 
-static void grow(struct label_index *index)
+static void grow_index(struct label_index *index)
 {
     struct label_bucket *old = index->buckets;
     size_t old_capacity = index->capacity;
@@ -109,7 +100,7 @@ static void grow(struct label_index *index)
     index->filter = xcalloc(index->capacity * 2 / 64, sizeof(*index->filter));
     for (size_t i = 0; i < old_capacity; i++)
         if (old[i].pair != 0) {
-            *locate(index, old[i].pair) = old[i];
+            *find_bucket(index, old[i].pair) = old[i];
             filter_add(index, old[i].pair);
         }
     free(old);
@@ -125,11 +116,8 @@ static void bucket_add(struct label_bucket *bucket, void *item)
         bucket->count = 1;
         return;
     }
-    /* room for a power of two of them */
     size_t more = bucket->count - 1;
-    if ((more & (more - 1)) == 0)
-        bucket->more = xreallocarray(bucket->more, more ? more * 2 : 1, sizeof(*bucket->more));
-    bucket->more[more] = item;
+    *array_add(bucket->more, more) = item;
     bucket->count++;
 }
 
@@ -150,14 +138,14 @@ static void bucket_remove(struct label_bucket *bucket, const void *item)
 }
 
 /* How many candidates a node gets from this In, at worst. */
-static size_t crowd(const struct label_index *index, struct label_pairs *pairs,
-                    const struct selector_requirement *in)
+static size_t count_candidates(const struct label_index *index, struct label_pairs *pairs,
+                               const struct selector_requirement *in)
 {
     size_t most = 0;
 
     for (size_t i = 0; i < in->values.count; i++) {
         const struct label_bucket *bucket =
-            label_index_find(index, label_pair(pairs, in->key, in->values.items[i]));
+            label_index_find(index, number_pair(pairs, in->key, in->values.items[i]));
 
         if (bucket && bucket->count > most)
             most = bucket->count;
@@ -165,9 +153,9 @@ static size_t crowd(const struct label_index *index, struct label_pairs *pairs,
     return most;
 }
 
-static const struct selector_requirement *choose(const struct label_index *index,
-                                                 struct label_pairs *pairs,
-                                                 const struct selector_requirements *term)
+static const struct selector_requirement *choose_in(const struct label_index *index,
+                                                    struct label_pairs *pairs,
+                                                    const struct selector_requirements *term)
 {
     const struct selector_requirement *best = NULL;
     size_t least = SIZE_MAX;
@@ -177,7 +165,7 @@ static const struct selector_requirement *choose(const struct label_index *index
 
         if (requirement->op != SELECTOR_IN)
             continue;
-        size_t here = crowd(index, pairs, requirement);
+        size_t here = count_candidates(index, pairs, requirement);
         if (here < least) {
             least = here;
             best = requirement;
@@ -191,17 +179,17 @@ void label_index_add(struct label_index *index, struct label_pairs *pairs,
                      void *item)
 {
     for (size_t i = 0; i < term_count; i++)
-        if (!choose(index, pairs, terms[i])) {
+        if (!choose_in(index, pairs, terms[i])) {
             bucket_add(&index->always, item);
             return;
         }
     for (size_t i = 0; i < term_count; i++) {
-        const struct selector_requirement *in = choose(index, pairs, terms[i]);
+        const struct selector_requirement *in = choose_in(index, pairs, terms[i]);
 
         for (size_t j = 0; j < in->values.count; j++) {
-            grow(index);
-            uint32_t pair = label_pair(pairs, in->key, in->values.items[j]);
-            struct label_bucket *bucket = locate(index, pair);
+            grow_index(index);
+            uint32_t pair = number_pair(pairs, in->key, in->values.items[j]);
+            struct label_bucket *bucket = find_bucket(index, pair);
             if (bucket->pair == 0) {
                 bucket->pair = pair;
                 filter_add(index, pair);

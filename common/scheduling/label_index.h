@@ -4,7 +4,6 @@
 #include <stdint.h>
 
 #include "common/scheduling/name_table.h"
-#include "common/scheduling/pointer_list.h"
 #include "common/topology/selector.h"
 
 /*
@@ -31,11 +30,9 @@ static inline void *label_bucket_item(const struct label_bucket *bucket, size_t 
 /* Numbers for all pairs of key and value that occur, from 1 on: two pairs have one number only if
  * they are the same. */
 struct label_pairs {
-    struct name_table names;
-    struct pointer_list entries;
+    struct named_list entries;
 };
 
-uint32_t label_pair(struct label_pairs *pairs, const char *key, const char *value);
 void label_pairs_done(struct label_pairs *pairs);
 
 struct label_index {

@@ -1,5 +1,6 @@
 #include "common/scheduling/name_table.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +9,9 @@
 
 static const char REMOVED[] = "";
 
-uint64_t name_hash(const char *first, const char *second)
+static uint64_t hash_name(const char *ns, const char *name)
 {
-    uint64_t hash = hash_text(hash_field(HASH_START, first ? first : ""), second);
+    uint64_t hash = hash_text(hash_field(HASH_START, ns ? ns : ""), name);
 
     /* FNV's low bits depend on low bits only; the tables mask them */
     return hash ^ (hash >> 32);
@@ -23,8 +24,8 @@ static bool is_same(const struct name_entry *entry, const char *ns, const char *
 }
 
 /* The entry of that name, or the free one that ends the search. */
-static struct name_entry *locate(const struct name_table *table, const char *ns, const char *name,
-                                 uint64_t hash)
+static struct name_entry *find_entry(const struct name_table *table, const char *ns,
+                                     const char *name, uint64_t hash)
 {
     size_t at = hash & (table->capacity - 1);
 
@@ -34,7 +35,7 @@ static struct name_entry *locate(const struct name_table *table, const char *ns,
     return &table->entries[at];
 }
 
-static void grow(struct name_table *table)
+static void grow_table(struct name_table *table)
 {
     struct name_table larger = {0};
 
@@ -48,7 +49,7 @@ static void grow(struct name_table *table)
         const struct name_entry *entry = &table->entries[i];
 
         if (entry->name && entry->name != REMOVED)
-            *locate(&larger, entry->ns, entry->name, entry->hash) = *entry;
+            *find_entry(&larger, entry->ns, entry->name, entry->hash) = *entry;
     }
     larger.count = table->count;
     larger.used = table->count;
@@ -60,16 +61,16 @@ void *name_table_get(const struct name_table *table, const char *ns, const char 
 {
     if (table->count == 0)
         return NULL;
-    const struct name_entry *entry = locate(table, ns, name, name_hash(ns, name));
+    const struct name_entry *entry = find_entry(table, ns, name, hash_name(ns, name));
     return entry->name ? entry->value : NULL;
 }
 
 void name_table_set(struct name_table *table, const char *ns, const char *name, void *value)
 {
-    uint64_t hash = name_hash(ns, name);
+    uint64_t hash = hash_name(ns, name);
 
-    grow(table);
-    struct name_entry *entry = locate(table, ns, name, hash);
+    grow_table(table);
+    struct name_entry *entry = find_entry(table, ns, name, hash);
     if (!entry->name) {
         table->count++;
         table->used++;
@@ -81,7 +82,7 @@ void name_table_remove(struct name_table *table, const char *ns, const char *nam
 {
     if (table->count == 0)
         return;
-    struct name_entry *entry = locate(table, ns, name, name_hash(ns, name));
+    struct name_entry *entry = find_entry(table, ns, name, hash_name(ns, name));
     if (!entry->name)
         return;
     *entry = (struct name_entry){.name = REMOVED};
@@ -92,4 +93,18 @@ void name_table_done(struct name_table *table)
 {
     free(table->entries);
     *table = (struct name_table){0};
+}
+
+void named_list_add(struct named_list *list, const char *ns, const char *name, void *item)
+{
+    *array_add(list->all.items, list->all.count) = item;
+    name_table_set(&list->names, ns, name, item);
+}
+
+void named_list_done(struct named_list *list, void (*free_item)(void *item))
+{
+    for (size_t i = 0; i < list->all.count; i++)
+        free_item(list->all.items[i]);
+    pointer_list_done(&list->all);
+    name_table_done(&list->names);
 }

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "common/scheduling/pointer_list.h"
 
 /*
  * A hash table from namespace and name to an object. Both texts are borrowed and must live as long
@@ -30,5 +31,12 @@ void name_table_remove(struct name_table *table, const char *ns, const char *nam
 /* Frees the table, not the values. */
 void name_table_done(struct name_table *table);
 
-/* FNV-1a; a pair hashes as both texts with a mark between. */
-uint64_t name_hash(const char *first, const char *second);
+/* Items in the order in which they were added, or in another, and a table of their names. */
+struct named_list {
+    struct pointer_list all;
+    struct name_table names;
+};
+
+void named_list_add(struct named_list *list, const char *ns, const char *name, void *item);
+/* Frees each item by @free_item, then the list. */
+void named_list_done(struct named_list *list, void (*free_item)(void *item));

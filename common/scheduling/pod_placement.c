@@ -48,15 +48,8 @@ static const struct kube_taint *untolerated(const struct kube_pod *pod,
     return NULL;
 }
 
-static bool selector_matches(const struct node_selector *selector, const struct kube_node *node)
-{
-    for (size_t i = 0; i < selector->count; i++)
-        if (node_selector_term_match(&selector->terms[i], &node->meta.labels, node->meta.name))
-            return true;
-    return false;
-}
-
-bool pod_placement_matches(const struct kube_pod *pod, const struct kube_node *node)
+/* nodeSelector and required node affinity; a term that makes no sense does not match. */
+static bool selects_node(const struct kube_pod *pod, const struct kube_node *node)
 {
     for (size_t i = 0; i < pod->node_selector.count; i++) {
         const struct strmap_entry *entry = &pod->node_selector.entries[i];
@@ -65,7 +58,8 @@ bool pod_placement_matches(const struct kube_pod *pod, const struct kube_node *n
         if (!value || strcmp(value, entry->value) != 0)
             return false;
     }
-    return !pod->has_required || selector_matches(&pod->required, node);
+    return !pod->has_required ||
+           node_selector_has_match(&pod->required, &node->meta.labels, node->meta.name);
 }
 
 char *pod_placement_explain(const struct kube_pod *pod, const struct kube_node *node)
@@ -77,7 +71,7 @@ char *pod_placement_explain(const struct kube_pod *pod, const struct kube_node *
     if (taint)
         return xasprintf("node(s) had untolerated taint {%s: %s}", taint->key ? taint->key : "",
                          taint->value ? taint->value : "");
-    if (!pod_placement_matches(pod, node))
+    if (!selects_node(pod, node))
         return xstrdup("node(s) didn't match Pod's node affinity/selector");
     return NULL;
 }
@@ -96,7 +90,8 @@ int64_t pod_placement_preference(const struct kube_pod *pod, const struct kube_n
 
     for (size_t i = 0; i < pod->preference_count; i++)
         if (pod->preferences[i].weight > 0 &&
-            selector_matches(&pod->preferences[i].selector, node) &&
+            node_selector_has_match(&pod->preferences[i].selector, &node->meta.labels,
+                                    node->meta.name) &&
             __builtin_add_overflow(sum, pod->preferences[i].weight, &sum))
             return INT64_MAX;
     return sum;

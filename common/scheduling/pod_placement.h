@@ -16,8 +16,5 @@ char *pod_placement_check(const struct binding_options *options, const struct ku
 /* The same for people, to whom the taint is named whatever the version. Caller frees. */
 char *pod_placement_explain(const struct kube_pod *pod, const struct kube_node *node);
 
-/* nodeSelector and required node affinity alone; a term that makes no sense does not match. */
-bool pod_placement_matches(const struct kube_pod *pod, const struct kube_node *node);
-
 /* The sum of the weights of the preferred terms that match. */
 int64_t pod_placement_preference(const struct kube_pod *pod, const struct kube_node *node);

@@ -5,20 +5,6 @@
 
 #include "common/base/memory.h"
 
-static void reserve(struct pointer_list *list)
-{
-    if (list->count < list->room)
-        return;
-    list->room = list->room ? list->room * 2 : 4;
-    list->items = xreallocarray(list->items, list->room, sizeof(*list->items));
-}
-
-void pointer_list_add(struct pointer_list *list, void *item)
-{
-    reserve(list);
-    list->items[list->count++] = item;
-}
-
 size_t pointer_list_locate(const struct pointer_list *list, const void *item,
                            pointer_compare *compare)
 {
@@ -36,14 +22,35 @@ size_t pointer_list_locate(const struct pointer_list *list, const void *item,
     return low;
 }
 
-void pointer_list_insert(struct pointer_list *list, void *item, pointer_compare *compare)
+void pointer_list_insert(struct pointer_list *list, void *item, pointer_compare *order)
 {
-    size_t at = pointer_list_locate(list, item, compare);
+    size_t at = order ? pointer_list_locate(list, item, order) : list->count;
+    size_t behind = list->count - at;
 
-    reserve(list);
-    memmove(list->items + at + 1, list->items + at, (list->count - at) * sizeof(*list->items));
+    array_add(list->items, list->count);
+    memmove(list->items + at + 1, list->items + at, behind * sizeof(*list->items));
     list->items[at] = item;
-    list->count++;
+}
+
+size_t pointer_list_find(const struct pointer_list *list, const void *item, pointer_compare *order)
+{
+    size_t at = order ? pointer_list_locate(list, item, order) : 0;
+
+    if (at < list->count && list->items[at] == item)
+        return at;
+    for (at = 0; at < list->count && list->items[at] != item;)
+        at++;
+    return at;
+}
+
+void pointer_list_remove(struct pointer_list *list, const void *item, pointer_compare *order)
+{
+    size_t at = pointer_list_find(list, item, order);
+
+    if (at == list->count)
+        return;
+    list->count--;
+    memmove(list->items + at, list->items + at + 1, (list->count - at) * sizeof(*list->items));
 }
 
 static int compare_indirect(const void *a, const void *b, void *compare)
@@ -55,22 +62,6 @@ void pointer_list_sort(struct pointer_list *list, pointer_compare *compare)
 {
     if (list->count > 1)
         qsort_r(list->items, list->count, sizeof(*list->items), compare_indirect, (void *)&compare);
-}
-
-void pointer_list_remove_at(struct pointer_list *list, size_t at)
-{
-    list->count--;
-    memmove(list->items + at, list->items + at + 1, (list->count - at) * sizeof(*list->items));
-}
-
-bool pointer_list_remove(struct pointer_list *list, const void *item)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i] == item) {
-            pointer_list_remove_at(list, i);
-            return true;
-        }
-    return false;
 }
 
 void pointer_list_done(struct pointer_list *list)

@@ -42,11 +42,6 @@ static bool volume_of_claim(const struct cluster_objects *cluster, const struct 
     return count_as(class->provisioner, in_tree_find(class->provisioner), handle, volume);
 }
 
-static bool uses_claim(const struct kube_pod_volume *volume)
-{
-    return volume->kind == KUBE_VOLUME_CLAIM || volume->kind == KUBE_VOLUME_EPHEMERAL;
-}
-
 /* Takes the key over. */
 static void add_key(struct pod_volume_keys *keys, struct counted_volume *volume)
 {
@@ -57,8 +52,7 @@ static void add_key(struct pod_volume_keys *keys, struct counted_volume *volume)
         return;
     string_list_add(&keys->keys, key);
     string_list_add(&keys->drivers, volume->driver);
-    keys->plugins = xreallocarray(keys->plugins, count + 1, sizeof(*keys->plugins));
-    keys->plugins[count] = volume->plugin;
+    *array_add(keys->plugins, count) = volume->plugin;
 }
 
 static int add_claim(const struct cluster_objects *cluster, const struct kube_pod *pod,
@@ -93,7 +87,7 @@ void volume_limits_prepare(const struct cluster_objects *cluster, const struct k
         const struct kube_pod_volume *volume = &pod->volumes[i];
         struct counted_volume counted = {0};
 
-        if (uses_claim(volume) && add_claim(cluster, pod, volume, keys) < 0)
+        if (binding_uses_claim(volume) && add_claim(cluster, pod, volume, keys) < 0)
             return;
         if (volume->plugin && count_as(NULL, volume->plugin, volume->disk, &counted))
             add_key(keys, &counted);
@@ -128,7 +122,7 @@ static void count_pod(const struct cluster_objects *cluster, const struct kube_p
     for (size_t i = 0; i < pod->volume_count; i++) {
         const struct kube_pod_volume *volume = &pod->volumes[i];
         const struct kube_pvc *claim =
-            uses_claim(volume) && volume->claim_name
+            binding_uses_claim(volume) && volume->claim_name
                 ? cluster_find_pvc(cluster, pod->meta.ns, volume->claim_name)
                 : NULL;
         struct counted_volume counted = {0};
@@ -139,15 +133,6 @@ static void count_pod(const struct cluster_objects *cluster, const struct kube_p
         if (is_one && counts(counted.plugin, csi_node))
             string_list_add(keys, key);
     }
-}
-
-static void count_pods(const struct cluster_objects *cluster, const struct node_index *node,
-                       struct string_list *keys)
-{
-    const struct kube_csi_node *csi_node = cluster_find(cluster, KUBE_CSI_NODE, NULL, node->name);
-
-    for (size_t i = 0; i < node->pods.count; i++)
-        count_pod(cluster, node->pods.items[i], csi_node, keys);
 }
 
 static void count_attachments(const struct cluster_objects *cluster, const struct node_index *node,
@@ -167,10 +152,23 @@ static void count_attachments(const struct cluster_objects *cluster, const struc
     }
 }
 
-static void drop_repeated(struct string_list *keys)
+static const struct string_list *volumes_in_use(struct cluster_objects *cluster, const char *name,
+                                                const struct kube_csi_node *csi_node)
 {
+    static const struct string_list NONE;
+    struct node_index *node = cluster_node_index(cluster, name);
     size_t kept = 0;
 
+    if (!node)
+        return &NONE;
+    struct string_list *keys = &node->volumes.keys;
+    if (node->volumes.is_counted)
+        return keys;
+    for (size_t i = 0; i < node->pods.count; i++)
+        count_pod(cluster, node->pods.items[i], csi_node, keys);
+    count_attachments(cluster, node, keys);
+    if (keys->count > 1)
+        qsort(keys->items, keys->count, sizeof(*keys->items), compare_texts);
     for (size_t i = 0; i < keys->count; i++) {
         if (kept > 0 && strcmp(keys->items[kept - 1], keys->items[i]) == 0)
             free(keys->items[i]);
@@ -178,67 +176,21 @@ static void drop_repeated(struct string_list *keys)
             keys->items[kept++] = keys->items[i];
     }
     keys->count = kept;
-}
-
-static const struct string_list *volumes_in_use(struct cluster_objects *cluster, const char *name)
-{
-    static const struct string_list NONE;
-    struct node_index *node = cluster_node_index(cluster, name);
-
-    if (!node)
-        return &NONE;
-    struct string_list *keys = &node->volumes.keys;
-    if (!node->volumes.is_counted) {
-        count_pods(cluster, node, keys);
-        count_attachments(cluster, node, keys);
-        if (keys->count > 1)
-            qsort(keys->items, keys->count, sizeof(*keys->items), compare_texts);
-        drop_repeated(keys);
-        node->volumes.is_counted = true;
-    }
+    node->volumes.is_counted = true;
     return keys;
 }
 
 /* --- the check --- */
 
-static const struct kube_node_driver *find_driver(const struct kube_csi_node *csi_node,
-                                                  const char *driver)
+const struct kube_node_driver *volume_limits_driver(const struct cluster_objects *cluster,
+                                                    const char *node, const char *driver)
 {
+    const struct kube_csi_node *csi_node = cluster_find(cluster, KUBE_CSI_NODE, NULL, node);
+
     for (size_t i = 0; csi_node && i < csi_node->driver_count; i++)
         if (kube_same(csi_node->drivers[i].name, driver))
             return &csi_node->drivers[i];
     return NULL;
-}
-
-const struct kube_node_driver *volume_limits_driver(const struct cluster_objects *cluster,
-                                                    const char *node, const char *driver)
-{
-    return find_driver(cluster_find(cluster, KUBE_CSI_NODE, NULL, node), driver);
-}
-
-static bool is_missing(const struct cluster_objects *cluster, const struct kube_csi_node *csi_node,
-                       const char *driver)
-{
-    const struct kube_csi_driver *object = cluster_find(cluster, KUBE_CSI_DRIVER, NULL, driver);
-
-    return object && object->must_be_on_the_node && !find_driver(csi_node, driver);
-}
-
-static int64_t count_of(const struct string_list *keys, const char *driver)
-{
-    size_t length = strlen(driver);
-    int64_t count = 0;
-
-    for (size_t i = 0; i < keys->count; i++)
-        if (strncmp(keys->items[i], driver, length) == 0 && keys->items[i][length] == '/')
-            count++;
-    return count;
-}
-
-static bool has_key(const struct string_list *sorted, const char *key)
-{
-    return sorted->count > 0 && bsearch(&key, sorted->items, sorted->count, sizeof(*sorted->items),
-                                        compare_texts) != NULL;
 }
 
 /* Only what is new on the node counts: a volume that is there already takes no further place. */
@@ -246,40 +198,50 @@ static void check_driver(const struct pod_volume_keys *keys, const struct string
                          const struct kube_csi_node *csi_node, const struct kube_node_driver *entry,
                          struct limits_decision *decision)
 {
+    size_t length = strlen(entry->name);
     int64_t added = 0;
+    int64_t present = 0;
 
     for (size_t i = 0; i < keys->keys.count; i++)
         if (strcmp(keys->drivers.items[i], entry->name) == 0 &&
-            counts(keys->plugins[i], csi_node) && !has_key(in_use, keys->keys.items[i]))
+            counts(keys->plugins[i], csi_node) &&
+            (in_use->count == 0 || !bsearch(&keys->keys.items[i], in_use->items, in_use->count,
+                                            sizeof(*in_use->items), compare_texts)))
             added++;
-    int64_t count = added > 0 ? count_of(in_use, entry->name) : 0;
-    if (added == 0 || count + added <= entry->limit)
+    for (size_t i = 0; added > 0 && i < in_use->count; i++)
+        if (strncmp(in_use->items[i], entry->name, length) == 0 && in_use->items[i][length] == '/')
+            present++;
+    if (added == 0 || present + added <= entry->limit)
         return;
     *decision = (struct limits_decision){
         .verdict = LIMITS_UNSCHEDULABLE,
         .driver = entry->name,
         .limit = entry->limit,
-        .in_use = count,
+        .in_use = present,
         .added = added,
         .reason = xstrdup("node(s) exceed max volume count"),
     };
 }
 
+/* Whether the drivers that must be on the node are registered there. */
 static bool check_presence(const struct cluster_objects *cluster,
-                           const struct pod_volume_keys *keys, const struct kube_csi_node *csi_node,
-                           struct limits_decision *decision)
+                           const struct pod_volume_keys *keys, const struct kube_node *node,
+                           const struct kube_csi_node *csi_node, struct limits_decision *decision)
 {
-    for (size_t i = 0; i < keys->drivers.count; i++)
-        if (counts(keys->plugins[i], csi_node) &&
-            is_missing(cluster, csi_node, keys->drivers.items[i])) {
-            *decision = (struct limits_decision){
-                .verdict = LIMITS_UNSCHEDULABLE,
-                .driver = keys->drivers.items[i],
-                .reason =
-                    xasprintf("%s CSI driver is not installed on the node", keys->drivers.items[i]),
-            };
-            return false;
-        }
+    for (size_t i = 0; i < keys->drivers.count; i++) {
+        const char *name = keys->drivers.items[i];
+        const struct kube_csi_driver *driver = cluster_find(cluster, KUBE_CSI_DRIVER, NULL, name);
+
+        if (!driver || !driver->must_be_on_the_node || !counts(keys->plugins[i], csi_node) ||
+            volume_limits_driver(cluster, node->meta.name, name))
+            continue;
+        *decision = (struct limits_decision){
+            .verdict = LIMITS_UNSCHEDULABLE,
+            .driver = name,
+            .reason = xasprintf("%s CSI driver is not installed on the node", name),
+        };
+        return false;
+    }
     return true;
 }
 
@@ -295,14 +257,15 @@ void volume_limits_check(struct cluster_objects *cluster, const struct binding_o
         decision->reason = xstrdup(keys->reason);
     if (keys->verdict != LIMITS_FIT || keys->keys.count == 0)
         return;
-    if (options->limit_scaling && !check_presence(cluster, keys, csi_node, decision))
+    if (options->limit_scaling && !check_presence(cluster, keys, node, csi_node, decision))
         return;
     for (size_t i = 0; csi_node && i < csi_node->driver_count; i++) {
         const struct kube_node_driver *entry = &csi_node->drivers[i];
 
-        /* counting is the dear part: only for drivers that the pod uses */
+        /* counting is the expensive part: only for drivers that the pod uses */
         if (entry->has_limit && entry->name && string_list_has(&keys->drivers, entry->name))
-            check_driver(keys, volumes_in_use(cluster, node->meta.name), csi_node, entry, decision);
+            check_driver(keys, volumes_in_use(cluster, node->meta.name, csi_node), csi_node, entry,
+                         decision);
         if (decision->verdict != LIMITS_FIT)
             return;
     }

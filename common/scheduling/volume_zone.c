@@ -4,40 +4,19 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/base/text.h"
 #include "common/scheduling/affinity_update.h"
 #include "common/topology/labels.h"
 
-/* In Kubernetes' order: a label's own key and the key that replaces it. */
-static const struct {
-    const char *key;
-    const char *current;
-} ZONE_KEYS[] = {
-    {"failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"},
-    {"failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"},
-    {"topology.kubernetes.io/zone", "topology.kubernetes.io/zone"},
-    {"topology.kubernetes.io/region", "topology.kubernetes.io/region"},
+/* In Kubernetes' order. */
+static const char *const ZONE_KEYS[] = {
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
 };
 
-static const char *current_key(const char *key)
-{
-    for (size_t i = 0; i < ARRAY_LENGTH(ZONE_KEYS); i++)
-        if (strcmp(ZONE_KEYS[i].key, key) == 0)
-            return ZONE_KEYS[i].current;
-    return key;
-}
-
 /* --- sets of zones --- */
-
-static char *trimmed(const char *text, size_t length)
-{
-    while (length > 0 && strchr(" \t\n\v\f\r", text[0])) {
-        text++;
-        length--;
-    }
-    while (length > 0 && strchr(" \t\n\v\f\r", text[length - 1]))
-        length--;
-    return xstrndup(text, length);
-}
 
 int zone_set_parse(const char *text, struct string_list *zones, struct error *err)
 {
@@ -46,7 +25,8 @@ int zone_set_parse(const char *text, struct string_list *zones, struct error *er
 
     do {
         end = strstr(text, "__");
-        _cleanup_free_ char *zone = trimmed(text, end ? (size_t)(end - text) : strlen(text));
+        _cleanup_free_ char *piece = xstrndup(text, end ? (size_t)(end - text) : strlen(text));
+        const char *zone = text_trim(piece);
         if (zone[0] == '\0')
             return error_set(err, STATUS_INVALID_ARGUMENT, "an empty zone in a set of zones");
         if (!string_list_has(&found, zone))
@@ -60,7 +40,7 @@ int zone_set_parse(const char *text, struct string_list *zones, struct error *er
 
 /* --- VolumeZone --- */
 
-_printf_(2, 3) static int reject(struct pod_zones *zones, const char *fmt, ...)
+_printf_(2, 3) static int reject_pod(struct pod_zones *zones, const char *fmt, ...)
 {
     va_list args;
 
@@ -71,18 +51,17 @@ _printf_(2, 3) static int reject(struct pod_zones *zones, const char *fmt, ...)
     return -1;
 }
 
-static void collect(struct pod_zones *zones, const struct kube_pv *pv)
+static void collect_constraints(struct pod_zones *zones, const struct kube_pv *pv)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(ZONE_KEYS); i++) {
-        const char *value = strmap_get(&pv->meta.labels, ZONE_KEYS[i].key);
+        const char *value = strmap_get(&pv->meta.labels, ZONE_KEYS[i]);
         _cleanup_error_ struct error ignored = {0};
         struct string_list set = {0};
 
         /* Kubernetes ignores a label that is no set of zones */
         if (!value || zone_set_parse(value, &set, &ignored) < 0)
             continue;
-        *array_add(zones->items, zones->count) =
-            (struct zone_constraint){ZONE_KEYS[i].key, pv, set};
+        *array_add(zones->items, zones->count) = (struct zone_constraint){ZONE_KEYS[i], pv, set};
     }
 }
 
@@ -94,30 +73,30 @@ static int check_unbound(const struct cluster_objects *cluster, const struct kub
     const struct kube_class *class = cluster_find_class(cluster, name);
 
     if (name[0] == '\0')
-        return reject(zones, "PersistentVolumeClaim had no pv name and storageClass name");
+        return reject_pod(zones, "PersistentVolumeClaim had no pv name and storageClass name");
     if (!class)
-        return reject(zones, "storageclass.storage.k8s.io \"%s\" not found", name);
+        return reject_pod(zones, "storageclass.storage.k8s.io \"%s\" not found", name);
     if (class->mode == KUBE_BINDING_UNSET)
-        return reject(zones, "VolumeBindingMode not set for StorageClass \"%s\"", name);
+        return reject_pod(zones, "VolumeBindingMode not set for StorageClass \"%s\"", name);
     if (class->mode == KUBE_BINDING_IMMEDIATE)
-        return reject(zones, "PersistentVolume had no name");
+        return reject_pod(zones, "PersistentVolume had no name");
     return 0;
 }
 
-static int look_at(const struct cluster_objects *cluster, const struct kube_pod *pod,
-                   const char *name, struct pod_zones *zones)
+static int check_claim(const struct cluster_objects *cluster, const struct kube_pod *pod,
+                       const char *name, struct pod_zones *zones)
 {
     if (name[0] == '\0')
-        return reject(zones, "PersistentVolumeClaim had no name");
+        return reject_pod(zones, "PersistentVolumeClaim had no name");
     const struct kube_pvc *claim = cluster_find_pvc(cluster, pod->meta.ns, name);
     if (!claim)
-        return reject(zones, "persistentvolumeclaim \"%s\" not found", name);
+        return reject_pod(zones, "persistentvolumeclaim \"%s\" not found", name);
     if (kube_same(claim->volume_name, ""))
         return check_unbound(cluster, claim, zones);
     const struct kube_pv *pv = cluster_find_pv(cluster, claim->volume_name);
     if (!pv)
-        return reject(zones, "persistentvolume \"%s\" not found", claim->volume_name);
-    collect(zones, pv);
+        return reject_pod(zones, "persistentvolume \"%s\" not found", claim->volume_name);
+    collect_constraints(zones, pv);
     return 0;
 }
 
@@ -129,7 +108,7 @@ void volume_zone_prepare(const struct cluster_objects *cluster, const struct kub
         const struct kube_pod_volume *volume = &pod->volumes[i];
 
         if (volume->kind == KUBE_VOLUME_CLAIM &&
-            look_at(cluster, pod, volume->claim_name ? volume->claim_name : "", zones) < 0)
+            check_claim(cluster, pod, volume->claim_name ? volume->claim_name : "", zones) < 0)
             return;
     }
     if (zones->count == 0)
@@ -145,18 +124,10 @@ void pod_zones_done(struct pod_zones *zones)
     *zones = (struct pod_zones){0};
 }
 
-static bool has_zone_label(const struct strmap *labels)
+bool volume_zone_is_same(const struct kube_meta *a, const struct kube_meta *b)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(ZONE_KEYS); i++)
-        if (strmap_has(labels, ZONE_KEYS[i].key))
-            return true;
-    return false;
-}
-
-bool volume_zone_is_same(const struct strmap *a, const struct strmap *b)
-{
-    for (size_t i = 0; i < ARRAY_LENGTH(ZONE_KEYS); i++)
-        if (!kube_same(strmap_get(a, ZONE_KEYS[i].key), strmap_get(b, ZONE_KEYS[i].key)))
+        if (!kube_same(strmap_get(&a->labels, ZONE_KEYS[i]), strmap_get(&b->labels, ZONE_KEYS[i])))
             return false;
     return true;
 }
@@ -165,15 +136,18 @@ const struct zone_constraint *volume_zone_check(const struct pod_zones *zones,
                                                 const struct kube_node *node)
 {
     const struct strmap *labels = &node->meta.labels;
+    bool has_label = false;
 
-    if (zones->verdict != BINDING_FITS || !has_zone_label(labels))
+    for (size_t i = 0; i < ARRAY_LENGTH(ZONE_KEYS); i++)
+        has_label = has_label || strmap_has(labels, ZONE_KEYS[i]);
+    if (zones->verdict != BINDING_FITS || !has_label)
         return NULL;
     for (size_t i = 0; i < zones->count; i++) {
         const struct zone_constraint *constraint = &zones->items[i];
         const char *value = strmap_get(labels, constraint->key);
 
         if (!value)
-            value = strmap_get(labels, current_key(constraint->key));
+            value = strmap_get(labels, affinity_current_key(constraint->key));
         if (!value || !string_list_has(&constraint->zones, value))
             return constraint;
     }
@@ -200,44 +174,27 @@ static bool has_key(const json_t *expressions, const char *key)
     return false;
 }
 
-/* Zones become values of a selector, which are label values. */
-static int check_zones(const struct string_list *zones, struct error *err)
-{
-    for (size_t i = 0; i < zones->count; i++)
-        if (label_value_check(zones->items[i], err) < 0)
-            return -1;
-    return 0;
-}
-
 /* What the labels mean. With both an old and a new label of one kind and @new_keys, the old one
  * counts: it comes first. */
 static int label_expressions(const struct kube_pv *pv, bool new_keys, json_t *expressions,
                              struct error *err)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(ZONE_KEYS); i++) {
-        const char *value = strmap_get(&pv->meta.labels, ZONE_KEYS[i].key);
-        const char *key = new_keys ? ZONE_KEYS[i].current : ZONE_KEYS[i].key;
+        const char *value = strmap_get(&pv->meta.labels, ZONE_KEYS[i]);
+        const char *key = new_keys ? affinity_current_key(ZONE_KEYS[i]) : ZONE_KEYS[i];
         _cleanup_string_list_ struct string_list zones = {0};
 
         if (!value || has_key(expressions, key))
             continue;
-        if (zone_set_parse(value, &zones, err) < 0 || check_zones(&zones, err) < 0)
-            return error_wrap(err, "label '%s' is '%.80s'", ZONE_KEYS[i].key, value);
+        int result = zone_set_parse(value, &zones, err);
+        /* zones become values of a selector, which are label values */
+        for (size_t j = 0; result == 0 && j < zones.count; j++)
+            result = label_value_check(zones.items[j], err);
+        if (result < 0)
+            return error_wrap(err, "label '%s' is '%.80s'", ZONE_KEYS[i], value);
         json_array_append_new(expressions, expression_json(key, &zones));
     }
     return 0;
-}
-
-static const char *operator_name(enum selector_operator op)
-{
-    static const char *const NAMES[] = {
-        [SELECTOR_IN] = "In",         [SELECTOR_NOT_IN] = "NotIn",
-        [SELECTOR_EXISTS] = "Exists", [SELECTOR_DOES_NOT_EXIST] = "DoesNotExist",
-        [SELECTOR_GT] = "Gt",         [SELECTOR_LT] = "Lt",
-        [SELECTOR_UNKNOWN] = "",
-    };
-
-    return NAMES[op];
 }
 
 static json_t *requirements_json(const struct selector_requirements *requirements, bool new_keys)
@@ -249,7 +206,7 @@ static json_t *requirements_json(const struct selector_requirements *requirement
         const char *key = new_keys ? affinity_current_key(item->key) : item->key;
         json_t *expression = expression_json(key, &item->values);
 
-        json_object_set_new(expression, "operator", json_string(operator_name(item->op)));
+        json_object_set_new(expression, "operator", json_string(selector_operator_name(item->op)));
         if (item->values.count == 0)
             json_object_del(expression, "values");
         json_array_append_new(list, expression);
@@ -277,34 +234,17 @@ static json_t *terms_json(const struct kube_pv *pv, json_t *zones, bool new_keys
     return terms;
 }
 
-static bool has_zone_affinity(const struct kube_pv *pv)
-{
-    for (size_t i = 0; pv->has_required && i < pv->required.count; i++)
-        for (size_t j = 0; j < pv->required.terms[i].expressions.count; j++)
-            for (size_t k = 0; k < ARRAY_LENGTH(ZONE_KEYS); k++)
-                if (kube_same(pv->required.terms[i].expressions.items[j].key, ZONE_KEYS[k].key))
-                    return true;
-    return false;
-}
-
-static int check_terms(const struct kube_pv *pv, struct error *err)
-{
-    if (pv->has_required && node_selector_check(&pv->required, err) < 0)
-        return error_wrap(err, "its node affinity cannot be kept");
-    return 0;
-}
-
-/* Keys that others have replaced since. */
-static bool has_old_keys(const struct kube_pv *pv)
+/* What the keys of the volume's node affinity are: those of zones, and of old ones. */
+static void look_at_keys(const struct kube_pv *pv, bool *has_zones, bool *has_old)
 {
     for (size_t i = 0; pv->has_required && i < pv->required.count; i++)
         for (size_t j = 0; j < pv->required.terms[i].expressions.count; j++) {
             const char *key = pv->required.terms[i].expressions.items[j].key;
 
-            if (!kube_same(affinity_current_key(key), key))
-                return true;
+            for (size_t k = 0; k < ARRAY_LENGTH(ZONE_KEYS); k++)
+                *has_zones = *has_zones || kube_same(key, ZONE_KEYS[k]);
+            *has_old = *has_old || !kube_same(affinity_current_key(key), key);
         }
-    return false;
 }
 
 /* Makes the patch, and remarks when the API server would refuse it as things are. */
@@ -330,21 +270,26 @@ int volume_zone_convert(const struct kube_pv *pv, bool new_keys, json_t **patch,
                         struct error *err)
 {
     json_auto_t *zones = json_array();
-    bool renames = new_keys && has_old_keys(pv);
+    bool has_zone_affinity = false;
+    bool has_old_keys = false;
 
-    if (label_expressions(pv, new_keys, zones, err) < 0 || check_terms(pv, err) < 0)
+    if (label_expressions(pv, new_keys, zones, err) < 0)
         return -1;
+    if (pv->has_required && node_selector_check(&pv->required, err) < 0)
+        return error_wrap(err, "its node affinity cannot be kept");
+    look_at_keys(pv, &has_zone_affinity, &has_old_keys);
+    bool renames = new_keys && has_old_keys;
     *patch = NULL;
     if (json_array_size(zones) == 0 && !renames) {
         *remark = xstrdup("has no zone or region labels");
         return 0;
     }
-    if (has_zone_affinity(pv) && !renames) {
+    if (has_zone_affinity && !renames) {
         *remark = xstrdup("has node affinity on zones or regions already");
         return 0;
     }
     /* renaming alone is what the API server takes */
-    if (has_zone_affinity(pv))
+    if (has_zone_affinity)
         json_array_clear(zones);
     return make_patch(pv, terms_json(pv, zones, new_keys), patch, remark, err);
 }

@@ -32,8 +32,8 @@ void volume_zone_prepare(const struct cluster_objects *cluster, const struct kub
 void pod_zones_done(struct pod_zones *zones);
 #define _cleanup_pod_zones_ _cleanup_(pod_zones_done)
 
-/* Whether two sets of labels say the same about zones and regions. */
-bool volume_zone_is_same(const struct strmap *a, const struct strmap *b);
+/* Whether the labels of two objects say the same about zones and regions. */
+bool volume_zone_is_same(const struct kube_meta *a, const struct kube_meta *b);
 
 #define VOLUME_ZONE_CONFLICT "node(s) had no available volume zone"
 

@@ -17,21 +17,25 @@
 
 /* --- one requirement --------------------------------------------------------------------------*/
 
-static const struct {
-    const char *name;
-    enum selector_operator op;
-} OPERATORS[] = {
-    {"In", SELECTOR_IN},         {"NotIn", SELECTOR_NOT_IN},
-    {"Exists", SELECTOR_EXISTS}, {"DoesNotExist", SELECTOR_DOES_NOT_EXIST},
-    {"Gt", SELECTOR_GT},         {"Lt", SELECTOR_LT},
+static const char *const OPERATORS[] = {
+    [SELECTOR_IN] = "In",         [SELECTOR_NOT_IN] = "NotIn",
+    [SELECTOR_EXISTS] = "Exists", [SELECTOR_DOES_NOT_EXIST] = "DoesNotExist",
+    [SELECTOR_GT] = "Gt",         [SELECTOR_LT] = "Lt",
+    [SELECTOR_UNKNOWN] = "",
 };
+
+const char *selector_operator_name(enum selector_operator op)
+{
+    return OPERATORS[op];
+}
 
 static enum selector_operator operator_of(const char *name)
 {
-    for (size_t i = 0; i < ARRAY_LENGTH(OPERATORS); i++)
-        if (name && strcmp(name, OPERATORS[i].name) == 0)
-            return OPERATORS[i].op;
-    return SELECTOR_UNKNOWN;
+    enum selector_operator op = SELECTOR_IN;
+
+    while (op < SELECTOR_UNKNOWN && (!name || strcmp(name, OPERATORS[op]) != 0))
+        op++;
+    return op;
 }
 
 /* As the API writes it. allowedTopologies have no operator. */
@@ -48,41 +52,28 @@ static const struct json_field REQUIREMENT_FIELDS[] = {
 };
 static const struct json_table REQUIREMENT = JSON_TABLE(struct raw_requirement, REQUIREMENT_FIELDS);
 
-/* Every value counts, that of Gt and Lt as well: "-5" is a number but no label value. */
-static int check_values(const struct selector_requirement *requirement, struct error *err)
-{
-    for (size_t i = 0; i < requirement->values.count; i++)
-        if (label_value_check(requirement->values.items[i], err) < 0)
-            return -1;
-    return 0;
-}
-
-static int parse_operand(struct selector_requirement *requirement, struct error *err)
-{
-    if (requirement->values.count != 1)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "Gt and Lt take exactly one value, there are %zu",
-                         requirement->values.count);
-    return text_parse_i64(requirement->values.items[0], &requirement->operand, err);
-}
-
 static int check_operator(struct selector_requirement *requirement, const char *name,
                           struct error *err)
 {
+    size_t count = requirement->values.count;
+
     switch (requirement->op) {
     case SELECTOR_IN:
     case SELECTOR_NOT_IN:
-        if (requirement->values.count == 0)
+        if (count == 0)
             return error_set(err, STATUS_INVALID_ARGUMENT, "In and NotIn need a value");
         return 0;
     case SELECTOR_EXISTS:
     case SELECTOR_DOES_NOT_EXIST:
-        if (requirement->values.count > 0)
+        if (count > 0)
             return error_set(err, STATUS_INVALID_ARGUMENT, "Exists and DoesNotExist take no value");
         return 0;
     case SELECTOR_GT:
     case SELECTOR_LT:
-        return parse_operand(requirement, err);
+        if (count != 1)
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "Gt and Lt take exactly one value, there are %zu", count);
+        return text_parse_i64(requirement->values.items[0], &requirement->operand, err);
     case SELECTOR_UNKNOWN:
         break;
     }
@@ -96,9 +87,11 @@ static int check_label(struct selector_requirement *requirement, const char *nam
 {
     if (label_key_check(requirement->key, err) < 0)
         return -1;
-    if (check_operator(requirement, name, err) < 0 || check_values(requirement, err) < 0)
-        return error_wrap(err, "key '%s'", requirement->key);
-    return 0;
+    int result = check_operator(requirement, name, err);
+    /* every value counts, that of Gt and Lt as well: "-5" is a number but no label value */
+    for (size_t i = 0; result == 0 && i < requirement->values.count; i++)
+        result = label_value_check(requirement->values.items[i], err);
+    return result < 0 ? error_wrap(err, "key '%s'", requirement->key) : 0;
 }
 
 /* As check_label(), without Gt and Lt, which only nodes are selected by. */
@@ -165,8 +158,8 @@ static void requirements_done(struct selector_requirements *requirements)
     *requirements = (struct selector_requirements){0};
 }
 
-static bool requirements_match(const struct selector_requirements *requirements,
-                               const struct strmap *labels)
+bool selector_requirements_match(const struct selector_requirements *requirements,
+                                 const struct strmap *labels)
 {
     for (size_t i = 0; i < requirements->count; i++)
         if (!selector_requirement_match(&requirements->items[i], labels))
@@ -233,16 +226,6 @@ static const struct json_field NODE_SELECTOR_FIELDS[] = {
 static const struct json_table NODE_SELECTOR =
     JSON_TABLE(struct raw_node_selector, NODE_SELECTOR_FIELDS);
 
-static void take_node_term(const struct raw_node_term *raw, struct node_selector_term *term)
-{
-    const struct raw_requirements expressions = {"matchExpressions", raw->expressions,
-                                                 raw->expression_count};
-    const struct raw_requirements fields = {"matchFields", raw->fields, raw->field_count};
-
-    take_requirements(&expressions, check_label, &term->expressions, &term->fault);
-    take_requirements(&fields, check_field, &term->fields, &term->fault);
-}
-
 int node_selector_decode(const json_t *value, struct node_selector *selector, struct error *err)
 {
     struct raw_node_selector raw = {0};
@@ -251,8 +234,16 @@ int node_selector_decode(const json_t *value, struct node_selector *selector, st
     if (status == 0 && raw.count > 0) {
         selector->terms = xcalloc(raw.count, sizeof(*selector->terms));
         selector->count = raw.count;
-        for (size_t i = 0; i < raw.count; i++)
-            take_node_term(&raw.terms[i], &selector->terms[i]);
+        for (size_t i = 0; i < raw.count; i++) {
+            const struct raw_node_term *from = &raw.terms[i];
+            struct node_selector_term *to = &selector->terms[i];
+            const struct raw_requirements expressions = {"matchExpressions", from->expressions,
+                                                         from->expression_count};
+            const struct raw_requirements fields = {"matchFields", from->fields, from->field_count};
+
+            take_requirements(&expressions, check_label, &to->expressions, &to->fault);
+            take_requirements(&fields, check_field, &to->fields, &to->fault);
+        }
     }
     json_free_fields(&NODE_SELECTOR, &raw);
     return status;
@@ -276,12 +267,12 @@ static bool field_matches(const struct selector_requirement *requirement, const 
     return is_equal == (requirement->op == SELECTOR_IN);
 }
 
-bool node_selector_term_match(const struct node_selector_term *term, const struct strmap *labels,
-                              const char *name)
+static bool term_matches(const struct node_selector_term *term, const struct strmap *labels,
+                         const char *name)
 {
     if (term->fault || term->expressions.count + term->fields.count == 0)
         return false;
-    if (!requirements_match(&term->expressions, labels))
+    if (!selector_requirements_match(&term->expressions, labels))
         return false;
     if (text_is_empty(name))
         return true; /* no fields to look at: Kubernetes takes them for satisfied */
@@ -291,29 +282,27 @@ bool node_selector_term_match(const struct node_selector_term *term, const struc
     return true;
 }
 
-/* -1 with all faults if there are any. */
-static int report_faults(const struct node_selector *selector, struct error *err)
+bool node_selector_has_match(const struct node_selector *selector, const struct strmap *labels,
+                             const char *name)
 {
-    _cleanup_text_ struct text faults = TEXT_INIT(FAULTS_LIMIT);
-
-    for (size_t i = 0; i < selector->count && !faults.truncated; i++)
-        if (selector->terms[i].fault)
-            text_addf(&faults, "%snodeSelectorTerms[%zu].%s", faults.length > 0 ? "; " : "", i,
-                      selector->terms[i].fault);
-    if (faults.length == 0)
-        return 0;
-    return error_set(err, STATUS_INVALID_ARGUMENT, "%s", text_chars(&faults));
+    for (size_t i = 0; i < selector->count; i++)
+        if (term_matches(&selector->terms[i], labels, name))
+            return true;
+    return false;
 }
 
 int node_selector_match(const struct node_selector *selector, const struct strmap *labels,
                         const char *name, bool *matches, struct error *err)
 {
-    bool is_match = false;
+    bool is_match = node_selector_has_match(selector, labels, name);
+    _cleanup_text_ struct text faults = TEXT_INIT(FAULTS_LIMIT);
 
-    for (size_t i = 0; i < selector->count && !is_match; i++)
-        is_match = node_selector_term_match(&selector->terms[i], labels, name);
-    if (!is_match && report_faults(selector, err) < 0)
-        return -1;
+    for (size_t i = 0; !is_match && i < selector->count && !faults.truncated; i++)
+        if (selector->terms[i].fault)
+            text_addf(&faults, "%snodeSelectorTerms[%zu].%s", faults.length > 0 ? "; " : "", i,
+                      selector->terms[i].fault);
+    if (faults.length > 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "%s", text_chars(&faults));
     *matches = is_match;
     return 0;
 }
@@ -392,7 +381,7 @@ int label_selector_match(const struct label_selector *selector, const struct str
 {
     if (selector->fault)
         return error_set(err, STATUS_INVALID_ARGUMENT, "%s", selector->fault);
-    *matches = selector->is_set && requirements_match(&selector->requirements, labels);
+    *matches = selector->is_set && selector_requirements_match(&selector->requirements, labels);
     return 0;
 }
 
@@ -456,7 +445,7 @@ bool allowed_topologies_match(const struct allowed_topologies *allowed, const st
         const struct allowed_term *term = &allowed->terms[i];
 
         if (!term->fault && term->requirements.count > 0 &&
-            requirements_match(&term->requirements, labels))
+            selector_requirements_match(&term->requirements, labels))
             return true;
     }
     return allowed->count == 0;

@@ -27,6 +27,9 @@ enum selector_operator {
     SELECTOR_UNKNOWN, /* its term has a fault */
 };
 
+/* As the API writes it; "" for one that is not known. */
+const char *selector_operator_name(enum selector_operator op);
+
 struct selector_requirement {
     char *key;
     enum selector_operator op;
@@ -65,9 +68,9 @@ _must_check_ int node_selector_check(const struct node_selector *selector, struc
 _must_check_ int node_selector_match(const struct node_selector *selector,
                                      const struct strmap *labels, const char *name, bool *matches,
                                      struct error *err);
-/* Whether one term without a fault matches. */
-bool node_selector_term_match(const struct node_selector_term *term, const struct strmap *labels,
-                              const char *name);
+/* Whether a term without a fault matches, whatever the faults of others. */
+bool node_selector_has_match(const struct node_selector *selector, const struct strmap *labels,
+                             const char *name);
 void node_selector_done(struct node_selector *selector);
 #define _cleanup_node_selector_ _cleanup_(node_selector_done)
 
@@ -108,6 +111,9 @@ bool allowed_topologies_match(const struct allowed_topologies *allowed,
 void allowed_topologies_done(struct allowed_topologies *allowed);
 #define _cleanup_allowed_topologies_ _cleanup_(allowed_topologies_done)
 
-/* For those that tell which part of a selector it was. */
+/* For callers that report which part of a selector it was. */
 bool selector_requirement_match(const struct selector_requirement *requirement,
                                 const struct strmap *labels);
+/* Whether all of them match. */
+bool selector_requirements_match(const struct selector_requirements *requirements,
+                                 const struct strmap *labels);

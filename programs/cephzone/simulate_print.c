@@ -20,7 +20,7 @@ static size_t count_without_room(const struct simulation *simulation)
         const char *reason = simulation->pods[i].reason;
 
         count += !simulation->pods[i].is_placed && reason &&
-                 (strstr(reason, binding_reason_text(BINDING_NO_ROOM)) ||
+                 (strstr(reason, binding_reason_text(BINDING_NO_SPACE)) ||
                   strstr(reason, "max volume count") || strstr(reason, "RESOURCE_EXHAUSTED"));
     }
     return count;

@@ -416,7 +416,7 @@ static unsigned provision(struct reference_run *run, size_t at)
     if (run->options->storage_capacity && claim->has_request && driver && driver->tracks_capacity) {
         capacity = find_capacity(run, class, quantity_value(&claim->request));
         if (!capacity)
-            return BINDING_NO_ROOM;
+            return BINDING_NO_SPACE;
     }
     run->result->choices[at] =
         (struct reference_choice){CHOICE_DYNAMIC, NULL, capacity ? capacity->meta.name : NULL};
@@ -539,15 +539,15 @@ static void dump_names(struct text *text, const struct pointer_list *list)
 
 static void dump_groups(struct text *text, const struct cluster_objects *cluster)
 {
-    for (size_t i = 0; i < cluster->classes.count; i++) {
-        const struct class_index *class = cluster->classes.items[i];
+    for (size_t i = 0; i < cluster->classes.all.count; i++) {
+        const struct class_index *class = cluster->classes.all.items[i];
 
-        for (size_t j = 0; j < class->groups.count; j++) {
-            const struct pv_group *group = class->groups.items[j];
+        for (size_t j = 0; j < class->groups.all.count; j++) {
+            const struct pv_group *group = class->groups.all.items[j];
 
             if (group->pvs.count == 0)
                 continue;
-            text_addf(text, "group %s: %s:", class->name, group->key);
+            text_addf(text, "group %s: %s:", class->id.name, group->key);
             dump_names(text, &group->pvs);
         }
     }
@@ -557,13 +557,13 @@ static void dump_claims(struct text *text, const struct cluster_objects *cluster
 {
     _cleanup_string_list_ struct string_list lines = {0};
 
-    for (size_t i = 0; i < cluster->claims.count; i++) {
-        const struct claim_index *claim = cluster->claims.items[i];
+    for (size_t i = 0; i < cluster->claims.all.count; i++) {
+        const struct claim_index *claim = cluster->claims.all.items[i];
         _cleanup_text_ struct text line = TEXT_INIT(1 << 20);
 
         if (claim->pvs.count + claim->pods.count == 0)
             continue;
-        text_addf(&line, "claim %s/%s pvs:", claim->ns, claim->name);
+        text_addf(&line, "claim %s/%s pvs:", claim->id.ns, claim->id.name);
         dump_names(&line, &claim->pvs);
         text_add(&line, " pods:");
         dump_names(&line, &claim->pods);

@@ -76,11 +76,9 @@ static void try_node_name(const struct node_selector *selector, const struct str
     _cleanup_error_ struct error fault = {0};
     _cleanup_error_ struct error err = {0};
     bool is_strict = node_selector_check(selector, &fault) == 0;
-    bool has_match = false;
+    bool has_match = node_selector_has_match(selector, labels, name);
     bool matches = false;
 
-    for (size_t i = 0; i < selector->count; i++)
-        has_match = has_match || node_selector_term_match(&selector->terms[i], labels, name);
     int status = node_selector_match(selector, labels, name, &matches, &err);
     assert(status == 0 || (!is_strict && !has_match && err.message));
     assert(status < 0 || matches == has_match);

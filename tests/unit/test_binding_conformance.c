@@ -333,7 +333,8 @@ static void act_assume(struct run *run, const char *line)
                 /* what the check saw was older */
                 struct assumption *stale = xcalloc(1, sizeof(*stale));
                 stale->version = xstrdup("1");
-                assert_int_equal(cluster_assume_pv(&run->cluster, pv->meta.name, stale, &err), -1);
+                assert_int_equal(
+                    cluster_assume(&run->cluster, KUBE_PV, NULL, pv->meta.name, stale, &err), -1);
             }
         free(decision.choices);
         expect_failure(expected, &err);
@@ -379,11 +380,12 @@ static void act_try(struct run *run, const char *line)
     if (strcmp(kind, "pv") == 0) {
         assumption->has_claim = true;
         assumption->claim = (struct kube_claim_ref){xstrdup("default"), xstrdup("assumed"), NULL};
-        expect_result(cluster_assume_pv(&run->cluster, name, assumption, &err), line, &err);
+        expect_result(cluster_assume(&run->cluster, KUBE_PV, NULL, name, assumption, &err), line,
+                      &err);
     } else {
         assumption->selected_node = xstrdup("assumed");
-        expect_result(cluster_assume_pvc(&run->cluster, "default", name, assumption, &err), line,
-                      &err);
+        expect_result(cluster_assume(&run->cluster, KUBE_PVC, "default", name, assumption, &err),
+                      line, &err);
     }
 }
 
@@ -393,9 +395,9 @@ static void act_restore(struct run *run, const char *line)
     _cleanup_free_ char *name = case_next_word(&line);
 
     if (strcmp(kind, "pv") == 0)
-        cluster_restore_pv(&run->cluster, name, line);
+        cluster_restore(&run->cluster, KUBE_PV, NULL, name, line);
     else
-        cluster_restore_pvc(&run->cluster, "default", name, line);
+        cluster_restore(&run->cluster, KUBE_PVC, "default", name, line);
 }
 
 static void act_remove(struct run *run, const char *line)

@@ -70,13 +70,13 @@ static void end_assumption(struct assumption **assumption)
 static void pv_changed(struct actors *actors, struct kube_pv *pv)
 {
     bump(actors, &pv->meta);
-    cluster_attach_pv(actors->cluster, pv);
+    cluster_index_pv(actors->cluster, pv, INDEX_ADD);
     tell(actors, KUBE_PV, pv, false);
 }
 
 static void begin_pv(struct actors *actors, struct kube_pv *pv)
 {
-    cluster_detach_pv(actors->cluster, pv);
+    cluster_index_pv(actors->cluster, pv, INDEX_REMOVE);
     end_assumption(&pv->assumed);
 }
 
@@ -157,10 +157,10 @@ struct binding_api actors_api(struct actors *actors)
 
 void actors_place_pod(struct actors *actors, struct kube_pod *pod, const char *node)
 {
-    cluster_detach_pod(actors->cluster, pod);
+    cluster_index_pod(actors->cluster, pod, INDEX_REMOVE);
     set_text(&pod->node_name, node);
     set_text(&pod->phase, node ? "Running" : "Pending");
-    cluster_attach_pod(actors->cluster, pod);
+    cluster_index_pod(actors->cluster, pod, INDEX_ADD);
 }
 
 void actors_relabelled(struct actors *actors, struct kube_node *node)
@@ -210,8 +210,8 @@ static struct kube_pv *find_anywhere(const struct actors *actors, const struct k
     const struct class_index *index = cluster_class_index(actors->cluster, kube_pvc_class(claim));
     struct kube_pv *best = NULL;
 
-    for (size_t i = 0; index && i < index->groups.count; i++) {
-        const struct pv_group *group = index->groups.items[i];
+    for (size_t i = 0; index && i < index->groups.all.count; i++) {
+        const struct pv_group *group = index->groups.all.items[i];
 
         for (size_t j = 0; j < group->pvs.count; j++) {
             struct kube_pv *pv = group->pvs.items[j];

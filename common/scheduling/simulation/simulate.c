@@ -40,27 +40,22 @@ struct scheduler {
     struct simulation *result;
     struct actors actors;
     struct simulated_event events[EVENTS_MAX];
-    size_t event_count; /* may be larger than what is kept */
-    struct name_table remembered;
-    struct pointer_list remembered_items;
-    size_t start; /* the node to begin with */
+    size_t event_count;           /* may be larger than what is kept */
+    struct named_list remembered; /* struct remembered, by signature */
+    size_t start;                 /* the node to begin with */
     size_t done;
     size_t stuck;
 };
 
 /* --- events --- */
 
-static void forget_results(struct scheduler *scheduler)
+static void free_remembered(void *item)
 {
-    for (size_t i = 0; i < scheduler->remembered_items.count; i++) {
-        struct remembered *item = scheduler->remembered_items.items[i];
+    struct remembered *remembered = item;
 
-        free(item->signature);
-        free(item->reason);
-        free(item);
-    }
-    scheduler->remembered_items.count = 0;
-    name_table_done(&scheduler->remembered);
+    free(remembered->signature);
+    free(remembered->reason);
+    free(remembered);
 }
 
 static struct cluster_event event_of(const struct simulated_event *event)
@@ -79,7 +74,7 @@ static void on_event(void *object, enum kube_kind kind, const void *changed, boo
         scheduler->events[scheduler->event_count] = event;
     scheduler->event_count++;
     if (binding_event_invalidates(&hint) & PLUGIN_VOLUME_BINDING)
-        forget_results(scheduler);
+        named_list_done(&scheduler->remembered, free_remembered);
 }
 
 static bool may_be_helped(const struct scheduler *scheduler, const struct kube_pod *pod)
@@ -129,8 +124,7 @@ static void remember(struct scheduler *scheduler, const char *signature, const c
 
     item->signature = xstrdup(signature);
     item->reason = xstrdup(reason);
-    name_table_set(&scheduler->remembered, NULL, item->signature, item);
-    pointer_list_add(&scheduler->remembered_items, item);
+    named_list_add(&scheduler->remembered, NULL, item->signature, item);
 }
 
 /* --- choosing a node --- */
@@ -358,7 +352,7 @@ static bool is_known(struct scheduler *scheduler, struct simulated_pod *row,
 {
     _cleanup_free_ char *signature = signature_of(row->pod, &look->claims);
     const struct remembered *known =
-        signature ? name_table_get(&scheduler->remembered, NULL, signature) : NULL;
+        signature ? name_table_get(&scheduler->remembered.names, NULL, signature) : NULL;
 
     if (!known)
         return false;
@@ -503,7 +497,7 @@ static void on_displaced(void *object, struct kube_pod *pod, const char *node)
 {
     struct displaced_list *list = object;
 
-    pointer_list_add(&list->pods, pod);
+    *array_add(list->pods.items, list->pods.count) = pod;
     string_list_add(&list->nodes, node);
 }
 
@@ -591,8 +585,7 @@ int simulate(struct cluster_objects *cluster, const struct binding_options *opti
     } else {
         simulation_done(simulation);
     }
-    forget_results(scheduler);
-    pointer_list_done(&scheduler->remembered_items);
+    named_list_done(&scheduler->remembered, free_remembered);
     free(scheduler);
     return result;
 }

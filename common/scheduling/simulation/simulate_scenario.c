@@ -382,8 +382,8 @@ static uint64_t free_bytes(const struct class_index *class)
 {
     uint64_t sum = 0;
 
-    for (size_t i = 0; i < class->groups.count; i++) {
-        const struct pv_group *group = class->groups.items[i];
+    for (size_t i = 0; i < class->groups.all.count; i++) {
+        const struct pv_group *group = class->groups.all.items[i];
 
         for (size_t j = 0; j < group->pvs.count; j++) {
             const struct kube_pv *pv = group->pvs.items[j];
@@ -425,17 +425,17 @@ void scenario_rooms(const struct cluster_objects *cluster, bool after,
                      topology_name(&capacity->topology))
                 ->before = bytes;
     }
-    for (size_t i = 0; i < cluster->classes.count; i++) {
-        const struct class_index *class = cluster->classes.items[i];
+    for (size_t i = 0; i < cluster->classes.all.count; i++) {
+        const struct class_index *class = cluster->classes.all.items[i];
         uint64_t bytes = free_bytes(class);
 
         if (after && at < simulation->room_count &&
-            strcmp(simulation->rooms[at].class_name, class->name) == 0 &&
+            strcmp(simulation->rooms[at].class_name, class->id.name) == 0 &&
             simulation->rooms[at].is_volumes) {
             simulation->rooms[at++].after = bytes;
         } else if (!after && bytes > 0) {
             struct simulated_room *room =
-                add_room(simulation, class->name, xstrdup("free volumes"));
+                add_room(simulation, class->id.name, xstrdup("free volumes"));
 
             room->is_volumes = true;
             room->before = bytes;
