@@ -1,15 +1,12 @@
 #include "common/rpc/client.h"
 
-#include <grpc/byte_buffer.h>
-#include <grpc/byte_buffer_reader.h>
-#include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
 #include <stdlib.h>
 
 #include "common/base/memory.h"
-#include "common/rpc/core_args.h"
+#include "common/rpc/core.h"
 #include "common/rpc/endpoint.h"
 #include "common/rpc/message.h"
 
@@ -67,29 +64,22 @@ void rpc_client_free(struct rpc_client *client)
     free(client);
 }
 
-static gpr_timespec core_deadline(struct deadline deadline)
-{
-    if (deadline.at_ms == DEADLINE_NEVER)
-        return gpr_inf_future(GPR_CLOCK_MONOTONIC);
-    return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                        gpr_time_from_millis(deadline_remaining_ms(deadline), GPR_TIMESPAN));
-}
-
 static void exchange_init(struct exchange *exchange, struct rpc_client *client,
                           const struct rpc_request *request)
 {
     grpc_slice path = grpc_slice_from_copied_string(request->path);
-    grpc_slice packed = grpc_slice_malloc(protobuf_c_message_get_packed_size(request->message));
+    gpr_timespec deadline = gpr_inf_future(GPR_CLOCK_MONOTONIC);
 
+    if (request->deadline.at_ms != DEADLINE_NEVER)
+        deadline = gpr_time_add(
+            gpr_now(GPR_CLOCK_MONOTONIC),
+            gpr_time_from_millis(deadline_remaining_ms(request->deadline), GPR_TIMESPAN));
     /* one queue for each call: threads do not wait for each other */
     exchange->queue = grpc_completion_queue_create_for_pluck(NULL);
-    exchange->call =
-        grpc_channel_create_call(client->channel, NULL, GRPC_PROPAGATE_DEFAULTS, exchange->queue,
-                                 path, NULL, core_deadline(request->deadline), NULL);
+    exchange->call = grpc_channel_create_call(client->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
+                                              exchange->queue, path, NULL, deadline, NULL);
     grpc_slice_unref(path);
-    protobuf_c_message_pack(request->message, GRPC_SLICE_START_PTR(packed));
-    exchange->sent = grpc_raw_byte_buffer_create(&packed, 1);
-    grpc_slice_unref(packed);
+    exchange->sent = core_pack(request->message);
     grpc_metadata_array_init(&exchange->initial);
     grpc_metadata_array_init(&exchange->trailing);
     exchange->details = grpc_empty_slice();
@@ -131,26 +121,25 @@ static void exchange_run(struct exchange *exchange, bool wait_for_ready)
                                 NULL);
 }
 
-static int failure(const struct exchange *exchange, struct error *err)
+int rpc_client_call(struct rpc_client *client, const struct rpc_request *request,
+                    ProtobufCMessage **reply, struct error *err)
 {
-    enum status status = (enum status)exchange->status;
-    char *details = grpc_slice_to_c_string(exchange->details);
+    _cleanup_(exchange_done) struct exchange exchange = {0};
+    const ProtobufCMessageDescriptor *type = request->response;
+    grpc_slice packed;
 
-    error_set(err, exchange->status <= GRPC_STATUS_UNAUTHENTICATED ? status : STATUS_UNKNOWN, "%s",
-              details);
-    gpr_free(details);
-    return -1;
-}
+    exchange_init(&exchange, client, request);
+    exchange_run(&exchange, request->wait_for_ready);
+    if (exchange.status != GRPC_STATUS_OK) {
+        bool is_known = exchange.status <= GRPC_STATUS_UNAUTHENTICATED;
+        char *details = grpc_slice_to_c_string(exchange.details);
 
-static int unpack(const struct exchange *exchange, const ProtobufCMessageDescriptor *type,
-                  ProtobufCMessage **reply, struct error *err)
-{
-    grpc_byte_buffer_reader reader;
-
-    if (!exchange->received || !grpc_byte_buffer_reader_init(&reader, exchange->received))
+        error_set(err, is_known ? (enum status)exchange.status : STATUS_UNKNOWN, "%s", details);
+        gpr_free(details);
+        return -1;
+    }
+    if (!exchange.received || !core_read(exchange.received, &packed))
         return error_set(err, STATUS_INTERNAL, "the server sent no %s", type->name);
-    grpc_slice packed = grpc_byte_buffer_reader_readall(&reader);
-    grpc_byte_buffer_reader_destroy(&reader);
     ProtobufCMessage *message = protobuf_c_message_unpack(type, NULL, GRPC_SLICE_LENGTH(packed),
                                                           GRPC_SLICE_START_PTR(packed));
     grpc_slice_unref(packed);
@@ -158,16 +147,4 @@ static int unpack(const struct exchange *exchange, const ProtobufCMessageDescrip
         return error_set(err, STATUS_INTERNAL, "the server's answer is not a valid %s", type->name);
     *reply = message;
     return 0;
-}
-
-int rpc_client_call(struct rpc_client *client, const struct rpc_request *request,
-                    ProtobufCMessage **reply, struct error *err)
-{
-    _cleanup_(exchange_done) struct exchange exchange = {0};
-
-    exchange_init(&exchange, client, request);
-    exchange_run(&exchange, request->wait_for_ready);
-    if (exchange.status != GRPC_STATUS_OK)
-        return failure(&exchange, err);
-    return unpack(&exchange, request->response, reply, err);
 }

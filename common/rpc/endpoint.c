@@ -15,7 +15,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 
-/* "/.csi-" and eight digits behind the folder; see temporary_name(). */
+/* "/.csi-" and eight digits behind the folder; see endpoint_prepare(). */
 #define TEMPORARY_LENGTH 14
 /* sun_path with its NUL byte */
 #define PATH_LIMIT (sizeof(((struct sockaddr_un *)0)->sun_path) - 1)
@@ -79,18 +79,6 @@ char *endpoint_target(const char *path)
     return text_take(&target);
 }
 
-/* In the same folder, for rename(); random, because process ids repeat between containers that
- * share it: two of them are 1 during a rolling update. */
-static char *temporary_name(const char *path)
-{
-    int folder = (int)(strrchr(path, '/') - path);
-    uint32_t number = 0;
-
-    if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-        number = (uint32_t)getpid();
-    return xasprintf("%.*s/.csi-%08x", folder, path, number);
-}
-
 static bool somebody_answers(const char *path)
 {
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -102,23 +90,16 @@ static bool somebody_answers(const char *path)
            (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN);
 }
 
-/* Core's bind() would fail too, but its reason is only in a log line. */
-static int check_folder(const char *path, struct error *err)
+int endpoint_prepare(struct endpoint_socket *socket, const char *path, struct error *err)
 {
     size_t length = (size_t)(strrchr(path, '/') - path);
     _cleanup_free_ char *folder = xstrndup(path, length > 0 ? length : 1);
-
-    if (access(folder, W_OK | X_OK) < 0)
-        return error_set_errno(err, -errno, "make a socket in folder '%s'", folder);
-    return 0;
-}
-
-int endpoint_prepare(struct endpoint_socket *socket, const char *path, struct error *err)
-{
+    uint32_t number = 0;
     struct stat status;
 
-    if (check_folder(path, err) < 0)
-        return -1;
+    /* core's bind() would fail too, but its reason is only in a log line */
+    if (access(folder, W_OK | X_OK) < 0)
+        return error_set_errno(err, -errno, "make a socket in folder '%s'", folder);
     if (lstat(path, &status) == 0) {
         if (!S_ISSOCK(status.st_mode))
             return error_set(err, STATUS_FAILED_PRECONDITION,
@@ -131,16 +112,21 @@ int endpoint_prepare(struct endpoint_socket *socket, const char *path, struct er
     } else if (errno != ENOENT) {
         return error_set_errno(err, -errno, "look at socket '%s'", path);
     }
-    *socket = (struct endpoint_socket){.path = xstrdup(path), .temporary = temporary_name(path)};
+    /* In the same folder, for rename(); random, because process ids repeat between containers that
+     * share it: two of them are 1 during a rolling update. */
+    if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+        number = (uint32_t)getpid();
+    *socket = (struct endpoint_socket){
+        .path = xstrdup(path),
+        .temporary = xasprintf("%.*s/.csi-%08x", (int)length, path, number),
+    };
     return 0;
 }
 
-int endpoint_publish(struct endpoint_socket *socket, mode_t mode, struct error *err)
+int endpoint_publish(struct endpoint_socket *socket, struct error *err)
 {
     struct stat status;
 
-    if (mode != 0 && chmod(socket->temporary, mode) < 0)
-        return error_set_errno(err, -errno, "set the mode of socket '%s'", socket->temporary);
     if (lstat(socket->temporary, &status) < 0)
         return error_set_errno(err, -errno, "look at socket '%s'", socket->temporary);
     if (rename(socket->temporary, socket->path) < 0)

@@ -35,8 +35,8 @@ struct endpoint_socket {
  * warning if another process still answers there, as during a rolling update. */
 _must_check_ int endpoint_prepare(struct endpoint_socket *socket, const char *path,
                                   struct error *err);
-/* Gives the socket that listens on the temporary name its real one, and @mode unless 0. */
-_must_check_ int endpoint_publish(struct endpoint_socket *socket, mode_t mode, struct error *err);
+/* Gives the socket that listens on the temporary name its real one. */
+_must_check_ int endpoint_publish(struct endpoint_socket *socket, struct error *err);
 /* Removes the socket from the folder if it is still the one that was published. */
 void endpoint_withdraw(struct endpoint_socket *socket);
 /* Frees the names; does not touch the files. */

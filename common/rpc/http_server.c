@@ -54,35 +54,24 @@ static int parse_address(const char *text, uint16_t port, union address *address
     return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is not an IP address", text);
 }
 
-/* Makes @fd listen on @address; a negative error number if that fails. */
-static int bind_socket(int fd, const union address *address, socklen_t length)
+/* The listening socket, or a negative error number. */
+static int listen_on(const union address *address, socklen_t length)
 {
     const int yes = 1;
     const int no = 0;
+    _cleanup_close_ int fd =
+        socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0)
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) < 0)
         return -errno;
     if (address->any.sa_family == AF_INET6 && /* "" means all addresses, IPv4 too */
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)) < 0)
         return -errno;
     if (bind(fd, &address->any, length) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
         return -errno;
-    return 0;
-}
-
-/* The listening socket, or a negative error number. */
-static int listen_on(const union address *address, socklen_t length)
-{
-    int fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    if (fd < 0)
-        return -errno;
-    int result = bind_socket(fd, address, length);
-    if (result < 0) {
-        close(fd);
-        return result;
-    }
-    return fd;
+    int result = fd;
+    fd = -1;
+    return result;
 }
 
 static int open_socket(const char *text, uint16_t port, int *fd, struct error *err)

@@ -69,18 +69,6 @@ static void print_double(double value, int digits, struct text *out)
         text_add(out, isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
 }
 
-static void print_enum(const ProtobufCEnumDescriptor *type, int value, struct text *out)
-{
-    const ProtobufCEnumValue *known = protobuf_c_enum_descriptor_get_value(type, value);
-
-    if (known)
-        print_string(known->name, out);
-    else
-        text_addf(out, "%d", value);
-}
-
-static void print_message(const ProtobufCMessage *message, struct text *out);
-
 static void print_value(const ProtobufCFieldDescriptor *field, const void *value, struct text *out)
 {
     switch (field->type) {
@@ -111,9 +99,16 @@ static void print_value(const ProtobufCFieldDescriptor *field, const void *value
     case PROTOBUF_C_TYPE_BOOL:
         text_add(out, *(const protobuf_c_boolean *)value ? "true" : "false");
         break;
-    case PROTOBUF_C_TYPE_ENUM:
-        print_enum(field->descriptor, *(const int *)value, out);
+    case PROTOBUF_C_TYPE_ENUM: {
+        const ProtobufCEnumValue *known =
+            protobuf_c_enum_descriptor_get_value(field->descriptor, *(const int *)value);
+
+        if (known)
+            print_string(known->name, out);
+        else
+            text_addf(out, "%d", *(const int *)value);
         break;
+    }
     case PROTOBUF_C_TYPE_STRING: {
         const char *chars = *(char *const *)value;
 
@@ -124,7 +119,7 @@ static void print_value(const ProtobufCFieldDescriptor *field, const void *value
         text_addf(out, "\"(%zu bytes)\"", ((const ProtobufCBinaryData *)value)->len);
         break;
     case PROTOBUF_C_TYPE_MESSAGE:
-        print_message(*(ProtobufCMessage *const *)value, out);
+        message_print_json(*(ProtobufCMessage *const *)value, out);
         break;
     }
 }
@@ -169,15 +164,9 @@ static void print_repeated(const ProtobufCMessage *message, const ProtobufCField
     text_add(out, "]");
 }
 
-static bool is_zero(const void *bytes, size_t length)
-{
-    static const char zeros[sizeof(ProtobufCBinaryData)];
-
-    return memcmp(bytes, zeros, length) == 0;
-}
-
 static bool is_present(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
 {
+    static const char zeros[sizeof(ProtobufCBinaryData)];
     const void *value = message_at(message, field->offset);
 
     if (message_field_is_oneof(field))
@@ -188,7 +177,7 @@ static bool is_present(const ProtobufCMessage *message, const ProtobufCFieldDesc
         return !text_is_empty(*(char *const *)value);
     if (field->label == PROTOBUF_C_LABEL_OPTIONAL && field->type != PROTOBUF_C_TYPE_MESSAGE)
         return *(const protobuf_c_boolean *)message_at(message, field->quantifier_offset) != 0;
-    return !is_zero(value, message_value_size(field->type));
+    return memcmp(value, zeros, message_value_size(field->type)) != 0;
 }
 
 static void print_field(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
@@ -229,7 +218,7 @@ static bool print_timestamp(const ProtobufCMessage *message, struct text *out)
     return true;
 }
 
-static void print_message(const ProtobufCMessage *message, struct text *out)
+void message_print_json(const ProtobufCMessage *message, struct text *out)
 {
     bool first = true;
 
@@ -253,9 +242,4 @@ static void print_message(const ProtobufCMessage *message, struct text *out)
         first = false;
     }
     text_add(out, "}");
-}
-
-void message_print_json(const ProtobufCMessage *message, struct text *out)
-{
-    print_message(message, out);
 }

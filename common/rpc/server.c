@@ -15,7 +15,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/sanitizer.h"
-#include "common/rpc/core_args.h"
+#include "common/rpc/core.h"
 #include "common/rpc/server_internal.h"
 
 #define WORKERS_DEFAULT 64
@@ -32,25 +32,11 @@
 /* Of one connection; more wait in the client. Protects core's memory against a mad peer. */
 #define STREAMS_LIMIT 1000
 
-static void set_defaults(struct rpc_server_options *options)
-{
-    if (options->workers == 0)
-        options->workers = WORKERS_DEFAULT;
-    if (options->queue_limit == 0)
-        options->queue_limit = QUEUE_DEFAULT;
-    if (options->max_message_bytes == 0)
-        options->max_message_bytes = MESSAGE_LIMITS_DEFAULT.total_bytes;
-    if (options->cancel_ms == 0)
-        options->cancel_ms = CANCEL_MS_DEFAULT;
-    /* these are kept elsewhere */
-    options->endpoint = NULL;
-    options->metrics_prefix = NULL;
-}
-
-static grpc_server *core_new(const struct rpc_server_options *options)
+static grpc_server *core_new(void)
 {
     grpc_arg args[] = {
-        core_integer_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, (int)options->max_message_bytes),
+        core_integer_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH,
+                         (int)MESSAGE_LIMITS_DEFAULT.total_bytes),
         core_integer_arg(GRPC_ARG_MAX_CONCURRENT_STREAMS, STREAMS_LIMIT),
         /* some clients ping more often than core likes by default, and would be cut off */
         core_integer_arg(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10000),
@@ -77,9 +63,14 @@ int rpc_server_new(const struct rpc_server_options *options, struct rpc_server *
     server->path = TAKE(path);
     server->metrics_prefix = xstrdup(options->metrics_prefix ? options->metrics_prefix : "csi");
     server->options = *options;
-    set_defaults(&server->options);
-    server->limits = MESSAGE_LIMITS_DEFAULT;
-    server->limits.total_bytes = server->options.max_message_bytes;
+    server->options.endpoint = NULL; /* the strings are kept elsewhere */
+    server->options.metrics_prefix = NULL;
+    if (options->workers == 0)
+        server->options.workers = WORKERS_DEFAULT;
+    if (options->queue_limit == 0)
+        server->options.queue_limit = QUEUE_DEFAULT;
+    if (options->cancel_ms == 0)
+        server->options.cancel_ms = CANCEL_MS_DEFAULT;
     server->unknown.name = "unknown";
     server->on_shutdown.event = EVENT_SHUTDOWN;
 
@@ -110,28 +101,15 @@ void rpc_server_add(struct rpc_server *server, const struct rpc_service *service
     }
 }
 
-static bool has_calls(struct rpc_server *server)
-{
-    pthread_mutex_lock(&server->lock);
-    bool result = server->calls != NULL;
-    pthread_mutex_unlock(&server->lock);
-    return result;
-}
-
 /* For ever, unless a call might become slow meanwhile. */
 static gpr_timespec poll_until(struct rpc_server *server)
 {
-    if (server->options.slow_call_interval_ms == 0 || !has_calls(server))
+    pthread_mutex_lock(&server->lock);
+    bool is_idle = !server->calls;
+    pthread_mutex_unlock(&server->lock);
+    if (server->options.slow_call_interval_ms == 0 || is_idle)
         return gpr_inf_future(GPR_CLOCK_MONOTONIC);
     return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(POLL_MS, GPR_TIMESPAN));
-}
-
-static void note_shutdown(struct rpc_server *server)
-{
-    pthread_mutex_lock(&server->lock);
-    server->core_is_shut = true;
-    pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
 }
 
 static void *poll_events(void *argument)
@@ -145,10 +123,14 @@ static void *poll_events(void *argument)
         if (event.type == GRPC_QUEUE_SHUTDOWN)
             return NULL;
         tsan_acquire(tag);
-        if (event.type == GRPC_OP_COMPLETE && tag->event == EVENT_SHUTDOWN)
-            note_shutdown(server);
-        else if (event.type == GRPC_OP_COMPLETE)
+        if (event.type == GRPC_OP_COMPLETE && tag->event == EVENT_SHUTDOWN) {
+            pthread_mutex_lock(&server->lock);
+            server->core_is_shut = true;
+            pthread_cond_broadcast(&server->changed);
+            pthread_mutex_unlock(&server->lock);
+        } else if (event.type == GRPC_OP_COMPLETE) {
             rpc_call_on_event(tag, event.success);
+        }
         rpc_report_slow(server);
     }
 }
@@ -164,24 +146,6 @@ static int start_poller(struct rpc_server *server, struct error *err)
     return 0;
 }
 
-static int start_workers(struct rpc_server *server, struct error *err)
-{
-    const struct worker_pool_options workers = {
-        .name = "rpc",
-        .threads = server->options.workers,
-        .queue_limit = server->options.queue_limit,
-    };
-    const struct worker_pool_options quick = {
-        .name = "rpc-quick",
-        .threads = QUICK_WORKERS,
-        .queue_limit = server->options.queue_limit,
-    };
-
-    if (worker_pool_new(&workers, &server->workers, err) < 0)
-        return -1;
-    return worker_pool_new(&quick, &server->quick_workers, err);
-}
-
 /* Core reports only that it failed; why is in its log line, which ours has got too. */
 static int listen_on(struct rpc_server *server, struct error *err)
 {
@@ -193,16 +157,20 @@ static int listen_on(struct rpc_server *server, struct error *err)
     grpc_server_credentials_release(credentials);
     if (port == 0)
         return error_set(err, STATUS_UNAVAILABLE, "cannot make a socket beside '%s'", server->path);
-    return endpoint_publish(&server->socket, server->options.socket_mode, err);
+    return endpoint_publish(&server->socket, err);
 }
 
 int rpc_server_start(struct rpc_server *server, struct error *err)
 {
+    unsigned limit = server->options.queue_limit;
+
     assert(!server->queue);
     rpc_report_register(server);
-    if (start_poller(server, err) < 0 || start_workers(server, err) < 0)
+    if (start_poller(server, err) < 0 ||
+        worker_pool_new("rpc", server->options.workers, limit, &server->workers, err) < 0 ||
+        worker_pool_new("rpc-quick", QUICK_WORKERS, limit, &server->quick_workers, err) < 0)
         return -1;
-    server->core = core_new(&server->options);
+    server->core = core_new();
     grpc_server_register_completion_queue(server->core, server->queue, NULL);
     if (listen_on(server, err) < 0)
         return error_wrap(err, "serve '%s'", server->path);
@@ -211,14 +179,6 @@ int rpc_server_start(struct rpc_server *server, struct error *err)
         rpc_call_arm(server);
     log_info(NULL, "listening for connections on '%s'", server->path);
     return 0;
-}
-
-static void begin_drain(struct rpc_server *server)
-{
-    assert(!server->is_draining);
-    pthread_mutex_lock(&server->lock);
-    server->is_draining = true;
-    pthread_mutex_unlock(&server->lock);
 }
 
 /* With the lock held. */
@@ -265,7 +225,10 @@ static bool stop_calls(struct rpc_server *server)
 
 bool rpc_server_drain(struct rpc_server *server)
 {
-    begin_drain(server);
+    assert(!server->is_draining);
+    pthread_mutex_lock(&server->lock);
+    server->is_draining = true;
+    pthread_mutex_unlock(&server->lock);
     if (server->core && !stop_calls(server)) /* there may be none if the start failed */
         return false;
     worker_pool_free(TAKE(server->workers));

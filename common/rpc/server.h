@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "common/base/call.h"
 #include "common/base/cleanup.h"
@@ -47,10 +46,8 @@ struct rpc_service {
 
 struct rpc_server_options {
     const char *endpoint;          /* as endpoint_parse() reads it */
-    mode_t socket_mode;            /* 0: what the umask leaves of 0777 */
     unsigned workers;              /* 0: 64 */
     unsigned queue_limit;          /* calls that wait for a worker; beyond: UNAVAILABLE. 0: 1024 */
-    size_t max_message_bytes;      /* 0: 4 MiB */
     int64_t drain_ms;              /* for running calls to end by themselves; 0: cancel at once */
     int64_t cancel_ms;             /* for cancelled calls to end; 0: 5 s */
     int64_t slow_call_interval_ms; /* between two log lines about a call that outlived its deadline,

@@ -9,7 +9,6 @@
  * arrive and no cancellation be noticed. Each event owns one reference to the call.
  */
 #include <assert.h>
-#include <grpc/byte_buffer_reader.h>
 #include <grpc/support/alloc.h>
 #include <grpc/support/time.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/sanitizer.h"
+#include "common/rpc/core.h"
 #include "common/rpc/server_internal.h"
 
 static_assert((int)STATUS_OK == GRPC_STATUS_OK && (int)STATUS_CANCELLED == GRPC_STATUS_CANCELLED &&
@@ -48,11 +48,6 @@ static void request_free(ProtobufCMessage *request)
     protobuf_c_message_free_unpacked(request, message_allocator());
 }
 DEFINE_CLEANUP(ProtobufCMessage, request_free)
-
-void rpc_call_ref(struct rpc_call *call)
-{
-    atomic_fetch_add(&call->refs, 1);
-}
 
 /* False if no more calls are to be served. The list holds no reference, so whoever looks at it may
  * meet a call that is about to go: see try_ref() in server_report.c. */
@@ -106,7 +101,7 @@ void rpc_call_unref(struct rpc_call *call)
 static void start_batch(struct rpc_call *call, const grpc_op *ops, size_t count,
                         struct rpc_tag *tag)
 {
-    rpc_call_ref(call);
+    atomic_fetch_add(&call->refs, 1);
     tsan_release(tag);
     grpc_call_error result = grpc_call_start_batch(call->core, ops, count, tag, NULL);
     if (result != GRPC_CALL_OK) { /* our mistake: a wrong sequence of operations */
@@ -133,54 +128,36 @@ void rpc_call_arm(struct rpc_server *server)
         abort(); /* our mistake: wrong queue */
 }
 
-/* Length of the part of @message that fits, without half a character at its end. */
-static size_t fitting_length(const char *message)
+/* What of @message fits, without half a character at its end, and as valid UTF-8, on which some
+ * clients insist. */
+static grpc_slice status_text(const char *message)
 {
-    size_t room = STATUS_HEADER_LIMIT;
+    size_t space = STATUS_HEADER_LIMIT;
     size_t length = 0;
 
     while (message[length]) {
         size_t cost =
             message[length] < ' ' || message[length] > '~' || message[length] == '%' ? 3 : 1;
 
-        if (cost > room)
+        if (cost > space)
             break;
-        room -= cost;
+        space -= cost;
         length++;
     }
     while (length > 0 && (message[length] & 0xc0) == 0x80)
         length--;
-    return length;
-}
-
-/* What of @message fits, as valid UTF-8, on which some clients insist. */
-static grpc_slice status_text(const char *message)
-{
-    size_t length = fitting_length(message);
     grpc_slice slice = grpc_slice_from_copied_buffer(message, length);
-
-    if (!text_is_utf8(message, length)) {
-        uint8_t *bytes = GRPC_SLICE_START_PTR(slice);
-
-        for (size_t i = 0; i < length; i++)
-            if (bytes[i] >= 0x80)
-                bytes[i] = '?';
-    }
+    bool is_utf8 = text_is_utf8(message, length);
+    uint8_t *bytes = GRPC_SLICE_START_PTR(slice);
+    for (size_t i = 0; i < length && !is_utf8; i++)
+        if (bytes[i] >= 0x80)
+            bytes[i] = '?';
     return slice;
 }
 
-static grpc_byte_buffer *pack(const ProtobufCMessage *reply)
-{
-    grpc_slice packed = grpc_slice_malloc(protobuf_c_message_get_packed_size(reply));
-
-    protobuf_c_message_pack(reply, GRPC_SLICE_START_PTR(packed));
-    grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(&packed, 1);
-    grpc_slice_unref(packed);
-    return buffer;
-}
-
 /* Ends the call: with @err, or with @reply if that is NULL. Worker or poller; once per call. */
-static void finish(struct rpc_call *call, const struct error *err, const ProtobufCMessage *reply)
+static void answer_call(struct rpc_call *call, const struct error *err,
+                        const ProtobufCMessage *reply)
 {
     grpc_slice text = status_text(err ? err->message : "");
     grpc_op ops[3] = {{.op = GRPC_OP_SEND_INITIAL_METADATA}};
@@ -188,7 +165,7 @@ static void finish(struct rpc_call *call, const struct error *err, const Protobu
 
     rpc_report_end(call, err, reply);
     if (!err) {
-        call->out = pack(reply);
+        call->out = core_pack(reply);
         ops[count].op = GRPC_OP_SEND_MESSAGE;
         ops[count++].data.send_message.send_message = call->out;
     }
@@ -200,47 +177,39 @@ static void finish(struct rpc_call *call, const struct error *err, const Protobu
     grpc_slice_unref(text); /* core has its own copy by now */
 }
 
-static int unpack(struct rpc_call *call, grpc_slice packed, ProtobufCMessage **request,
-                  struct error *err)
+static int decode_request(struct rpc_call *call, ProtobufCMessage **request, struct error *err)
 {
     const ProtobufCMessageDescriptor *type = call->bound->method->request;
-    const uint8_t *bytes = GRPC_SLICE_START_PTR(packed);
-    size_t length = GRPC_SLICE_LENGTH(packed);
-
-    if (message_check(type, bytes, length, &call->server->limits, err) < 0)
-        return -1;
-    *request = protobuf_c_message_unpack(type, message_allocator(), length, bytes);
-    if (!*request)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "request is not a valid %s", type->name);
-    return 0;
-}
-
-static int decode(struct rpc_call *call, ProtobufCMessage **request, struct error *err)
-{
-    grpc_byte_buffer_reader reader;
+    grpc_slice packed;
 
     if (!call->in) /* core has answered already if it was too large */
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "no request has come, or one of more than %zu bytes",
-                         call->server->options.max_message_bytes);
-    if (!grpc_byte_buffer_reader_init(&reader, call->in))
+                         MESSAGE_LIMITS_DEFAULT.total_bytes);
+    if (!core_read(call->in, &packed))
         return error_set(err, STATUS_INTERNAL, "the request cannot be read");
-    grpc_slice packed = grpc_byte_buffer_reader_readall(&reader);
-    grpc_byte_buffer_reader_destroy(&reader);
-    int result = unpack(call, packed, request, err);
-    explicit_bzero(GRPC_SLICE_START_PTR(packed), GRPC_SLICE_LENGTH(packed)); /* our copy: secrets */
+    uint8_t *bytes = GRPC_SLICE_START_PTR(packed);
+    size_t length = GRPC_SLICE_LENGTH(packed);
+    int result = message_check(type, bytes, length, NULL, err);
+    if (result == 0) {
+        *request = protobuf_c_message_unpack(type, message_allocator(), length, bytes);
+        if (!*request)
+            result =
+                error_set(err, STATUS_INVALID_ARGUMENT, "request is not a valid %s", type->name);
+    }
+    explicit_bzero(bytes, length); /* our copy: secrets */
     grpc_slice_unref(packed);
     return result;
 }
 
-static int serve(struct rpc_call *call, ProtobufCMessage **reply, struct error *err)
+static int serve_call(struct rpc_call *call, ProtobufCMessage **reply, struct error *err)
 {
     _cleanup_(request_freep) ProtobufCMessage *request = NULL;
     const struct bound_method *bound = call->bound;
 
     if (call_check(&call->call, err) < 0) /* it may have waited for long */
         return -1;
-    if (decode(call, &request, err) < 0)
+    if (decode_request(call, &request, err) < 0)
         return -1;
     const char *subject = message_subject(request);
     if (subject)
@@ -254,16 +223,16 @@ static int serve(struct rpc_call *call, ProtobufCMessage **reply, struct error *
 }
 
 /* Worker; has the reference of EVENT_RECEIVED. */
-static void run(struct worker_job *job)
+static void run_call(struct worker_job *job)
 {
     struct rpc_call *call = (void *)((char *)job - offsetof(struct rpc_call, job));
     _cleanup_(message_freep) ProtobufCMessage *reply = NULL;
     _cleanup_error_ struct error err = {0};
 
-    if (serve(call, &reply, &err) < 0)
-        finish(call, &err, NULL);
+    if (serve_call(call, &reply, &err) < 0)
+        answer_call(call, &err, NULL);
     else
-        finish(call, NULL, reply);
+        answer_call(call, NULL, reply);
     rpc_call_unref(call);
 }
 
@@ -284,29 +253,12 @@ static struct deadline deadline_of(const grpc_call_details *details)
     return deadline_in_ms(gpr_time_to_millis(gpr_time_sub(at, gpr_now(at.clock_type))));
 }
 
-static void refuse_unknown(struct rpc_call *call)
-{
-    _cleanup_error_ struct error err = {0};
-    char *path = grpc_slice_to_c_string(call->details.method);
-
-    error_set(&err, STATUS_UNIMPLEMENTED, "this process does not serve %s", path);
-    gpr_free(path);
-    finish(call, &err, NULL);
-}
-
-static void refuse_late(struct rpc_call *call)
-{
-    _cleanup_error_ struct error err = {0};
-
-    error_set(&err, STATUS_UNAVAILABLE, "this process is ending; repeat the call");
-    finish(call, &err, NULL);
-}
-
 static void accept_call(struct rpc_call *call)
 {
     struct rpc_server *server = call->server;
     grpc_op watch = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
     grpc_op receive = {.op = GRPC_OP_RECV_MESSAGE};
+    _cleanup_error_ struct error err = {0};
 
     call->bound = find_method(server, call->details.method);
     call_init(&call->call, ++server->last_id, call->bound->name, deadline_of(&call->details));
@@ -315,9 +267,14 @@ static void accept_call(struct rpc_call *call)
     watch.data.recv_close_on_server.cancelled = &call->core_cancelled;
     start_batch(call, &watch, 1, &call->on_closed);
     if (!call->bound->method) {
-        refuse_unknown(call);
+        char *path = grpc_slice_to_c_string(call->details.method);
+
+        error_set(&err, STATUS_UNIMPLEMENTED, "this process does not serve %s", path);
+        gpr_free(path);
+        answer_call(call, &err, NULL);
     } else if (!list_add(call)) {
-        refuse_late(call);
+        error_set(&err, STATUS_UNAVAILABLE, "this process is ending; repeat the call");
+        answer_call(call, &err, NULL);
     } else {
         receive.data.recv_message.recv_message = &call->in;
         start_batch(call, &receive, 1, &call->on_received);
@@ -325,16 +282,16 @@ static void accept_call(struct rpc_call *call)
 }
 
 /* Hands the call with one reference to a worker, or answers it. */
-static void enqueue(struct rpc_call *call)
+static void enqueue_call(struct rpc_call *call)
 {
     struct rpc_server *server = call->server;
     struct worker_pool *pool = call->bound->method->quick ? server->quick_workers : server->workers;
     _cleanup_error_ struct error err = {0};
 
-    call->job.run = run;
+    call->job.run = run_call;
     call_stage(&call->call, "waiting {age} for a free worker");
     if (worker_pool_submit(pool, &call->job, &err) < 0) {
-        finish(call, &err, NULL);
+        answer_call(call, &err, NULL);
         rpc_call_unref(call);
     }
 }
@@ -351,7 +308,7 @@ void rpc_call_on_event(struct rpc_tag *tag, bool success)
         }
         break;
     case EVENT_RECEIVED:
-        enqueue(call);
+        enqueue_call(call);
         return;
     case EVENT_CLOSED:
         if (call->core_cancelled)

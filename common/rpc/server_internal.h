@@ -40,7 +40,6 @@ struct rpc_server {
     char *metrics_prefix;
     char *path; /* of the socket */
     struct endpoint_socket socket;
-    struct message_limits limits;
 
     struct bound_method *methods;
     size_t method_count;
@@ -96,7 +95,6 @@ struct rpc_call {
 void rpc_call_arm(struct rpc_server *server);
 /* Poller: one event of a call. */
 void rpc_call_on_event(struct rpc_tag *tag, bool success);
-void rpc_call_ref(struct rpc_call *call);
 void rpc_call_unref(struct rpc_call *call);
 
 /* Before start: registers the metrics of all methods. */
@@ -111,5 +109,3 @@ void rpc_report_end(struct rpc_call *call, const struct error *err, const Protob
 void rpc_report_slow(struct rpc_server *server);
 /* Logs all calls that still run. */
 void rpc_report_stuck(struct rpc_server *server);
-
-int64_t rpc_clock_us(void);

@@ -20,7 +20,7 @@
 /* Of a request or reply in the log; fits into a line. */
 #define LOGGED_MESSAGE_LIMIT (32u << 10)
 
-int64_t rpc_clock_us(void)
+static int64_t clock_us(void)
 {
     struct timespec now;
 
@@ -65,7 +65,7 @@ void rpc_report_start(struct rpc_call *call)
 {
     struct deadline deadline = call->call.deadline;
 
-    call->started_us = rpc_clock_us();
+    call->started_us = clock_us();
     call->slow_ms = deadline.at_ms == DEADLINE_NEVER
                         ? clock_monotonic_ms() + SLOW_WITHOUT_DEADLINE_MS
                         : deadline.at_ms;
@@ -92,7 +92,7 @@ void rpc_report_request(struct rpc_call *call, const ProtobufCMessage *request)
 void rpc_report_end(struct rpc_call *call, const struct error *err, const ProtobufCMessage *reply)
 {
     const struct bound_method *bound = call->bound;
-    int64_t duration_us = rpc_clock_us() - call->started_us;
+    int64_t duration_us = clock_us() - call->started_us;
     const char *status = status_name(err ? err->status : STATUS_OK);
 
     if (err)
@@ -118,23 +118,6 @@ static bool try_ref(struct rpc_call *call)
     return false;
 }
 
-/* References to the calls that were due by @now_ms, at most @limit; puts their next time off. */
-static size_t collect(struct rpc_server *server, int64_t now_ms, struct rpc_call **calls,
-                      size_t limit)
-{
-    size_t count = 0;
-
-    pthread_mutex_lock(&server->lock);
-    for (struct rpc_call *call = server->calls; call && count < limit; call = call->next) {
-        if (now_ms < call->slow_ms || !try_ref(call))
-            continue;
-        call->slow_ms = clock_monotonic_ms() + server->options.slow_call_interval_ms;
-        calls[count++] = call;
-    }
-    pthread_mutex_unlock(&server->lock);
-    return count;
-}
-
 /* The call's own worker may just be setting the request's id, so it is not given to the log. */
 static void log_running(struct rpc_call *call, const char *what)
 {
@@ -143,32 +126,42 @@ static void log_running(struct rpc_call *call, const char *what)
     call_describe(&call->call, &text);
     log_warn(NULL, "ID: %llu %s GRPC call %s, %lld s after its arrival%s",
              (unsigned long long)call->call.id, what, text_chars(&text),
-             (long long)((rpc_clock_us() - call->started_us) / 1000000),
+             (long long)((clock_us() - call->started_us) / 1000000),
              call_is_cancelled(&call->call) ? "; nobody waits for it any more" : "");
+}
+
+/* Logs the calls that were due by @now_ms, a few at once, and puts their next time off. */
+static void log_due_calls(struct rpc_server *server, int64_t now_ms, const char *what)
+{
+    struct rpc_call *calls[SLOW_CALLS_AT_ONCE];
+    size_t count = 0;
+
+    pthread_mutex_lock(&server->lock);
+    for (struct rpc_call *call = server->calls; call && count < ARRAY_LENGTH(calls);
+         call = call->next) {
+        if (now_ms < call->slow_ms || !try_ref(call))
+            continue;
+        call->slow_ms = clock_monotonic_ms() + server->options.slow_call_interval_ms;
+        calls[count++] = call;
+    }
+    pthread_mutex_unlock(&server->lock);
+    for (size_t i = 0; i < count; i++) {
+        log_running(calls[i], what);
+        rpc_call_unref(calls[i]);
+    }
 }
 
 void rpc_report_slow(struct rpc_server *server)
 {
-    struct rpc_call *calls[SLOW_CALLS_AT_ONCE];
     int64_t now = clock_monotonic_ms();
 
     if (server->options.slow_call_interval_ms == 0 || now < server->slow_check_ms)
         return;
     server->slow_check_ms = now + SLOW_CHECK_MS;
-    size_t count = collect(server, now, calls, ARRAY_LENGTH(calls));
-    for (size_t i = 0; i < count; i++) {
-        log_running(calls[i], "Slow");
-        rpc_call_unref(calls[i]);
-    }
+    log_due_calls(server, now, "Slow");
 }
 
 void rpc_report_stuck(struct rpc_server *server)
 {
-    struct rpc_call *calls[SLOW_CALLS_AT_ONCE];
-    size_t count = collect(server, INT64_MAX, calls, ARRAY_LENGTH(calls));
-
-    for (size_t i = 0; i < count; i++) {
-        log_running(calls[i], "Stuck");
-        rpc_call_unref(calls[i]);
-    }
+    log_due_calls(server, INT64_MAX, "Stuck");
 }

@@ -14,44 +14,33 @@
  * of 8 MiB for each of many workers would swell what the process seems to need. */
 #define STACK_BYTES (1u << 20)
 
-struct worker {
+struct pool_worker {
     struct worker_pool *pool;
     pthread_t thread;
     pthread_cond_t woken;
     /* under the pool's lock: */
     bool is_idle;
-    struct worker *below; /* came before it, while idle */
+    struct pool_worker *below; /* came before it, while idle */
 };
 
 struct worker_pool {
     unsigned limit; /* of waiting */
     pthread_mutex_t lock;
     /* under the lock: */
-    struct worker *idle; /* the one that came last */
+    struct pool_worker *idle; /* the one that came last */
     struct worker_job *first;
     struct worker_job **last; /* where the next job is linked in */
     unsigned waiting;
     bool stopping;
 
-    struct worker *workers;
+    struct pool_worker *workers;
     unsigned count;
 };
 
-/* Lock held, as in the next one. */
-static void wait_for_work(struct worker *worker)
-{
-    struct worker_pool *pool = worker->pool;
-
-    worker->is_idle = true;
-    worker->below = pool->idle;
-    pool->idle = worker;
-    while (worker->is_idle)
-        pthread_cond_wait(&worker->woken, &pool->lock);
-}
-
+/* Lock held. */
 static void wake_one(struct worker_pool *pool)
 {
-    struct worker *worker = pool->idle;
+    struct pool_worker *worker = pool->idle;
 
     if (!worker)
         return; /* all are busy, and look at the queue before they rest */
@@ -61,13 +50,18 @@ static void wake_one(struct worker_pool *pool)
 }
 
 /* The next job, NULL when there is none left and the pool is stopping. */
-static struct worker_job *job_take(struct worker *worker)
+static struct worker_job *take_job(struct pool_worker *worker)
 {
     struct worker_pool *pool = worker->pool;
 
     pthread_mutex_lock(&pool->lock);
-    while (!pool->first && !pool->stopping)
-        wait_for_work(worker);
+    while (!pool->first && !pool->stopping) {
+        worker->is_idle = true;
+        worker->below = pool->idle;
+        pool->idle = worker;
+        while (worker->is_idle)
+            pthread_cond_wait(&worker->woken, &pool->lock);
+    }
     struct worker_job *job = pool->first;
     if (job) {
         pool->first = job->next;
@@ -79,12 +73,12 @@ static struct worker_job *job_take(struct worker *worker)
     return job;
 }
 
-static void *work(void *argument)
+static void *run_jobs(void *argument)
 {
-    struct worker *worker = argument;
+    struct pool_worker *worker = argument;
     struct worker_job *job = NULL;
 
-    while ((job = job_take(worker)))
+    while ((job = take_job(worker)))
         job->run(job);
     return NULL;
 }
@@ -93,13 +87,13 @@ static int start_thread(struct worker_pool *pool, const char *name, struct error
 {
     /* the kernel keeps 15 characters */
     _cleanup_free_ char *full_name = xasprintf("%.11s-%u", name, pool->count % 1000);
-    struct worker *worker = &pool->workers[pool->count];
+    struct pool_worker *worker = &pool->workers[pool->count];
     pthread_attr_t attributes;
 
-    *worker = (struct worker){.pool = pool, .woken = PTHREAD_COND_INITIALIZER};
+    *worker = (struct pool_worker){.pool = pool, .woken = PTHREAD_COND_INITIALIZER};
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    int result = pthread_create(&worker->thread, &attributes, work, worker);
+    int result = pthread_create(&worker->thread, &attributes, run_jobs, worker);
     pthread_attr_destroy(&attributes);
     if (result != 0)
         return error_set_errno(err, -result, "start worker thread %u", pool->count);
@@ -108,17 +102,17 @@ static int start_thread(struct worker_pool *pool, const char *name, struct error
     return 0;
 }
 
-int worker_pool_new(const struct worker_pool_options *options, struct worker_pool **out,
-                    struct error *err)
+int worker_pool_new(const char *name, unsigned threads, unsigned queue_limit,
+                    struct worker_pool **out, struct error *err)
 {
     _cleanup_(worker_pool_freep) struct worker_pool *pool = xcalloc(1, sizeof(*pool));
 
-    pool->limit = options->queue_limit;
+    pool->limit = queue_limit;
     pool->last = &pool->first;
     pthread_mutex_init(&pool->lock, NULL);
-    pool->workers = xcalloc(options->threads, sizeof(*pool->workers));
-    while (pool->count < options->threads)
-        if (start_thread(pool, options->name, err) < 0)
+    pool->workers = xcalloc(threads, sizeof(*pool->workers));
+    while (pool->count < threads)
+        if (start_thread(pool, name, err) < 0)
             return -1;
     *out = TAKE(pool);
     return 0;

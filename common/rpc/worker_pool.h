@@ -6,7 +6,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/error.h"
 
-/* A fixed number of threads that work off a queue in order, no more of them than there is work for.
+/* A fixed number of threads that process a queue in order, no more of them than there is work for.
  * Any thread. */
 
 /* One piece of work, embedded in the object that it is about. */
@@ -17,19 +17,15 @@ struct worker_job {
 
 struct worker_pool;
 
-struct worker_pool_options {
-    const char *name; /* of the threads; up to 11 characters show, followed by a number */
-    unsigned threads;
-    unsigned queue_limit; /* jobs that wait */
-};
-
-_must_check_ int worker_pool_new(const struct worker_pool_options *options,
+/* @name is that of the threads; up to 11 characters show, followed by a number. At most
+ * @queue_limit jobs wait. */
+_must_check_ int worker_pool_new(const char *name, unsigned threads, unsigned queue_limit,
                                  struct worker_pool **pool, struct error *err);
 
 /* Fails with UNAVAILABLE when the queue is full. The job then still belongs to the caller. */
 _must_check_ int worker_pool_submit(struct worker_pool *pool, struct worker_job *job,
                                     struct error *err);
 
-/* Works off what is queued, then ends and joins the threads. NULL is fine. */
+/* Runs what is queued, then ends and joins the threads. NULL is fine. */
 void worker_pool_free(struct worker_pool *pool);
 DEFINE_CLEANUP(struct worker_pool, worker_pool_free)

@@ -104,7 +104,7 @@ TEST(stale_socket_is_replaced)
     close(listen_at(path));
     assert_int_equal(endpoint_prepare(&socket, path, &err), 0);
     int fd = listen_at(socket.temporary);
-    assert_int_equal(endpoint_publish(&socket, 0666, &err), 0);
+    assert_int_equal(endpoint_publish(&socket, &err), 0);
     assert_int_equal(access(socket.temporary, F_OK), -1);
     assert_int_equal(access(path, W_OK), 0);
     endpoint_withdraw(&socket);
@@ -121,11 +121,11 @@ TEST(socket_of_another_is_left_alone)
 
     assert_int_equal(endpoint_prepare(&first, path, &err), 0);
     int first_fd = listen_at(first.temporary);
-    assert_int_equal(endpoint_publish(&first, 0, &err), 0);
+    assert_int_equal(endpoint_publish(&first, &err), 0);
     assert_int_equal(endpoint_prepare(&second, path, &err), 0);
     assert_string_not_equal(first.temporary, second.temporary);
     int second_fd = listen_at(second.temporary);
-    assert_int_equal(endpoint_publish(&second, 0, &err), 0);
+    assert_int_equal(endpoint_publish(&second, &err), 0);
     endpoint_withdraw(&first);
     assert_int_equal(access(path, F_OK), 0);
     endpoint_withdraw(&second);
@@ -162,7 +162,7 @@ TEST(publishing_what_is_not_there_fails)
     _cleanup_error_ struct error err = {0};
 
     assert_int_equal(endpoint_prepare(&socket, path, &err), 0);
-    assert_int_equal(endpoint_publish(&socket, 0, &err), -1);
+    assert_int_equal(endpoint_publish(&socket, &err), -1);
     endpoint_withdraw(&socket);
 }
 

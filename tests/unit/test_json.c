@@ -440,8 +440,7 @@ TEST(wrong_type_is_told_with_its_path)
         const char *message;
     } cases[] = {
         {"{\"clusterID\": 5}", "clusterID: expected a string, found a number"},
-        {"{\"clusterid\": 1.5}",
-         "clusterID: expected a string, found a number with a fraction"},
+        {"{\"clusterid\": 1.5}", "clusterID: expected a string, found a number with a fraction"},
         {"{\"readOnly\": \"true\"}", "readOnly: expected true or false, found a string"},
         {"{\"priority\": \"1\"}", "priority: expected a whole number, found a string"},
         {"{\"priority\": true}", "priority: expected a whole number, found a boolean"},

@@ -244,17 +244,6 @@ TEST(server_that_was_not_started_can_be_freed)
     rpc_server_free(NULL);
 }
 
-TEST(socket_has_the_mode_asked_for)
-{
-    const struct rpc_server_options options = {.socket_mode = 0660};
-    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
-    struct stat status;
-
-    assert_int_equal(stat(fixture->socket, &status), 0);
-    assert_true(S_ISSOCK(status.st_mode));
-    assert_int_equal(status.st_mode & 0777, 0660);
-}
-
 int test_child(int argc, char **argv)
 {
     rpc_init();

@@ -32,11 +32,10 @@ static void note_number(struct worker_job *job)
 
 static struct worker_pool *start(unsigned threads, unsigned queue_limit)
 {
-    const struct worker_pool_options options = {"test-name-that-is-long", threads, queue_limit};
     struct worker_pool *pool = NULL;
     _cleanup_error_ struct error err = {0};
 
-    if (worker_pool_new(&options, &pool, &err) < 0)
+    if (worker_pool_new("test-name-that-is-long", threads, queue_limit, &pool, &err) < 0)
         fail_msg("%s", err.message);
     sem_init(&gate, 0, 0);
     sem_init(&arrived, 0, 0);
