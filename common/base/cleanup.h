@@ -20,6 +20,14 @@
         taken_;                                                                                    \
     })
 
+/* The same for a descriptor, which leaves -1 behind. */
+#define TAKE_FD(fd)                                                                                \
+    ({                                                                                             \
+        int taken_ = (fd);                                                                         \
+        (fd) = -1;                                                                                 \
+        taken_;                                                                                    \
+    })
+
 /* Makes fnp(), which calls fn() on the pointer that a variable holds: DEFINE_CLEANUP(struct pool,
  * pool_unref) allows _cleanup_(pool_unrefp) struct pool *pool = NULL. */
 #define DEFINE_CLEANUP(type, fn)                                                                   \

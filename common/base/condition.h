@@ -11,10 +11,10 @@
  */
 struct condition {
     char *fault;  /* NULL while it is in order */
-    time_t since; /* of the fault, or of there being none; 0 before the first look */
+    time_t since; /* of the fault, or of there being none; 0 before the first check */
 };
 
-/* What a look changed, for those who log it: each piece of news once. */
+/* What a check changed, for those who log it: each piece of news once. */
 enum condition_news {
     CONDITION_UNCHANGED,
     CONDITION_FAULT, /* a fault, or another than before */

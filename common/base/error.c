@@ -50,7 +50,7 @@ static enum status status_of_errno(int positive_errno)
     case ENOSPC:
     case EDQUOT:
         return STATUS_RESOURCE_EXHAUSTED;
-    case ESHUTDOWN: /* the OSDs have been told to refuse this client: the next connection works */
+    case ESHUTDOWN: /* this client is on the OSDs' blocklist: the next connection works */
         return STATUS_UNAVAILABLE;
     case ETIMEDOUT:
         return STATUS_DEADLINE_EXCEEDED;

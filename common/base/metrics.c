@@ -135,20 +135,6 @@ struct metric *metrics_get(struct metric_family *family, ...)
     return metric;
 }
 
-static struct metric_family *family_new(struct metrics *metrics, const struct metric_spec *spec)
-{
-    struct metric_family *family = xcalloc(1, sizeof(*family));
-
-    family->metrics = metrics;
-    family->spec = *spec;
-    family->spec.name = xstrdup(spec->name);
-    while (spec->labels[family->label_count])
-        family->label_count++;
-    if (family->label_count == 0)
-        insert_metric(family, 0, NULL);
-    return family;
-}
-
 struct metric_family *metrics_register(struct metrics *metrics, const struct metric_spec *spec)
 {
     struct metric_family **link = &metrics->first;
@@ -156,10 +142,18 @@ struct metric_family *metrics_register(struct metrics *metrics, const struct met
     pthread_mutex_lock(&metrics->lock);
     while (*link && strcmp((*link)->spec.name, spec->name) != 0)
         link = &(*link)->next;
-    if (!*link)
-        *link = family_new(metrics, spec);
     struct metric_family *family = *link;
-    assert(family->spec.kind == spec->kind);
+    assert(!family || family->spec.kind == spec->kind);
+    if (!family) {
+        family = *link = xcalloc(1, sizeof(*family));
+        family->metrics = metrics;
+        family->spec = *spec;
+        family->spec.name = xstrdup(spec->name);
+        while (spec->labels[family->label_count])
+            family->label_count++;
+        if (family->label_count == 0)
+            insert_metric(family, 0, NULL);
+    }
     pthread_mutex_unlock(&metrics->lock);
     return family;
 }

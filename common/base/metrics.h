@@ -40,9 +40,9 @@ struct metric_spec {
     /* Upper bounds of a histogram's buckets, ascending, without the infinite one. */
     const double *bounds;
     size_t bound_count;
-    /* A gauge or counter without labels whose value somebody else keeps: in @number, or told by
-     * @read when it is printed. @read is called with the registry's mutex held: it must not wait
-     * for anything and not use the registry. */
+    /* A gauge or counter without labels whose value somebody else keeps: in @number, or
+     * returned by @read when it is printed. @read is called with the registry's mutex held: it must
+     * not wait for anything and not use the registry. */
     const atomic_uint_fast64_t *number;
     metric_read_fn *read;
     void *context;

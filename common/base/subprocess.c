@@ -277,8 +277,8 @@ static void leave_to_reaper(struct run *run)
         free(pid_fd);
 }
 
-/* The pidfd may say that the program has ended while a debugger that traces it is still to be told;
- * that it was there is no event. */
+/* The pidfd reports the end before a debugger that traces the program has been notified of it, and
+ * that this has happened is no event. */
 static void reap_program(struct run *run)
 {
     struct deadline until = deadline_in_ms(REAP_WAIT_MS);

@@ -343,26 +343,22 @@ static int check_key(const struct json_table *table, const char *key, struct err
     return error_set(err, STATUS_INVALID_ARGUMENT, "unknown key");
 }
 
-/* All keys before the one at @end belong to different fields, so there are few of them. */
-static int refuse_repeated(const json_t *object, void *end, struct error *err)
-{
-    const char *key = json_object_iter_key(end);
-
-    for (void *at = first_key(object); at != end; at = next_key(object, at))
-        if (strcasecmp(json_object_iter_key(at), key) == 0)
-            return error_set(err, STATUS_INVALID_ARGUMENT, "same key as '%s'",
-                             json_object_iter_key(at));
-    return 0;
-}
-
 static int check_keys(const json_t *object, const struct json_table *table,
                       const struct json_path *path, struct error *err)
 {
     for (void *at = first_key(object); at; at = next_key(object, at)) {
         const struct json_path step = {.parent = path, .key = json_object_iter_key(at)};
 
-        if (check_key(table, step.key, err) < 0 || refuse_repeated(object, at, err) < 0)
+        if (check_key(table, step.key, err) < 0)
             return json_path_wrap(&step, err);
+        /* all keys before this one belong to different fields, so there are few of them */
+        for (void *other = first_key(object); other != at; other = next_key(object, other)) {
+            if (strcasecmp(json_object_iter_key(other), step.key) == 0) {
+                error_set(err, STATUS_INVALID_ARGUMENT, "same key as '%s'",
+                          json_object_iter_key(other));
+                return json_path_wrap(&step, err);
+            }
+        }
     }
     return 0;
 }

@@ -320,34 +320,27 @@ static json_t *read_value(struct loader *loader, const yaml_event_t *event, unsi
 
 /* --- the stream --- */
 
-static int read_document(struct loader *loader, json_t *documents)
-{
-    _cleanup_event_ yaml_event_t root = {0};
-    _cleanup_event_ yaml_event_t end = {0};
-
-    if (next_event(loader, &root) < 0)
-        return -1;
-    json_t *value = read_value(loader, &root, 1);
-    if (!value)
-        return -1;
-    if (json_is_null(value))
-        json_decref(value);
-    else
-        json_array_append_new(documents, value);
-    return next_event(loader, &end);
-}
-
 static int read_stream(struct loader *loader, json_t *documents)
 {
     for (;;) {
         _cleanup_event_ yaml_event_t event = {0};
+        _cleanup_event_ yaml_event_t root = {0};
 
         if (next_event(loader, &event) < 0)
             return -1;
         if (event.type == YAML_STREAM_END_EVENT)
             return 0;
-        if (event.type == YAML_DOCUMENT_START_EVENT && read_document(loader, documents) < 0)
+        if (event.type != YAML_DOCUMENT_START_EVENT)
+            continue;
+        if (next_event(loader, &root) < 0)
             return -1;
+        json_t *value = read_value(loader, &root, 1);
+        if (!value)
+            return -1;
+        if (json_is_null(value))
+            json_decref(value);
+        else
+            json_array_append_new(documents, value);
     }
 }
 

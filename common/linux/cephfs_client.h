@@ -11,7 +11,7 @@
  *   fuse     ceph-fuse, a process per mount, which dies with the container that it was started in
  *
  * No client keeps anything in memory: what is mounted is asked of the kernel, so that a restarted
- * driver knows what its former life did. Any thread; calls for one volume must not overlap.
+ * driver knows what its previous run did. Any thread; calls for one volume must not overlap.
  */
 struct cephfs_mount {
     const char *handle; /* of the volume, by which its ceph-fuse is known */

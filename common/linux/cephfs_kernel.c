@@ -1,7 +1,7 @@
 /*
  * Mounts with the kernel's client, by mount(2): the key is in the data of the call, as mount.ceph
  * gives it, and so in no process list. Each volume gets a client of its own (noshare), also where
- * two show the same directory: its device number then tells which mounts are the volume's.
+ * two show the same directory: its device number then identifies the volume's mounts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -29,25 +29,19 @@ static bool keeps_quotas(const char *release)
     return major > 4 || (major == 4 && minor >= 17);
 }
 
-static bool knows_ceph(struct host *host)
-{
-    _cleanup_error_ struct error err = {0};
-    _cleanup_free_ char *known = NULL;
-
-    return host->ops->read_text(host, "/proc/filesystems", &known, &err) == 0 && known &&
-           strstr(known, "\tceph\n");
-}
-
 static bool kernel_is_usable(struct host *host, struct call *call, bool forced, char **reason)
 {
     _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *known = NULL;
     _cleanup_free_ char *release = NULL;
     const char *const argv[] = {"modprobe", "ceph", NULL};
     const struct subprocess modprobe = {
         .argv = argv,
         .deadline = deadline_earlier(call->deadline, deadline_in_ms(MODPROBE_TIMEOUT_MS))};
 
-    if (!knows_ceph(host) && host->ops->run(host, &modprobe, NULL, &err) < 0) {
+    if (host->ops->read_text(host, "/proc/filesystems", &known, &err) < 0)
+        error_clear(&err);
+    if (!(known && strstr(known, "\tceph\n")) && host->ops->run(host, &modprobe, NULL, &err) < 0) {
         *reason = xasprintf("the kernel has no CephFS client: %s", err.message);
         return false;
     }
@@ -62,17 +56,6 @@ static bool kernel_is_usable(struct host *host, struct call *call, bool forced, 
     return true;
 }
 
-/* A comma would end an option. */
-static int check_names(const struct cephfs_mount *mount, struct error *err)
-{
-    if (strpbrk(mount->user, ",\n") || strpbrk(mount->fs_name, ",\n"))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "user '%s' or file system '%s' has a name that the kernel's CephFS client "
-                         "cannot be told; use mounter fuse",
-                         mount->user, mount->fs_name);
-    return 0;
-}
-
 static void add_option(struct string_list *options, const char *name, const char *value)
 {
     _cleanup_free_ char *option = xasprintf("%s=%s", name, value);
@@ -80,27 +63,24 @@ static void add_option(struct string_list *options, const char *name, const char
     string_list_add(options, option);
 }
 
-static char *join(const struct string_list *options)
-{
-    struct text text = TEXT_INIT(SOURCE_LIMIT);
-
-    for (size_t i = 0; i < options->count; i++)
-        text_addf(&text, ",%s", options->items[i]);
-    text_add(&text, "");
-    return text.chars ? text_take(&text) : xstrdup("");
-}
-
 static int kernel_mount(struct host *host, struct call *call, const struct cephfs_mount *mount,
                         struct error *err)
 {
     _cleanup_string_list_ struct string_list options = {0};
     _cleanup_text_ struct text source = TEXT_INIT(SOURCE_LIMIT);
-    _cleanup_free_ char *asked = join(mount->options);
+    _cleanup_text_ struct text asked = TEXT_INIT(SOURCE_LIMIT);
     bool needs_ms_mode = false;
 
-    if (check_names(mount, err) < 0 || call_check(call, err) < 0)
+    if (strpbrk(mount->user, ",\n") || strpbrk(mount->fs_name, ",\n")) /* would end an option */
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "user '%s' or file system '%s' has a name that the kernel's CephFS client "
+                         "cannot be told; use mounter fuse",
+                         mount->user, mount->fs_name);
+    if (call_check(call, err) < 0)
         return -1;
-    kernel_monitors(mount->monitors, asked, &source, &needs_ms_mode);
+    for (size_t i = 0; i < mount->options->count; i++)
+        text_addf(&asked, ",%s", mount->options->items[i]);
+    kernel_monitors(mount->monitors, text_chars(&asked), &source, &needs_ms_mode);
     text_addf(&source, ":%s", mount->path);
     add_option(&options, "name", mount->user);
     if (mount->fs_name[0])

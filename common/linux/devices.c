@@ -153,26 +153,18 @@ static int read_is_zero(int fd, uint64_t offset, size_t length, bool *is_zero)
     return 0;
 }
 
-static int edges_are_zero(int fd, bool *is_zero)
-{
-    struct device_facts facts = {0};
-    int result = read_facts(fd, &facts);
-
-    if (result < 0)
-        return result;
-    size_t length = facts.size_bytes < MIB ? (size_t)facts.size_bytes : MIB;
-    result = read_is_zero(fd, 0, length, is_zero);
-    if (result < 0 || !*is_zero)
-        return result;
-    return read_is_zero(fd, facts.size_bytes - length, length, is_zero);
-}
-
 static int device_is_zero(struct host *host, const char *device, bool *is_zero, struct error *err)
 {
+    struct device_facts facts = {0};
     _cleanup_close_ int fd = open_device(device, O_RDONLY);
-    int result = fd < 0 ? fd : edges_are_zero(fd, is_zero);
+    int result = fd < 0 ? fd : read_facts(fd, &facts);
+    size_t length = facts.size_bytes < MIB ? (size_t)facts.size_bytes : MIB;
 
     (void)host;
+    if (result == 0)
+        result = read_is_zero(fd, 0, length, is_zero);
+    if (result == 0 && *is_zero)
+        result = read_is_zero(fd, facts.size_bytes - length, length, is_zero);
     return result < 0 ? error_set_errno(err, result, "read the ends of '%s'", device) : 0;
 }
 

@@ -15,7 +15,7 @@
 struct disk_fs {
     const char *type;
     const char *make;         /* program */
-    const char *force;        /* overwrites the remains of a try that was cut */
+    const char *force;        /* overwrites what an interrupted try left */
     const char *make_options; /* when the class gives none; as Ceph-CSI's */
     const char *mount_flag;
 };

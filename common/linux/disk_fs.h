@@ -12,7 +12,7 @@ const struct disk_fs *disk_fs_find(const char *type);
 const char *disk_fs_type(const struct disk_fs *fs);
 
 /* @options are mkfsOptions of the class, split at blanks; "" for the defaults. Overwrites what an
- * earlier try that was cut has written. */
+ * earlier, interrupted try has written. */
 _must_check_ int disk_fs_make(const struct disk_fs *fs, struct host *host, struct call *call,
                               const char *device, const char *options, struct error *err);
 /* Before a mount for writing; repairs what is safe to repair. FAILED_PRECONDITION when errors

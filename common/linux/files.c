@@ -14,20 +14,19 @@
 #include "common/linux/host_internal.h"
 
 #define LIST_LIMIT 65536 /* names in one folder */
+#define TEXT_FILE_LIMIT ((size_t)64 * 1024)
 
-int read_all(int fd, char **text)
+/* Reads a descriptor to its end; negative errno, -EFBIG beyond TEXT_FILE_LIMIT. */
+static int read_file(int fd, char **text)
 {
     _cleanup_text_ struct text content = TEXT_INIT(TEXT_FILE_LIMIT);
-    char chunk[4096];
-    ssize_t length = 0;
+    int result = text_read_fd(&content, fd);
 
-    while ((length = read(fd, chunk, sizeof(chunk))) > 0 && !content.truncated)
-        text_add_bytes(&content, chunk, (size_t)length);
-    if (length < 0)
-        return -errno;
+    if (result < 0)
+        return result;
     if (content.truncated)
         return -EFBIG;
-    *text = content.chars ? text_take(&content) : xstrdup("");
+    *text = text_take(&content);
     return 0;
 }
 
@@ -165,46 +164,30 @@ static int read_text(struct host *host, const char *path, char **text, struct er
     *text = NULL;
     if (fd == -ENOENT)
         return 0;
-    int result = fd < 0 ? fd : read_all(fd, text);
+    int result = fd < 0 ? fd : read_file(fd, text);
     return result < 0 ? error_set_errno(err, result, "read '%s'", path) : 0;
 }
 
-static int write_all(int fd, const char *text, size_t length)
-{
-    while (length > 0) {
-        ssize_t written = write(fd, text, length);
-
-        if (written < 0)
-            return -errno;
-        text += written;
-        length -= (size_t)written;
-    }
-    return 0;
-}
-
-/* @folder is a path only; to write its entries to disk it has to be open for reading. */
-static int sync_folder(int folder)
-{
-    _cleanup_close_ int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    return fd < 0 || fsync(fd) < 0 ? -errno : 0;
-}
-
 /* A new file beside the old one takes its place when it is whole and on disk. */
-static int replace(int parent, const char *name, const char *text)
+static int replace_file(int parent, const char *name, const char *text)
 {
     _cleanup_free_ char *temporary = xasprintf(".%s.new", name);
 
-    unlinkat(parent, temporary, 0); /* of a write that was cut */
+    unlinkat(parent, temporary, 0); /* of an interrupted write */
     _cleanup_close_ int fd =
         openat(parent, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    int result = write_all(fd, text, strlen(text));
+    int result = text_write_fd(fd, text, strlen(text));
     if (result == 0 && (fsync(fd) < 0 || renameat(parent, temporary, parent, name) < 0))
         result = -errno;
-    if (result == 0)
-        result = sync_folder(parent);
+    if (result == 0) {
+        /* @parent is a path only; to write its entries to disk it has to be open for reading */
+        _cleanup_close_ int folder = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (folder < 0 || fsync(folder) < 0)
+            result = -errno;
+    }
     if (result < 0)
         unlinkat(parent, temporary, 0);
     return result;
@@ -214,7 +197,7 @@ static int write_text(struct host *host, const char *path, const char *text, str
 {
     const char *name = NULL;
     _cleanup_close_ int parent = path_open_parent((struct real_host *)host, path, &name);
-    int result = parent < 0 ? parent : replace(parent, name, text);
+    int result = parent < 0 ? parent : replace_file(parent, name, text);
 
     return result < 0 ? error_set_errno(err, result, "write '%s'", path) : 0;
 }
@@ -245,7 +228,7 @@ static int write_key(struct host *host, const struct secret *key, char **path, s
     if (result < 0)
         return error_set_errno(err, result, "make folder '%s'", real->key_dir);
     _cleanup_close_ int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    result = fd < 0 ? -errno : write_all(fd, secret_reveal(key), key->length);
+    result = fd < 0 ? -errno : text_write_fd(fd, secret_reveal(key), key->length);
     if (result < 0) {
         unlink(file);
         return error_set_errno(err, result, "write a key file in '%s'", real->key_dir);
@@ -279,11 +262,6 @@ static int set_size(struct host *host, const char *path, uint64_t size_bytes, st
     return 0;
 }
 
-static uint64_t difference(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
-
 static int usage(struct host *host, const char *path, struct usage *usage, struct error *err)
 {
     struct statvfs found;
@@ -293,12 +271,13 @@ static int usage(struct host *host, const char *path, struct usage *usage, struc
         return error_set_errno(err, fd, "open '%s'", path);
     if (fstatvfs(fd, &found) < 0)
         return error_set_errno(err, -errno, "ask for the usage of '%s'", path);
+    uint64_t used_blocks = found.f_blocks > found.f_bfree ? found.f_blocks - found.f_bfree : 0;
     *usage = (struct usage){
         .total_bytes = found.f_blocks * found.f_frsize,
-        .used_bytes = difference(found.f_blocks, found.f_bfree) * found.f_frsize,
+        .used_bytes = used_blocks * found.f_frsize,
         .available_bytes = found.f_bavail * found.f_frsize,
         .total_inodes = found.f_files,
-        .used_inodes = difference(found.f_files, found.f_ffree),
+        .used_inodes = found.f_files > found.f_ffree ? found.f_files - found.f_ffree : 0,
         .available_inodes = found.f_ffree,
     };
     return 0;
@@ -327,13 +306,12 @@ static int sysfs_read(struct host *host, const char *path, char **text, struct e
     if (fd < 0)
         return errno == ENOENT || errno == ENXIO ? 0
                                                  : error_set_errno(err, -errno, "open '%s'", path);
-    int result = read_all(fd, text);
+    int result = read_file(fd, text);
     if (result == -ENXIO || result == -ENODEV) /* the device went meanwhile */
         return 0;
     if (result < 0)
         return error_set_errno(err, result, "read '%s'", path);
-    if (*text)
-        (*text)[strcspn(*text, "\n")] = '\0';
+    (*text)[strcspn(*text, "\n")] = '\0';
     return 0;
 }
 

@@ -26,7 +26,3 @@ _must_check_ int path_open(const struct real_host *host, const char *path, int f
 /* Opens the folder that @path is in; *@name points to the last part of @path. */
 _must_check_ int path_open_parent(const struct real_host *host, const char *path,
                                   const char **name);
-
-#define TEXT_FILE_LIMIT ((size_t)64 * 1024)
-/* Reads a descriptor to its end; negative errno, -EFBIG beyond TEXT_FILE_LIMIT. */
-_must_check_ int read_all(int fd, char **text);

@@ -14,7 +14,7 @@
 /*
  * Everything the driver asks of the machine it runs on, as one table of functions. The real one is
  * made by host_new() in host.h; tests/fakes/fake_host.c keeps a machine in memory and can fail or
- * cut any call.
+ * interrupt any call.
  *
  * Common rules. Any thread. Paths are absolute and are resolved without following a symbolic link
  * or "..": a planted link fails with ELOOP and nothing behind it is touched. Each function names

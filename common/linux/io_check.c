@@ -106,7 +106,7 @@ static int report_hang(const char *device, int64_t since_ms, struct error *err)
                      (long long)(clock_monotonic_ms() - since_ms) / 1000);
 }
 
-/* Under the lock: the reader is told by @done that nobody waits any more. */
+/* Under the lock. @done lets the reader know that nobody waits any more. */
 static int wait_for_check(struct io_checks *checks, struct check *check, int64_t timeout_ms,
                           struct error *err)
 {

@@ -11,5 +11,5 @@
 /* Removes one when its program has read it; says so in the log if it cannot. */
 void key_file_remove(struct host *host, struct call *call, const char *path);
 
-/* At start: those of calls that were cut. The folder is this driver's alone. */
+/* At start: those of interrupted calls. The folder is this driver's alone. */
 _must_check_ int key_files_clear(struct host *host, const char *run_dir, struct error *err);

@@ -14,33 +14,23 @@
 /* Between asking for a free device and taking it somebody else may take it. */
 #define ATTACH_TRIES 20
 
-/* sysfs has the whole path; the device's own status cuts it at 64 bytes. */
-static int has_file(struct host *host, const char *name, const char *file, bool *has,
-                    struct error *err)
-{
-    _cleanup_free_ char *path = xasprintf("/sys/block/%s/loop/backing_file", name);
-    _cleanup_free_ char *found = NULL;
-
-    if (host->ops->sysfs_read(host, path, &found, err) < 0)
-        return -1;
-    *has = found && strcmp(found, file) == 0;
-    return 0;
-}
-
+/* sysfs has the whole path; the device's own status truncates it to 64 bytes. */
 static int loop_find(struct host *host, const char *file, char **device, struct error *err)
 {
     _cleanup_string_list_ struct string_list names = {0};
-    bool has = false;
 
     *device = NULL;
     if (host->ops->sysfs_list(host, "/sys/block", &names, err) < 0)
         return -1;
-    for (size_t i = 0; i < names.count && !has; i++) {
+    for (size_t i = 0; i < names.count && !*device; i++) {
+        _cleanup_free_ char *path = xasprintf("/sys/block/%s/loop/backing_file", names.items[i]);
+        _cleanup_free_ char *found = NULL;
+
         if (!text_has_prefix(names.items[i], "loop"))
             continue;
-        if (has_file(host, names.items[i], file, &has, err) < 0)
+        if (host->ops->sysfs_read(host, path, &found, err) < 0)
             return -1;
-        if (has)
+        if (found && strcmp(found, file) == 0)
             *device = xasprintf("/dev/%s", names.items[i]);
     }
     return 0;
@@ -61,7 +51,7 @@ static int take_free(int control, const struct loop_config *config, int *number)
     return ioctl(fd, LOOP_CONFIGURE, config) < 0 ? -errno : 0;
 }
 
-static int attach(int file, bool read_only, int *number)
+static int attach_file(int file, bool read_only, int *number)
 {
     const struct loop_config config = {
         .fd = (__u32)file,
@@ -82,7 +72,7 @@ static int loop_attach(struct host *host, const char *path, bool read_only, char
     _cleanup_close_ int file =
         path_open((struct real_host *)host, path, read_only ? O_RDONLY : O_RDWR);
     int number = -1;
-    int result = file < 0 ? file : attach(file, read_only, &number);
+    int result = file < 0 ? file : attach_file(file, read_only, &number);
 
     if (result < 0)
         return error_set_errno(err, result, "make a loop device of '%s'", path);

@@ -54,7 +54,7 @@ static void message_add(struct message *message, uint16_t type, const void *valu
 }
 
 /* Sends @message and receives the answer into it: 0 or a negative errno. */
-static int exchange(int fd, struct message *message)
+static int exchange_message(int fd, struct message *message)
 {
     const struct nlmsghdr *header = header_of(message);
 
@@ -86,7 +86,7 @@ static int find_family(int fd, uint16_t *family)
     message_add(&message, CTRL_ATTR_FAMILY_NAME, NBD_GENL_FAMILY_NAME,
                 sizeof(NBD_GENL_FAMILY_NAME));
     header_of(&message)->nlmsg_flags = NLM_F_REQUEST; /* the answer is enough */
-    int result = exchange(fd, &message);
+    int result = exchange_message(fd, &message);
     if (result < 0)
         return result;
     for (size_t at = ATTRIBUTES; at + NLA_HDRLEN + sizeof(*family) <= message.length;
@@ -102,7 +102,7 @@ static int find_family(int fd, uint16_t *family)
     return -EPROTO;
 }
 
-static int reconfigure(int fd, uint32_t index, const char *identifier, uint64_t size_bytes)
+static int reconfigure_device(int fd, uint32_t index, const char *identifier, uint64_t size_bytes)
 {
     struct message message;
     uint16_t family = 0;
@@ -115,26 +115,14 @@ static int reconfigure(int fd, uint32_t index, const char *identifier, uint64_t 
     message_add(&message, NBD_ATTR_SIZE_BYTES, &size_bytes, sizeof(size_bytes));
     if (identifier && identifier[0])
         message_add(&message, NBD_ATTR_BACKEND_IDENTIFIER, identifier, strlen(identifier) + 1);
-    return exchange(fd, &message);
-}
-
-static int open_netlink(void)
-{
-    const struct timeval timeout = {.tv_sec = ANSWER_SECONDS};
-    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
-
-    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) == 0)
-        return fd;
-    int result = -errno;
-    if (fd >= 0)
-        close(fd);
-    return result;
+    return exchange_message(fd, &message);
 }
 
 static int nbd_resize(struct host *host, const char *device, uint64_t size_bytes, struct error *err)
 {
     _cleanup_free_ char *path = xasprintf("/sys/block/%s/backend", device + strlen("/dev/"));
     _cleanup_free_ char *identifier = NULL;
+    const struct timeval timeout = {.tv_sec = ANSWER_SECONDS};
     uint64_t index = 0;
 
     if (!text_has_prefix(device, "/dev/nbd") ||
@@ -146,8 +134,12 @@ static int nbd_resize(struct host *host, const char *device, uint64_t size_bytes
         return -1;
     if (identifier && strlen(identifier) >= IDENTIFIER_MAX)
         return error_set(err, STATUS_INTERNAL, "the identifier of '%s' is too long", device);
-    _cleanup_close_ int fd = open_netlink();
-    int result = fd < 0 ? fd : reconfigure(fd, (uint32_t)index, identifier, size_bytes);
+    _cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+    int result = 0;
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0)
+        result = -errno;
+    else
+        result = reconfigure_device(fd, (uint32_t)index, identifier, size_bytes);
     if (result < 0)
         return error_set_errno(err, result, "tell '%s' its size of %llu bytes over netlink", device,
                                (unsigned long long)size_bytes);

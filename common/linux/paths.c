@@ -15,19 +15,11 @@
 #include "common/base/text.h"
 #include "common/linux/host_internal.h"
 
-/* The caller's own is closed when it leaves. */
-static int dup_cloexec(int fd)
-{
-    int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-
-    return copy < 0 ? -errno : copy;
-}
-
 /* One part after the other, each opened without following it. */
-static int walk(int root, const char *path, int flags)
+static int walk_path(int root, const char *path, int flags)
 {
     _cleanup_free_ char *parts = xstrdup(path);
-    _cleanup_close_ int folder = dup(root);
+    _cleanup_close_ int folder = fcntl(root, F_DUPFD_CLOEXEC, 0);
     char *rest = NULL;
     char *part = strtok_r(parts, "/", &rest);
 
@@ -44,7 +36,7 @@ static int walk(int root, const char *path, int flags)
         close(folder);
         folder = fd;
     }
-    return dup_cloexec(folder);
+    return TAKE_FD(folder);
 }
 
 static int open_beneath(int root, const char *path, int flags)
@@ -58,7 +50,7 @@ static int open_beneath(int root, const char *path, int flags)
 
     if (fd >= 0)
         return (int)fd;
-    return errno == ENOSYS ? walk(root, relative, flags) : -errno;
+    return errno == ENOSYS ? walk_path(root, relative, flags) : -errno;
 }
 
 /* The part of @path beneath the kubelet's folder, or NULL if it is elsewhere. */

@@ -21,8 +21,8 @@
 #define REPLY_LIMIT ((size_t)1024 * 1024)
 #define COMMAND_LIMIT ((size_t)64 * 1024) /* of a process's command line */
 
-static int run(struct host *host, const struct subprocess *program,
-               struct subprocess_result *result, struct error *err)
+static int run_program(struct host *host, const struct subprocess *program,
+                       struct subprocess_result *result, struct error *err)
 {
     (void)host;
     return subprocess_check(program, result, err);
@@ -130,29 +130,25 @@ static int daemon_stop(struct host *host, const char *program, const char *argum
 
 /* --- talking to them --- */
 
-static int connect_to(const char *path, struct error *err)
+/* The connected socket, or a negative errno. */
+static int connect_to(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const struct timeval timeout = {.tv_sec = CONVERSE_MS / 1000};
+    _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (strlen(path) >= sizeof(address.sun_path))
-        return error_set_errno(err, -ENAMETOOLONG, "connect to '%s'", path);
+        return -ENAMETOOLONG;
     memcpy(address.sun_path, path, strlen(path));
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return error_set_errno(err, -errno, "make a socket");
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0 ||
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0 ||
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0 ||
-        connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-        error_set_errno(err, -errno, "connect to '%s'", path);
-        close(fd);
-        return -1;
-    }
-    return fd;
+        connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+        return -errno;
+    return TAKE_FD(fd);
 }
 
 /* Lines that do not contain @mark, such as greetings and events, are passed over. */
-static int read_line(int fd, const char *mark, struct deadline deadline, char **line)
+static int read_reply(int fd, const char *mark, struct deadline deadline, char **line)
 {
     _cleanup_text_ struct text text = TEXT_INIT(REPLY_LIMIT);
     char c = 0;
@@ -181,12 +177,12 @@ static int converse(struct host *host, const char *socket_path, const char *cons
 {
     struct deadline deadline = deadline_in_ms(CONVERSE_MS);
     _cleanup_free_ char *last = NULL;
-    _cleanup_close_ int fd = connect_to(socket_path, err);
+    _cleanup_close_ int fd = connect_to(socket_path);
     int result = 0;
 
     (void)host;
     if (fd < 0)
-        return -1;
+        return error_set_errno(err, fd, "connect to '%s'", socket_path);
     for (size_t i = 0; lines[i] && result == 0; i++) {
         size_t length = strlen(lines[i]);
 
@@ -195,7 +191,7 @@ static int converse(struct host *host, const char *socket_path, const char *cons
             send(fd, "\n", 1, MSG_NOSIGNAL) != 1)
             result = -errno;
         else
-            result = read_line(fd, mark, deadline, &last);
+            result = read_reply(fd, mark, deadline, &last);
     }
     if (result < 0)
         return error_set_errno(err, result, "talk to '%s'", socket_path);
@@ -205,7 +201,7 @@ static int converse(struct host *host, const char *socket_path, const char *cons
 
 void programs_register(struct host_ops *ops)
 {
-    ops->run = run;
+    ops->run = run_program;
     ops->process_arguments = process_arguments;
     ops->daemon_list = daemon_list;
     ops->daemon_is_running = daemon_is_running;

@@ -28,7 +28,7 @@ struct http_server {
     uint16_t port;
 };
 
-/* An address of any family; which of the members is in use is told by its family. */
+/* An address of any family, which says which of the members is in use. */
 union address {
     struct sockaddr any;
     struct sockaddr_in v4;
@@ -69,9 +69,7 @@ static int listen_on(const union address *address, socklen_t length)
         return -errno;
     if (bind(fd, &address->any, length) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
         return -errno;
-    int result = fd;
-    fd = -1;
-    return result;
+    return TAKE_FD(fd);
 }
 
 static int open_socket(const char *text, uint16_t port, int *fd, struct error *err)
@@ -188,11 +186,10 @@ int http_server_new(const char *address, uint16_t port, const struct http_route 
     server->routes = xcalloc(count, sizeof(*routes));
     server->count = count;
     memcpy(server->routes, routes, count * sizeof(*routes));
-    int daemon_fd = fd;
-    fd = -1; /* the daemon closes it, and also does so in most cases when it cannot start */
+    /* the daemon closes the socket, and also does so in most cases when it cannot start */
     server->daemon = MHD_start_daemon(
         MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, server,
-        MHD_OPTION_EXTERNAL_LOGGER, log_line, NULL, MHD_OPTION_LISTEN_SOCKET, daemon_fd,
+        MHD_OPTION_EXTERNAL_LOGGER, log_line, NULL, MHD_OPTION_LISTEN_SOCKET, TAKE_FD(fd),
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTION_LIMIT, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)CONNECTION_TIMEOUT_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)CONNECTION_MEMORY_BYTES, MHD_OPTION_END);

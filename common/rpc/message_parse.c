@@ -66,38 +66,31 @@ static int parse_string(const struct json_path *path, const json_t *json, char *
     return 0;
 }
 
-static int unknown_enum(const struct json_path *path, const ProtobufCEnumDescriptor *type,
-                        const char *name, struct error *err)
+static int parse_enum(const struct json_path *path, const ProtobufCEnumDescriptor *type,
+                      const json_t *json, int *value, struct error *err)
 {
+    const char *name = json_string_value(json);
     struct nearest nearest = NEAREST_INIT(name);
+    int64_t number = 0;
 
+    if (json_is_integer(json)) {
+        if (parse_signed(path, json, INT_MIN, INT_MAX, &number, err) < 0)
+            return -1;
+        *value = (int)number;
+        return 0;
+    }
+    if (!name)
+        return reject_kind(path, "the name of a value", json, err);
+    const ProtobufCEnumValue *known = protobuf_c_enum_descriptor_get_value_by_name(type, name);
+    if (known) {
+        *value = known->value;
+        return 0;
+    }
     for (unsigned i = 0; i < type->n_value_names; i++)
         nearest_offer(&nearest, type->values_by_name[i].name);
     error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is not a %s", name, type->name);
     json_path_wrap(path, err);
     return nearest.name ? error_hint(err, "did you mean '%s'?", nearest.name) : -1;
-}
-
-static int parse_enum(const struct json_path *path, const ProtobufCEnumDescriptor *type,
-                      const json_t *json, int *value, struct error *err)
-{
-    int64_t number = 0;
-
-    if (json_is_string(json)) {
-        const char *name = json_string_value(json);
-        const ProtobufCEnumValue *known = protobuf_c_enum_descriptor_get_value_by_name(type, name);
-
-        if (!known)
-            return unknown_enum(path, type, name, err);
-        *value = known->value;
-        return 0;
-    }
-    if (!json_is_integer(json))
-        return reject_kind(path, "the name of a value", json, err);
-    if (parse_signed(path, json, INT_MIN, INT_MAX, &number, err) < 0)
-        return -1;
-    *value = (int)number;
-    return 0;
 }
 
 static int parse_message(const struct json_path *path, const ProtobufCMessageDescriptor *type,

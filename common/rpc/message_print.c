@@ -132,10 +132,11 @@ static const char *entry_at(const ProtobufCMessage *message, const ProtobufCFiel
     return array + index * message_value_size(field->type);
 }
 
-/* A later entry with the same key wins, but both are shown: the log tells what came. */
+/* A later entry with the same key wins, but both are shown: the log has what came. */
 static void print_map(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
-                      size_t count, struct text *out)
+                      struct text *out)
 {
+    size_t count = *(const size_t *)message_at(message, field->quantifier_offset);
     const ProtobufCMessageDescriptor *type = field->descriptor;
     bool quoted = type->fields[0].type == PROTOBUF_C_TYPE_STRING;
 
@@ -151,17 +152,6 @@ static void print_map(const ProtobufCMessage *message, const ProtobufCFieldDescr
         print_value(&type->fields[1], message_at(entry, type->fields[1].offset), out);
     }
     text_add(out, "}");
-}
-
-static void print_repeated(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field,
-                           size_t count, struct text *out)
-{
-    text_add(out, "[");
-    for (size_t i = 0; i < count && !out->truncated; i++) {
-        text_add(out, i > 0 ? "," : "");
-        print_value(field, entry_at(message, field, i), out);
-    }
-    text_add(out, "]");
 }
 
 static bool is_present(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field)
@@ -188,13 +178,17 @@ static void print_field(const ProtobufCMessage *message, const ProtobufCFieldDes
         text_add(out, STRIPPED);
     } else if (field->label != PROTOBUF_C_LABEL_REPEATED) {
         print_value(field, message_at(message, field->offset), out);
+    } else if (message_field_is_map(field)) {
+        print_map(message, field, out);
     } else {
         size_t count = *(const size_t *)message_at(message, field->quantifier_offset);
 
-        if (message_field_is_map(field))
-            print_map(message, field, count, out);
-        else
-            print_repeated(message, field, count, out);
+        text_add(out, "[");
+        for (size_t i = 0; i < count && !out->truncated; i++) {
+            text_add(out, i > 0 ? "," : "");
+            print_value(field, entry_at(message, field, i), out);
+        }
+        text_add(out, "]");
     }
 }
 

@@ -38,7 +38,7 @@ static grpc_server *core_new(void)
         core_integer_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH,
                          (int)MESSAGE_LIMITS_DEFAULT.total_bytes),
         core_integer_arg(GRPC_ARG_MAX_CONCURRENT_STREAMS, STREAMS_LIMIT),
-        /* some clients ping more often than core likes by default, and would be cut off */
+        /* some clients ping more often than core likes by default, and would be disconnected */
         core_integer_arg(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10000),
         core_integer_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
         /* identity only: core checks the size of a message before it decompresses it */
@@ -135,17 +135,6 @@ static void *poll_events(void *argument)
     }
 }
 
-static int start_poller(struct rpc_server *server, struct error *err)
-{
-    server->queue = grpc_completion_queue_create_for_next(NULL);
-    int result = pthread_create(&server->poller, NULL, poll_events, server);
-    if (result != 0)
-        return error_set_errno(err, -result, "start poller thread");
-    pthread_setname_np(server->poller, "rpc-poll");
-    server->has_poller = true;
-    return 0;
-}
-
 /* Core reports only that it failed; why is in its log line, which ours has got too. */
 static int listen_on(struct rpc_server *server, struct error *err)
 {
@@ -166,8 +155,13 @@ int rpc_server_start(struct rpc_server *server, struct error *err)
 
     assert(!server->queue);
     rpc_report_register(server);
-    if (start_poller(server, err) < 0 ||
-        worker_pool_new("rpc", server->options.workers, limit, &server->workers, err) < 0 ||
+    server->queue = grpc_completion_queue_create_for_next(NULL);
+    int result = pthread_create(&server->poller, NULL, poll_events, server);
+    if (result != 0)
+        return error_set_errno(err, -result, "start poller thread");
+    pthread_setname_np(server->poller, "rpc-poll");
+    server->has_poller = true;
+    if (worker_pool_new("rpc", server->options.workers, limit, &server->workers, err) < 0 ||
         worker_pool_new("rpc-quick", QUICK_WORKERS, limit, &server->quick_workers, err) < 0)
         return -1;
     server->core = core_new();
@@ -202,7 +196,7 @@ static bool wait_for_end(struct rpc_server *server, bool with_core, struct deadl
 }
 
 /*
- * Calls may end before core is told anything: it would close each connection right behind the last
+ * Calls may end before core shuts down: it would close each connection right behind the last
  * answer, and a client that happens to write at that moment (a ping will do) sees a broken pipe and
  * drops the answer unread.
  */

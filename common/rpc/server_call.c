@@ -2,7 +2,7 @@
  * The life of one unary call on the server.
  *
  *   armed ─► NEW ─► accepted: two batches start,
- *                     one that ends with the call (CLOSED) and so tells of cancellation,
+ *                     one that ends with the call (CLOSED) and so reports cancellation,
  *                     one that receives the request (RECEIVED) ─► queue ─► worker ─► answer ─► SENT
  *
  * The poller thread gets all events and never runs a handler: while it sat in one, no call would
