@@ -50,6 +50,3 @@ struct node_backend {
 
 extern const struct node_backend RBD_NODE_BACKEND;
 extern const struct node_backend CEPHFS_NODE_BACKEND;
-
-/* That of the node; RBD if none is set. */
-const struct node_backend *node_backend(const struct node_volumes *volumes);

@@ -9,11 +9,6 @@
 
 static const char HEALTHY[] = "volume is in a healthy condition";
 
-const struct node_backend *node_backend(const struct node_volumes *volumes)
-{
-    return volumes->backend ? volumes->backend : &RBD_NODE_BACKEND;
-}
-
 void staged_place_done(struct staged_place *place)
 {
     free(place->path);
@@ -49,7 +44,7 @@ int node_stage_volume(const struct node_volumes *volumes, struct call *call,
         node_begin(volumes, request->handle, call, &operation, err) < 0)
         return -1;
     if (check_staging_path(volumes, request->staging_path, err) < 0 ||
-        node_backend(volumes)->stage(volumes, call, request, err) < 0)
+        volumes->backend->stage(volumes, call, request, err) < 0)
         return error_wrap(err, "stage volume '%s'", request->handle);
     return 0;
 }
@@ -63,7 +58,7 @@ int node_unstage_volume(const struct node_volumes *volumes, struct call *call,
         node_check_path("staging_target_path", request->staging_path, err) < 0 ||
         node_begin(volumes, request->handle, call, &operation, err) < 0)
         return -1;
-    if (node_backend(volumes)->unstage(volumes, call, request, err) < 0)
+    if (volumes->backend->unstage(volumes, call, request, err) < 0)
         return error_wrap(err, "unstage volume '%s'", request->handle);
     staged_users_forget(volumes->users, request->handle);
     return 0;
@@ -94,8 +89,16 @@ int node_get_volume_stats(const struct node_volumes *volumes, struct call *call,
     if (check_volume_path(request->handle, request->volume_path, err) < 0)
         return -1;
     stats->message = xstrdup(HEALTHY);
-    if (node_backend(volumes)->get_stats(volumes, call, request, stats, err) < 0)
+    if (volumes->backend->get_stats(volumes, call, request, stats, err) < 0)
         return error_wrap(err, "stats of volume '%s'", request->handle);
+    return 0;
+}
+
+int volume_stats_failed(struct volume_stats *stats, struct error *err)
+{
+    if (!errno_is_sickness(err->sys_errno) && err->status != STATUS_DEADLINE_EXCEEDED)
+        return -1;
+    volume_stats_set_abnormal(stats, err);
     return 0;
 }
 
@@ -111,7 +114,7 @@ int node_expand_volume(const struct node_volumes *volumes, struct call *call,
                        const struct node_expand_request *request, uint64_t *size_bytes,
                        struct error *err)
 {
-    const struct node_backend *backend = node_backend(volumes);
+    const struct node_backend *backend = volumes->backend;
     _cleanup_operation_ struct operation operation = {0};
 
     if (!backend->expand)
@@ -132,11 +135,11 @@ int node_expand_volume(const struct node_volumes *volumes, struct call *call,
 
 void node_recover(const struct node_volumes *volumes, struct call *call)
 {
-    node_backend(volumes)->recover(volumes, call);
+    volumes->backend->recover(volumes, call);
 }
 
 void node_revive(const struct node_volumes *volumes, struct call *call)
 {
-    if (node_backend(volumes)->revive)
-        node_backend(volumes)->revive(volumes, call);
+    if (volumes->backend->revive)
+        volumes->backend->revive(volumes, call);
 }

@@ -7,7 +7,6 @@
 #include "common/base/text.h"
 #include "common/config/class_parameters.h"
 #include "node/backend.h"
-#include "node/rbd/image_meta.h"
 
 #define PATH_BYTES_MAX 4095
 #define HANDLE_BYTES_MAX                                                                           \
@@ -92,7 +91,7 @@ int node_check_capability(const struct node_volumes *volumes,
     if (capability->type == ACCESS_TYPE_NONE && capability->mode == ACCESS_UNKNOWN)
         return error_set(err, STATUS_INVALID_ARGUMENT, "volume_capability is missing");
     if (capability_list_check(&list, err) < 0 ||
-        node_backend(volumes)->check_capabilities(&list, err) < 0)
+        volumes->backend->check_capabilities(&list, err) < 0)
         return -1;
     return check_flags(&capability->mount_flags, err);
 }

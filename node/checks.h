@@ -4,6 +4,9 @@
 
 /* Checks of what a call brings, before anything is touched. */
 
+/* What a node keeps beside a staged RBD volume. No volume can have this handle, of either type. */
+#define IMAGE_META_FILE "image-meta.json"
+
 /* INVALID_ARGUMENT unless @path, the field @name, is absolute and free of "..", "." and control
  * characters, and is not too long. */
 _must_check_ int node_check_path(const char *name, const char *path, struct error *err);

@@ -5,8 +5,7 @@
 
 bool errno_is_sickness(int number)
 {
-    return number == ENOTCONN || number == ESTALE || number == EIO || number == EACCES ||
-           number == EHOSTDOWN || number == EAGAIN || number == ESHUTDOWN || number == ENODEV;
+    return errno_is_death(number) || number == EIO || number == EAGAIN || number == ENODEV;
 }
 
 bool errno_is_death(int number)
@@ -38,4 +37,24 @@ void mounts_of_same(const struct mount_list *mounts, const char *path, bool is_b
         if (same && strcmp(other->target, path) != 0 && !string_list_has(targets, other->target))
             string_list_add(targets, other->target);
     }
+}
+
+int check_unpublished(struct host *host, const char *path, bool is_block, struct error *err)
+{
+    _cleanup_mount_list_ struct mount_list mounts = {0};
+    _cleanup_string_list_ struct string_list targets = {0};
+
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
+        return -1;
+    mounts_of_same(&mounts, path, is_block, &targets);
+    if (targets.count > 0)
+        return error_set(err, STATUS_FAILED_PRECONDITION, "it is still published at '%s'%s",
+                         targets.items[0], targets.count > 1 ? " and elsewhere" : "");
+    return 0;
+}
+
+int refuse_stacked(const char *path, struct error *err)
+{
+    return error_set(err, STATUS_FAILED_PRECONDITION, "more than %d mounts are on '%s'",
+                     STACKED_MAX, path);
 }

@@ -10,7 +10,7 @@
 /* What a dead file system answers; as in Ceph-CSI these are a condition, not a failure. */
 bool errno_is_sickness(int number);
 
-/* Whether the errno of a look at a mount point says that what is mounted there has died for good.
+/* Whether the errno of a look at a mount point means that what is mounted there has died for good.
  */
 bool errno_is_death(int number);
 
@@ -21,3 +21,11 @@ const struct mount_entry *mount_on_top(const struct mount_list *mounts, const ch
  * file system by its device, for a device, @is_block, by its name. */
 void mounts_of_same(const struct mount_list *mounts, const char *path, bool is_block,
                     struct string_list *targets);
+
+/* FAILED_PRECONDITION while pods see what is mounted on @path, as mounts_of_same() finds them: what
+ * is under them must not go. */
+_must_check_ int check_unpublished(struct host *host, const char *path, bool is_block,
+                                   struct error *err);
+
+/* FAILED_PRECONDITION: STACKED_MAX were not enough. */
+int refuse_stacked(const char *path, struct error *err);

@@ -14,7 +14,7 @@
 static int check_ours(const struct node_volumes *volumes, const char *path, bool is_block,
                       struct error *err)
 {
-    const struct node_backend *backend = node_backend(volumes);
+    const struct node_backend *backend = volumes->backend;
     struct host *host = volumes->mappers.host;
     _cleanup_mount_list_ struct mount_list mounts = {0};
     bool owns = false;
@@ -31,12 +31,6 @@ static int check_ours(const struct node_volumes *volumes, const char *path, bool
     return error_set(err, STATUS_FAILED_PRECONDITION,
                      "'%s' is a mount of '%s', which is no %s of this driver", path,
                      is_block ? entry->root : entry->source, backend->thing);
-}
-
-static int too_many(const char *path, struct error *err)
-{
-    return error_set(err, STATUS_FAILED_PRECONDITION, "more than %d mounts are on '%s'",
-                     STACKED_MAX, path);
 }
 
 /* --- NodePublishVolume --- */
@@ -133,7 +127,7 @@ static int look_at_target(const struct node_volumes *volumes, const char *path,
             host->ops->unmount(host, path, true, err) < 0)
             return -1;
     }
-    return too_many(path, err);
+    return refuse_stacked(path, err);
 }
 
 static int publish(const struct node_volumes *volumes, struct call *call,
@@ -143,7 +137,7 @@ static int publish(const struct node_volumes *volumes, struct call *call,
     _cleanup_staged_place_ struct staged_place place = {0};
     struct path_facts target;
 
-    if (node_backend(volumes)->find_place(volumes, call, request, &place, err) < 0 ||
+    if (volumes->backend->find_place(volumes, call, request, &place, err) < 0 ||
         check_kind(&place, request, err) < 0 ||
         look_at_target(volumes, request->target_path, &target, err) < 0)
         return -1;
@@ -209,7 +203,7 @@ static int unpublish(const struct node_volumes *volumes, const struct unpublish_
             host->ops->unmount(host, path, is_dead, err) < 0)
             return -1;
     }
-    return too_many(path, err);
+    return refuse_stacked(path, err);
 }
 
 int node_unpublish_volume(const struct node_volumes *volumes, struct call *call,

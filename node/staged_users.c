@@ -63,7 +63,7 @@ void staged_users_note(struct staged_users *users, const struct stage_request *r
 {
     struct stage_request entry = {0};
 
-    if (!users)
+    if (!users || !request->credentials.user || !secret_is_set(&request->credentials.key))
         return;
     entry.handle = xstrdup(request->handle);
     copy(request, &entry);

@@ -159,7 +159,7 @@ static int get_capabilities(void *object, struct call *call, const ProtobufCMess
     out->capabilities = xcalloc(ARRAY_LENGTH(CAPABILITIES), sizeof(*out->capabilities));
     for (size_t i = 0; i < ARRAY_LENGTH(CAPABILITIES); i++) {
         if (CAPABILITIES[i] == CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME &&
-            !node_backend(object)->expand)
+            !((const struct node_volumes *)object)->backend->expand)
             continue;
         Csi__V1__NodeServiceCapability *capability =
             message_new(&csi__v1__node_service_capability__descriptor);

@@ -15,7 +15,7 @@
 #include "common/volume/capability.h"
 #include "common/volume/operations.h"
 #include "common/volume/size.h"
-#include "node/rbd/read_affinity.h"
+#include "node/read_affinity.h"
 
 /*
  * The node's logic for volumes, in plain structs: mapping an image with a file system on it, or
@@ -25,7 +25,7 @@
  *
  * Nothing that counts is kept in memory. What is staged is read from the mount table, the mappers,
  * image-meta.json or, for CephFS, nodestage-HANDLE.json, so that a driver killed at any step goes
- * on where its former life stopped.
+ * on where its previous run stopped.
  */
 struct node_backend;
 
@@ -40,7 +40,7 @@ struct cephfs_settings {
 };
 
 struct node_volumes {
-    const struct node_backend *backend; /* NULL: RBD */
+    const struct node_backend *backend;
     struct ceph *ceph;
     struct config_file *config;
     struct operations *operations;
@@ -130,7 +130,7 @@ _must_check_ int node_expand_volume(const struct node_volumes *volumes, struct c
                                     const struct node_expand_request *request, uint64_t *size_bytes,
                                     struct error *err);
 
-/* At start, before the first call: removes what former lives left half made and nobody uses, and
+/* At start, before the first call: removes what previous runs left unfinished and nobody uses, and
  * logs which volumes have lost the process that served them. */
 void node_recover(const struct node_volumes *volumes, struct call *call);
 
@@ -143,6 +143,9 @@ void publish_request_done(struct publish_request *request);
 void unpublish_request_done(struct unpublish_request *request);
 void stats_request_done(struct stats_request *request);
 void node_expand_request_done(struct node_expand_request *request);
+/* A failure to look at the volume: 0, and its condition, if it means that the file system is dead
+ * or hangs; else -1. */
+_must_check_ int volume_stats_failed(struct volume_stats *stats, struct error *err);
 /* Makes @why the condition of the volume; clears it. */
 void volume_stats_set_abnormal(struct volume_stats *stats, struct error *why);
 void volume_stats_done(struct volume_stats *stats);

@@ -9,90 +9,86 @@
 #include "common/base/text.h"
 #include "common/linux/mapper_internal.h"
 
-static const struct {
-    const char *name;
-    const struct mapper *mapper;
-} NAMES[] = {
-    {"krbd", &MAPPER_KRBD},   {"rbd", &MAPPER_KRBD},  {"nbd", &MAPPER_NBD},
-    {"rbd-nbd", &MAPPER_NBD}, {"fuse", &MAPPER_FUSE},
-};
+#define MODPROBE_TIMEOUT_MS 10000
+
+const struct mapper *const MAPPERS[] = {&MAPPER_KRBD, &MAPPER_NBD, &MAPPER_FUSE, NULL};
 
 const struct mapper *mapper_find(const char *name)
 {
-    for (size_t i = 0; i < ARRAY_LENGTH(NAMES); i++)
-        if (strcmp(NAMES[i].name, name) == 0)
-            return NAMES[i].mapper;
+    for (size_t i = 0; MAPPERS[i]; i++)
+        if (strcmp(MAPPERS[i]->name, name) == 0 || strcmp(MAPPERS[i]->mounter, name) == 0)
+            return MAPPERS[i];
     return NULL;
 }
 
-int mapper_host_prepare(const struct mapper_host *mapper, struct error *err)
+const struct mapper *mapper_find_recorded(const char *name, bool access_type)
 {
-    const struct host_ops *ops = mapper->host->ops;
-    _cleanup_free_ char *exports = xasprintf("%s/" FUSE_FOLDER, mapper->run_dir);
-    _cleanup_free_ char *sockets = xasprintf("%s/" SOCKET_FOLDER, mapper->run_dir);
-
-    if (ops->make_directory(mapper->host, mapper->run_dir, 0755, err) < 0 ||
-        ops->make_directory(mapper->host, sockets, 0700, err) < 0)
-        return -1;
-    return ops->make_directory(mapper->host, exports, 0700, err);
-}
-
-/* A loop device is ours when its file is one of our exports, or when its file has gone. */
-static int is_our_loop(const struct mapper_host *mapper, const char *name, bool *is_ours,
-                       struct error *err)
-{
-    _cleanup_free_ char *path = xasprintf("/sys/block/%s/loop/backing_file", name);
-    _cleanup_free_ char *prefix = xasprintf("%s/" FUSE_FOLDER "/", mapper->run_dir);
-    _cleanup_free_ char *file = NULL;
-
-    if (mapper->host->ops->sysfs_read(mapper->host, path, &file, err) < 0)
-        return -1;
-    *is_ours = !file || text_has_prefix(file, prefix);
-    return 0;
+    if (name)
+        return mapper_find(name);
+    for (size_t i = 0; MAPPERS[i]; i++)
+        if (!MAPPERS[i]->is_named && MAPPERS[i]->access_type == access_type)
+            return MAPPERS[i];
+    return NULL;
 }
 
 int mapper_of_device(const struct mapper_host *mapper, const char *source,
                      const struct mapper **found, struct error *err)
 {
     const char *name = text_has_prefix(source, "/dev/") ? source + strlen("/dev/") : source;
-    bool is_ours = false;
 
     *found = NULL;
-    if (text_has_prefix(name, "rbd")) {
-        *found = &MAPPER_KRBD;
-    } else if (text_has_prefix(name, "nbd")) {
-        *found = &MAPPER_NBD;
-    } else if (text_has_prefix(name, "loop") && !strchr(name, '/')) {
-        if (is_our_loop(mapper, name, &is_ours, err) < 0)
+    for (size_t i = 0; MAPPERS[i] && !*found; i++) {
+        bool owns = text_has_prefix(name, MAPPERS[i]->device_prefix);
+
+        if (owns && MAPPERS[i]->owns_device &&
+            MAPPERS[i]->owns_device(mapper, name, &owns, err) < 0)
             return -1;
-        *found = is_ours ? &MAPPER_FUSE : NULL;
+        if (owns)
+            *found = MAPPERS[i];
     }
     return 0;
 }
 
-/* --- options --- */
+/* --- names that users write --- */
 
-static int check_characters(const char *options, struct error *err)
+/* "krbd, nbd and fuse", or the mounters. Offers each to @nearest. Caller frees. */
+static char *list_names(bool as_mounters, struct nearest *nearest)
 {
-    for (const char *c = options; *c; c++)
-        if (isspace((unsigned char)*c) || iscntrl((unsigned char)*c))
-            return error_set(err, STATUS_INVALID_ARGUMENT,
-                             "map options must not hold blanks or control characters");
-    return 0;
+    _cleanup_text_ struct text names = TEXT_INIT(1024);
+
+    for (size_t i = 0; MAPPERS[i]; i++) {
+        const char *name = as_mounters ? MAPPERS[i]->mounter : MAPPERS[i]->name;
+
+        text_addf(&names, "%s%s", i == 0 ? "" : MAPPERS[i + 1] ? ", " : " and ", name);
+        nearest_offer(nearest, name);
+    }
+    return text_take(&names);
 }
 
-static int unknown_name(const char *name, size_t length, struct error *err)
+int mapper_find_mounter(const char *mounter, const struct mapper **found, struct error *err)
 {
-    _cleanup_free_ char *word = xstrndup(name, length);
-    struct nearest nearest = NEAREST_INIT(word);
+    struct nearest nearest = NEAREST_INIT(mounter);
 
-    for (size_t i = 0; i < ARRAY_LENGTH(NAMES); i++)
-        nearest_offer(&nearest, NAMES[i].mapper->name);
-    error_set(err, STATUS_INVALID_ARGUMENT,
-              "map options are for '%s', but there are only krbd, nbd and fuse", word);
+    *found = mapper_find(mounter);
+    if (*found)
+        return 0;
+    _cleanup_free_ char *names = list_names(true, &nearest);
+    error_set(err, STATUS_INVALID_ARGUMENT, "mounter '%.64s' is unknown; there are %s", mounter,
+              names);
+    return nearest.name ? error_hint(err, "did you mean '%s'?", nearest.name) : -1;
+}
+
+static int refuse_name(const char *name, struct error *err)
+{
+    struct nearest nearest = NEAREST_INIT(name);
+    _cleanup_free_ char *names = list_names(false, &nearest);
+
+    error_set(err, STATUS_INVALID_ARGUMENT, "map options are for '%s', but there are only %s", name,
+              names);
     if (nearest.name)
         return error_hint(err, "did you mean '%s'?", nearest.name);
-    return error_hint(err, "a krbd option with a colon needs 'krbd:' before it");
+    return error_hint(err, "a %s option with a colon needs '%s:' before it", MAPPERS[0]->name,
+                      MAPPERS[0]->name);
 }
 
 int mapper_options(const char *text, const struct mapper *mapper, char **options, struct error *err)
@@ -101,18 +97,19 @@ int mapper_options(const char *text, const struct mapper *mapper, char **options
     _cleanup_free_ char *found = xstrdup("");
     char *rest = NULL;
 
-    if (check_characters(text, err) < 0)
-        return -1;
+    for (const char *c = text; *c; c++)
+        if (isspace((unsigned char)*c) || iscntrl((unsigned char)*c))
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "map options must not hold blanks or control characters");
     for (char *part = strtok_r(parts, ";", &rest); part; part = strtok_r(NULL, ";", &rest)) {
-        const char *colon = strchr(part, ':');
-        const struct mapper *of = &MAPPER_KRBD;
+        char *colon = strchr(part, ':');
+        const struct mapper *of = MAPPERS[0];
 
         if (colon) {
-            _cleanup_free_ char *name = xstrndup(part, (size_t)(colon - part));
-
-            of = mapper_find(name);
-            if (!of || strcmp(of->name, name) != 0)
-                return unknown_name(part, (size_t)(colon - part), err);
+            *colon = '\0';
+            of = mapper_find(part);
+            if (!of || strcmp(of->name, part) != 0)
+                return refuse_name(part, err);
         }
         if (of != mapper)
             continue;
@@ -123,11 +120,22 @@ int mapper_options(const char *text, const struct mapper *mapper, char **options
     return 0;
 }
 
+/* --- what they share --- */
+
 char *image_spec_text(const struct image_spec *spec)
 {
     if (spec->rados_namespace[0])
         return xasprintf("%s/%s/%s", spec->pool, spec->rados_namespace, spec->image);
     return xasprintf("%s/%s", spec->pool, spec->image);
+}
+
+const struct mount_entry *device_mount(const struct mount_list *mounts, const char *device)
+{
+    for (size_t i = 0; i < mounts->count; i++)
+        if (strcmp(mounts->items[i].source, device) == 0 ||
+            strcmp(mounts->items[i].root, device + strlen("/dev")) == 0)
+            return &mounts->items[i];
+    return NULL;
 }
 
 void mapped_image_done(struct mapped_image *mapped)
@@ -139,4 +147,24 @@ void mapped_image_done(struct mapped_image *mapped)
 struct deadline mapper_deadline(const struct call *call)
 {
     return deadline_earlier(call->deadline, deadline_in_ms(MAPPER_TIMEOUT_MS));
+}
+
+bool mapper_load_driver(const struct mapper_host *mapper, struct call *call, const char *driver,
+                        const char *sysfs_path, char **reason)
+{
+    struct host *host = mapper->host;
+    _cleanup_string_list_ struct string_list names = {0};
+    _cleanup_error_ struct error err = {0};
+    const char *const argv[] = {"modprobe", driver, NULL};
+    const struct subprocess modprobe = {
+        .argv = argv,
+        .deadline = deadline_earlier(call->deadline, deadline_in_ms(MODPROBE_TIMEOUT_MS))};
+
+    if (host->ops->sysfs_list(host, sysfs_path, &names, &err) == 0 && names.count > 0)
+        return true;
+    error_clear(&err);
+    if (host->ops->run(host, &modprobe, NULL, &err) == 0)
+        return true;
+    *reason = xasprintf("the kernel has no %s driver: %s", driver, err.message);
+    return false;
 }

@@ -5,15 +5,15 @@
 #include "common/linux/host_ops.h"
 
 /*
- * Ways to make a block device of an RBD image, behind one table:
+ * Ways to make a block device of an RBD image. Each is a file mapper_NAME.c and a row of MAPPERS:
  *
  *   krbd   the kernel's own client, through /sys/bus/rbd
  *   nbd    rbd-nbd, a process per image beside the kernel's nbd driver
- *   fuse   qemu-storage-daemon's FUSE export with a loop device: for kernels that have neither;
- * only when the class or a flag names it
+ *   fuse   qemu-storage-daemon's FUSE export with a loop device, for kernels that have neither;
+ *          only when the class or a flag names it
  *
  * No mapper keeps anything in memory: what is mapped is asked of the kernel and of the processes,
- * so that a restarted driver knows what its former life did. Any thread; calls for one image must
+ * so that a restarted driver knows what its previous run did. Any thread; calls for one image must
  * not overlap.
  */
 struct image_spec {
@@ -30,14 +30,14 @@ struct map_request {
     const char *options; /* for this mapper: "o1,o2"; "" for none */
     bool read_only;
     const char *handle;  /* names logs and cookies; a plain file name */
-    const char *log_dir; /* of rbd-nbd; "" for the default */
-    const char *device;  /* map to this one, which lost its process (nbd); NULL: to a new one */
+    const char *log_dir; /* "" for the default */
+    const char *device;  /* attach to this one, which lost its process; NULL: map to a new one */
 };
 
 struct unmap_request {
     struct image_spec spec;
     const char *options;
-    const char *device; /* as found; NULL: only the remains of a map() that was cut */
+    const char *device; /* as found; NULL: only the remains of an interrupted map() */
 };
 
 struct mapped_image {
@@ -48,31 +48,46 @@ struct mapped_image {
 /* What the mappers share. Borrowed for their life. */
 struct mapper_host {
     struct host *host;
-    const char *run_dir; /* for exports and sockets; made by mapper_host_prepare() */
+    const char *run_dir; /* for exports and sockets */
 };
 
 struct mapper {
-    const char *name; /* as in mapOptions: "krbd", "nbd", "fuse" */
+    const char *name;          /* in mapOptions: "krbd", "nbd", "fuse" */
+    const char *mounter;       /* in a class's "mounter": "rbd", "rbd-nbd", "fuse" */
+    const char *device_prefix; /* of its devices' names in /dev */
+
+    /* Maps what this one cannot, if the class allows it or names no mounter; NULL: none. */
+    const struct mapper *substitute;
+    bool is_always_substituted; /* whatever the class says, as in Ceph-CSI */
+
+    /* In image-meta.json: Ceph-CSI tells its two mappers apart by "accessType"; any other is named
+     * by our own key "mapper". */
+    bool access_type;
+    bool is_named;
+    bool records_device; /* likewise, because find() does not see a device without its process */
+
+    bool writes_log;       /* takes log_dir */
+    bool reads_nearest;    /* knows the options read_from_replica and crush_location */
+    bool reattaches;       /* can attach a new process to a device that lost its own */
+    bool unmaps_by_device; /* unmap() needs nothing but the device */
 
     /* Whether this machine can. *@reason (caller frees) says why not. */
     bool (*is_usable)(const struct mapper_host *mapper, struct call *call, char **reason);
     /* Looks for the image among what is mapped here. Caller calls mapped_image_done(). */
     int (*find)(const struct mapper_host *mapper, struct call *call, const struct image_spec *spec,
                 struct mapped_image *mapped, struct error *err);
-    /* *@device is for the caller to free. What a call that was cut left behind is used or removed.
-     */
+    /* Caller frees *@device. What an interrupted call left behind is used or removed. */
     int (*map)(const struct mapper_host *mapper, struct call *call,
                const struct map_request *request, char **device, struct error *err);
     /* Not mapped is success. FAILED_PRECONDITION while the device is in use. */
     int (*unmap)(const struct mapper_host *mapper, struct call *call,
                  const struct unmap_request *request, struct error *err);
     /* Lets the device notice that the image has grown; if it has not, the device stays as it is.
-     * NULL: it notices by itself, or must be told. */
+     * NULL: it notices by itself, or needs tell_size(). */
     int (*refresh)(const struct mapper_host *mapper, struct call *call,
                    const struct image_spec *spec, const char *device, struct error *err);
-    /* Tells the device that the image has @image_bytes, which is for the caller to know: what the
-     * image does not have would be lost when it is written. Never shrinks. NULL: need not be told.
-     */
+    /* Makes the device @image_bytes large, which the image must have: what is written beyond its
+     * end is lost. Never shrinks. NULL: not needed. */
     int (*tell_size)(const struct mapper_host *mapper, struct call *call, const char *device,
                      uint64_t image_bytes, struct error *err);
     /* At start: removes mappings that nobody uses, and names in the log those in use whose process
@@ -80,17 +95,21 @@ struct mapper {
     int (*recover)(const struct mapper_host *mapper, struct call *call, struct error *err);
     /* Features of images that it can map, as bits of librbd. NULL: all. */
     int (*features)(const struct mapper_host *mapper, uint64_t *features, struct error *err);
+    /* Whether the device @name, which has the prefix, is one of its own. NULL: all are. */
+    int (*owns_device)(const struct mapper_host *mapper, const char *name, bool *owns,
+                       struct error *err);
 };
 
-extern const struct mapper MAPPER_KRBD;
-extern const struct mapper MAPPER_NBD;
-extern const struct mapper MAPPER_FUSE;
+/* All of them, and NULL. The first one is the default. */
+extern const struct mapper *const MAPPERS[];
 
-/* By its own name or the name that a class gives in "mounter": rbd, rbd-nbd, fuse. NULL: unknown.
- */
+/* By its own name or that of its mounter. NULL: unknown. */
 const struct mapper *mapper_find(const char *name);
-
-_must_check_ int mapper_host_prepare(const struct mapper_host *mapper, struct error *err);
+/* The mapper that image-meta.json names. NULL: unknown. @name is NULL for those of Ceph-CSI. */
+const struct mapper *mapper_find_recorded(const char *name, bool access_type);
+/* By its name in a class. INVALID_ARGUMENT if there is none. */
+_must_check_ int mapper_find_mounter(const char *mounter, const struct mapper **found,
+                                     struct error *err);
 
 /* The mapper, if any, one of whose devices @source ("/dev/rbd0" in a mount table) is. */
 _must_check_ int mapper_of_device(const struct mapper_host *mapper, const char *source,
@@ -98,14 +117,16 @@ _must_check_ int mapper_of_device(const struct mapper_host *mapper, const char *
 
 /*
  * The part of mapOptions or unmapOptions that is for @mapper: "krbd:o1,o2;nbd:o3". A part without a
- * name is for krbd; of two parts with the same name the later one counts. Caller frees; "" for
- * none. INVALID_ARGUMENT for other names, and for options with blanks or control characters, which
- * would become something else on their way.
+ * name is for the default one; of two parts with the same name the later one counts. Caller frees;
+ * "" for none. INVALID_ARGUMENT for other names, and for blanks or control characters, which would
+ * split an option in two.
  */
 _must_check_ int mapper_options(const char *text, const struct mapper *mapper, char **options,
                                 struct error *err);
 
 /* "pool/namespace/image", as Ceph's programs write it. Caller frees. */
 char *image_spec_text(const struct image_spec *spec);
+/* A mount of @device or of its file, NULL if there is none. Borrowed. */
+const struct mount_entry *device_mount(const struct mount_list *mounts, const char *device);
 void mapped_image_done(struct mapped_image *mapped);
 #define _cleanup_mapped_image_ _cleanup_(mapped_image_done)

@@ -24,6 +24,8 @@
 #include "common/linux/mapper_internal.h"
 
 #define DAEMON "qemu-storage-daemon"
+#define FUSE_FOLDER "fuse"  /* in the run folder: one folder per export */
+#define SOCKET_FOLDER "qmp" /* in the run folder: their control sockets */
 #define NAME_MAX_BYTES 255
 /* Answers carry the id of their command; greetings and events do not. */
 #define QMP_ID "cephzone"
@@ -70,12 +72,16 @@ static char *socket_path(const char *folder)
                      (unsigned long long)hash_text(HASH_START, name));
 }
 
-static void fill_paths(struct export_paths *paths)
+/* Of an export's folder, which is handed over. */
+static struct export_paths make_paths(char *folder)
 {
-    paths->conf = xasprintf("%s/ceph.conf", paths->folder);
-    paths->file = xasprintf("%s/export", paths->folder);
-    paths->user = xasprintf("%s/user", paths->folder);
-    paths->socket = socket_path(paths->folder);
+    return (struct export_paths){
+        .folder = folder,
+        .conf = xasprintf("%s/ceph.conf", folder),
+        .file = xasprintf("%s/export", folder),
+        .user = xasprintf("%s/user", folder),
+        .socket = socket_path(folder),
+    };
 }
 
 static int paths_init(const struct mapper_host *mapper, const struct image_spec *spec,
@@ -87,8 +93,7 @@ static int paths_init(const struct mapper_host *mapper, const struct image_spec 
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "the name of image '%.128s...' is too long for the fuse mapper",
                          spec->image);
-    paths->folder = xasprintf("%s/" FUSE_FOLDER "/%s", mapper->run_dir, name);
-    fill_paths(paths);
+    *paths = make_paths(xasprintf("%s/" FUSE_FOLDER "/%s", mapper->run_dir, name));
     return 0;
 }
 
@@ -98,6 +103,23 @@ static bool fuse_is_usable(const struct mapper_host *mapper, struct call *call, 
 {
     (void)mapper, (void)call, (void)reason;
     return true; /* whether the program is there shows when it is started, by its name */
+}
+
+/* A loop device is ours when its file is one of our exports, or when its file has gone. */
+static int fuse_owns_device(const struct mapper_host *mapper, const char *name, bool *owns,
+                            struct error *err)
+{
+    _cleanup_free_ char *path = xasprintf("/sys/block/%s/loop/backing_file", name);
+    _cleanup_free_ char *prefix = xasprintf("%s/" FUSE_FOLDER "/", mapper->run_dir);
+    _cleanup_free_ char *file = NULL;
+
+    *owns = false;
+    if (strchr(name, '/'))
+        return 0;
+    if (mapper->host->ops->sysfs_read(mapper->host, path, &file, err) < 0)
+        return -1;
+    *owns = !file || text_has_prefix(file, prefix);
+    return 0;
 }
 
 static int fuse_find(const struct mapper_host *mapper, struct call *call,
@@ -123,7 +145,7 @@ static int fuse_find(const struct mapper_host *mapper, struct call *call,
 
 /* --- mapping --- */
 
-/* Whatever an export that was cut, or died, left: daemon, mounts, files. */
+/* What an export that was interrupted, or died, left: daemon, mounts, files. */
 static int clear_export(const struct mapper_host *mapper, const struct export_paths *paths,
                         struct error *err)
 {
@@ -144,11 +166,16 @@ static int prepare_files(const struct mapper_host *mapper, const struct export_p
                          const struct map_request *request, struct error *err)
 {
     struct host *host = mapper->host;
+    _cleanup_free_ char *exports = xasprintf("%s/" FUSE_FOLDER, mapper->run_dir);
+    _cleanup_free_ char *sockets = xasprintf("%s/" SOCKET_FOLDER, mapper->run_dir);
     _cleanup_free_ char *conf = xasprintf("[global]\nmon_host = %s\nlog_to_stderr = false\n"
                                           "err_to_stderr = false\nadmin_socket =\n",
                                           request->monitors);
 
-    if (host->ops->make_directory(host, paths->folder, 0700, err) < 0 ||
+    if (host->ops->make_directory(host, mapper->run_dir, 0755, err) < 0 ||
+        host->ops->make_directory(host, sockets, 0700, err) < 0 ||
+        host->ops->make_directory(host, exports, 0700, err) < 0 ||
+        host->ops->make_directory(host, paths->folder, 0700, err) < 0 ||
         host->ops->write_text(host, paths->conf, conf, err) < 0 ||
         host->ops->write_text(host, paths->user, request->user, err) < 0)
         return -1;
@@ -168,7 +195,7 @@ static json_t *image_node(const struct map_request *request, const struct export
     return node;
 }
 
-static char *to_text(json_t *value)
+static char *print_json(json_t *value)
 {
     char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
 
@@ -184,8 +211,8 @@ static int start_daemon(const struct mapper_host *mapper, struct call *call,
                         const struct map_request *request, const struct export_paths *paths,
                         struct error *err)
 {
-    _cleanup_free_ char *image = to_text(image_node(request, paths, "image"));
-    _cleanup_free_ char *export = to_text(json_pack(
+    _cleanup_free_ char *image = print_json(image_node(request, paths, "image"));
+    _cleanup_free_ char *export = print_json(json_pack(
         "{s:s, s:s, s:s, s:s, s:b, s:s}", "type", "fuse", "id", "export", "node-name", "image",
         "mountpoint", paths->file, "writable", !request->read_only, "allow-other", "off"));
     _cleanup_free_ char *chardev =
@@ -212,8 +239,7 @@ static int fuse_map(const struct mapper_host *mapper, struct call *call,
     _cleanup_paths_ struct export_paths paths = {0};
 
     if (paths_init(mapper, &request->spec, &paths, err) < 0 ||
-        mapper_host_prepare(mapper, err) < 0 || clear_export(mapper, &paths, err) < 0 ||
-        prepare_files(mapper, &paths, request, err) < 0)
+        clear_export(mapper, &paths, err) < 0 || prepare_files(mapper, &paths, request, err) < 0)
         return -1;
     call_stage(call, "waiting {age} for " DAEMON " to export image '%s'", request->spec.image);
     if (start_daemon(mapper, call, request, &paths, err) == 0 &&
@@ -243,7 +269,7 @@ static int fuse_unmap(const struct mapper_host *mapper, struct call *call,
 /* --- growing --- */
 
 /* The size of the node "fresh", which was opened after the image grew. */
-static int read_size(const char *reply, uint64_t *size_bytes, struct error *err)
+static int parse_size(const char *reply, uint64_t *size_bytes, struct error *err)
 {
     json_auto_t *json = NULL;
     const json_t *node = NULL;
@@ -282,14 +308,14 @@ static int ask_size(const struct mapper_host *mapper, const struct image_spec *s
                                   NULL};
 
     if (host->ops->converse(host, paths->socket, remove, "\"" QMP_ID "\"", &ignored, &second) < 0)
-        error_clear(&second); /* left by a call that was cut, or not there */
+        error_clear(&second); /* left by an interrupted call, or not there */
     if (host->ops->read_text(host, paths->user, &user, err) < 0)
         return -1;
     const struct map_request request = {
         .spec = *spec, .user = user ? user : "admin", .read_only = true};
     _cleanup_free_ char *add =
-        to_text(json_pack("{s:s, s:s, s:o}", "execute", "blockdev-add", "id", QMP_ID, "arguments",
-                          image_node(&request, paths, "fresh")));
+        print_json(json_pack("{s:s, s:s, s:o}", "execute", "blockdev-add", "id", QMP_ID,
+                             "arguments", image_node(&request, paths, "fresh")));
     const char *const ask[] = {QMP("qmp_capabilities", ""), add,
                                QMP("query-named-block-nodes", ",\"arguments\":{\"flat\":true}"),
                                NULL};
@@ -297,7 +323,7 @@ static int ask_size(const struct mapper_host *mapper, const struct image_spec *s
     free(TAKE(ignored));
     if (host->ops->converse(host, paths->socket, remove, "\"" QMP_ID "\"", &ignored, &second) < 0)
         error_clear(&second);
-    return result < 0 ? -1 : read_size(reply, size_bytes, err);
+    return result < 0 ? -1 : parse_size(reply, size_bytes, err);
 }
 
 static int fuse_refresh(const struct mapper_host *mapper, struct call *call,
@@ -320,29 +346,19 @@ static int fuse_refresh(const struct mapper_host *mapper, struct call *call,
 
 /* --- at start --- */
 
-static bool is_used(const struct mount_list *mounts, const char *device)
-{
-    for (size_t i = 0; i < mounts->count; i++)
-        if (strcmp(mounts->items[i].source, device) == 0 ||
-            strcmp(mounts->items[i].root, device + strlen("/dev")) == 0)
-            return true;
-    return false;
-}
-
 static int recover_export(const struct mapper_host *mapper, struct call *call, const char *name,
                           const struct mount_list *mounts, struct error *err)
 {
     struct host *host = mapper->host;
     _cleanup_free_ char *device = NULL;
     bool running = false;
-    _cleanup_paths_ struct export_paths paths = {
-        .folder = xasprintf("%s/" FUSE_FOLDER "/%s", mapper->run_dir, name)};
+    _cleanup_paths_ struct export_paths paths =
+        make_paths(xasprintf("%s/" FUSE_FOLDER "/%s", mapper->run_dir, name));
 
-    fill_paths(&paths);
     if (host->ops->loop_find(host, paths.file, &device, err) < 0 ||
         host->ops->daemon_is_running(host, DAEMON, paths.file, &running, err) < 0)
         return -1;
-    if (device && is_used(mounts, device)) {
+    if (device && device_mount(mounts, device)) {
         if (!running)
             log_warn(call,
                      "%s, which served '%s' for image '%s', has died; the volume works again "
@@ -373,10 +389,15 @@ static int fuse_recover(const struct mapper_host *mapper, struct call *call, str
 
 const struct mapper MAPPER_FUSE = {
     .name = "fuse",
+    .mounter = "fuse",
+    .device_prefix = "loop",
+    .is_named = true,
+    .records_device = true,
     .is_usable = fuse_is_usable,
     .find = fuse_find,
     .map = fuse_map,
     .unmap = fuse_unmap,
     .refresh = fuse_refresh,
     .recover = fuse_recover,
+    .owns_device = fuse_owns_device,
 };

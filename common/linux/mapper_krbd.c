@@ -15,21 +15,8 @@
 #define BUS "/sys/bus/rbd"
 #define DEVICES BUS "/devices"
 #define ADD_LIMIT ((size_t)16 * 1024)
-#define MODPROBE_TIMEOUT_MS 10000
 
-/* Whether an attribute of one device has this value; one that is not there has "". */
-static int attribute_is(struct host *host, const char *id, const char *name, const char *wanted,
-                        bool *is, struct error *err)
-{
-    _cleanup_free_ char *path = xasprintf(DEVICES "/%s/%s", id, name);
-    _cleanup_free_ char *value = NULL;
-
-    if (host->ops->sysfs_read(host, path, &value, err) < 0)
-        return -1;
-    *is = strcmp(value ? value : "", wanted) == 0;
-    return 0;
-}
-
+/* An attribute that is not there counts as "". */
 static int is_image(struct host *host, const char *id, const struct image_spec *spec, bool *is,
                     struct error *err)
 {
@@ -42,9 +29,14 @@ static int is_image(struct host *host, const char *id, const struct image_spec *
                       {"current_snap", "-"}};
 
     *is = true;
-    for (size_t i = 0; i < ARRAY_LENGTH(attributes) && *is; i++)
-        if (attribute_is(host, id, attributes[i].name, attributes[i].value, is, err) < 0)
+    for (size_t i = 0; i < ARRAY_LENGTH(attributes) && *is; i++) {
+        _cleanup_free_ char *path = xasprintf(DEVICES "/%s/%s", id, attributes[i].name);
+        _cleanup_free_ char *value = NULL;
+
+        if (host->ops->sysfs_read(host, path, &value, err) < 0)
             return -1;
+        *is = strcmp(value ? value : "", attributes[i].value) == 0;
+    }
     return 0;
 }
 
@@ -69,21 +61,7 @@ static int krbd_find(const struct mapper_host *mapper, struct call *call,
 
 static bool krbd_is_usable(const struct mapper_host *mapper, struct call *call, char **reason)
 {
-    struct host *host = mapper->host;
-    _cleanup_string_list_ struct string_list names = {0};
-    _cleanup_error_ struct error err = {0};
-    const char *const argv[] = {"modprobe", "rbd", NULL};
-    const struct subprocess modprobe = {
-        .argv = argv,
-        .deadline = deadline_earlier(call->deadline, deadline_in_ms(MODPROBE_TIMEOUT_MS))};
-
-    if (host->ops->sysfs_list(host, BUS, &names, &err) == 0 && names.count > 0)
-        return true;
-    error_clear(&err);
-    if (host->ops->run(host, &modprobe, NULL, &err) == 0)
-        return true;
-    *reason = xasprintf("the kernel has no rbd driver: %s", err.message);
-    return false;
+    return mapper_load_driver(mapper, call, "rbd", BUS, reason);
 }
 
 static int krbd_features(const struct mapper_host *mapper, uint64_t *features, struct error *err)
@@ -92,25 +70,14 @@ static int krbd_features(const struct mapper_host *mapper, uint64_t *features, s
 
     if (mapper->host->ops->sysfs_read(mapper->host, BUS "/supported_features", &text, err) < 0)
         return -1;
-    /* kernels before 4.11 do not tell: layering, striping, exclusive-lock */
+    /* kernels before 4.11 do not report them: layering, striping, exclusive-lock */
     *features = text ? strtoull(text, NULL, 0) : 7;
     return 0;
 }
 
 /* --- mapping --- */
 
-/* noudev and udev are for the rbd program, not for the kernel. */
-static void add_options(struct text *line, const char *options)
-{
-    _cleanup_free_ char *list = xstrdup(options);
-    char *rest = NULL;
-
-    for (char *option = strtok_r(list, ",", &rest); option; option = strtok_r(NULL, ",", &rest))
-        if (strcmp(option, "noudev") != 0 && strcmp(option, "udev") != 0)
-            text_addf(line, ",%s", option);
-}
-
-/* A blank ends a field of the line: names with one cannot be told to the kernel. */
+/* A blank ends a field of the line, so that names cannot have one. */
 static bool is_word(const char *text)
 {
     for (const char *c = text; *c; c++)
@@ -119,10 +86,12 @@ static bool is_word(const char *text)
     return true;
 }
 
-static int make_line(const struct map_request *request, struct secret *out, struct error *err)
+static int make_add_line(const struct map_request *request, struct secret *out, struct error *err)
 {
     const struct image_spec *spec = &request->spec;
     _cleanup_text_ struct text line = TEXT_INIT(ADD_LIMIT);
+    _cleanup_free_ char *options = xstrdup(request->options);
+    char *rest = NULL;
     bool needs_ms_mode = false;
 
     if (!is_word(spec->pool) || !is_word(spec->image) || !is_word(spec->rados_namespace) ||
@@ -138,7 +107,10 @@ static int make_line(const struct map_request *request, struct secret *out, stru
         text_addf(&line, ",_pool_ns=%s", spec->rados_namespace);
     text_add(&line, request->read_only ? ",ro" : "");
     text_add(&line, needs_ms_mode ? ",ms_mode=prefer-crc" : "");
-    add_options(&line, request->options);
+    /* noudev and udev are for the rbd program, not for the kernel */
+    for (char *option = strtok_r(options, ",", &rest); option; option = strtok_r(NULL, ",", &rest))
+        if (strcmp(option, "noudev") != 0 && strcmp(option, "udev") != 0)
+            text_addf(&line, ",%s", option);
     text_addf(&line, " %s %s -", spec->pool, spec->image);
     if (!line.truncated)
         secret_set(out, text_chars(&line));
@@ -167,7 +139,7 @@ static int krbd_map(const struct mapper_host *mapper, struct call *call,
     _cleanup_mapped_image_ struct mapped_image mapped = {0};
     _cleanup_secret_ struct secret line = {0};
 
-    if (make_line(request, &line, err) < 0)
+    if (make_add_line(request, &line, err) < 0)
         return -1;
     call_stage(call, "waiting {age} for the kernel to map image '%s'", request->spec.image);
     if (call_check(call, err) < 0)
@@ -216,6 +188,11 @@ static int krbd_unmap(const struct mapper_host *mapper, struct call *call,
 
 const struct mapper MAPPER_KRBD = {
     .name = "krbd",
+    .mounter = "rbd",
+    .device_prefix = "rbd",
+    .substitute = &MAPPER_NBD,
+    .reads_nearest = true,
+    .unmaps_by_device = true,
     .is_usable = krbd_is_usable,
     .find = krbd_find,
     .map = krbd_map,

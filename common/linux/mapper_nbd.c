@@ -1,7 +1,6 @@
 /*
  * Maps through rbd-nbd: a process per image that serves the kernel's nbd driver. When the process
- * ends without being told, the device waits (--reattach-timeout) for another one, which 'attach'
- * gives it.
+ * ends unasked, the device waits (--reattach-timeout) for another one, which 'attach' gives it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,32 +15,17 @@
 
 #define PROGRAM "rbd-nbd"
 #define DEFAULT_LOG_DIR "/var/log/ceph"
-#define MODPROBE_TIMEOUT_MS 10000
 #define SECTOR_BYTES 512
 
 static bool nbd_is_usable(const struct mapper_host *mapper, struct call *call, char **reason)
 {
-    struct host *host = mapper->host;
-    _cleanup_string_list_ struct string_list names = {0};
-    _cleanup_error_ struct error err = {0};
-    const char *const argv[] = {"modprobe", "nbd", NULL};
-    const struct subprocess modprobe = {
-        .argv = argv,
-        .deadline = deadline_earlier(call->deadline, deadline_in_ms(MODPROBE_TIMEOUT_MS))};
-
-    if (host->ops->sysfs_list(host, "/sys/module/nbd", &names, &err) == 0 && names.count > 0)
-        return true;
-    error_clear(&err);
-    if (host->ops->run(host, &modprobe, NULL, &err) == 0)
-        return true;
-    *reason = xasprintf("the kernel has no nbd driver: %s", err.message);
-    return false;
+    return mapper_load_driver(mapper, call, "nbd", "/sys/module/nbd", reason);
 }
 
 /* --- what is mapped --- */
 
-/* Whether the device @name is one that this process serves. Its number alone does not tell: a
- * device keeps that of its first process, and it may be a number of another container. */
+/* Whether this process serves the device @name. The process id alone does not decide it: a device
+ * keeps that of its first process, and it may be an id of another container. */
 static int is_served(struct host *host, const char *name, const char *pid,
                      const struct string_list *arguments, bool *is, struct error *err)
 {
@@ -90,8 +74,8 @@ static int find_served(struct host *host, const struct string_list *names, const
 }
 
 /*
- * What 'rbd-nbd list-mapped' tells, without the time that it takes to start. A device that has lost
- * its process is not found.
+ * What 'rbd-nbd list-mapped' reports, without the time that it takes to start. A device that has
+ * lost its process is not found.
  */
 static int nbd_find(const struct mapper_host *mapper, struct call *call,
                     const struct image_spec *spec, struct mapped_image *mapped, struct error *err)
@@ -169,8 +153,8 @@ static int choose_cookie(const struct mapper_host *mapper, const struct map_requ
     return 0;
 }
 
-static void map_arguments(struct arguments *arguments, const struct map_request *request,
-                          const char *key_file, const char *cookie)
+static void add_map_arguments(struct arguments *arguments, const struct map_request *request,
+                              const char *key_file, const char *cookie)
 {
     _cleanup_free_ char *spec = image_spec_text(&request->spec);
 
@@ -196,41 +180,31 @@ static void map_arguments(struct arguments *arguments, const struct map_request 
         arguments_add(arguments, "--read-only");
 }
 
-static int run_map(const struct mapper_host *mapper, struct call *call,
-                   const struct map_request *request, const char *key_file, char **device,
-                   struct error *err)
-{
-    _cleanup_arguments_ struct arguments arguments = {0};
-    _cleanup_free_ char *cookie = NULL;
-    _cleanup_subprocess_result_ struct subprocess_result result = {0};
-    const struct subprocess program = {.argv = (const char *const *)arguments.items,
-                                       .deadline = mapper_deadline(call)};
-
-    if (choose_cookie(mapper, request, &cookie, err) < 0)
-        return -1;
-    map_arguments(&arguments, request, key_file, cookie);
-    if (mapper->host->ops->run(mapper->host, &program, &result, err) < 0)
-        return -1;
-    const char *output = text_chars(&result.output);
-    size_t length = strcspn(output, "\n");
-    if (!text_has_prefix(output, "/dev/nbd") && !request->device)
-        return error_set(err, STATUS_INTERNAL, PROGRAM " printed no device: '%.128s'", output);
-    *device = request->device ? xstrdup(request->device) : xstrndup(output, length);
-    return 0;
-}
-
 static int nbd_map(const struct mapper_host *mapper, struct call *call,
                    const struct map_request *request, char **device, struct error *err)
 {
     struct host *host = mapper->host;
+    _cleanup_arguments_ struct arguments arguments = {0};
     _cleanup_free_ char *key_file = NULL;
+    _cleanup_free_ char *cookie = NULL;
+    _cleanup_subprocess_result_ struct subprocess_result result = {0};
 
     call_stage(call, "waiting {age} for " PROGRAM " to map image '%s'", request->spec.image);
-    if (host->ops->write_key(host, request->key, &key_file, err) < 0)
+    if (choose_cookie(mapper, request, &cookie, err) < 0 ||
+        host->ops->write_key(host, request->key, &key_file, err) < 0)
         return -1;
-    int result = run_map(mapper, call, request, key_file, device, err);
+    add_map_arguments(&arguments, request, key_file, cookie);
+    const struct subprocess program = {.argv = (const char *const *)arguments.items,
+                                       .deadline = mapper_deadline(call)};
+    int ended = host->ops->run(host, &program, &result, err);
     key_file_remove(host, call, key_file);
-    return result;
+    if (ended < 0)
+        return -1;
+    const char *output = text_chars(&result.output);
+    if (!text_has_prefix(output, "/dev/nbd") && !request->device)
+        return error_set(err, STATUS_INTERNAL, PROGRAM " printed no device: '%.128s'", output);
+    *device = request->device ? xstrdup(request->device) : xstrndup(output, strcspn(output, "\n"));
+    return 0;
 }
 
 static int nbd_unmap(const struct mapper_host *mapper, struct call *call,
@@ -259,9 +233,9 @@ static int nbd_unmap(const struct mapper_host *mapper, struct call *call,
 }
 
 /*
- * rbd-nbd of Ceph 16.2 cannot tell kernels since 5.14 that its image has grown; later ones do so
- * themselves. A size that the image does not have must never get here: rbd-nbd drops what is
- * written beyond the end of the image, answers reads there with zeros, and says that all is well.
+ * rbd-nbd of Ceph 16.2 cannot report to kernels since 5.14 that its image has grown; later ones do
+ * so themselves. A size that the image does not have must never get here: rbd-nbd drops what is
+ * written beyond the end of the image, answers reads there with zeros, and reports success.
  */
 static int nbd_tell_size(const struct mapper_host *mapper, struct call *call, const char *device,
                          uint64_t image_bytes, struct error *err)
@@ -278,7 +252,7 @@ static int nbd_tell_size(const struct mapper_host *mapper, struct call *call, co
     return host->ops->nbd_resize(host, device, size, err);
 }
 
-/* Key files of maps that were cut. */
+/* Key files of interrupted maps. */
 static int nbd_recover(const struct mapper_host *mapper, struct call *call, struct error *err)
 {
     (void)call;
@@ -287,6 +261,15 @@ static int nbd_recover(const struct mapper_host *mapper, struct call *call, stru
 
 const struct mapper MAPPER_NBD = {
     .name = "nbd",
+    .mounter = PROGRAM,
+    .device_prefix = "nbd",
+    .substitute = &MAPPER_KRBD,
+    .is_always_substituted = true,
+    .access_type = true,
+    .records_device = true,
+    .writes_log = true,
+    .reattaches = true,
+    .unmaps_by_device = true,
     .is_usable = nbd_is_usable,
     .find = nbd_find,
     .map = nbd_map,

@@ -14,33 +14,16 @@
 
 /* --- NodeUnstageVolume --- */
 
-/* Pods still see the volume: what is under them must not go. */
-static int check_unpublished(const struct node_volumes *volumes, const struct cephfs_staged *staged,
-                             struct error *err)
-{
-    struct host *host = volumes->mappers.host;
-    _cleanup_mount_list_ struct mount_list mounts = {0};
-    _cleanup_string_list_ struct string_list targets = {0};
-
-    if (!staged->client || staged->is_dead || staged->is_shared)
-        return 0;
-    if (host->ops->list_mounts(host, &mounts, err) < 0)
-        return -1;
-    mounts_of_same(&mounts, staged->path, false, &targets);
-    if (targets.count > 0)
-        return error_set(err, STATUS_FAILED_PRECONDITION, "it is still published at '%s'%s",
-                         targets.items[0], targets.count > 1 ? " and elsewhere" : "");
-    return 0;
-}
-
-static int unstage(const struct node_volumes *volumes, struct call *call,
-                   const struct unstage_request *request, struct error *err)
+static int unstage_volume(const struct node_volumes *volumes, struct call *call,
+                          const struct unstage_request *request, struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_cephfs_staged_ struct cephfs_staged staged = {0};
 
-    if (cephfs_staged_look(volumes, request->handle, request->staging_path, &staged, err) < 0 ||
-        check_unpublished(volumes, &staged, err) < 0 ||
+    if (cephfs_staged_look(volumes, request->handle, request->staging_path, &staged, err) < 0)
+        return -1;
+    bool is_alone = staged.client && !staged.is_dead && !staged.is_shared;
+    if ((is_alone && check_unpublished(host, staged.path, false, err) < 0) ||
         cephfs_staged_unmount(volumes, call, &staged, err) < 0)
         return -1;
     return host->ops->remove(host, staged.info_path, err);
@@ -158,12 +141,8 @@ static int get_stats(const struct node_volumes *volumes, struct call *call,
     if (!is)
         return node_volume_not_there(request->handle, request->volume_path, err);
     if (io_check_folder(volumes->io_checks, request->volume_path, ANSWER_TIMEOUT_MS, err) < 0 ||
-        host->ops->usage(host, request->volume_path, &stats->usage, err) < 0) {
-        if (!errno_is_sickness(err->sys_errno) && err->status != STATUS_DEADLINE_EXCEEDED)
-            return -1;
-        volume_stats_set_abnormal(stats, err);
-        return 0;
-    }
+        host->ops->usage(host, request->volume_path, &stats->usage, err) < 0)
+        return volume_stats_failed(stats, err);
     stats->has_usage = true;
     return 0;
 }
@@ -173,7 +152,7 @@ const struct node_backend CEPHFS_NODE_BACKEND = {
     .thing = "mount of CephFS",
     .check_capabilities = capability_list_check_cephfs,
     .stage = cephfs_stage_volume,
-    .unstage = unstage,
+    .unstage = unstage_volume,
     .find_place = find_place,
     .owns_mount = owns_mount,
     .get_stats = get_stats,

@@ -279,7 +279,6 @@ int cephfs_stage_volume(const struct node_volumes *volumes, struct call *call,
         return -1;
     if (!(is_complete && stage.staged.info.staging_path) && stage_directory(&stage, err) < 0)
         return -1;
-    if (request->credentials.user && secret_is_set(&request->credentials.key))
-        staged_users_note(volumes->users, request);
+    staged_users_note(volumes->users, request);
     return 0;
 }

@@ -172,8 +172,7 @@ static int unmount_all(struct host *host, const struct cephfs_staged *staged, st
             return -1;
         else if (is_gone)
             return 0;
-    return error_set(err, STATUS_FAILED_PRECONDITION, "more than %d mounts are on '%s'",
-                     STACKED_MAX, staged->path);
+    return refuse_stacked(staged->path, err);
 }
 
 /* A mount of ceph-fuse that was made a moment ago can be busy although nobody uses the volume

@@ -3,11 +3,11 @@
 #include "node/rbd/node_image.h"
 
 /*
- * The mapper for a volume: the one that the class names in "mounter", else --mounter, else krbd
- * where the kernel has it and can do the image's features, else nbd. With tryOtherMounters an image
- * whose features krbd lacks goes to nbd. A node without nbd maps with krbd what asks for nbd, as
- * Ceph-CSI does. FAILED_PRECONDITION with the reasons when none can.
+ * The mapper for a volume: the one that the class names in "mounter", else --mounter, else the
+ * default one. Where that cannot map the image, its substitute does, if no mounter was named, with
+ * tryOtherMounters, or where Ceph-CSI does so without asking. INVALID_ARGUMENT for a mounter that
+ * is unknown, FAILED_PRECONDITION with the reasons when none can.
  */
 _must_check_ int node_choose_mapper(const struct node_volumes *volumes, struct call *call,
-                                    struct node_image *image, const struct strmap *context,
+                                    const struct node_image *image, const struct strmap *context,
                                     const struct mapper **mapper, struct error *err);

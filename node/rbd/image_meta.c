@@ -5,6 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/encoding/json.h"
+#include "node/checks.h"
 
 #define VERSION 3 /* as Ceph-CSI writes and does not check */
 
@@ -13,7 +14,7 @@ static const struct json_field FIELDS[] = {
     JSON_FIELD_STRING("radosNamespace", struct image_meta, rados_namespace),
     JSON_FIELD_STRING("image", struct image_meta, image),
     JSON_FIELD_STRING("unmapOptions", struct image_meta, unmap_options),
-    JSON_FIELD_BOOL("accessType", struct image_meta, is_nbd),
+    JSON_FIELD_BOOL("accessType", struct image_meta, access_type),
     JSON_FIELD_BOOL("encrypted", struct image_meta, is_encrypted),
     JSON_FIELD_STRING("device", struct image_meta, device),
     JSON_FIELD_STRING("logDir", struct image_meta, log_dir),
@@ -22,19 +23,13 @@ static const struct json_field FIELDS[] = {
 };
 static const struct json_table TABLE = JSON_TABLE(struct image_meta, FIELDS);
 
-static const char *or_empty(const char *text)
-{
-    return text ? text : "";
-}
-
 char *image_meta_print(const struct image_meta *meta)
 {
     json_auto_t *json = json_pack(
         "{s:i, s:s, s:s, s:s, s:s, s:b, s:b, s:s, s:s, s:s}", "Version", VERSION, "pool",
-        or_empty(meta->pool), "radosNamespace", or_empty(meta->rados_namespace), "image",
-        or_empty(meta->image), "unmapOptions", or_empty(meta->unmap_options), "accessType",
-        meta->is_nbd, "encrypted", meta->is_encrypted, "device", or_empty(meta->device), "logDir",
-        or_empty(meta->log_dir), "logFileStrategy", or_empty(meta->log_strategy));
+        meta->pool, "radosNamespace", meta->rados_namespace, "image", meta->image, "unmapOptions",
+        meta->unmap_options, "accessType", meta->access_type, "encrypted", meta->is_encrypted,
+        "device", meta->device, "logDir", meta->log_dir, "logFileStrategy", meta->log_strategy);
 
     if (json && meta->mapper)
         json_object_set_new(json, "mapper", json_string(meta->mapper));
@@ -49,18 +44,12 @@ static bool is_plain(const char *name)
     return true;
 }
 
-static void fill(char **member)
-{
-    if (!*member)
-        *member = xstrdup("");
-}
-
-static int check(const struct image_meta *meta, struct error *err)
+static int check_names(const struct image_meta *meta, struct error *err)
 {
     if (!meta->pool || !meta->pool[0] || !meta->image || !meta->image[0])
         return error_set(err, STATUS_DATA_LOSS, IMAGE_META_FILE " names no pool or no image");
     if (!is_plain(meta->pool) || !is_plain(meta->image) ||
-        !is_plain(or_empty(meta->rados_namespace)))
+        (meta->rados_namespace && !is_plain(meta->rados_namespace)))
         return error_set(err, STATUS_DATA_LOSS,
                          IMAGE_META_FILE " names a pool or an image that cannot exist");
     return 0;
@@ -69,24 +58,20 @@ static int check(const struct image_meta *meta, struct error *err)
 int image_meta_parse(const char *text, struct image_meta *meta, struct error *err)
 {
     json_auto_t *json = NULL;
-    struct image_meta found = {0};
+    _cleanup_image_meta_ struct image_meta found = {0};
+    char **const optional[] = {&found.rados_namespace, &found.unmap_options, &found.device,
+                               &found.log_dir, &found.log_strategy};
 
     if (json_load_text(text, strlen(text), IMAGE_META_FILE, &json, err) < 0 ||
-        json_decode(json, &TABLE, &found, err) < 0) {
-        error_recode(err, STATUS_DATA_LOSS);
-        json_free_fields(&TABLE, &found);
+        json_decode(json, &TABLE, &found, err) < 0)
+        return error_recode(err, STATUS_DATA_LOSS);
+    if (check_names(&found, err) < 0)
         return -1;
-    }
-    if (check(&found, err) < 0) {
-        json_free_fields(&TABLE, &found);
-        return -1;
-    }
-    fill(&found.rados_namespace);
-    fill(&found.unmap_options);
-    fill(&found.device);
-    fill(&found.log_dir);
-    fill(&found.log_strategy);
+    for (size_t i = 0; i < ARRAY_LENGTH(optional); i++)
+        if (!*optional[i])
+            *optional[i] = xstrdup("");
     *meta = found;
+    found = (struct image_meta){0};
     return 0;
 }
 

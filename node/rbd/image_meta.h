@@ -15,17 +15,15 @@ struct image_meta {
     char *rados_namespace;
     char *image;
     char *unmap_options;
-    bool is_nbd; /* "accessType" */
+    bool access_type;
     bool is_encrypted;
-    char *device; /* of nbd; "" for krbd */
+    char *device; /* "" unless the mapper records it */
     char *log_dir;
     char *log_strategy;
-    char *mapper; /* NULL: krbd or nbd, as is_nbd says */
+    char *mapper; /* NULL: one of Ceph-CSI's, as access_type says */
 };
 
-#define IMAGE_META_FILE "image-meta.json"
-
-/* Caller frees. NULL strings are written as "". */
+/* All strings but the mapper are set. Caller frees. */
 char *image_meta_print(const struct image_meta *meta);
 
 /* Strings are never NULL afterwards, but for the mapper. Names must be there and be plain: no '/'

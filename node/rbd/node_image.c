@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
@@ -102,22 +101,15 @@ void node_image_close(struct node_image *image)
 
 /* --- other clients --- */
 
-static char *join(const struct string_list *list)
-{
-    _cleanup_text_ struct text text = TEXT_INIT(1024);
-
-    for (size_t i = 0; i < list->count; i++)
-        text_addf(&text, "%s%s", i ? ", " : "", list->items[i]);
-    return text.chars ? text_take(&text) : xstrdup("");
-}
-
 static int refuse_used(const struct node_image *image, const struct string_list *clients,
                        const char *how, struct error *err)
 {
-    _cleanup_free_ char *names = join(clients);
+    _cleanup_text_ struct text names = TEXT_INIT(1024);
 
+    for (size_t i = 0; i < clients->count; i++)
+        text_addf(&names, "%s%s", i ? ", " : "", clients->items[i]);
     error_set(err, STATUS_FAILED_PRECONDITION, "image '%s' in pool '%s' is still %s by %s",
-              image->name, image->pool->name, how, names);
+              image->name, image->pool->name, how, text_chars(&names));
     return error_hint(err, "a volume for one node is not mapped while another client has it");
 }
 
@@ -135,11 +127,12 @@ static int wait_for_watchers(const struct node_volumes *volumes, struct call *ca
             return -1;
         if (watchers.count == 0)
             return 0;
-        if (deadline_has_passed(deadline) || call_is_cancelled(call))
-            return refuse_used(image, &watchers, "open", err);
         call_stage(call, "waiting {age} for %s to let go of image '%s'", watchers.items[0],
                    image->name);
-        usleep((useconds_t)(pause_ms * 1000));
+        if (deadline_has_passed(deadline) || call_pause(call, pause_ms, err) < 0) {
+            error_clear(err); /* what was waited for says more */
+            return refuse_used(image, &watchers, "open", err);
+        }
         pause_ms = pause_ms * 2 > WATCH_LONGEST_MS ? WATCH_LONGEST_MS : pause_ms * 2;
     }
 }

@@ -1,24 +1,13 @@
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/memory.h"
 #include "common/linux/disk_fs.h"
-#include "node/checks.h"
 #include "node/rbd/node_image.h"
 #include "node/rbd/rbd_staged.h"
 #include "node/staged_users.h"
 
 #define POLL_FIRST_MS 50
 #define POLL_LONGEST_MS 1000
-
-static int too_small(const struct staged *staged, uint64_t wanted, struct error *err)
-{
-    error_set(err, STATUS_OUT_OF_RANGE,
-              "device '%s' of image '%s' has %llu bytes, not the %llu that were asked",
-              staged->mapped.device, staged->meta.image,
-              (unsigned long long)staged->device.size_bytes, (unsigned long long)wanted);
-    return error_hint(err, "ControllerExpandVolume grows the image");
-}
 
 /* --- the size of the image --- */
 
@@ -43,42 +32,43 @@ static int read_image_size(const struct node_volumes *volumes, struct call *call
     return image.pool->ops->image_get_size(image.pool, call, id, size_bytes, err);
 }
 
-/* A size that Ceph has not confirmed is never told: what is written beyond the image is lost. */
-static int tell_size(const struct node_volumes *volumes, struct call *call,
-                     const struct node_expand_request *request, const struct staged *staged,
-                     struct error *err)
-{
-    uint64_t image_bytes = 0;
-
-    if (read_image_size(volumes, call, request, staged, &image_bytes, err) < 0) {
-        if (err->status == STATUS_NOT_FOUND) /* the volume is here */
-            error_recode(err, STATUS_FAILED_PRECONDITION);
-        error_wrap(err, "'%s' must be told the size of image '%s', which cannot be read",
-                   staged->mapped.device, staged->meta.image);
-        return error_hint(err, "name a Secret in the class: "
-                               "csi.storage.k8s.io/node-expand-secret-name and -namespace");
-    }
-    return staged->mapper->tell_size(&volumes->mappers, call, staged->mapped.device, image_bytes,
-                                     err);
-}
-
+/* Lets the device notice the size of its image. A mapper that must be told the size learns none
+ * that Ceph has not confirmed: what is written beyond the end of the image is lost. */
 static int refresh_device(const struct node_volumes *volumes, struct call *call,
                           const struct node_expand_request *request, const struct staged *staged,
                           struct error *err)
 {
+    const struct mapper *mapper = staged->mapper;
     const struct image_spec spec = staged_spec(staged);
+    const char *device = staged->mapped.device;
+    uint64_t image_bytes = 0;
 
-    if (staged->mapper->tell_size)
-        return tell_size(volumes, call, request, staged, err);
-    if (staged->mapper->refresh)
-        return staged->mapper->refresh(&volumes->mappers, call, &spec, staged->mapped.device, err);
-    return 0;
+    if (!mapper->tell_size)
+        return mapper->refresh ? mapper->refresh(&volumes->mappers, call, &spec, device, err) : 0;
+    if (read_image_size(volumes, call, request, staged, &image_bytes, err) < 0) {
+        if (err->status == STATUS_NOT_FOUND) /* the volume is here */
+            error_recode(err, STATUS_FAILED_PRECONDITION);
+        error_wrap(err, "'%s' must be told the size of image '%s', which cannot be read", device,
+                   staged->meta.image);
+        return error_hint(err, "name a Secret in the class: "
+                               "csi.storage.k8s.io/node-expand-secret-name and -namespace");
+    }
+    return mapper->tell_size(&volumes->mappers, call, device, image_bytes, err);
+}
+
+static int refuse_size(const struct staged *staged, uint64_t wanted, struct error *err)
+{
+    error_set(err, STATUS_OUT_OF_RANGE,
+              "device '%s' of image '%s' has %llu bytes, not the %llu that were asked",
+              staged->mapped.device, staged->meta.image,
+              (unsigned long long)staged->device.size_bytes, (unsigned long long)wanted);
+    return error_hint(err, "ControllerExpandVolume grows the image");
 }
 
 /*
- * The kernel is told of a new size by Ceph, a moment after the controller's call has returned, or
- * by the process that serves the device, or by us. A failure of ours counts only if nobody else
- * does it either.
+ * The kernel learns of a new size from Ceph, a moment after the controller's call has returned, or
+ * from the process that serves the device, or from us. A failure of ours counts only if none of the
+ * others does it either.
  */
 static int wait_for_device(const struct node_volumes *volumes, struct call *call,
                            const struct node_expand_request *request, struct staged *staged,
@@ -99,10 +89,11 @@ static int wait_for_device(const struct node_volumes *volumes, struct call *call
             return -1;
         if (staged->device.size_bytes >= wanted)
             return 0;
-        if (deadline_has_passed(deadline) || call_is_cancelled(call))
-            return why.message ? error_move(err, &why) : too_small(staged, wanted, err);
         call_stage(call, "waiting {age} for '%s' to grow", device);
-        usleep((useconds_t)(pause_ms * 1000));
+        if (deadline_has_passed(deadline) || call_pause(call, pause_ms, err) < 0) {
+            error_clear(err); /* what was waited for says more */
+            return why.message ? error_move(err, &why) : refuse_size(staged, wanted, err);
+        }
         pause_ms = pause_ms * 2 > POLL_LONGEST_MS ? POLL_LONGEST_MS : pause_ms * 2;
     }
 }
@@ -131,20 +122,12 @@ int rbd_expand_volume(const struct node_volumes *volumes, struct call *call,
                       struct error *err)
 {
     struct host *host = volumes->mappers.host;
-    _cleanup_free_ char *staging_path = NULL;
     _cleanup_staged_ struct staged staged = {0};
     struct path_facts facts;
 
-    if (host->ops->look(host, request->volume_path, &facts, err) < 0)
-        return -1;
-    if (!facts.is_mount_point)
-        return node_volume_not_there(request->handle, request->volume_path, err);
-    if (staging_path_of(volumes, request->handle, request->volume_path, &facts, &staging_path,
-                        err) < 0)
-        return -1;
-    if (!staging_path)
-        return node_volume_not_there(request->handle, request->volume_path, err);
-    if (staged_look(volumes, call, request->handle, staging_path, &staged, err) < 0 ||
+    if (host->ops->look(host, request->volume_path, &facts, err) < 0 ||
+        staged_look_from(volumes, call, request->handle, request->volume_path, &facts, &staged,
+                         err) < 0 ||
         staged_check(&staged, request->handle, err) < 0 ||
         wait_for_device(volumes, call, request, &staged, err) < 0 ||
         grow_filesystem(volumes, call, &staged, err) < 0)

@@ -1,10 +1,77 @@
-/* RBD's part of the rpcs; the larger ones have files of their own. */
+/* RBD's part of the rpcs; NodeStageVolume and NodeExpandVolume have files of their own. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/base/text.h"
 #include "node/backend.h"
+#include "node/mount_table.h"
 #include "node/rbd/rbd_staged.h"
+
+#define READ_TIMEOUT_MS 5000
+
+/* The device that a mount shows. One that is bound to a file shows as part of the file system that
+ * holds the devices. */
+static const char *mounted_device(const struct mount_entry *entry, bool is_block)
+{
+    bool is_device = is_block || strcmp(entry->fs_type, "devtmpfs") == 0;
+
+    return is_device ? entry->root + strspn(entry->root, "/") : entry->source;
+}
+
+/* --- NodeUnstageVolume --- */
+
+/* Something is mounted, but no image-meta.json says what: it goes only if a mapper knows its
+ * device, and is unmapped if the device is enough for that. (Other mappers find exports that
+ * nobody uses when the driver starts.) */
+static int adopt_mount(const struct node_volumes *volumes, struct staged *staged, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_mount_list_ struct mount_list mounts = {0};
+    const struct mapper *mapper = NULL;
+
+    if (staged->has_meta || !staged->facts.is_mount_point)
+        return 0;
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
+        return -1;
+    const struct mount_entry *entry = mount_on_top(&mounts, staged->path);
+    const char *device =
+        entry ? mounted_device(entry, staged->facts.kind == PATH_BLOCK_DEVICE) : "?";
+    if (mapper_of_device(&volumes->mappers, device, &mapper, err) < 0)
+        return -1;
+    if (!mapper)
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "'%s' is a mount of '%s', which is no RBD device of this driver",
+                         staged->path, device);
+    if (!mapper->unmaps_by_device)
+        return 0;
+    staged->mapper = mapper;
+    staged->meta.unmap_options = xstrdup("");
+    staged->mapped.device = xasprintf("%s%s", text_has_prefix(device, "/") ? "" : "/dev/", device);
+    return 0;
+}
+
+static int unstage_volume(const struct node_volumes *volumes, struct call *call,
+                          const struct unstage_request *request, struct error *err)
+{
+    _cleanup_staged_ struct staged staged = {0};
+
+    if (staged_look(volumes, call, request->handle, request->staging_path, &staged, err) < 0)
+        return -1;
+    if (staged.meta.is_encrypted)
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "it is encrypted, which this driver cannot close yet; the driver that "
+                         "staged it can");
+    bool is_alive = staged.facts.is_mount_point && !staged.is_dead && !staged.mapped.is_dead;
+    if ((is_alive && check_unpublished(volumes->mappers.host, staged.path,
+                                       staged.facts.kind == PATH_BLOCK_DEVICE, err) < 0) ||
+        adopt_mount(volumes, &staged, err) < 0)
+        return -1;
+    return staged_remove(volumes, call, &staged, err);
+}
+
+/* --- NodePublishVolume, NodeUnpublishVolume --- */
 
 static int find_place(const struct node_volumes *volumes, struct call *call,
                       const struct publish_request *request, struct staged_place *place,
@@ -20,29 +87,54 @@ static int find_place(const struct node_volumes *volumes, struct call *call,
     return 0;
 }
 
-/* One of a device that one of our mappers made. */
 static int owns_mount(const struct node_volumes *volumes, const struct mount_entry *entry,
                       bool is_block, bool *owns, struct error *err)
 {
-    /* a device that is bound to a file shows as part of the file system that holds the devices */
-    bool is_device = is_block || strcmp(entry->fs_type, "devtmpfs") == 0;
-    const char *device = is_device ? entry->root + strspn(entry->root, "/") : entry->source;
     const struct mapper *mapper = NULL;
 
-    if (mapper_of_device(&volumes->mappers, device, &mapper, err) < 0)
+    if (mapper_of_device(&volumes->mappers, mounted_device(entry, is_block), &mapper, err) < 0)
         return -1;
     *owns = mapper;
     return 0;
 }
 
-static void recover(const struct node_volumes *volumes, struct call *call)
-{
-    static const struct mapper *const mappers[] = {&MAPPER_KRBD, &MAPPER_NBD, &MAPPER_FUSE};
+/* --- NodeGetVolumeStats --- */
 
-    for (size_t i = 0; i < ARRAY_LENGTH(mappers); i++) {
+static int get_stats(const struct node_volumes *volumes, struct call *call,
+                     const struct stats_request *request, struct volume_stats *stats,
+                     struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_staged_ struct staged staged = {0};
+    struct path_facts facts;
+
+    if (host->ops->look(host, request->volume_path, &facts, err) < 0)
+        return volume_stats_failed(stats, err);
+    if (staged_look_from(volumes, call, request->handle, request->volume_path, &facts, &staged,
+                         err) < 0)
+        return -1;
+    /* The device has to answer a read; a file system's figures come from memory, and prove nothing.
+     */
+    if (staged_check(&staged, "", err) < 0 ||
+        io_check(volumes->io_checks, staged.mapped.device, READ_TIMEOUT_MS, err) < 0)
+        volume_stats_set_abnormal(stats, err);
+    stats->has_inodes = facts.kind != PATH_BLOCK_DEVICE;
+    if (!stats->has_inodes)
+        stats->usage.total_bytes = staged.device.size_bytes;
+    else if (host->ops->usage(host, request->volume_path, &stats->usage, err) < 0)
+        return volume_stats_failed(stats, err);
+    stats->has_usage = true;
+    return 0;
+}
+
+/* --- at start --- */
+
+static void recover_mappings(const struct node_volumes *volumes, struct call *call)
+{
+    for (size_t i = 0; MAPPERS[i]; i++) {
         _cleanup_error_ struct error err = {0};
 
-        if (mappers[i]->recover && mappers[i]->recover(&volumes->mappers, call, &err) < 0)
+        if (MAPPERS[i]->recover && MAPPERS[i]->recover(&volumes->mappers, call, &err) < 0)
             log_warn(call, "looking for what a former life left: %s", err.message);
     }
 }
@@ -52,10 +144,10 @@ const struct node_backend RBD_NODE_BACKEND = {
     .thing = "RBD device",
     .check_capabilities = capability_list_check_rbd,
     .stage = rbd_stage_volume,
-    .unstage = rbd_unstage_volume,
+    .unstage = unstage_volume,
     .find_place = find_place,
     .owns_mount = owns_mount,
-    .get_stats = rbd_get_stats,
+    .get_stats = get_stats,
     .expand = rbd_expand_volume,
-    .recover = recover,
+    .recover = recover_mappings,
 };

@@ -1,7 +1,7 @@
 /*
  * NodeStageVolume: image-meta.json, the mapping, the file system, its mount, in this order, so that
- * each step leaves what leads to it; see staged.h. A call that fails takes down what it made; one
- * that was killed is continued by the next.
+ * each step leaves what leads to it; see rbd_staged.h. A call that fails takes down what it made;
+ * one that was killed is continued by the next.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@
 /* What a file system may be smaller than its device before it is grown: less is alignment. */
 #define GROW_TOLERANCE_BYTES ((uint64_t)1024 * 1024)
 
-/* One call's way through. */
-struct stage {
+/* The state of one call. */
+struct rbd_stage {
     const struct node_volumes *volumes;
     struct call *call;
     const struct stage_request *request;
@@ -38,7 +38,7 @@ struct stage {
     struct staged staged;
 };
 
-static void stage_done(struct stage *stage)
+static void stage_done(struct rbd_stage *stage)
 {
     strmap_done(&stage->metadata);
     staged_done(&stage->staged);
@@ -47,39 +47,31 @@ static void stage_done(struct stage *stage)
 
 /* --- what was asked --- */
 
-static int parse_filesystem(struct stage *stage, struct error *err)
+static int parse_request(struct rbd_stage *stage, struct error *err)
 {
-    const char *type = stage->request->capability.fs_type;
+    const struct volume_capability *capability = &stage->request->capability;
+    const enum access_mode mode = capability->mode;
 
-    if (stage->is_block || text_is_empty(type))
-        return 0;
-    stage->wanted = disk_fs_find(type);
-    if (!stage->wanted)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "fs_type '%.32s' is not supported: use ext4 or xfs", type);
-    return 0;
-}
-
-static int parse_request(struct stage *stage, struct error *err)
-{
-    const struct stage_request *request = stage->request;
-    enum access_mode mode = request->capability.mode;
-
-    stage->is_block = request->capability.type == ACCESS_TYPE_BLOCK;
+    stage->is_block = capability->type == ACCESS_TYPE_BLOCK;
     stage->read_only = access_mode_is_read_only(mode);
     /* the flag of a mount does not keep anybody from writing to a device */
     stage->map_read_only =
         mode == ACCESS_MULTI_NODE_READER_ONLY || (stage->is_block && stage->read_only);
     stage->checks_others =
         mode != ACCESS_MULTI_NODE_READER_ONLY && !access_mode_is_multi_node_writer(mode);
-    if (parse_filesystem(stage, err) < 0)
-        return -1;
-    return node_parse_group(&request->capability, &stage->group, &stage->has_group, err);
+    if (!stage->is_block && !text_is_empty(capability->fs_type)) {
+        stage->wanted = disk_fs_find(capability->fs_type);
+        if (!stage->wanted)
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "fs_type '%.32s' is not supported: use ext4 or xfs",
+                             capability->fs_type);
+    }
+    return node_parse_group(capability, &stage->group, &stage->has_group, err);
 }
 
 /* --- already there --- */
 
-static int check_same(const struct stage *stage, struct error *err)
+static int check_same(const struct rbd_stage *stage, struct error *err)
 {
     const struct path_facts *facts = &stage->staged.facts;
     bool is_block = facts->kind == PATH_BLOCK_DEVICE;
@@ -96,33 +88,28 @@ static int check_same(const struct stage *stage, struct error *err)
 
 /* --- mapping --- */
 
-static void set_text(char **member, const char *text)
+static void fill_meta(struct rbd_stage *stage, const struct mapper *mapper)
 {
-    free(*member);
-    *member = xstrdup(text);
-}
-
-static void fill_meta(struct stage *stage, const struct mapper *mapper)
-{
-    struct image_meta *meta = &stage->staged.meta;
     const struct strmap *context = &stage->request->context;
+    const char *log_dir = class_parameter_get(context, PARAM_LOG_DIR);
+    const char *log_strategy = class_parameter_get(context, PARAM_LOG_STRATEGY);
 
-    set_text(&meta->pool, stage->image.pool->name);
-    set_text(&meta->rados_namespace, stage->image.pool->rados_namespace);
-    set_text(&meta->image, stage->image.name);
-    set_text(&meta->unmap_options, strmap_get_or(context, PARAM_UNMAP_OPTIONS, ""));
-    meta->is_nbd = mapper == &MAPPER_NBD;
-    set_text(&meta->device, "");
-    set_text(&meta->log_dir, meta->is_nbd ? class_parameter_get(context, PARAM_LOG_DIR) : "");
-    set_text(&meta->log_strategy,
-             meta->is_nbd ? class_parameter_get(context, PARAM_LOG_STRATEGY) : "");
-    if (mapper == &MAPPER_FUSE)
-        set_text(&meta->mapper, mapper->name);
     stage->staged.mapper = mapper;
+    stage->staged.meta = (struct image_meta){
+        .pool = xstrdup(stage->image.pool->name),
+        .rados_namespace = xstrdup(stage->image.pool->rados_namespace),
+        .image = xstrdup(stage->image.name),
+        .unmap_options = xstrdup(strmap_get_or(context, PARAM_UNMAP_OPTIONS, "")),
+        .access_type = mapper->access_type,
+        .device = xstrdup(""),
+        .log_dir = xstrdup(mapper->writes_log ? log_dir : ""),
+        .log_strategy = xstrdup(mapper->writes_log ? log_strategy : ""),
+        .mapper = mapper->is_named ? xstrdup(mapper->name) : NULL,
+    };
 }
 
 /* A staging path belongs to one volume: what its meta names must be this volume's image. */
-static int check_meta(const struct stage *stage, struct error *err)
+static int check_meta(const struct rbd_stage *stage, struct error *err)
 {
     const struct image_meta *meta = &stage->staged.meta;
 
@@ -135,53 +122,27 @@ static int check_meta(const struct stage *stage, struct error *err)
 }
 
 /* Mapped by somebody else on this node: usable as long as nobody uses it. */
-static int check_foreign(const struct stage *stage, struct error *err)
+static int check_foreign(const struct rbd_stage *stage, struct error *err)
 {
     struct host *host = stage->volumes->mappers.host;
     const char *device = stage->staged.mapped.device;
     _cleanup_mount_list_ struct mount_list mounts = {0};
 
+    if (!device)
+        return 0;
     if (host->ops->list_mounts(host, &mounts, err) < 0)
         return -1;
-    for (size_t i = 0; i < mounts.count; i++)
-        if (strcmp(mounts.items[i].source, device) == 0 ||
-            strcmp(mounts.items[i].root, device + strlen("/dev")) == 0)
-            return error_set(err, STATUS_FAILED_PRECONDITION,
-                             "image '%s' is mapped as '%s' and mounted on '%s', which this call "
-                             "did not do",
-                             stage->image.name, device, mounts.items[i].target);
+    const struct mount_entry *mount = device_mount(&mounts, device);
+    if (mount)
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "image '%s' is mapped as '%s' and mounted on '%s', which this call "
+                         "did not do",
+                         stage->image.name, device, mount->target);
     return 0;
 }
 
-static int find_mapping(struct stage *stage, struct error *err)
-{
-    struct host *host = stage->volumes->mappers.host;
-    struct staged *staged = &stage->staged;
-    const struct image_spec spec = staged_spec(staged);
-
-    if (staged->mapped.device)
-        return 0;
-    if (staged->mapper->find(&stage->volumes->mappers, stage->call, &spec, &staged->mapped, err) <
-        0)
-        return -1;
-    if (!staged->mapped.device)
-        return 0;
-    if (check_foreign(stage, err) < 0)
-        return -1;
-    return host->ops->device_facts(host, staged->mapped.device, &staged->device, err);
-}
-
-/* A mapping that was cut half-way has no device yet, but perhaps a process that has the image open
- * and would be taken for another client. */
-static int clear_remains(const struct stage *stage, struct error *err)
-{
-    const struct unmap_request request = {.spec = staged_spec(&stage->staged), .options = ""};
-
-    return stage->staged.mapper->unmap(&stage->volumes->mappers, stage->call, &request, err);
-}
-
-/* The class's options for the mapper and, for krbd, which replica to read from. */
-static int map_options(const struct stage *stage, char **options, struct error *err)
+/* The class's options for the mapper and, if it knows how, which replica to read from. */
+static int choose_map_options(const struct rbd_stage *stage, char **options, struct error *err)
 {
     const char *asked = strmap_get_or(&stage->request->context, PARAM_MAP_OPTIONS, "");
     const struct read_affinity *affinity = stage->volumes->read_affinity;
@@ -190,25 +151,26 @@ static int map_options(const struct stage *stage, char **options, struct error *
 
     if (mapper_options(asked, stage->staged.mapper, &own, err) < 0)
         return -1;
-    if (affinity && strcmp(stage->staged.mapper->name, "krbd") == 0)
+    if (affinity && stage->staged.mapper->reads_nearest)
         nearest = read_affinity_options(affinity, &stage->image.config->read_affinity, stage->call);
     *options = xasprintf("%s%s%s", own, own[0] && nearest ? "," : "", nearest ? nearest : "");
     return 0;
 }
 
-static int map_new(struct stage *stage, const char *device, struct error *err)
+/* @device: one that lost its process; NULL: a new one. */
+static int map_device(struct rbd_stage *stage, const char *device, struct error *err)
 {
+    const struct node_volumes *volumes = stage->volumes;
     struct staged *staged = &stage->staged;
+    const struct unmap_request remains = {.spec = staged_spec(staged), .options = ""};
     _cleanup_free_ char *options = NULL;
 
-    if (map_options(stage, &options, err) < 0)
-        return -1;
-    if (clear_remains(stage, err) < 0)
-        return -1;
-    if (stage->checks_others &&
-        node_image_claim(stage->volumes, stage->call, &stage->image, err) < 0)
-        return -1;
-    if (node_image_record(stage->volumes, stage->call, &stage->image, &stage->metadata, err) < 0)
+    /* An interrupted mapping has no device yet, but perhaps a process that has the image open and
+     * would be taken for another client. */
+    if (choose_map_options(stage, &options, err) < 0 ||
+        staged->mapper->unmap(&volumes->mappers, stage->call, &remains, err) < 0 ||
+        (stage->checks_others && node_image_claim(volumes, stage->call, &stage->image, err) < 0) ||
+        node_image_record(volumes, stage->call, &stage->image, &stage->metadata, err) < 0)
         return -1;
     const struct map_request request = {
         .spec = staged_spec(staged),
@@ -221,68 +183,67 @@ static int map_new(struct stage *stage, const char *device, struct error *err)
         .log_dir = staged->meta.log_dir,
         .device = device,
     };
-    return staged->mapper->map(&stage->volumes->mappers, stage->call, &request,
-                               &staged->mapped.device, err);
+    return staged->mapper->map(&volumes->mappers, stage->call, &request, &staged->mapped.device,
+                               err);
 }
 
-/* nbd and fuse tell their device in the meta; krbd is found by its image. */
-static int note_device(struct stage *stage, struct error *err)
+static int map_image(struct rbd_stage *stage, struct error *err)
 {
-    struct host *host = stage->volumes->mappers.host;
+    const struct node_volumes *volumes = stage->volumes;
+    struct host *host = volumes->mappers.host;
     struct staged *staged = &stage->staged;
 
-    if (host->ops->device_facts(host, staged->mapped.device, &staged->device, err) < 0)
+    if (!staged->has_meta) {
+        const struct mapper *mapper = NULL;
+
+        if (node_choose_mapper(volumes, stage->call, &stage->image, &stage->request->context,
+                               &mapper, err) < 0)
+            return -1;
+        fill_meta(stage, mapper);
+        if (staged_write_meta(volumes, staged, err) < 0 ||
+            staged_find_device(volumes, stage->call, staged, err) < 0 ||
+            check_foreign(stage, err) < 0)
+            return -1;
+    }
+    if ((!staged->mapped.device && map_device(stage, NULL, err) < 0) ||
+        host->ops->device_facts(host, staged->mapped.device, &staged->device, err) < 0)
         return -1;
     if (!stage->read_only && staged->device.is_read_only)
         return error_set(err, STATUS_FAILED_PRECONDITION,
                          "'%s' is mapped for reading only, but the volume is to be written",
                          staged->mapped.device);
-    if (staged->mapper == &MAPPER_KRBD || strcmp(staged->meta.device, staged->mapped.device) == 0)
+    if (!staged->mapper->records_device || strcmp(staged->meta.device, staged->mapped.device) == 0)
         return 0;
-    set_text(&staged->meta.device, staged->mapped.device);
-    return staged_write_meta(stage->volumes, staged, err);
-}
-
-static int map_image(struct stage *stage, struct error *err)
-{
-    const struct mapper *mapper = stage->staged.mapper;
-
-    if (check_meta(stage, err) < 0)
-        return -1;
-    if (!stage->staged.has_meta) {
-        if (node_choose_mapper(stage->volumes, stage->call, &stage->image, &stage->request->context,
-                               &mapper, err) < 0)
-            return -1;
-        fill_meta(stage, mapper);
-        if (staged_write_meta(stage->volumes, &stage->staged, err) < 0 ||
-            find_mapping(stage, err) < 0)
-            return -1;
-    }
-    if (!stage->staged.mapped.device && map_new(stage, NULL, err) < 0)
-        return -1;
-    return note_device(stage, err);
+    free(staged->meta.device);
+    staged->meta.device = xstrdup(staged->mapped.device);
+    return staged_write_meta(volumes, staged, err);
 }
 
 /* --- mounting --- */
 
-static int mount_block(struct stage *stage, struct error *err)
+static int mount_block(struct rbd_stage *stage, struct error *err)
 {
     struct host *host = stage->volumes->mappers.host;
-    const struct staged *staged = &stage->staged;
+    const struct mount_request bind = {.source = stage->staged.mapped.device,
+                                       .target = stage->staged.path};
 
-    if (host->ops->make_file(host, staged->path, STAGED_FILE_MODE, err) < 0)
+    if (host->ops->make_file(host, stage->staged.path, STAGED_FILE_MODE, err) < 0)
         return -1;
-    return host->ops->mount(
-        host, &(struct mount_request){.source = staged->mapped.device, .target = staged->path},
-        err);
+    return host->ops->mount(host, &bind, err);
 }
 
-static int mount_made(struct stage *stage, const struct disk_fs *fs, struct error *err)
+/* @fs was found or made on the device. */
+static int mount_disk_fs(struct rbd_stage *stage, const struct disk_fs *fs, struct error *err)
 {
     struct host *host = stage->volumes->mappers.host;
     const struct string_list *asked = &stage->request->capability.mount_flags;
     const char *needed = disk_fs_mount_flag(fs);
     _cleanup_string_list_ struct string_list flags = {0};
+    const struct mount_request request = {.device = stage->staged.mapped.device,
+                                          .target = stage->staged.path,
+                                          .fs_type = disk_fs_type(fs),
+                                          .flags = &flags,
+                                          .read_only = stage->read_only};
 
     if (needed)
         string_list_add(&flags, needed);
@@ -290,16 +251,10 @@ static int mount_made(struct stage *stage, const struct disk_fs *fs, struct erro
         if (!string_list_has(&flags, asked->items[i]))
             string_list_add(&flags, asked->items[i]);
     call_stage(stage->call, "mounting '%s' for {age}", stage->staged.mapped.device);
-    return host->ops->mount(host,
-                            &(struct mount_request){.device = stage->staged.mapped.device,
-                                                    .target = stage->staged.path,
-                                                    .fs_type = disk_fs_type(fs),
-                                                    .flags = &flags,
-                                                    .read_only = stage->read_only},
-                            err);
+    return host->ops->mount(host, &request, err);
 }
 
-static int mount_filesystem(struct stage *stage, struct error *err)
+static int mount_filesystem(struct rbd_stage *stage, struct error *err)
 {
     struct host *host = stage->volumes->mappers.host;
     const struct staged *staged = &stage->staged;
@@ -316,7 +271,7 @@ static int mount_filesystem(struct stage *stage, struct error *err)
     if (host->ops->make_directory(host, staged->path, STAGED_FOLDER_MODE, err) < 0 ||
         node_format(stage->volumes, stage->call, &stage->image, &request, &fs, &fs_bytes, err) <
             0 ||
-        mount_made(stage, fs, err) < 0)
+        mount_disk_fs(stage, fs, err) < 0)
         return -1;
     bool has_grown = fs_bytes && staged->device.size_bytes > fs_bytes + GROW_TOLERANCE_BYTES;
     if (has_grown && !stage->read_only &&
@@ -329,8 +284,8 @@ static int mount_filesystem(struct stage *stage, struct error *err)
 
 /* --- the whole --- */
 
-/* The call failed: back to where nothing is staged, as far as that goes. */
-static void undo(struct stage *stage)
+/* The call failed: back to where nothing is staged, as far as that is possible. */
+static void undo_stage(struct rbd_stage *stage)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_staged_ struct staged left = {0};
@@ -342,18 +297,17 @@ static void undo(struct stage *stage)
         log_warn(stage->call, "cannot take down what failed, the next try will: %s", err.message);
 }
 
-/* The device's process is gone: nbd gets a new one on the same device, everything else is taken
- * down and made anew. */
-static int revive(struct stage *stage, bool *is_complete, struct error *err)
+/* The device's process is gone: the device gets a new one if its mapper can do that, everything
+ * else is taken down and made anew. */
+static int revive_device(struct rbd_stage *stage, bool *is_complete, struct error *err)
 {
     struct staged *staged = &stage->staged;
-    _cleanup_free_ char *device = NULL;
+    const char *device = staged->meta.device;
 
-    if (staged->mapper == &MAPPER_NBD && staged->facts.is_mount_point && !staged->mapped.device &&
-        staged->meta.device[0]) {
-        device = xstrdup(staged->meta.device);
-        if (map_new(stage, device, err) == 0) {
-            log_info(stage->call, "gave '%s' a new rbd-nbd", device);
+    if (staged->mapper && staged->mapper->reattaches && staged->facts.is_mount_point &&
+        !staged->mapped.device && device[0]) {
+        if (map_device(stage, device, err) == 0) {
+            log_info(stage->call, "gave '%s' a new %s", device, staged->mapper->mounter);
             *is_complete = true;
             return 0;
         }
@@ -369,7 +323,7 @@ static int revive(struct stage *stage, bool *is_complete, struct error *err)
                        stage->request->staging_path, staged, err);
 }
 
-static int stage_image(struct stage *stage, struct error *err)
+static int stage_image(struct rbd_stage *stage, struct error *err)
 {
     struct node_image *image = &stage->image;
     bool is_complete = false;
@@ -377,7 +331,7 @@ static int stage_image(struct stage *stage, struct error *err)
     if (node_image_open(stage->volumes, stage->call, stage->request, image, err) < 0 ||
         image->pool->ops->image_metadata_get(image->pool, stage->call, image->name,
                                              &stage->metadata, err) < 0 ||
-        check_meta(stage, err) < 0 || revive(stage, &is_complete, err) < 0)
+        check_meta(stage, err) < 0 || revive_device(stage, &is_complete, err) < 0)
         return -1;
     if (is_complete)
         return 0;
@@ -385,23 +339,14 @@ static int stage_image(struct stage *stage, struct error *err)
     if (result == 0)
         result = stage->is_block ? mount_block(stage, err) : mount_filesystem(stage, err);
     if (result < 0)
-        undo(stage);
+        undo_stage(stage);
     return result;
-}
-
-/* NodeExpandVolume need not bring secrets, but must ask Ceph where the device has to be told. */
-static void note_user(const struct stage *stage)
-{
-    const struct credentials *credentials = &stage->request->credentials;
-
-    if (stage->staged.mapper->tell_size && credentials->user && secret_is_set(&credentials->key))
-        staged_users_note(stage->volumes->users, stage->request);
 }
 
 int rbd_stage_volume(const struct node_volumes *volumes, struct call *call,
                      const struct stage_request *request, struct error *err)
 {
-    _cleanup_(stage_done) struct stage stage = {
+    _cleanup_(stage_done) struct rbd_stage stage = {
         .volumes = volumes, .call = call, .request = request};
 
     if (parse_request(&stage, err) < 0 ||
@@ -409,7 +354,8 @@ int rbd_stage_volume(const struct node_volumes *volumes, struct call *call,
         return -1;
     int result =
         staged_is_complete(&stage.staged) ? check_same(&stage, err) : stage_image(&stage, err);
-    if (result == 0)
-        note_user(&stage);
+    /* NodeExpandVolume need not bring secrets, but may have to ask Ceph for the image's size. */
+    if (result == 0 && stage.staged.mapper->tell_size)
+        staged_users_note(volumes->users, request);
     return result;
 }

@@ -5,6 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "node/checks.h"
 #include "node/mount_table.h"
 
 static int read_meta(const struct node_volumes *volumes, struct staged *staged, struct error *err)
@@ -19,19 +20,16 @@ static int read_meta(const struct node_volumes *volumes, struct staged *staged, 
     if (image_meta_parse(text, &staged->meta, err) < 0)
         return error_wrap(err, "'%s'", staged->meta_path);
     staged->has_meta = true;
-    const char *name = staged->meta.mapper   ? staged->meta.mapper
-                       : staged->meta.is_nbd ? MAPPER_NBD.name
-                                             : MAPPER_KRBD.name;
-    staged->mapper = mapper_find(name);
+    staged->mapper = mapper_find_recorded(staged->meta.mapper, staged->meta.access_type);
     if (!staged->mapper)
         return error_set(err, STATUS_FAILED_PRECONDITION,
                          "'%s' names mapper '%s', which this driver does not have",
-                         staged->meta_path, name);
+                         staged->meta_path, staged->meta.mapper ? staged->meta.mapper : "");
     return 0;
 }
 
-static int find_mapping(const struct node_volumes *volumes, struct call *call,
-                        struct staged *staged, struct error *err)
+int staged_find_device(const struct node_volumes *volumes, struct call *call, struct staged *staged,
+                       struct error *err)
 {
     struct host *host = volumes->mappers.host;
     const struct image_spec spec = staged_spec(staged);
@@ -60,7 +58,7 @@ int staged_look(const struct node_volumes *volumes, struct call *call, const cha
             return error_move(err, &dead);
         staged.is_dead = true;
     }
-    if (read_meta(volumes, &staged, err) < 0 || find_mapping(volumes, call, &staged, err) < 0)
+    if (read_meta(volumes, &staged, err) < 0 || staged_find_device(volumes, call, &staged, err) < 0)
         return -1;
     *out = staged;
     staged = (struct staged){0};
@@ -130,12 +128,11 @@ static int unmount_all(const struct node_volumes *volumes, struct staged *staged
         if (host->ops->look(host, staged->path, &staged->facts, err) < 0)
             return -1;
     }
-    return error_set(err, STATUS_FAILED_PRECONDITION, "more than %d mounts are on '%s'",
-                     STACKED_MAX, staged->path);
+    return refuse_stacked(staged->path, err);
 }
 
-static int unmap(const struct node_volumes *volumes, struct call *call, struct staged *staged,
-                 struct error *err)
+static int unmap_image(const struct node_volumes *volumes, struct call *call, struct staged *staged,
+                       struct error *err)
 {
     _cleanup_free_ char *options = NULL;
 
@@ -155,16 +152,17 @@ int staged_remove(const struct node_volumes *volumes, struct call *call, struct 
 
     call_stage(call, "taking down '%s' for {age}", staged->path);
     if (unmount_all(volumes, staged, err) < 0 || host->ops->remove(host, staged->path, err) < 0 ||
-        unmap(volumes, call, staged, err) < 0)
+        unmap_image(volumes, call, staged, err) < 0)
         return -1;
     return host->ops->remove(host, staged->meta_path, err);
 }
 
 /* --- who else shows it --- */
 
-/* "/x/globalmount/HANDLE" gives "/x/globalmount" if image-meta.json is there. */
-static int try_staging(const struct node_volumes *volumes, const char *handle, const char *target,
-                       char **staging_path, struct error *err)
+/* Whether @target is "STAGING/HANDLE" with an image-meta.json beside it; *@staging_path (caller
+ * frees) is NULL if not. */
+static int try_staging_path(const struct node_volumes *volumes, const char *handle,
+                            const char *target, char **staging_path, struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_free_ char *suffix = xasprintf("/%s", handle);
@@ -181,20 +179,24 @@ static int try_staging(const struct node_volumes *volumes, const char *handle, c
     return 0;
 }
 
-int staging_path_of(const struct node_volumes *volumes, const char *handle, const char *path,
-                    const struct path_facts *facts, char **staging_path, struct error *err)
+int staged_look_from(const struct node_volumes *volumes, struct call *call, const char *handle,
+                     const char *path, const struct path_facts *facts, struct staged *staged,
+                     struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_mount_list_ struct mount_list mounts = {0};
     _cleanup_string_list_ struct string_list targets = {0};
+    _cleanup_free_ char *staging_path = NULL;
 
-    *staging_path = NULL;
+    if (!facts->is_mount_point)
+        return node_volume_not_there(handle, path, err);
     string_list_add(&targets, path); /* it may be the staged path itself */
     if (host->ops->list_mounts(host, &mounts, err) < 0)
         return -1;
     mounts_of_same(&mounts, path, facts->kind == PATH_BLOCK_DEVICE, &targets);
-    for (size_t i = 0; i < targets.count && !*staging_path; i++)
-        if (try_staging(volumes, handle, targets.items[i], staging_path, err) < 0)
+    for (size_t i = 0; i < targets.count && !staging_path; i++)
+        if (try_staging_path(volumes, handle, targets.items[i], &staging_path, err) < 0)
             return -1;
-    return 0;
+    return staging_path ? staged_look(volumes, call, handle, staging_path, staged, err)
+                        : node_volume_not_there(handle, path, err);
 }

@@ -4,7 +4,7 @@
 #include "node/volumes.h"
 
 /*
- * What is at a staging path, as the machine itself tells it:
+ * What is at a staging path, read from the machine itself:
  *
  *   STAGING/image-meta.json   which image, mapped how
  *   STAGING/HANDLE            folder with the file system, or file that the device is bound to
@@ -25,6 +25,12 @@ struct staged {
 _must_check_ int staged_look(const struct node_volumes *volumes, struct call *call,
                              const char *handle, const char *staging_path, struct staged *staged,
                              struct error *err);
+/* Likewise for the volume that is staged or published at @path, of which @facts were read.
+ * NOT_FOUND unless it is this volume. */
+_must_check_ int staged_look_from(const struct node_volumes *volumes, struct call *call,
+                                  const char *handle, const char *path,
+                                  const struct path_facts *facts, struct staged *staged,
+                                  struct error *err);
 void staged_done(struct staged *staged);
 #define _cleanup_staged_ _cleanup_(staged_done)
 
@@ -39,30 +45,22 @@ struct image_spec staged_spec(const struct staged *staged);
 
 _must_check_ int staged_write_meta(const struct node_volumes *volumes, struct staged *staged,
                                    struct error *err);
+/* Looks for the device of the meta's image; nothing without a mapper. */
+_must_check_ int staged_find_device(const struct node_volumes *volumes, struct call *call,
+                                    struct staged *staged, struct error *err);
 
 /*
- * Takes everything down: mount, path, mapping, meta, in this order, so that what is left of a call
- * that was cut leads to the rest. What is not there is skipped. A folder that holds files is not
+ * Takes everything down: mount, path, mapping, meta, in this order, so that what an interrupted
+ * call leaves leads to the rest. What is not there is skipped. A folder that holds files is not
  * removed: FAILED_PRECONDITION.
  */
 _must_check_ int staged_remove(const struct node_volumes *volumes, struct call *call,
                                struct staged *staged, struct error *err);
 
-/* The folder in which the volume that is at @path is staged; *@staging_path (caller frees) is NULL
- * when @path does not belong to the volume. */
-_must_check_ int staging_path_of(const struct node_volumes *volumes, const char *handle,
-                                 const char *path, const struct path_facts *facts,
-                                 char **staging_path, struct error *err);
-
 /* --- the parts of RBD's backend --- */
 
 _must_check_ int rbd_stage_volume(const struct node_volumes *volumes, struct call *call,
                                   const struct stage_request *request, struct error *err);
-_must_check_ int rbd_unstage_volume(const struct node_volumes *volumes, struct call *call,
-                                    const struct unstage_request *request, struct error *err);
-_must_check_ int rbd_get_stats(const struct node_volumes *volumes, struct call *call,
-                               const struct stats_request *request, struct volume_stats *stats,
-                               struct error *err);
 _must_check_ int rbd_expand_volume(const struct node_volumes *volumes, struct call *call,
                                    const struct node_expand_request *request, uint64_t *size_bytes,
                                    struct error *err);

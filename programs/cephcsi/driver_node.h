@@ -8,7 +8,7 @@
 #include "common/volume/identity.h"
 #include "node/node_info.h"
 #include "node/node_labels.h"
-#include "node/rbd/read_affinity.h"
+#include "node/read_affinity.h"
 #include "node/registrar.h"
 #include "programs/cephcsi/driver_kube.h"
 #include "programs/cephcsi/options.h"

@@ -181,8 +181,8 @@ TEST(map_options_go_to_their_mapper)
         _cleanup_free_ char *krbd = NULL;
         _cleanup_free_ char *nbd = NULL;
 
-        must(mapper_options(cases[i].text, &MAPPER_KRBD, &krbd, &err));
-        must(mapper_options(cases[i].text, &MAPPER_NBD, &nbd, &err));
+        must(mapper_options(cases[i].text, mapper_find("krbd"), &krbd, &err));
+        must(mapper_options(cases[i].text, mapper_find("nbd"), &nbd, &err));
         assert_string_equal(krbd, cases[i].krbd);
         assert_string_equal(nbd, cases[i].nbd);
     }
@@ -196,8 +196,8 @@ TEST(map_options_that_could_become_something_else_are_refused)
     for (size_t i = 0; i < ARRAY_LENGTH(bad); i++) {
         _cleanup_free_ char *options = NULL;
 
-        must_refuse(mapper_options(bad[i], &MAPPER_KRBD, &options, &err), STATUS_INVALID_ARGUMENT,
-                    "map options");
+        must_refuse(mapper_options(bad[i], mapper_find("krbd"), &options, &err),
+                    STATUS_INVALID_ARGUMENT, "map options");
     }
     machine_init(&machine, &(struct use){.fs_type = "ext4", .map_options = "krbd:x y"});
     must_refuse(machine_stage(&machine, &err), STATUS_INVALID_ARGUMENT, "blanks");
@@ -447,7 +447,7 @@ TEST(image_meta_of_older_drivers_is_read)
     must(image_meta_parse("{\"Version\":2,\"pool\":\"p\",\"image\":\"i\",\"accessType\":true,"
                           "\"device\":\"/dev/nbd3\"}",
                           &meta, &err));
-    assert_true(meta.is_nbd);
+    assert_true(meta.access_type);
     assert_string_equal(meta.device, "/dev/nbd3");
     assert_string_equal(meta.rados_namespace, "");
     assert_null(meta.mapper);

@@ -1,5 +1,5 @@
 #include "common/base/memory.h"
-#include "node/rbd/read_affinity.h"
+#include "node/read_affinity.h"
 #include "tests/test.h"
 
 #define HOSTNAME "kubernetes.io/hostname"

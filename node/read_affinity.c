@@ -1,4 +1,4 @@
-#include "node/rbd/read_affinity.h"
+#include "node/read_affinity.h"
 
 #include <stdlib.h>
 #include <string.h>
