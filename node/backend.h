@@ -25,8 +25,8 @@ struct node_backend {
     int (*check_capabilities)(const struct capability_list *list, struct error *err);
     int (*stage)(const struct node_volumes *volumes, struct call *call,
                  const struct stage_request *request, struct error *err);
-    int (*unstage)(const struct node_volumes *volumes, struct call *call,
-                   const struct unstage_request *request, struct error *err);
+    int (*unstage)(const struct node_volumes *volumes, struct call *call, const char *handle,
+                   const char *staging_path, struct error *err);
     /* Where the volume is staged. FAILED_PRECONDITION unless it is, and works. Caller calls
      * staged_place_done(). */
     int (*find_place)(const struct node_volumes *volumes, struct call *call,
@@ -36,9 +36,8 @@ struct node_backend {
     int (*owns_mount)(const struct node_volumes *volumes, const struct mount_entry *entry,
                       bool is_block, bool *owns, struct error *err);
     /* NOT_FOUND unless the volume is at the path. */
-    int (*get_stats)(const struct node_volumes *volumes, struct call *call,
-                     const struct stats_request *request, struct volume_stats *stats,
-                     struct error *err);
+    int (*get_stats)(const struct node_volumes *volumes, struct call *call, const char *handle,
+                     const char *path, struct volume_stats *stats, struct error *err);
     /* NULL: volumes grow without the node. */
     int (*expand)(const struct node_volumes *volumes, struct call *call,
                   const struct node_expand_request *request, uint64_t *size_bytes,

@@ -7,13 +7,37 @@
 #include "node/mount_table.h"
 #include "node/staged_users.h"
 
-static const char HEALTHY[] = "volume is in a healthy condition";
+/* --- freeing --- */
+
+void stage_request_done(struct stage_request *request)
+{
+    free(request->handle);
+    free(request->staging_path);
+    volume_capability_done(&request->capability);
+    strmap_done(&request->context);
+    credentials_done(&request->credentials);
+}
+
+void node_expand_request_done(struct node_expand_request *request)
+{
+    free(request->handle);
+    free(request->volume_path);
+    credentials_done(&request->credentials);
+}
+
+void volume_stats_done(struct volume_stats *stats)
+{
+    free(stats->message);
+    *stats = (struct volume_stats){0};
+}
 
 void staged_place_done(struct staged_place *place)
 {
     free(place->path);
     *place = (struct staged_place){0};
 }
+
+/* --- NodeStageVolume, NodeUnstageVolume --- */
 
 static int check_staging_path(const struct node_volumes *volumes, const char *path,
                               struct error *err)
@@ -49,20 +73,22 @@ int node_stage_volume(const struct node_volumes *volumes, struct call *call,
     return 0;
 }
 
-int node_unstage_volume(const struct node_volumes *volumes, struct call *call,
-                        const struct unstage_request *request, struct error *err)
+int node_unstage_volume(const struct node_volumes *volumes, struct call *call, const char *handle,
+                        const char *staging_path, struct error *err)
 {
     _cleanup_operation_ struct operation operation = {0};
 
-    if (node_check_handle(request->handle, err) < 0 ||
-        node_check_path("staging_target_path", request->staging_path, err) < 0 ||
-        node_begin(volumes, request->handle, call, &operation, err) < 0)
+    if (node_check_handle(handle, err) < 0 ||
+        node_check_path("staging_target_path", staging_path, err) < 0 ||
+        node_begin(volumes, handle, call, &operation, err) < 0)
         return -1;
-    if (volumes->backend->unstage(volumes, call, request, err) < 0)
-        return error_wrap(err, "unstage volume '%s'", request->handle);
-    staged_users_forget(volumes->users, request->handle);
+    if (volumes->backend->unstage(volumes, call, handle, staging_path, err) < 0)
+        return error_wrap(err, "unstage volume '%s'", handle);
+    staged_users_forget(volumes->users, handle);
     return 0;
 }
+
+/* --- NodeGetVolumeStats, NodeExpandVolume --- */
 
 int node_volume_not_there(const char *handle, const char *path, struct error *err)
 {
@@ -82,15 +108,14 @@ static int check_volume_path(const char *handle, const char *path, struct error 
     return node_volume_not_there(handle, path, err);
 }
 
-int node_get_volume_stats(const struct node_volumes *volumes, struct call *call,
-                          const struct stats_request *request, struct volume_stats *stats,
-                          struct error *err)
+int node_get_volume_stats(const struct node_volumes *volumes, struct call *call, const char *handle,
+                          const char *volume_path, struct volume_stats *stats, struct error *err)
 {
-    if (check_volume_path(request->handle, request->volume_path, err) < 0)
+    if (check_volume_path(handle, volume_path, err) < 0)
         return -1;
-    stats->message = xstrdup(HEALTHY);
-    if (volumes->backend->get_stats(volumes, call, request, stats, err) < 0)
-        return error_wrap(err, "stats of volume '%s'", request->handle);
+    stats->message = xstrdup("volume is in a healthy condition");
+    if (volumes->backend->get_stats(volumes, call, handle, volume_path, stats, err) < 0)
+        return error_wrap(err, "stats of volume '%s'", handle);
     return 0;
 }
 
@@ -132,6 +157,8 @@ int node_expand_volume(const struct node_volumes *volumes, struct call *call,
         return error_wrap(err, "expand volume '%s'", request->handle);
     return 0;
 }
+
+/* --- at start --- */
 
 void node_recover(const struct node_volumes *volumes, struct call *call)
 {

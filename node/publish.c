@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/memory.h"
@@ -35,17 +36,14 @@ static int check_ours(const struct node_volumes *volumes, const char *path, bool
 
 /* --- NodePublishVolume --- */
 
-static int check_kind(const struct staged_place *place, const struct publish_request *request,
-                      struct error *err)
+void publish_request_done(struct publish_request *request)
 {
-    bool is_block = place->facts.kind == PATH_BLOCK_DEVICE;
-
-    if (is_block == (request->capability.type == ACCESS_TYPE_BLOCK))
-        return 0;
-    return error_set(err, STATUS_FAILED_PRECONDITION,
-                     "it is staged as %s, but is to be published as %s",
-                     is_block ? "a block device" : "a file system",
-                     is_block ? "a file system" : "a block device");
+    free(request->handle);
+    free(request->staging_path);
+    free(request->target_path);
+    volume_capability_done(&request->capability);
+    strmap_done(&request->context);
+    credentials_done(&request->credentials);
 }
 
 /* The target is a mount already: fine if it is this volume in the same way. */
@@ -83,30 +81,25 @@ static int check_alone(const struct node_volumes *volumes, const struct staged_p
     return 0;
 }
 
-static int make_target(struct host *host, const struct publish_request *request, struct error *err)
-{
-    return request->capability.type == ACCESS_TYPE_BLOCK
-               ? host->ops->make_file(host, request->target_path, TARGET_FILE_MODE, err)
-               : host->ops->make_directory(host, request->target_path, TARGET_FOLDER_MODE, err);
-}
-
 static int bind_target(struct host *host, const struct staged_place *place,
                        const struct publish_request *request, bool read_only, struct error *err)
 {
-    _cleanup_error_ struct error second = {0};
-
-    if (make_target(host, request, err) < 0)
-        return -1;
+    const bool is_block = request->capability.type == ACCESS_TYPE_BLOCK;
     const struct mount_request mount = {
         .source = place->path,
         .target = request->target_path,
-        .flags =
-            request->capability.type == ACCESS_TYPE_MOUNT ? &request->capability.mount_flags : NULL,
+        .flags = is_block ? NULL : &request->capability.mount_flags,
         .read_only = read_only,
     };
+    _cleanup_error_ struct error second = {0};
+    int result = is_block ? host->ops->make_file(host, mount.target, TARGET_FILE_MODE, err)
+                          : host->ops->make_directory(host, mount.target, TARGET_FOLDER_MODE, err);
+
+    if (result < 0)
+        return -1;
     if (host->ops->mount(host, &mount, err) == 0)
         return 0;
-    if (host->ops->remove(host, request->target_path, &second) < 0)
+    if (host->ops->remove(host, mount.target, &second) < 0)
         error_clear(&second); /* the first failure is the one that counts */
     return -1;
 }
@@ -130,16 +123,22 @@ static int look_at_target(const struct node_volumes *volumes, const char *path,
     return refuse_stacked(path, err);
 }
 
-static int publish(const struct node_volumes *volumes, struct call *call,
-                   const struct publish_request *request, struct error *err)
+static int publish_staged(const struct node_volumes *volumes, struct call *call,
+                          const struct publish_request *request, struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_staged_place_ struct staged_place place = {0};
     struct path_facts target;
 
-    if (volumes->backend->find_place(volumes, call, request, &place, err) < 0 ||
-        check_kind(&place, request, err) < 0 ||
-        look_at_target(volumes, request->target_path, &target, err) < 0)
+    if (volumes->backend->find_place(volumes, call, request, &place, err) < 0)
+        return -1;
+    bool is_block = place.facts.kind == PATH_BLOCK_DEVICE;
+    if (is_block != (request->capability.type == ACCESS_TYPE_BLOCK))
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "it is staged as %s, but is to be published as %s",
+                         is_block ? "a block device" : "a file system",
+                         is_block ? "a file system" : "a block device");
+    if (look_at_target(volumes, request->target_path, &target, err) < 0)
         return -1;
     bool read_only = request->read_only || place.facts.is_read_only ||
                      access_mode_is_read_only(request->capability.mode);
@@ -165,7 +164,7 @@ int node_publish_volume(const struct node_volumes *volumes, struct call *call,
     if (node_check_path("staging_target_path", request->staging_path, err) < 0 ||
         node_begin(volumes, request->handle, call, &operation, err) < 0)
         return -1;
-    if (publish(volumes, call, request, err) < 0)
+    if (publish_staged(volumes, call, request, err) < 0)
         return error_wrap(err, "publish volume '%s'", request->handle);
     return 0;
 }
@@ -184,11 +183,9 @@ static int remove_target(struct host *host, const char *path, const struct path_
     return host->ops->remove(host, path, err);
 }
 
-static int unpublish(const struct node_volumes *volumes, const struct unpublish_request *request,
-                     struct error *err)
+static int unmount_target(const struct node_volumes *volumes, const char *path, struct error *err)
 {
     struct host *host = volumes->mappers.host;
-    const char *path = request->target_path;
     struct path_facts facts = {0};
 
     for (int i = 0; i < STACKED_MAX; i++) {
@@ -206,16 +203,16 @@ static int unpublish(const struct node_volumes *volumes, const struct unpublish_
     return refuse_stacked(path, err);
 }
 
-int node_unpublish_volume(const struct node_volumes *volumes, struct call *call,
-                          const struct unpublish_request *request, struct error *err)
+int node_unpublish_volume(const struct node_volumes *volumes, struct call *call, const char *handle,
+                          const char *target_path, struct error *err)
 {
     _cleanup_operation_ struct operation operation = {0};
 
-    if (node_check_handle(request->handle, err) < 0 ||
-        node_check_path("target_path", request->target_path, err) < 0 ||
-        node_begin(volumes, request->handle, call, &operation, err) < 0)
+    if (node_check_handle(handle, err) < 0 ||
+        node_check_path("target_path", target_path, err) < 0 ||
+        node_begin(volumes, handle, call, &operation, err) < 0)
         return -1;
-    if (unpublish(volumes, request, err) < 0)
-        return error_wrap(err, "unpublish volume '%s'", request->handle);
+    if (unmount_target(volumes, target_path, err) < 0)
+        return error_wrap(err, "unpublish volume '%s'", handle);
     return 0;
 }

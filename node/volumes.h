@@ -20,7 +20,7 @@
 /*
  * The node's logic for volumes, in plain structs: mapping an image with a file system on it, or
  * mounting a directory of CephFS, and where pods see it. What differs between the two is behind
- * @backend. volume_handlers.c translates from and to the wire; main builds the object. Any thread;
+ * @backend. node_handlers.c translates from and to the wire; main builds the object. Any thread;
  * one call at a time per volume.
  *
  * Nothing that counts is kept in memory. What is staged is read from the mount table, the mappers,
@@ -28,6 +28,7 @@
  * on where its previous run stopped.
  */
 struct node_backend;
+struct node_info;
 
 /* Flags that are for CephFS alone. */
 struct cephfs_settings {
@@ -40,6 +41,7 @@ struct cephfs_settings {
 };
 
 struct node_volumes {
+    struct node_info *info; /* for NodeGetInfo */
     const struct node_backend *backend;
     struct ceph *ceph;
     struct config_file *config;
@@ -69,13 +71,9 @@ struct stage_request {
 _must_check_ int node_stage_volume(const struct node_volumes *volumes, struct call *call,
                                    const struct stage_request *request, struct error *err);
 
-struct unstage_request {
-    char *handle;
-    char *staging_path;
-};
-
 _must_check_ int node_unstage_volume(const struct node_volumes *volumes, struct call *call,
-                                     const struct unstage_request *request, struct error *err);
+                                     const char *handle, const char *staging_path,
+                                     struct error *err);
 
 struct publish_request {
     char *handle;
@@ -90,19 +88,9 @@ struct publish_request {
 _must_check_ int node_publish_volume(const struct node_volumes *volumes, struct call *call,
                                      const struct publish_request *request, struct error *err);
 
-struct unpublish_request {
-    char *handle;
-    char *target_path;
-};
-
 _must_check_ int node_unpublish_volume(const struct node_volumes *volumes, struct call *call,
-                                       const struct unpublish_request *request, struct error *err);
-
-struct stats_request {
-    char *handle;
-    char *volume_path;
-    char *staging_path; /* "" if not given */
-};
+                                       const char *handle, const char *target_path,
+                                       struct error *err);
 
 struct volume_stats {
     bool has_usage;
@@ -114,16 +102,14 @@ struct volume_stats {
 
 /* Caller calls volume_stats_done(). */
 _must_check_ int node_get_volume_stats(const struct node_volumes *volumes, struct call *call,
-                                       const struct stats_request *request,
+                                       const char *handle, const char *volume_path,
                                        struct volume_stats *stats, struct error *err);
 
 struct node_expand_request {
     char *handle;
     char *volume_path;
-    char *staging_path; /* "" if not given */
     struct capacity_range range;
-    struct volume_capability capability; /* type ACCESS_TYPE_NONE if not given */
-    struct credentials credentials;      /* empty if not given */
+    struct credentials credentials; /* empty if not given */
 };
 
 _must_check_ int node_expand_volume(const struct node_volumes *volumes, struct call *call,
@@ -138,10 +124,7 @@ void node_recover(const struct node_volumes *volumes, struct call *call);
 void node_revive(const struct node_volumes *volumes, struct call *call);
 
 void stage_request_done(struct stage_request *request);
-void unstage_request_done(struct unstage_request *request);
 void publish_request_done(struct publish_request *request);
-void unpublish_request_done(struct unpublish_request *request);
-void stats_request_done(struct stats_request *request);
 void node_expand_request_done(struct node_expand_request *request);
 /* A failure to look at the volume: 0, and its condition, if it means that the file system is dead
  * or hangs; else -1. */
@@ -150,5 +133,5 @@ _must_check_ int volume_stats_failed(struct volume_stats *stats, struct error *e
 void volume_stats_set_abnormal(struct volume_stats *stats, struct error *why);
 void volume_stats_done(struct volume_stats *stats);
 
-/* The volumes' part of the Node service. @volumes is borrowed. */
-struct rpc_service node_volume_service(struct node_volumes *volumes);
+/* The Node service over @volumes, which is borrowed. */
+struct rpc_service node_service(struct node_volumes *volumes);

@@ -14,13 +14,13 @@
 
 /* --- NodeUnstageVolume --- */
 
-static int unstage_volume(const struct node_volumes *volumes, struct call *call,
-                          const struct unstage_request *request, struct error *err)
+static int unstage_volume(const struct node_volumes *volumes, struct call *call, const char *handle,
+                          const char *staging_path, struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_cephfs_staged_ struct cephfs_staged staged = {0};
 
-    if (cephfs_staged_look(volumes, request->handle, request->staging_path, &staged, err) < 0)
+    if (cephfs_staged_look(volumes, handle, staging_path, &staged, err) < 0)
         return -1;
     bool is_alone = staged.client && !staged.is_dead && !staged.is_shared;
     if ((is_alone && check_unpublished(host, staged.path, false, err) < 0) ||
@@ -101,12 +101,12 @@ static int owns_mount(const struct node_volumes *volumes, const struct mount_ent
 /* --- NodeGetVolumeStats --- */
 
 /* Whether the mount at the path is this volume's. What another driver staged does not tell. */
-static int is_volume(const struct node_volumes *volumes, const struct stats_request *request,
+static int is_volume(const struct node_volumes *volumes, const char *handle,
                      const struct mount_list *mounts, const struct mount_entry *entry, bool *is,
                      struct error *err)
 {
     struct host *host = volumes->mappers.host;
-    _cleanup_free_ char *path = cephfs_info_path(volumes, request->handle);
+    _cleanup_free_ char *path = cephfs_info_path(volumes, handle);
     _cleanup_mount_info_ struct mount_info info = {0};
     _cleanup_free_ char *text = NULL;
 
@@ -124,9 +124,8 @@ static int is_volume(const struct node_volumes *volumes, const struct stats_requ
 }
 
 /* The mount table knows what is mounted without asking it, which might hang. */
-static int get_stats(const struct node_volumes *volumes, struct call *call,
-                     const struct stats_request *request, struct volume_stats *stats,
-                     struct error *err)
+static int get_stats(const struct node_volumes *volumes, struct call *call, const char *handle,
+                     const char *volume_path, struct volume_stats *stats, struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_mount_list_ struct mount_list mounts = {0};
@@ -135,13 +134,13 @@ static int get_stats(const struct node_volumes *volumes, struct call *call,
     (void)call;
     if (host->ops->list_mounts(host, &mounts, err) < 0)
         return -1;
-    const struct mount_entry *entry = mount_on_top(&mounts, request->volume_path);
-    if (entry && is_volume(volumes, request, &mounts, entry, &is, err) < 0)
+    const struct mount_entry *entry = mount_on_top(&mounts, volume_path);
+    if (entry && is_volume(volumes, handle, &mounts, entry, &is, err) < 0)
         return -1;
     if (!is)
-        return node_volume_not_there(request->handle, request->volume_path, err);
-    if (io_check_folder(volumes->io_checks, request->volume_path, ANSWER_TIMEOUT_MS, err) < 0 ||
-        host->ops->usage(host, request->volume_path, &stats->usage, err) < 0)
+        return node_volume_not_there(handle, volume_path, err);
+    if (io_check_folder(volumes->io_checks, volume_path, ANSWER_TIMEOUT_MS, err) < 0 ||
+        host->ops->usage(host, volume_path, &stats->usage, err) < 0)
         return volume_stats_failed(stats, err);
     stats->has_usage = true;
     return 0;

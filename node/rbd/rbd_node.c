@@ -52,12 +52,12 @@ static int adopt_mount(const struct node_volumes *volumes, struct staged *staged
     return 0;
 }
 
-static int unstage_volume(const struct node_volumes *volumes, struct call *call,
-                          const struct unstage_request *request, struct error *err)
+static int unstage_volume(const struct node_volumes *volumes, struct call *call, const char *handle,
+                          const char *staging_path, struct error *err)
 {
     _cleanup_staged_ struct staged staged = {0};
 
-    if (staged_look(volumes, call, request->handle, request->staging_path, &staged, err) < 0)
+    if (staged_look(volumes, call, handle, staging_path, &staged, err) < 0)
         return -1;
     if (staged.meta.is_encrypted)
         return error_set(err, STATUS_FAILED_PRECONDITION,
@@ -100,18 +100,16 @@ static int owns_mount(const struct node_volumes *volumes, const struct mount_ent
 
 /* --- NodeGetVolumeStats --- */
 
-static int get_stats(const struct node_volumes *volumes, struct call *call,
-                     const struct stats_request *request, struct volume_stats *stats,
-                     struct error *err)
+static int get_stats(const struct node_volumes *volumes, struct call *call, const char *handle,
+                     const char *path, struct volume_stats *stats, struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_staged_ struct staged staged = {0};
     struct path_facts facts;
 
-    if (host->ops->look(host, request->volume_path, &facts, err) < 0)
+    if (host->ops->look(host, path, &facts, err) < 0)
         return volume_stats_failed(stats, err);
-    if (staged_look_from(volumes, call, request->handle, request->volume_path, &facts, &staged,
-                         err) < 0)
+    if (staged_look_from(volumes, call, handle, path, &facts, &staged, err) < 0)
         return -1;
     /* The device has to answer a read; a file system's figures come from memory, and prove nothing.
      */
@@ -121,7 +119,7 @@ static int get_stats(const struct node_volumes *volumes, struct call *call,
     stats->has_inodes = facts.kind != PATH_BLOCK_DEVICE;
     if (!stats->has_inodes)
         stats->usage.total_bytes = staged.device.size_bytes;
-    else if (host->ops->usage(host, request->volume_path, &stats->usage, err) < 0)
+    else if (host->ops->usage(host, path, &stats->usage, err) < 0)
         return volume_stats_failed(stats, err);
     stats->has_usage = true;
     return 0;

@@ -22,7 +22,6 @@
 #include "controller/rbd/purge.h"
 #include "controller/service.h"
 #include "node/backend.h"
-#include "node/node.h"
 #include "node/staged_users.h"
 #include "node/volumes.h"
 #include "programs/cephcsi/driver_addons.h"
@@ -60,7 +59,6 @@ struct driver {
     struct controller controller;
     struct driver_node place;
     struct driver_controller own; /* what the controller role does by itself */
-    struct node node;
     struct host *host;
     char *mount_info_dir;
     struct node_volumes volumes;
@@ -137,6 +135,7 @@ static void init_volumes(struct driver *driver, const struct options *options,
     driver->host = make_host(options->kubelet_dir, key_dir);
     driver->mount_info_dir = mount_info_dir(options);
     driver->volumes = (struct node_volumes){
+        .info = driver->place.info,
         .backend = serves_cephfs(options) ? &CEPHFS_NODE_BACKEND : &RBD_NODE_BACKEND,
         .ceph = driver->ceph,
         .config = driver->config,
@@ -239,7 +238,6 @@ static void driver_init(struct driver *driver, const struct options *options,
     });
     driver->standing = make_standing(driver, options);
     init_controller(driver, options);
-    driver->node = (struct node){options->node_id, driver->place.info};
     init_volumes(driver, options, make_host);
     driver->identity = (struct identity){
         .driver_name = options->driver_name,
@@ -295,8 +293,7 @@ static int start_serving(struct driver *driver, const struct options *options, s
         {controller_volume_service(&driver->controller), is_controller},
         {controller_snapshot_service(&driver->controller), is_controller},
         {controller_group_service(&driver->controller), is_controller},
-        {node_service(&driver->node), is_node},
-        {node_volume_service(&driver->volumes), is_node},
+        {node_service(&driver->volumes), is_node},
     };
 
     if (is_node) {
