@@ -16,8 +16,8 @@
 struct node_info {
     struct node_info_options options;
     pthread_mutex_t lock; /* over the rest */
-    bool is_complete;     /* the home below is told from now on */
-    struct strmap home;   /* labels of the levels, as told */
+    bool is_complete;     /* the home below stays as it is from now on */
+    struct strmap home;   /* labels of the levels, as reported */
     struct condition labels;
     struct condition takeover;
     atomic_uint_fast64_t missing; /* these two are read without the lock */
@@ -52,37 +52,56 @@ void node_answer_done(struct node_answer *answer)
 
 /* --- home --- */
 
-/* Label, what is told, and what it is now, where they differ. */
+/* Labels that no longer have the value that NodeGetInfo goes on to report. */
 static void add_changes(const struct node_info *info, const struct strmap *labels,
                         struct text *fault)
 {
     for (size_t i = 0; i < info->home.count; i++) {
-        const struct strmap_entry *told = &info->home.entries[i];
-        const char *now = strmap_get(labels, told->key);
+        const struct strmap_entry *reported = &info->home.entries[i];
+        const char *now = strmap_get(labels, reported->key);
 
-        if (now && strcmp(now, told->value) == 0)
+        if (now && strcmp(now, reported->value) == 0)
             continue;
         text_addf(fault, "%slabel '%s' was '%s' and is %s%s%s now", fault->length ? "; " : "",
-                  told->key, told->value, now ? "'" : "", now ? now : "gone", now ? "'" : "");
+                  reported->key, reported->value, now ? "'" : "", now ? now : "gone",
+                  now ? "'" : "");
     }
     if (fault->length > 0)
         text_add(fault, "; a restart of the driver makes that count, once the node's old topology "
                         "labels are removed");
 }
 
-static void add_missing(const struct topology_levels *levels, const struct string_list *missing,
-                        struct text *fault)
+/* Takes in what the source says; adds what is amiss to @fault. Lock held. */
+static void refresh_home(struct node_info *info, const struct strmap *labels, struct text *fault)
 {
-    for (size_t i = 0; i < missing->count; i++)
-        text_addf(fault, "%s'%s'", i ? ", " : "the node has no usable label ", missing->items[i]);
-    if (missing->count > 0)
+    const struct topology_levels *levels = info->options.levels;
+    _cleanup_strmap_ struct strmap segments = {0};
+    _cleanup_string_list_ struct string_list missing = {0};
+
+    if (info->is_complete) {
+        add_changes(info, labels, fault);
+        return;
+    }
+    topology_home(levels, labels, &segments, &missing);
+    info->is_complete = missing.count == 0;
+    /* only the labels of the levels: kubelet changes others all the time */
+    strmap_done(&info->home);
+    for (size_t i = 0; i < levels->count; i++) {
+        const char *value = topology_home_value(&levels->items[i], labels);
+
+        if (value)
+            strmap_set(&info->home, levels->items[i].label, value);
+    }
+    for (size_t i = 0; i < missing.count; i++)
+        text_addf(fault, "%s'%s'", i ? ", " : "the node has no usable label ", missing.items[i]);
+    if (missing.count > 0)
         text_addf(fault, ": %s",
-                  missing->count < levels->count ? "it is served without that part of its topology"
-                                                 : "it is served without topology");
+                  missing.count < levels->count ? "it is served without that part of its topology"
+                                                : "it is served without topology");
 }
 
-static void tell_on_node(struct node_info *info, enum event_type type, const char *reason,
-                         const char *text)
+static void emit_event(struct node_info *info, enum event_type type, const char *reason,
+                       const char *text)
 {
     const char *node = info->options.node_id;
     const struct event_subject subject = {"v1", "Node", "", node, node};
@@ -97,95 +116,45 @@ static void note_labels(struct node_info *info, const char *fault)
     switch (condition_note(&info->labels, fault)) {
     case CONDITION_FAULT:
         log_warn(NULL, "%s: %s", info->options.labels->subject, fault);
-        tell_on_node(info, EVENT_WARNING, "TopologyLabelsMissing", fault);
+        emit_event(info, EVENT_WARNING, "TopologyLabelsMissing", fault);
         break;
     case CONDITION_MENDED:
         log_info(NULL, "%s", good);
-        tell_on_node(info, EVENT_NORMAL, "TopologyLabelsKnown", good);
+        emit_event(info, EVENT_NORMAL, "TopologyLabelsKnown", good);
         break;
     case CONDITION_UNCHANGED:
         break;
     }
 }
 
-/* Keeps those that count: kubelet changes others all the time. */
-static void keep_home(struct node_info *info, const struct strmap *labels)
-{
-    const struct topology_levels *levels = info->options.levels;
-
-    strmap_done(&info->home);
-    for (size_t i = 0; i < levels->count; i++) {
-        const char *value = topology_home_value(&levels->items[i], labels);
-
-        if (value)
-            strmap_set(&info->home, levels->items[i].label, value);
-    }
-}
-
-/* Takes in what the source says. Lock held. */
-static void refresh_home(struct node_info *info, const struct strmap *labels, struct text *fault)
-{
-    const struct topology_levels *levels = info->options.levels;
-    _cleanup_strmap_ struct strmap segments = {0};
-    _cleanup_string_list_ struct string_list missing = {0};
-
-    if (info->is_complete) {
-        add_changes(info, labels, fault);
-    } else {
-        topology_home(levels, labels, &segments, &missing);
-        keep_home(info, labels);
-        info->is_complete = missing.count == 0;
-        add_missing(levels, &missing, fault);
-    }
-}
-
-/* A node that moved still has the driver's labels of its old place, where nobody but kubelet tells
- * why the driver does not come up: so it is told here. */
-static void add_collision(const struct strmap *labels, const struct strmap *segments,
-                          struct text *fault)
-{
-    _cleanup_error_ struct error err = {0};
-
-    if (registration_check_labels(labels, segments, &err) < 0)
-        text_addf(fault,
-                  "%skubelet refuses to register the driver until that label is removed "
-                  "from the node: %s",
-                  fault->length ? "; " : "", err.message);
-}
-
 /* --- takeover --- */
-
-static void note_skipped(struct node_info *info, const struct string_list *skipped)
-{
-    _cleanup_text_ struct text fault = TEXT_INIT(FAULT_BYTES_MAX);
-
-    for (size_t i = 0; i < skipped->count; i++)
-        text_addf(&fault, "%s%s", i ? "; " : "", skipped->items[i]);
-    atomic_store(&info->skipped, skipped->count);
-    if (condition_note(&info->takeover, fault.length ? text_chars(&fault) : NULL) ==
-        CONDITION_FAULT)
-        log_warn(NULL, "entries of the takeover map are skipped: %s", text_chars(&fault));
-}
 
 /* Lock held. */
 static void add_takeovers(struct node_info *info, struct strmap *segments)
 {
     _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
     _cleanup_string_list_ struct string_list skipped = {0};
+    _cleanup_text_ struct text fault = TEXT_INIT(FAULT_BYTES_MAX);
 
     if (!info->options.takeover_via_nodeinfo)
         return;
     takeover_source_get(info->options.takeover, &snapshot);
     takeover_apply(snapshot.map, info->options.levels, &info->home, segments, &skipped);
-    note_skipped(info, &skipped);
+    for (size_t i = 0; i < skipped.count; i++)
+        text_addf(&fault, "%s%s", i ? "; " : "", skipped.items[i]);
+    atomic_store(&info->skipped, skipped.count);
+    if (condition_note(&info->takeover, fault.length ? text_chars(&fault) : NULL) ==
+        CONDITION_FAULT)
+        log_warn(NULL, "entries of the takeover map are skipped: %s", text_chars(&fault));
 }
 
 /* --- both --- */
 
 /* @labels NULL: unknown, for the reason @fault. Lock held. */
-static void look(struct node_info *info, const struct strmap *labels, const char *fault,
-                 struct strmap *segments)
+static void make_segments(struct node_info *info, const struct strmap *labels, const char *fault,
+                          struct strmap *segments)
 {
+    _cleanup_error_ struct error refusal = {0};
     _cleanup_string_list_ struct string_list missing = {0};
     _cleanup_text_ struct text found = TEXT_INIT(FAULT_BYTES_MAX);
 
@@ -198,7 +167,13 @@ static void look(struct node_info *info, const struct strmap *labels, const char
     add_takeovers(info, segments);
     if (!labels)
         return;
-    add_collision(labels, segments, &found);
+    /* A node that moved still has the driver's labels of its old place. Only kubelet's log would
+     * say why the driver does not come up. */
+    if (registration_check_labels(labels, segments, &refusal) < 0)
+        text_addf(&found,
+                  "%skubelet refuses to register the driver until that label is removed "
+                  "from the node: %s",
+                  found.length ? "; " : "", refusal.message);
     note_labels(info, found.length ? text_chars(&found) : NULL);
 }
 
@@ -216,24 +191,14 @@ void node_info_get(struct node_info *info, struct call *call, struct node_answer
         return;
     bool is_known = node_labels_get(info->options.labels, call, &labels, &err) == 0;
     pthread_mutex_lock(&info->lock);
-    look(info, is_known ? &labels : NULL, err.message, &answer->segments);
+    make_segments(info, is_known ? &labels : NULL, err.message, &answer->segments);
     answer->is_complete = info->is_complete;
     pthread_mutex_unlock(&info->lock);
 }
 
-/* The source's own trouble comes first: it explains what is missing. */
-static bool labels_are_healthy(struct node_info *info, char **message, time_t *since)
-{
-    const struct node_labels_source *source = info->options.labels;
-
-    if (!source->is_healthy(source->object, message, since))
-        return false;
-    free(*message);
-    return condition_is_healthy(&info->labels, message, since);
-}
-
 void node_info_report(struct node_info *info, node_report_fn *report, void *object)
 {
+    const struct node_labels_source *source = info->options.labels;
     _cleanup_error_ struct error err = {0};
     _cleanup_strmap_ struct strmap labels = {0};
     _cleanup_strmap_ struct strmap segments = {0};
@@ -244,13 +209,18 @@ void node_info_report(struct node_info *info, node_report_fn *report, void *obje
 
     if (info->options.levels->count == 0)
         return;
-    bool is_known = node_labels_get(info->options.labels, NULL, &labels, &err) == 0;
+    bool is_known = node_labels_get(source, NULL, &labels, &err) == 0;
     pthread_mutex_lock(&info->lock);
-    look(info, is_known ? &labels : NULL, err.message, &segments);
-    bool labels_ok = labels_are_healthy(info, &labels_fault, &labels_since);
+    make_segments(info, is_known ? &labels : NULL, err.message, &segments);
+    /* the source's own trouble comes first: it explains what is missing */
+    bool labels_ok = source->is_healthy(source->object, &labels_fault, &labels_since);
+    if (labels_ok) {
+        free(labels_fault);
+        labels_ok = condition_is_healthy(&info->labels, &labels_fault, &labels_since);
+    }
     bool takeover_ok = condition_is_healthy(&info->takeover, &takeover_fault, &takeover_since);
     pthread_mutex_unlock(&info->lock);
-    report(object, info->options.labels->subject, labels_ok, labels_fault, labels_since);
+    report(object, source->subject, labels_ok, labels_fault, labels_since);
     if (info->options.takeover_via_nodeinfo)
         report(object, "takeovers of this node", takeover_ok, takeover_fault, takeover_since);
 }

@@ -16,10 +16,11 @@
  *
  * Per level the plain segment and the membership key of the node's home, and with takeover_via
  * nodeinfo a membership key for each domain that it takes over. Labels that are missing, or a
- * source that does not answer, never stop anything: the levels that are known are told, none if
- * there is none, each further call looks again, and the report says what is amiss. Once all levels
- * are known the home stays as it is for the life of the process: kubelet refuses to register a node
- * that comes back with another value, so a label that changed later is reported, not told.
+ * source that does not answer, never stop anything: NodeGetInfo returns the levels that are known,
+ * each further call looks again, and the health report says what is amiss. Once all levels are
+ * known the home stays as it is for the life of the process: kubelet refuses to register a node
+ * that comes back with another value, so that a label that changed later is only in the health
+ * report.
  *
  * Any thread. A call looks at watched files (one stat() each) and waits for labels that were never
  * known, see NODE_LABELS_WAIT_MS; reports do not wait.
@@ -33,7 +34,7 @@ struct node_info_options {
     const struct node_labels_source *labels;
     struct takeover_source *takeover;
     bool takeover_via_nodeinfo; /* --takeover-via */
-    struct events *events; /* tells on the Node of that id what is amiss with it; may be NULL */
+    struct events *events;      /* on the Node of that id, of what is amiss with it; may be NULL */
 };
 
 /* Borrows everything that @options points to. */
@@ -41,7 +42,7 @@ struct node_info *node_info_new(const struct node_info_options *options);
 void node_info_free(struct node_info *info);
 DEFINE_CLEANUP(struct node_info, node_info_free)
 
-/* Gauges csi_node_labels_missing and csi_takeover_entries_skipped, of the last look. */
+/* Gauges csi_node_labels_missing and csi_takeover_entries_skipped, of the last call or report. */
 void node_info_register(struct node_info *info, struct metrics *metrics);
 
 struct node_answer {

@@ -26,18 +26,7 @@ static int add_label(struct strmap *labels, const char *key, const char *value, 
     return 0;
 }
 
-/* Takes the quotes off in place. What is between them needs no escapes in a label's value. */
-static void strip_quotes(char *value)
-{
-    size_t length = strlen(value);
-
-    if (length < 2 || value[0] != '"' || value[length - 1] != '"')
-        return;
-    memmove(value, value + 1, length - 2);
-    value[length - 2] = '\0';
-}
-
-/* "k=v" or k="v"; @pair is cut up. */
+/* k=v or k="v", which needs no escapes in a label's value. Changes @pair. */
 static int add_pair(struct strmap *labels, char *pair, struct error *err)
 {
     char *equals = strchr(pair, '=');
@@ -46,7 +35,11 @@ static int add_pair(struct strmap *labels, char *pair, struct error *err)
         return error_set(err, STATUS_INVALID_ARGUMENT, "expected label=value, found '%.80s'", pair);
     *equals = '\0';
     char *value = text_trim(equals + 1);
-    strip_quotes(value);
+    size_t length = strlen(value);
+    if (length >= 2 && value[0] == '"' && value[length - 1] == '"') {
+        value[length - 1] = '\0';
+        value++;
+    }
     return add_label(labels, text_trim(pair), value, err);
 }
 
@@ -139,7 +132,7 @@ struct labels_file {
     char *subject;
 };
 
-static void release(struct watched_version *version)
+static void release_labels(struct watched_version *version)
 {
     struct labels_version *own = (struct labels_version *)version;
 
@@ -147,7 +140,7 @@ static void release(struct watched_version *version)
     free(own);
 }
 
-static int load(const char *path, struct watched_version **out, struct error *err)
+static int load_labels(const char *path, struct watched_version **out, struct error *err)
 {
     _cleanup_text_ struct text content = TEXT_INIT(LABELS_BYTES_MAX);
     _cleanup_strmap_ struct strmap labels = {0};
@@ -164,14 +157,14 @@ static int load(const char *path, struct watched_version **out, struct error *er
         return error_wrap(err, "%s", path);
     }
     struct labels_version *own = xcalloc(1, sizeof(*own));
-    watched_version_init(&own->base, release);
+    watched_version_init(&own->base, release_labels);
     own->labels = labels;
     labels = (struct strmap){0};
     *out = &own->base;
     return 0;
 }
 
-static const struct watched_kind LABELS_FILE = {.what = "node labels", .load = load};
+static const struct watched_kind LABELS_FILE = {.what = "node labels", .load = load_labels};
 
 static int get_from_file(void *object, struct call *call, struct strmap *labels, struct error *err)
 {

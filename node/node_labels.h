@@ -31,8 +31,8 @@ struct node_labels_source {
     void (*free)(void *object);
 };
 
-/* How long a call waits for labels that are not known yet. What is told without them counts until
- * the node is registered, or the volume is mapped, again. */
+/* How long a call waits for labels that are not known yet. An answer without them counts until the
+ * node is registered, or the volume is mapped, again. */
 #define NODE_LABELS_WAIT_MS 10000
 
 /* As the source's get(), but waits that long at most; not at all with @call NULL. */

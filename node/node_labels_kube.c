@@ -10,14 +10,14 @@ struct kube_labels {
     char *subject;
 };
 
-static int get(void *object, struct call *call, struct strmap *labels, struct error *err)
+static int get_from_kube(void *object, struct call *call, struct strmap *labels, struct error *err)
 {
     const struct kube_labels *own = object;
 
     return kube_node_labels_copy(own->labels, call, labels, err);
 }
 
-static bool is_healthy(void *object, char **message, time_t *since)
+static bool kube_is_healthy(void *object, char **message, time_t *since)
 {
     const struct kube_labels *own = object;
     struct kube_node_labels_health health = {0};
@@ -36,7 +36,7 @@ static bool is_healthy(void *object, char **message, time_t *since)
     return health.healthy;
 }
 
-static void free_labels(void *object)
+static void free_kube(void *object)
 {
     struct kube_labels *own = object;
 
@@ -56,6 +56,7 @@ int node_labels_from_kube(struct kube *kube, const char *node, int64_t retry_fir
         return -1;
     struct kube_labels *own = xmalloc(sizeof(*own));
     *own = (struct kube_labels){labels, xasprintf("labels of Kubernetes node %s", node)};
-    *source = (struct node_labels_source){own, own->subject, get, is_healthy, free_labels};
+    *source =
+        (struct node_labels_source){own, own->subject, get_from_kube, kube_is_healthy, free_kube};
     return 0;
 }

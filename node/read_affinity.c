@@ -10,32 +10,18 @@
 
 #define OPTIONS_BYTES_MAX 4096 /* the kernel takes a page */
 
-/* The bucket type that a label stands for: "topology.kubernetes.io/zone" is a zone. */
-static const char *bucket_type(const char *label)
+/* "topology.kubernetes.io/zone" names a zone. CRUSH has no dots in names. */
+static void add_bucket(const char *label, const char *value, struct strmap *seen,
+                       struct text *location)
 {
     const char *tail = label_tail(label);
-
-    return strcmp(tail, "hostname") == 0 ? "host" : tail;
-}
-
-/* CRUSH has no dots in names. Caller frees. */
-static char *bucket_name(const char *value)
-{
+    const char *type = strcmp(tail, "hostname") == 0 ? "host" : tail;
     _cleanup_free_ char *copy = xstrdup(value);
-    char *name = xstrdup(text_trim(copy));
+    char *name = text_trim(copy);
 
     for (char *c = name; *c; c++)
         if (*c == '.')
             *c = '-';
-    return name;
-}
-
-static void add_bucket(const char *label, const char *value, struct strmap *seen,
-                       struct text *location)
-{
-    const char *type = bucket_type(label);
-    _cleanup_free_ char *name = bucket_name(value);
-
     /* a comma or bar would be read as the next option or bucket */
     if (name[0] == '\0' || strpbrk(name, ",|:") || strpbrk(type, ",|:") || strmap_has(seen, type))
         return;
@@ -61,17 +47,6 @@ char *read_affinity_format(const struct string_list *wanted, const struct strmap
     return xasprintf("read_from_replica=localize,crush_location=%s", text_chars(&location));
 }
 
-static void split(const char *flag, struct string_list *labels)
-{
-    for (const char *next = flag; *next;) {
-        size_t length = strcspn(next, ",");
-        _cleanup_free_ char *label = xstrndup(next, length);
-
-        string_list_add(labels, label);
-        next += length + (next[length] == ',');
-    }
-}
-
 char *read_affinity_options(const struct read_affinity *affinity,
                             const struct read_affinity_config *cluster, struct call *call)
 {
@@ -82,9 +57,12 @@ char *read_affinity_options(const struct read_affinity *affinity,
 
     if (!cluster->enabled)
         return NULL;
-    if (wanted->count == 0) {
-        if (affinity->is_enabled)
-            split(affinity->labels, &flags);
+    if (wanted->count == 0 && affinity->is_enabled) {
+        _cleanup_free_ char *copy = xstrdup(affinity->labels);
+        char *rest = NULL;
+
+        for (char *label = strtok_r(copy, ",", &rest); label; label = strtok_r(NULL, ",", &rest))
+            string_list_add(&flags, label);
         wanted = &flags;
     }
     if (wanted->count == 0)

@@ -23,7 +23,7 @@
 static const char WAITING[] = "waiting for kubelet";
 
 struct registrar {
-    struct registration registration; /* what kubelet is told; its strings are ours */
+    struct registration registration; /* its strings are ours */
     char *driver_name;
     char *endpoint;
     char *folder;
@@ -39,14 +39,14 @@ struct registrar {
     struct rpc_server *server; /* NULL: there is no socket of ours */
     dev_t device;              /* of our socket */
     ino_t inode;
-    struct strmap told;   /* the segments with which it was put there */
-    pthread_mutex_t lock; /* over the one below */
+    struct strmap offered; /* the segments with which it was put there */
+    pthread_mutex_t lock;  /* over the one below */
     struct condition state;
 };
 
 /* --- the state --- */
 
-static void note(struct registrar *registrar, const char *fault)
+static void note_state(struct registrar *registrar, const char *fault)
 {
     pthread_mutex_lock(&registrar->lock);
     enum condition_news news = condition_note(&registrar->state, fault);
@@ -56,7 +56,7 @@ static void note(struct registrar *registrar, const char *fault)
         log_warn(NULL, "not registered with kubelet: %s", fault);
 }
 
-static void notified(void *object, bool registered, const char *fault)
+static void note_notification(void *object, bool registered, const char *fault)
 {
     struct registrar *registrar = object;
     _cleanup_free_ char *whole =
@@ -65,7 +65,7 @@ static void notified(void *object, bool registered, const char *fault)
     if (registered)
         log_info(NULL, "kubelet has registered '%s'", registrar->driver_name);
     atomic_fetch_add(registered ? &registrar->registrations : &registrar->refusals, 1);
-    note(registrar, whole);
+    note_state(registrar, whole);
 }
 
 bool registrar_is_healthy(struct registrar *registrar, char **message, time_t *since)
@@ -100,22 +100,8 @@ static bool is_ours(const struct registrar *registrar, const struct stat *status
            status->st_ino == registrar->inode;
 }
 
-/* Whether another process registers our driver at @path; a name of our own rolling predecessor is
- * as foreign as any. */
-static bool is_foreign(const struct registrar *registrar, const char *path)
-{
-    _cleanup_error_ struct error err = {0};
-    _cleanup_free_ char *name = NULL;
-    struct stat status;
-
-    if (lstat(path, &status) < 0 || !S_ISSOCK(status.st_mode) || is_ours(registrar, &status))
-        return false;
-    if (registration_ask(path, deadline_in_ms(ASK_MS), &name, &err) < 0)
-        return false; /* a path that no client can open */
-    return name && strcmp(name, registrar->driver_name) == 0;
-}
-
-/* The socket by which somebody else registers our driver, NULL if there is none. Caller frees. */
+/* The socket by which another process registers our driver, be it a previous version of this one;
+ * NULL if there is none. Caller frees. */
 static char *find_foreign(const struct registrar *registrar)
 {
     DIR *folder = opendir(registrar->folder);
@@ -125,13 +111,19 @@ static char *find_foreign(const struct registrar *registrar)
         return NULL; /* publishing will say why */
     for (int i = 0; i < FOREIGN_SOCKETS && !found; i++) {
         const struct dirent *entry = readdir(folder);
+        _cleanup_error_ struct error err = {0};
+        _cleanup_free_ char *name = NULL;
+        struct stat status;
 
         if (!entry)
             break;
-        if (entry->d_name[0] == '.' || strchr(entry->d_name, '/'))
+        if (entry->d_name[0] == '.')
             continue;
         _cleanup_free_ char *path = xasprintf("%s/%s", registrar->folder, entry->d_name);
-        if (is_foreign(registrar, path))
+        if (lstat(path, &status) < 0 || !S_ISSOCK(status.st_mode) || is_ours(registrar, &status) ||
+            registration_ask(path, deadline_in_ms(ASK_MS), &name, &err) < 0)
+            continue;
+        if (name && strcmp(name, registrar->driver_name) == 0)
             found = TAKE(path);
     }
     closedir(folder);
@@ -149,7 +141,7 @@ static void current_segments(struct registrar *registrar, struct strmap *segment
 }
 
 /* A server on a new socket, which takes the place of the old one. */
-static int publish(struct registrar *registrar, struct error *err)
+static int publish_socket(struct registrar *registrar, struct error *err)
 {
     const struct rpc_server_options options = {
         .endpoint = registrar->path, .workers = 1, .queue_limit = 16, .drain_ms = DRAIN_MS};
@@ -157,8 +149,8 @@ static int publish(struct registrar *registrar, struct error *err)
     struct rpc_server *server = NULL;
     struct stat status;
 
-    strmap_done(&registrar->told);
-    current_segments(registrar, &registrar->told);
+    strmap_done(&registrar->offered);
+    current_segments(registrar, &registrar->offered);
     if (rpc_server_new(&options, &server, err) < 0)
         return -1;
     rpc_server_add(server, &service);
@@ -175,7 +167,7 @@ static int publish(struct registrar *registrar, struct error *err)
     return 0;
 }
 
-static void withdraw(struct registrar *registrar)
+static void withdraw_socket(struct registrar *registrar)
 {
     rpc_server_free(TAKE(registrar->server));
     registrar->inode = 0;
@@ -192,44 +184,44 @@ static const char *reason_to_publish(struct registrar *registrar)
     if (lstat(registrar->path, &status) < 0 || !is_ours(registrar, &status))
         return "because the socket was gone";
     current_segments(registrar, &segments);
-    return strmap_is_equal(&segments, &registrar->told) ? NULL
-                                                        : "because the node's topology has changed";
+    return strmap_is_equal(&segments, &registrar->offered)
+               ? NULL
+               : "because the node's topology has changed";
 }
 
-static void look(struct registrar *registrar)
+static void check_socket(struct registrar *registrar)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *foreign = find_foreign(registrar);
-    const char *reason = NULL;
 
     if (foreign) {
         _cleanup_free_ char *fault =
             xasprintf("another process registers '%s' at '%s'; remove node-driver-registrar or "
                       "leave --registration-dir away",
                       registrar->driver_name, foreign);
-        withdraw(registrar);
-        note(registrar, fault);
+        withdraw_socket(registrar);
+        note_state(registrar, fault);
         return;
     }
-    reason = reason_to_publish(registrar);
+    const char *reason = reason_to_publish(registrar);
     if (!reason)
         return;
     log_info(NULL, "offering '%s' to kubelet at '%s' %s", registrar->driver_name, registrar->path,
              reason);
-    note(registrar, WAITING);
-    if (publish(registrar, &err) < 0)
-        note(registrar, err.message);
+    note_state(registrar, WAITING);
+    if (publish_socket(registrar, &err) < 0)
+        note_state(registrar, err.message);
 }
 
-static void run(void *object)
+static void run_registrar(void *object)
 {
     struct registrar *registrar = object;
 
     while (!worker_is_stopping(&registrar->worker)) {
-        look(registrar);
+        check_socket(registrar);
         worker_pause(&registrar->worker, registrar->look_ms);
     }
-    withdraw(registrar);
+    withdraw_socket(registrar);
 }
 
 /* --- life --- */
@@ -252,8 +244,8 @@ int registrar_new(const struct registrar_options *options, struct registrar **ou
     registrar->path = TAKE(checked);
     registrar->info = options->info;
     registrar->look_ms = options->look_ms > 0 ? options->look_ms : LOOK_MS;
-    registrar->registration =
-        (struct registration){registrar->driver_name, registrar->endpoint, notified, registrar};
+    registrar->registration = (struct registration){registrar->driver_name, registrar->endpoint,
+                                                    note_notification, registrar};
     pthread_mutex_init(&registrar->lock, NULL);
     condition_note(&registrar->state, WAITING);
     *out = registrar;
@@ -263,7 +255,7 @@ int registrar_new(const struct registrar_options *options, struct registrar **ou
 void registrar_start(struct registrar *registrar)
 {
     registrar->is_running = true;
-    worker_start(&registrar->worker, "registrar", run, registrar);
+    worker_start(&registrar->worker, "registrar", run_registrar, registrar);
 }
 
 void registrar_stop(struct registrar *registrar)
@@ -278,7 +270,7 @@ void registrar_free(struct registrar *registrar)
     if (!registrar)
         return;
     registrar_stop(registrar);
-    strmap_done(&registrar->told);
+    strmap_done(&registrar->offered);
     condition_done(&registrar->state);
     pthread_mutex_destroy(&registrar->lock);
     free(registrar->driver_name);

@@ -9,8 +9,9 @@
 #include "node/node_info.h"
 
 /*
- * Tells kubelet of the driver (pluginregistration v1), so that no node-driver-registrar is needed:
- * a socket DRIVER-reg.sock in the folder that kubelet watches, put there at once by a rename.
+ * Registers the driver with kubelet (pluginregistration v1), so that no node-driver-registrar is
+ * needed: a socket DRIVER-reg.sock in the folder that kubelet watches, put there at once by a
+ * rename.
  *
  * When NodeGetInfo's answer has changed (labels became known; the takeover map, with takeover_via
  * nodeinfo) a new socket takes the place of the old one, which makes kubelet register the driver
@@ -26,10 +27,10 @@ struct registrar;
 
 struct registrar_options {
     const char *folder;      /* KUBELET/plugins_registry; all strings are copied */
-    const char *driver_name; /* as GetPluginInfo tells it */
+    const char *driver_name; /* as in GetPluginInfo */
     const char *endpoint;    /* path of the CSI socket as the host sees it */
     struct node_info *info;  /* borrowed until registrar_free() */
-    int64_t look_ms;         /* time between two looks; 0: 2000 */
+    int64_t look_ms;         /* time between two checks; 0: 2000 */
 };
 
 /* Fails with INVALID_ARGUMENT if the names make no sense. Does nothing yet. */

@@ -33,14 +33,14 @@ void staged_users_free(struct staged_users *users)
     free(users);
 }
 
-static void copy(const struct stage_request *from, struct stage_request *to)
+static void copy_user(const struct stage_request *from, struct stage_request *to)
 {
     strmap_merge(&to->context, &from->context);
     credentials_copy(&to->credentials, &from->credentials);
 }
 
 /* Lock held. NULL: not known. */
-static struct stage_request *find(struct staged_users *users, const char *handle)
+static struct stage_request *find_volume(struct staged_users *users, const char *handle)
 {
     for (size_t i = 0; i < users->count; i++)
         if (strcmp(users->known[i].handle, handle) == 0)
@@ -49,9 +49,9 @@ static struct stage_request *find(struct staged_users *users, const char *handle
 }
 
 /* Lock held. */
-static void forget(struct staged_users *users, const char *handle)
+static void drop_volume(struct staged_users *users, const char *handle)
 {
-    struct stage_request *known = find(users, handle);
+    struct stage_request *known = find_volume(users, handle);
 
     if (!known)
         return;
@@ -66,9 +66,9 @@ void staged_users_note(struct staged_users *users, const struct stage_request *r
     if (!users || !request->credentials.user || !secret_is_set(&request->credentials.key))
         return;
     entry.handle = xstrdup(request->handle);
-    copy(request, &entry);
+    copy_user(request, &entry);
     pthread_mutex_lock(&users->lock);
-    forget(users, request->handle);
+    drop_volume(users, request->handle);
     *array_add(users->known, users->count) = entry;
     pthread_mutex_unlock(&users->lock);
 }
@@ -78,7 +78,7 @@ void staged_users_forget(struct staged_users *users, const char *handle)
     if (!users)
         return;
     pthread_mutex_lock(&users->lock);
-    forget(users, handle);
+    drop_volume(users, handle);
     pthread_mutex_unlock(&users->lock);
 }
 
@@ -87,9 +87,9 @@ bool staged_users_get(struct staged_users *users, const char *handle, struct sta
     if (!users)
         return false;
     pthread_mutex_lock(&users->lock);
-    const struct stage_request *known = find(users, handle);
+    const struct stage_request *known = find_volume(users, handle);
     if (known)
-        copy(known, request);
+        copy_user(known, request);
     pthread_mutex_unlock(&users->lock);
     return known;
 }

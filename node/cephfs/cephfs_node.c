@@ -1,9 +1,9 @@
 /* CephFS' part of the rpcs, but for NodeStageVolume, which has a file of its own. */
-#include <errno.h>
 #include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/linux/key_file.h"
 #include "node/backend.h"
 #include "node/cephfs/cephfs_staged.h"
 #include "node/checks.h"
@@ -11,6 +11,7 @@
 #include "node/staged_users.h"
 
 #define ANSWER_TIMEOUT_MS 5000
+#define INFO_FOLDER_MODE 0700
 
 /* --- NodeUnstageVolume --- */
 
@@ -31,35 +32,38 @@ static int unstage_volume(const struct node_volumes *volumes, struct call *call,
 
 /* --- where it is staged --- */
 
-/* What NodeStageVolume was asked for, as far as it is known; the rest is what is asked now. */
-static int make_request(const struct node_volumes *volumes, struct call *call,
-                        const struct publish_request *request, struct cephfs_staged *staged,
-                        struct stage_request *again, struct error *err)
+/* The request with which the volume was staged, as far as it is known; the rest is taken from what
+ * is asked @now, which may be NULL. */
+static int rebuild_request(const struct node_volumes *volumes, struct call *call,
+                           const struct cephfs_staged *staged, const struct publish_request *now,
+                           struct stage_request *again, struct error *err)
 {
     const struct mount_info *info = &staged->info;
     const struct credentials *own =
-        request->credentials.user ? &request->credentials : &info->credentials;
+        now && now->credentials.user ? &now->credentials : &info->credentials;
     const bool is_known = staged->has_info && info->capability.mode != ACCESS_UNKNOWN;
 
-    if (staged_user_find(volumes, call, request->handle, own, again, err) < 0)
+    if (staged_user_find(volumes, call, staged->handle, own, again, err) < 0)
         return -1;
-    again->staging_path = xstrdup(request->staging_path);
-    volume_capability_copy(is_known ? &info->capability : &request->capability, &again->capability);
+    again->staging_path = xstrdup(staged->path);
+    volume_capability_copy(is_known || !now ? &info->capability : &now->capability,
+                           &again->capability);
     strmap_merge(&again->context, &info->context);
-    strmap_merge(&again->context, &request->context);
+    if (now)
+        strmap_merge(&again->context, &now->context);
     return 0;
 }
 
-/* ceph-fuse died, perhaps with the container of a former life: the volume is staged again, if a
+/* ceph-fuse died, perhaps with the container of a previous run: the volume is staged again, if a
  * Ceph user is known. Otherwise @err says what is wrong with what is staged. */
-static int mend(const struct node_volumes *volumes, struct call *call,
-                const struct publish_request *request, struct cephfs_staged *staged,
-                struct error *err)
+static int stage_again(const struct node_volumes *volumes, struct call *call,
+                       const struct publish_request *request, struct cephfs_staged *staged,
+                       struct error *err)
 {
     _cleanup_(stage_request_done) struct stage_request again = {0};
     _cleanup_error_ struct error why = {0};
 
-    if (make_request(volumes, call, request, staged, &again, &why) < 0) {
+    if (rebuild_request(volumes, call, staged, request, &again, &why) < 0) {
         if (cephfs_staged_check(staged, err) < 0)
             error_hint(err, "NodePublishVolume cannot, without a Ceph user: %s", why.message);
         return -1;
@@ -81,7 +85,7 @@ static int find_place(const struct node_volumes *volumes, struct call *call,
     if (cephfs_staged_look(volumes, request->handle, request->staging_path, &staged, err) < 0)
         return -1;
     if ((staged.is_dead || (staged.has_info && !staged.is_mounted)) &&
-        mend(volumes, call, request, &staged, err) < 0)
+        stage_again(volumes, call, request, &staged, err) < 0)
         return -1;
     if (cephfs_staged_check(&staged, err) < 0)
         return -1;
@@ -100,21 +104,19 @@ static int owns_mount(const struct node_volumes *volumes, const struct mount_ent
 
 /* --- NodeGetVolumeStats --- */
 
-/* Whether the mount at the path is this volume's. What another driver staged does not tell. */
+/* Whether the mount is this volume's, as far as its file says where it is staged: that of another
+ * driver does not. */
 static int is_volume(const struct node_volumes *volumes, const char *handle,
                      const struct mount_list *mounts, const struct mount_entry *entry, bool *is,
                      struct error *err)
 {
-    struct host *host = volumes->mappers.host;
-    _cleanup_free_ char *path = cephfs_info_path(volumes, handle);
     _cleanup_mount_info_ struct mount_info info = {0};
-    _cleanup_free_ char *text = NULL;
+    bool has_info = false;
 
     *is = cephfs_client_of(entry);
     if (!*is)
         return 0;
-    if (host->ops->read_text(host, path, &text, err) < 0 ||
-        (text && mount_info_parse(text, &info, err) < 0))
+    if (cephfs_info_read(volumes, handle, &info, &has_info, err) < 0)
         return -1;
     const struct mount_entry *staged =
         info.staging_path ? mount_on_top(mounts, info.staging_path) : NULL;
@@ -146,6 +148,101 @@ static int get_stats(const struct node_volumes *volumes, struct call *call, cons
     return 0;
 }
 
+/* --- at start --- */
+
+/*
+ * The previous run may have been killed half-way. If its container ended too, so did every
+ * ceph-fuse: the mounts are still there, and dead.
+ */
+typedef int visit_fn(const struct node_volumes *volumes, struct call *call,
+                     struct cephfs_staged *staged, struct error *err);
+
+/* Only this driver's own files say where the volume is staged. */
+static int visit_volume(const struct node_volumes *volumes, struct call *call, const char *handle,
+                        visit_fn *visit, struct error *err)
+{
+    _cleanup_mount_info_ struct mount_info info = {0};
+    _cleanup_cephfs_staged_ struct cephfs_staged staged = {0};
+    _cleanup_operation_ struct operation operation = {0};
+    bool has_info = false;
+
+    if (node_begin(volumes, handle, call, &operation, err) < 0 ||
+        cephfs_info_read(volumes, handle, &info, &has_info, err) < 0)
+        return -1;
+    if (!info.staging_path)
+        return 0;
+    if (cephfs_staged_look(volumes, handle, info.staging_path, &staged, err) < 0)
+        return -1;
+    return visit(volumes, call, &staged, err);
+}
+
+static void visit_volumes(const struct node_volumes *volumes, struct call *call, visit_fn *visit)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_error_ struct error err = {0};
+    _cleanup_string_list_ struct string_list names = {0};
+
+    if (host->ops->list(host, volumes->cephfs.mount_info_dir, &names, &err) < 0)
+        log_warn(call, "looking for what a former life left: %s", err.message);
+    for (size_t i = 0; i < names.count && !call_is_cancelled(call); i++) {
+        _cleanup_free_ char *handle = cephfs_info_handle(names.items[i]);
+
+        error_clear(&err);
+        if (handle && visit_volume(volumes, call, handle, visit, &err) < 0)
+            log_warn(call, "volume '%s': %s", handle, err.message);
+    }
+}
+
+/* Nothing is mounted any more, as after a restart of the machine: the file is of no use. */
+static int forget_unmounted(const struct node_volumes *volumes, struct call *call,
+                            struct cephfs_staged *staged, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    bool running = false;
+
+    if (staged->is_dead)
+        log_warn(call, "the client that served volume '%s' at '%s' has died", staged->handle,
+                 staged->path);
+    if (staged->is_mounted || staged->is_dead)
+        return 0;
+    if (cephfs_fuse_is_running(host, staged->handle, &running, err) < 0)
+        return -1;
+    return running ? 0 : host->ops->remove(host, staged->info_path, err);
+}
+
+static void recover_volumes(const struct node_volumes *volumes, struct call *call)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_error_ struct error err = {0};
+
+    if (key_files_clear(host, volumes->mappers.run_dir, &err) < 0)
+        log_warn(call, "key files of a former life: %s", err.message);
+    error_clear(&err);
+    if (host->ops->make_directory(host, volumes->cephfs.mount_info_dir, INFO_FOLDER_MODE, &err) < 0)
+        log_warn(call, "volumes cannot be staged: %s", err.message);
+    visit_volumes(volumes, call, forget_unmounted);
+}
+
+static int revive_volume(const struct node_volumes *volumes, struct call *call,
+                         struct cephfs_staged *staged, struct error *err)
+{
+    _cleanup_(stage_request_done) struct stage_request request = {0};
+
+    if (!staged->is_dead)
+        return 0;
+    if (rebuild_request(volumes, call, staged, NULL, &request, err) < 0)
+        return error_wrap(err, "it works again when it is staged or published");
+    if (cephfs_stage_volume(volumes, call, &request, err) < 0)
+        return -1;
+    log_info(call, "volume '%s' at '%s' has a new client", staged->handle, staged->path);
+    return 0;
+}
+
+static void revive_volumes(const struct node_volumes *volumes, struct call *call)
+{
+    visit_volumes(volumes, call, revive_volume);
+}
+
 const struct node_backend CEPHFS_NODE_BACKEND = {
     .type = "cephfs",
     .thing = "mount of CephFS",
@@ -155,6 +252,6 @@ const struct node_backend CEPHFS_NODE_BACKEND = {
     .find_place = find_place,
     .owns_mount = owns_mount,
     .get_stats = get_stats,
-    .recover = cephfs_recover,
-    .revive = cephfs_revive,
+    .recover = recover_volumes,
+    .revive = revive_volumes,
 };

@@ -16,8 +16,8 @@
 #include "node/mount_table.h"
 #include "node/staged_users.h"
 
-/* One call's way through. */
-struct stage {
+/* The state of one call. */
+struct cephfs_stage {
     const struct node_volumes *volumes;
     struct call *call;
     const struct stage_request *request;
@@ -30,7 +30,7 @@ struct stage {
     struct string_list options;
 };
 
-static void stage_done(struct stage *stage)
+static void stage_done(struct cephfs_stage *stage)
 {
     cephfs_staged_done(&stage->staged);
     cephfs_volume_close(&stage->volume);
@@ -39,7 +39,7 @@ static void stage_done(struct stage *stage)
 
 /* --- which client --- */
 
-static int choose_client(struct stage *stage, struct error *err)
+static int choose_client(struct cephfs_stage *stage, struct error *err)
 {
     const struct node_volumes *volumes = stage->volumes;
     struct host *host = volumes->mappers.host;
@@ -83,7 +83,7 @@ static void add_options(struct string_list *options, const char *text)
 
 /* The class's, then the cluster's or, where it has none, the flag's, then which replica to read
  * from, then those of the PersistentVolume. */
-static void choose_options(struct stage *stage)
+static void choose_options(struct cephfs_stage *stage)
 {
     const struct node_volumes *volumes = stage->volumes;
     const struct cluster_config *config = stage->volume.config;
@@ -107,18 +107,7 @@ static void choose_options(struct stage *stage)
 
 /* --- mounting --- */
 
-/* Over the directory that has the snapshot comes the snapshot. */
-static int bind_snapshot(const struct stage *stage, const char *root, struct error *err)
-{
-    struct host *host = stage->volumes->mappers.host;
-    const char *path = stage->request->staging_path;
-    _cleanup_free_ char *source = xasprintf("%s%s", path, root);
-
-    return host->ops->mount(
-        host, &(struct mount_request){.source = source, .target = path, .read_only = true}, err);
-}
-
-static int mount_volume(struct stage *stage, struct error *err)
+static int mount_volume(struct cephfs_stage *stage, struct error *err)
 {
     const struct stage_request *request = stage->request;
     const struct cephfs_mount mount = {
@@ -136,11 +125,12 @@ static int mount_volume(struct stage *stage, struct error *err)
     return stage->client->mount(stage->volumes->mappers.host, stage->call, &mount, err);
 }
 
-static int build(struct stage *stage, struct error *err)
+static int mount_and_record(struct cephfs_stage *stage, struct error *err)
 {
     const struct node_volumes *volumes = stage->volumes;
     struct host *host = volumes->mappers.host;
     const struct stage_request *request = stage->request;
+    const char *path = request->staging_path;
     _cleanup_free_ char *root = NULL;
 
     /* The address of a client that died is on record, and is this node's: a new one must not wait
@@ -149,18 +139,23 @@ static int build(struct stage *stage, struct error *err)
          cephfs_volume_record(volumes, stage->call, &stage->volume, err) < 0) ||
         cephfs_staged_write(volumes, &stage->staged, request, stage->client, "", err) < 0 ||
         mount_volume(stage, err) < 0 ||
-        cephfs_volume_root(volumes, &stage->volume, request->staging_path, &root, err) < 0)
+        cephfs_volume_root(volumes, &stage->volume, path, &root, err) < 0)
         return -1;
-    if (strcmp(root, "/") != 0 && bind_snapshot(stage, root, err) < 0)
-        return -1;
+    if (strcmp(root, "/") != 0) {
+        _cleanup_free_ char *source = xasprintf("%s%s", path, root);
+        const struct mount_request snapshot = {.source = source, .target = path, .read_only = true};
+
+        if (host->ops->mount(host, &snapshot, err) < 0)
+            return -1;
+    }
     if (stage->has_group && !stage->read_only &&
-        host->ops->set_group(host, request->staging_path, stage->group, err) < 0)
+        host->ops->set_group(host, path, stage->group, err) < 0)
         return -1;
     return cephfs_staged_write(volumes, &stage->staged, request, stage->client, root, err);
 }
 
-/* The call failed: back to where nothing is staged, as far as that goes. */
-static void undo(struct stage *stage)
+/* The call failed: back to where nothing is staged, as far as that is possible. */
+static void undo_stage(struct cephfs_stage *stage)
 {
     struct host *host = stage->volumes->mappers.host;
     _cleanup_error_ struct error err = {0};
@@ -173,36 +168,25 @@ static void undo(struct stage *stage)
         log_warn(stage->call, "cannot take down what failed, the next try will: %s", err.message);
 }
 
-/* --- pods that lost their volume --- */
-
-/* Binds the new mount to a target that shows the dead one, with the same flags. */
-static int rebind(const struct stage *stage, const struct mount_entry *entry, struct error *err)
+/* Binds the new mount to the targets that show the dead one, with the same flags: containers that
+ * start from now on see the volume again, without NodePublishVolume. */
+static void rebind_targets(const struct cephfs_stage *stage, const struct mount_list *before)
 {
     struct host *host = stage->volumes->mappers.host;
-    _cleanup_string_list_ struct string_list flags = {0};
-
-    add_options(&flags, entry->flags);
-    if (host->ops->unmount(host, entry->target, true, err) < 0)
-        return -1;
-    return host->ops->mount(host,
-                            &(struct mount_request){.source = stage->request->staging_path,
-                                                    .target = entry->target,
-                                                    .flags = &flags},
-                            err);
-}
-
-/* Containers that start from now on see the volume again, without NodePublishVolume. */
-static void rebind_all(const struct stage *stage, const struct mount_list *before)
-{
     const struct cephfs_staged *dead = &stage->staged;
 
     for (size_t i = 0; i < before->count; i++) {
         const struct mount_entry *entry = &before->items[i];
+        _cleanup_string_list_ struct string_list flags = {0};
         _cleanup_error_ struct error err = {0};
+        const struct mount_request bind = {
+            .source = dead->path, .target = entry->target, .flags = &flags};
 
         if (entry->device != dead->device || strcmp(entry->target, dead->path) == 0)
             continue;
-        if (rebind(stage, entry, &err) < 0)
+        add_options(&flags, entry->flags);
+        if (host->ops->unmount(host, entry->target, true, &err) < 0 ||
+            host->ops->mount(host, &bind, &err) < 0)
             log_warn(stage->call, "'%s' still shows a dead mount: %s", entry->target, err.message);
         else
             log_info(stage->call, "'%s' shows the volume again", entry->target);
@@ -211,19 +195,8 @@ static void rebind_all(const struct stage *stage, const struct mount_list *befor
 
 /* --- the whole --- */
 
-static int check_same(const struct stage *stage, struct error *err)
-{
-    const struct cephfs_staged *staged = &stage->staged;
-
-    if (stage->read_only || !staged->facts.is_read_only)
-        return 0;
-    return error_set(err, STATUS_ALREADY_EXISTS,
-                     "volume '%s' is staged at '%s' already, for reading only",
-                     stage->request->handle, stage->request->staging_path);
-}
-
 /* A mount of the kernel's client that another driver made names the directory. */
-static int check_foreign(const struct stage *stage, struct error *err)
+static int check_foreign(const struct cephfs_stage *stage, struct error *err)
 {
     const struct cephfs_staged *staged = &stage->staged;
     _cleanup_free_ char *end = xasprintf(":%s", stage->volume.path);
@@ -235,7 +208,7 @@ static int check_foreign(const struct stage *stage, struct error *err)
                      staged->source, stage->volume.path);
 }
 
-static int stage_directory(struct stage *stage, struct error *err)
+static int stage_directory(struct cephfs_stage *stage, struct error *err)
 {
     struct host *host = stage->volumes->mappers.host;
     const bool is_foreign = cephfs_staged_is_complete(&stage->staged);
@@ -253,18 +226,18 @@ static int stage_directory(struct stage *stage, struct error *err)
         return -1;
     if (cephfs_staged_unmount(stage->volumes, stage->call, &stage->staged, err) < 0)
         return -1;
-    int result = build(stage, err);
+    int result = mount_and_record(stage, err);
     if (result < 0)
-        undo(stage);
+        undo_stage(stage);
     else
-        rebind_all(stage, &before);
+        rebind_targets(stage, &before);
     return result;
 }
 
 int cephfs_stage_volume(const struct node_volumes *volumes, struct call *call,
                         const struct stage_request *request, struct error *err)
 {
-    _cleanup_(stage_done) struct stage stage = {
+    _cleanup_(stage_done) struct cephfs_stage stage = {
         .volumes = volumes,
         .call = call,
         .request = request,
@@ -275,8 +248,10 @@ int cephfs_stage_volume(const struct node_volumes *volumes, struct call *call,
         cephfs_staged_look(volumes, request->handle, request->staging_path, &stage.staged, err) < 0)
         return -1;
     bool is_complete = cephfs_staged_is_complete(&stage.staged);
-    if (is_complete && check_same(&stage, err) < 0)
-        return -1;
+    if (is_complete && !stage.read_only && stage.staged.facts.is_read_only)
+        return error_set(err, STATUS_ALREADY_EXISTS,
+                         "volume '%s' is staged at '%s' already, for reading only", request->handle,
+                         request->staging_path);
     if (!(is_complete && stage.staged.info.staging_path) && stage_directory(&stage, err) < 0)
         return -1;
     staged_users_note(volumes->users, request);

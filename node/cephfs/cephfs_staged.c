@@ -8,29 +8,45 @@
 #include "common/base/text.h"
 #include "node/mount_table.h"
 
+#define INFO_PREFIX "nodestage-"
+#define INFO_SUFFIX ".json"
 #define PAUSE_FIRST_MS 10
 #define PAUSE_MAX_MS 500
 
-char *cephfs_info_path(const struct node_volumes *volumes, const char *handle)
+/* --- the file --- */
+
+static char *info_path(const struct node_volumes *volumes, const char *handle)
 {
-    return xasprintf("%s/nodestage-%s.json", volumes->cephfs.mount_info_dir, handle);
+    return xasprintf("%s/" INFO_PREFIX "%s" INFO_SUFFIX, volumes->cephfs.mount_info_dir, handle);
+}
+
+char *cephfs_info_handle(const char *name)
+{
+    size_t length = strlen(name);
+    const size_t around = strlen(INFO_PREFIX INFO_SUFFIX);
+
+    if (length <= around || !text_has_prefix(name, INFO_PREFIX) ||
+        !text_has_suffix(name, INFO_SUFFIX))
+        return NULL;
+    return xstrndup(name + strlen(INFO_PREFIX), length - around);
+}
+
+int cephfs_info_read(const struct node_volumes *volumes, const char *handle,
+                     struct mount_info *info, bool *found, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    _cleanup_free_ char *path = info_path(volumes, handle);
+    _cleanup_free_ char *text = NULL;
+
+    if (host->ops->read_text(host, path, &text, err) < 0)
+        return -1;
+    if (text && mount_info_parse(text, info, err) < 0)
+        return error_wrap(err, "'%s'", path);
+    *found = text;
+    return 0;
 }
 
 /* --- looking --- */
-
-static int read_info(struct host *host, struct cephfs_staged *staged, struct error *err)
-{
-    _cleanup_free_ char *text = NULL;
-
-    if (host->ops->read_text(host, staged->info_path, &text, err) < 0)
-        return -1;
-    if (!text)
-        return 0;
-    if (mount_info_parse(text, &staged->info, err) < 0)
-        return error_wrap(err, "'%s'", staged->info_path);
-    staged->has_info = true;
-    return 0;
-}
 
 static bool has_option(const char *options, const char *name)
 {
@@ -69,7 +85,7 @@ int cephfs_staged_look(const struct node_volumes *volumes, const char *handle,
     _cleanup_cephfs_staged_ struct cephfs_staged staged = {
         .handle = handle,
         .path = staging_path,
-        .info_path = cephfs_info_path(volumes, handle),
+        .info_path = info_path(volumes, handle),
     };
 
     if (host->ops->look(host, staging_path, &staged.facts, err) < 0) {
@@ -78,7 +94,8 @@ int cephfs_staged_look(const struct node_volumes *volumes, const char *handle,
         error_clear(err);
         staged.is_dead = true;
     }
-    if (read_info(host, &staged, err) < 0 || read_mount(host, &staged, err) < 0)
+    if (cephfs_info_read(volumes, handle, &staged.info, &staged.has_info, err) < 0 ||
+        read_mount(host, &staged, err) < 0)
         return -1;
     *out = staged;
     staged = (struct cephfs_staged){0};
@@ -144,50 +161,24 @@ int cephfs_staged_write(const struct node_volumes *volumes, const struct cephfs_
 
 /* --- taking down --- */
 
-/* *@is_gone: nothing was mounted there. */
-static int unmount_top(struct host *host, const struct cephfs_staged *staged, bool *is_gone,
-                       struct error *err)
-{
-    _cleanup_mount_list_ struct mount_list mounts = {0};
-
-    if (host->ops->list_mounts(host, &mounts, err) < 0)
-        return -1;
-    const struct mount_entry *entry = mount_on_top(&mounts, staged->path);
-    *is_gone = !entry;
-    if (!entry)
-        return 0;
-    if (!cephfs_client_of(entry))
-        return error_set(err, STATUS_FAILED_PRECONDITION,
-                         "'%s' is a mount of '%s', which is no CephFS", staged->path,
-                         entry->source);
-    return host->ops->unmount(host, staged->path, staged->is_dead, err);
-}
-
 static int unmount_all(struct host *host, const struct cephfs_staged *staged, struct error *err)
 {
-    bool is_gone = false;
+    for (int i = 0; i < STACKED_MAX; i++) {
+        _cleanup_mount_list_ struct mount_list mounts = {0};
 
-    for (int i = 0; i < STACKED_MAX; i++)
-        if (unmount_top(host, staged, &is_gone, err) < 0)
+        if (host->ops->list_mounts(host, &mounts, err) < 0)
             return -1;
-        else if (is_gone)
+        const struct mount_entry *entry = mount_on_top(&mounts, staged->path);
+        if (!entry)
             return 0;
+        if (!cephfs_client_of(entry))
+            return error_set(err, STATUS_FAILED_PRECONDITION,
+                             "'%s' is a mount of '%s', which is no CephFS", staged->path,
+                             entry->source);
+        if (host->ops->unmount(host, staged->path, staged->is_dead, err) < 0)
+            return -1;
+    }
     return refuse_stacked(staged->path, err);
-}
-
-/* A mount of ceph-fuse that was made a moment ago can be busy although nobody uses the volume
- * (probably ceph-fuse's own remount): *@busy. An error only if it is so past the deadline. */
-static int unmount_unless_busy(struct host *host, const struct cephfs_staged *staged,
-                               struct deadline deadline, bool *busy, struct error *err)
-{
-    *busy = false;
-    if (unmount_all(host, staged, err) == 0)
-        return 0;
-    if (err->sys_errno != EBUSY || deadline_has_passed(deadline))
-        return -1;
-    error_clear(err);
-    *busy = true;
-    return 0;
 }
 
 int cephfs_staged_unmount(const struct node_volumes *volumes, struct call *call,
@@ -197,12 +188,19 @@ int cephfs_staged_unmount(const struct node_volumes *volumes, struct call *call,
     struct deadline deadline = deadline_in_ms(volumes->cephfs.fuse_wait_ms);
     int64_t pause_ms = PAUSE_FIRST_MS;
     bool running = false;
-    bool busy = false;
 
     for (;;) {
         /* again and again: one that a killed driver had begun may mount only now */
-        if (unmount_unless_busy(host, staged, deadline, &busy, err) < 0 ||
-            cephfs_fuse_is_running(host, staged->handle, &running, err) < 0)
+        bool busy = unmount_all(host, staged, err) < 0;
+
+        if (busy) {
+            /* A mount of ceph-fuse that was made a moment ago can be busy although nobody uses the
+             * volume (probably ceph-fuse's own remount). */
+            if (err->sys_errno != EBUSY || deadline_has_passed(deadline))
+                return -1;
+            error_clear(err);
+        }
+        if (cephfs_fuse_is_running(host, staged->handle, &running, err) < 0)
             return -1;
         if (!busy && !running)
             return 0;

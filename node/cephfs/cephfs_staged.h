@@ -5,7 +5,7 @@
 #include "node/volumes.h"
 
 /*
- * What is at the staging path of a CephFS volume, as the machine itself tells it:
+ * What is at the staging path of a CephFS volume, read from the machine itself:
  *
  *   STAGING                  the mount; of a volume that shows a snapshot, two of them: the
  *                            directory with the snapshot, and over it the snapshot's files
@@ -27,7 +27,7 @@ struct cephfs_staged {
     char *source;                       /* of the mount; NULL: none */
     char *root;
     dev_t device;
-    bool is_shared; /* with mounts of other volumes: its device does not tell which are its own */
+    bool is_shared; /* with mounts of other volumes: its device does not say which are its own */
 };
 
 /* Looks at everything; changes nothing. Caller calls cephfs_staged_done(). */
@@ -58,12 +58,12 @@ _must_check_ int cephfs_staged_write(const struct node_volumes *volumes,
 _must_check_ int cephfs_staged_unmount(const struct node_volumes *volumes, struct call *call,
                                        const struct cephfs_staged *staged, struct error *err);
 
-/* The path of a volume's file. Caller frees. */
-char *cephfs_info_path(const struct node_volumes *volumes, const char *handle);
+/* Reads a volume's file; *@found says whether there is one. Caller calls mount_info_done(). */
+_must_check_ int cephfs_info_read(const struct node_volumes *volumes, const char *handle,
+                                  struct mount_info *info, bool *found, struct error *err);
+/* The handle in "nodestage-HANDLE.json"; NULL for other names. Caller frees. */
+char *cephfs_info_handle(const char *name);
 
-/* --- the parts of CephFS' backend --- */
-
+/* The backend's NodeStageVolume, also for a volume whose client has died. */
 _must_check_ int cephfs_stage_volume(const struct node_volumes *volumes, struct call *call,
                                      const struct stage_request *request, struct error *err);
-void cephfs_recover(const struct node_volumes *volumes, struct call *call);
-void cephfs_revive(const struct node_volumes *volumes, struct call *call);

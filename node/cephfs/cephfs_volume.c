@@ -109,38 +109,32 @@ static int read_subvolume(struct call *call, struct cephfs_volume *volume, const
 }
 
 /* What is mounted is the directory above that of the subvolume's files, because snapshots are made
- * of that. Of a subvolume that is deleted but for its snapshots Ceph does not tell the path. */
-static int read_snapshot(struct call *call, struct cephfs_volume *volume, const char *name,
-                         struct error *err)
+ * of that. Of a subvolume that is deleted but for its snapshots Ceph does not report the path. */
+static int read_snapshot(const struct node_volumes *volumes, struct call *call,
+                         const struct stage_request *request, const char *handle,
+                         struct cephfs_volume *volume, struct error *err)
 {
     const struct subvolume_group group = group_of(volume);
+    _cleanup_located_ struct located shown = {0};
     _cleanup_subvolume_facts_ struct subvolume_facts facts = {0};
 
-    if (subvolume_get_facts(&group, call, name, &facts, err) < 0)
+    if (locate(volumes, call, JOURNAL_SNAPSHOT, handle, &request->credentials, &shown, err) < 0)
+        return error_wrap(err, "snapshot '%s', which it shows", handle);
+    const char *source = shown.entry.source;
+    if (!source)
+        return error_set(err, STATUS_NOT_FOUND, "the journal does not say whose snapshot '%s' is",
+                         handle);
+    if (subvolume_get_facts(&group, call, source, &facts, err) < 0)
         return -1;
+    volume->snapshot = xstrdup(shown.entry.image_name);
     const char *end = facts.path ? strrchr(facts.path, '/') : NULL;
     if (!end || end == facts.path) {
-        volume->path = xasprintf("/volumes/%s/%s", volume->group, name);
+        volume->path = xasprintf("/volumes/%s/%s", volume->group, source);
         return 0;
     }
     volume->path = xstrndup(facts.path, (size_t)(end - facts.path));
     volume->folder = xstrdup(end + 1);
     return 0;
-}
-
-static int open_shown(const struct node_volumes *volumes, struct call *call,
-                      const struct stage_request *request, const char *handle,
-                      struct cephfs_volume *volume, struct error *err)
-{
-    _cleanup_located_ struct located shown = {0};
-
-    if (locate(volumes, call, JOURNAL_SNAPSHOT, handle, &request->credentials, &shown, err) < 0)
-        return error_wrap(err, "snapshot '%s', which it shows", handle);
-    if (!shown.entry.source)
-        return error_set(err, STATUS_NOT_FOUND, "the journal does not say whose snapshot '%s' is",
-                         handle);
-    volume->snapshot = xstrdup(shown.entry.image_name);
-    return read_snapshot(call, volume, shown.entry.source, err);
 }
 
 static int open_located(const struct node_volumes *volumes, struct call *call,
@@ -160,21 +154,11 @@ static int open_located(const struct node_volumes *volumes, struct call *call,
     volume->group = xstrdup(strmap_get_or(&request->context, PARAM_SUBVOLUME_GROUP,
                                           session_cephfs_group(&located->session)));
     const char *backing = strmap_get_or(&located->entry.extra, CEPHFS_KEY_BACKING, NULL);
-    return backing ? open_shown(volumes, call, request, backing, volume, err)
+    return backing ? read_snapshot(volumes, call, request, backing, volume, err)
                    : read_subvolume(call, volume, located->entry.image_name, err);
 }
 
 /* --- the whole --- */
-
-static int check_mode(const struct cephfs_volume *volume, const struct stage_request *request,
-                      struct error *err)
-{
-    if (!volume->snapshot || access_mode_is_read_only(request->capability.mode))
-        return 0;
-    return error_set(err, STATUS_INVALID_ARGUMENT,
-                     "the volume shows a snapshot, which nobody can write, but access mode is %s",
-                     access_mode_name(request->capability.mode));
-}
 
 int cephfs_volume_open(const struct node_volumes *volumes, struct call *call,
                        const struct stage_request *request, struct cephfs_volume *out,
@@ -194,8 +178,13 @@ int cephfs_volume_open(const struct node_volumes *volumes, struct call *call,
         return -1;
     int result = is_static ? open_static(volumes, call, request, &volume, err)
                            : open_located(volumes, call, request, &volume, err);
-    if (result < 0 || check_mode(&volume, request, err) < 0)
+    if (result < 0)
         return -1;
+    if (volume.snapshot && !access_mode_is_read_only(request->capability.mode))
+        return error_set(
+            err, STATUS_INVALID_ARGUMENT,
+            "the volume shows a snapshot, which nobody can write, but access mode is %s",
+            access_mode_name(request->capability.mode));
     *out = volume;
     volume = (struct cephfs_volume){0};
     return 0;
@@ -239,26 +228,7 @@ int cephfs_volume_record(const struct node_volumes *volumes, struct call *call,
 
 /* --- which part of it --- */
 
-/* The only name among @names that is, or contains, @part; "" matches all. */
-static int find_only(const struct string_list *names, const char *part, const char *folder,
-                     const char **found, struct error *err)
-{
-    *found = NULL;
-    for (size_t i = 0; i < names->count; i++) {
-        if (strcmp(names->items[i], ".meta") == 0 || !strstr(names->items[i], part))
-            continue;
-        if (*found)
-            return error_set(err, STATUS_INVALID_ARGUMENT,
-                             "'%s' has several entries with '%s' in their names", folder, part);
-        *found = names->items[i];
-    }
-    if (!*found)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' has no entry with '%s' in its name",
-                         folder, part);
-    return 0;
-}
-
-/* Adds to *@root the only name in it that contains @part. */
+/* Adds to *@root the only name in it that contains @part, as all do "". */
 static int descend(struct host *host, const char *target, const char *part, char **root,
                    struct error *err)
 {
@@ -266,9 +236,19 @@ static int descend(struct host *host, const char *target, const char *part, char
     _cleanup_string_list_ struct string_list names = {0};
     const char *found = NULL;
 
-    if (host->ops->list(host, folder, &names, err) < 0 ||
-        find_only(&names, part, folder, &found, err) < 0)
+    if (host->ops->list(host, folder, &names, err) < 0)
         return -1;
+    for (size_t i = 0; i < names.count; i++) {
+        if (strcmp(names.items[i], ".meta") == 0 || !strstr(names.items[i], part))
+            continue;
+        if (found)
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "'%s' has several entries with '%s' in their names", folder, part);
+        found = names.items[i];
+    }
+    if (!found)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' has no entry with '%s' in its name",
+                         folder, part);
     char *deeper = xasprintf("%s/%s", *root, found);
     free(*root);
     *root = deeper;

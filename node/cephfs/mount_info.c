@@ -69,7 +69,7 @@ static char *put_capability(const struct volume_capability *capability)
     return json_dumps(json, JSON_COMPACT);
 }
 
-static enum access_mode mode_of(const char *name)
+static enum access_mode find_mode(const char *name)
 {
     for (int mode = ACCESS_SINGLE_NODE_WRITER; mode <= ACCESS_SINGLE_NODE_MULTI_WRITER; mode++)
         if (name && strcmp(access_mode_name((enum access_mode)mode), name) == 0)
@@ -88,7 +88,7 @@ static int get_capability(const char *text, struct volume_capability *capability
     if (result == 0) {
         *capability = (struct volume_capability){
             .type = ACCESS_TYPE_MOUNT,
-            .mode = mode_of(found.access_mode.mode),
+            .mode = find_mode(found.access_mode.mode),
             .mount_flags = found.mount.flags,
         };
         capability->fs_type = TAKE(found.mount.fs_type);
@@ -159,7 +159,7 @@ static void get_secrets(json_t *secrets, struct credentials *credentials)
     credentials_from_secrets(entries, count, credentials);
 }
 
-static int take(struct file_json *file, struct mount_info *info, struct error *err)
+static int take_file(struct file_json *file, struct mount_info *info, struct error *err)
 {
     if (!file->capability)
         return error_set(err, STATUS_DATA_LOSS, "it has no capability");
@@ -186,7 +186,7 @@ int mount_info_parse(const char *text, struct mount_info *out, struct error *err
     if (result == 0)
         result = json_decode(json, &FILE_TABLE, &file, err);
     if (result == 0)
-        result = take(&file, &info, err);
+        result = take_file(&file, &info, err);
     json_free_fields(&FILE_TABLE, &file);
     if (result < 0)
         return error_recode(err, STATUS_DATA_LOSS);

@@ -9,21 +9,19 @@
 
 #define DEFAULT_TYPE "ext4"
 
-/* The file system that was being made on this very image when somebody was cut; NULL: none. */
-static const struct disk_fs *marked(const struct strmap *metadata, const char *image_id)
+/* Whether mkfs was interrupted on this very image. */
+static bool is_marked(const struct strmap *metadata, const char *image_id)
 {
     const char *mark = strmap_get_or(metadata, METADATA_FORMATTING, "");
     size_t length = strcspn(mark, " ");
     _cleanup_free_ char *type = xstrndup(mark, length);
 
-    if (mark[length] != ' ' || strcmp(mark + length + 1, image_id) != 0)
-        return NULL;
-    return disk_fs_find(type);
+    return mark[length] == ' ' && strcmp(mark + length + 1, image_id) == 0 && disk_fs_find(type);
 }
 
-static int make(const struct node_volumes *volumes, struct call *call, struct node_image *image,
-                const struct format_request *request, const struct disk_fs *fs,
-                const char *image_id, struct error *err)
+static int make_disk_fs(const struct node_volumes *volumes, struct call *call,
+                        struct node_image *image, const struct format_request *request,
+                        const struct disk_fs *fs, const char *image_id, struct error *err)
 {
     const struct ceph_ops *ops = image->pool->ops;
     _cleanup_strmap_ struct strmap mark = {0};
@@ -80,27 +78,18 @@ static int refuse_content(const struct node_image *image, const struct device_co
                      wanted ? disk_fs_type(wanted) : "ext4 or xfs");
 }
 
-static const struct disk_fs *to_make(const struct format_request *request)
-{
-    return request->wanted ? request->wanted : disk_fs_find(DEFAULT_TYPE);
-}
-
 static int format_empty(const struct node_volumes *volumes, struct call *call,
                         struct node_image *image, const struct format_request *request,
-                        const char *image_id, const struct disk_fs **found, struct error *err)
+                        const struct disk_fs *fs, const char *image_id, struct error *err)
 {
-    const struct disk_fs *fs = to_make(request);
-
     if (request->read_only)
         return error_set(err, STATUS_FAILED_PRECONDITION,
                          "image '%s' has no file system yet, and a volume for reading only is not "
                          "formatted",
                          image->name);
-    if (prove_empty(volumes, call, image, request->device, err) < 0 ||
-        make(volumes, call, image, request, fs, image_id, err) < 0)
+    if (prove_empty(volumes, call, image, request->device, err) < 0)
         return -1;
-    *found = fs;
-    return 0;
+    return make_disk_fs(volumes, call, image, request, fs, image_id, err);
 }
 
 int node_format(const struct node_volumes *volumes, struct call *call, struct node_image *image,
@@ -112,17 +101,15 @@ int node_format(const struct node_volumes *volumes, struct call *call, struct no
     _cleanup_free_ char *image_id = NULL;
 
     *fs_bytes = 0;
+    *found = request->wanted ? request->wanted : disk_fs_find(DEFAULT_TYPE);
     if (image->pool->ops->image_get_id(image->pool, call, image->name, &image_id, err) < 0)
         return -1;
-    const struct disk_fs *unfinished = marked(request->metadata, image_id);
-    if (unfinished && !request->read_only) {
-        *found = to_make(request);
-        return make(volumes, call, image, request, *found, image_id, err);
-    }
+    if (is_marked(request->metadata, image_id) && !request->read_only)
+        return make_disk_fs(volumes, call, image, request, *found, image_id, err);
     if (host->ops->device_content(host, request->device, &content, err) < 0)
         return -1;
     if (!content.fs_type[0] && !content.partition_table[0] && !content.is_ambivalent)
-        return format_empty(volumes, call, image, request, image_id, found, err);
+        return format_empty(volumes, call, image, request, *found, image_id, err);
     const struct disk_fs *fs = disk_fs_find(content.fs_type);
     if (!fs || content.is_ambivalent || (request->wanted && fs != request->wanted))
         return refuse_content(image, &content, request->wanted, err);

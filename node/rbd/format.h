@@ -8,7 +8,7 @@
  * formatted only when all of these agree that it is empty: libblkid finds nothing on it, its first
  * and last MiB are zeros, and Ceph has no object of its data. Before mkfs begins, the image's
  * metadata says so, naming the image by its id (a clone inherits the metadata, not the id); after
- * it has ended and before the first mount the mark goes. So a mkfs that was cut is repeated, and
+ * it has ended and before the first mount the mark goes. So an interrupted mkfs is repeated, and
  * nothing else is ever formatted a second time.
  */
 struct format_request {
