@@ -123,6 +123,24 @@ int node_context_is_true(const struct strmap *context, const char *key, bool *va
     return 0;
 }
 
+int node_check_stage(const struct stage_request *request, bool *is_static, struct error *err)
+{
+    bool is_encrypted = false;
+
+    if (node_context_is_true(&request->context, PARAM_ENCRYPTED, &is_encrypted, err) < 0 ||
+        node_context_is_true(&request->context, PARAM_STATIC_VOLUME, is_static, err) < 0)
+        return -1;
+    if (is_encrypted)
+        return node_refuse_encrypted(err);
+    return credentials_check(&request->credentials, err);
+}
+
+int node_refuse_encrypted(struct error *err)
+{
+    return error_set(err, STATUS_FAILED_PRECONDITION,
+                     "it is encrypted, which this driver cannot open yet");
+}
+
 int node_check_lifecycle(const struct strmap *context, struct error *err)
 {
     const char *ephemeral = strmap_get_or(context, PARAM_EPHEMERAL, "false");

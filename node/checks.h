@@ -23,6 +23,13 @@ _must_check_ int node_check_capability(const struct node_volumes *volumes,
 _must_check_ int node_parse_group(const struct volume_capability *capability, gid_t *group,
                                   bool *has_group, struct error *err);
 
+/* Before a volume is opened in Ceph: *@is_static if its context says where it is, not the journal.
+ * INVALID_ARGUMENT without credentials, FAILED_PRECONDITION for encrypted volumes. */
+_must_check_ int node_check_stage(const struct stage_request *request, bool *is_static,
+                                  struct error *err);
+/* FAILED_PRECONDITION. */
+int node_refuse_encrypted(struct error *err);
+
 /* Whether the context says that @key is true; "false" if it says nothing. INVALID_ARGUMENT. */
 _must_check_ int node_context_is_true(const struct strmap *context, const char *key, bool *value,
                                       struct error *err);

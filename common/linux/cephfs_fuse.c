@@ -164,6 +164,8 @@ static int fuse_mount(struct host *host, struct call *call, const struct cephfs_
 const struct cephfs_client CEPHFS_FUSE = {
     .name = "fuse",
     .fs_type = "fuse." PROGRAM,
+    .substitute = &CEPHFS_KERNEL,
+    .names_handle = true,
     .is_usable = fuse_is_usable,
     .mount = fuse_mount,
 };

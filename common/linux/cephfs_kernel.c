@@ -108,6 +108,10 @@ static int kernel_mount(struct host *host, struct call *call, const struct cephf
 const struct cephfs_client CEPHFS_KERNEL = {
     .name = "kernel",
     .fs_type = "ceph",
+    .substitute = &CEPHFS_FUSE,
+    .reads_nearest = true,
+    .shares_device = true,
+    .names_path = true,
     .is_usable = kernel_is_usable,
     .mount = kernel_mount,
 };

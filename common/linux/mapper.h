@@ -71,7 +71,7 @@ struct mapper {
     bool reattaches;       /* can attach a new process to a device that lost its own */
     bool unmaps_by_device; /* unmap() needs nothing but the device */
 
-    /* Whether this machine can. *@reason (caller frees) says why not. */
+    /* Whether this machine can. *@reason (caller frees) says why not. NULL: always. */
     bool (*is_usable)(const struct mapper_host *mapper, struct call *call, char **reason);
     /* Looks for the image among what is mapped here. Caller calls mapped_image_done(). */
     int (*find)(const struct mapper_host *mapper, struct call *call, const struct image_spec *spec,

@@ -99,12 +99,6 @@ static int paths_init(const struct mapper_host *mapper, const struct image_spec 
 
 #define _cleanup_paths_ _cleanup_(paths_done)
 
-static bool fuse_is_usable(const struct mapper_host *mapper, struct call *call, char **reason)
-{
-    (void)mapper, (void)call, (void)reason;
-    return true; /* whether the program is there shows when it is started, by its name */
-}
-
 /* A loop device is ours when its file is one of our exports, or when its file has gone. */
 static int fuse_owns_device(const struct mapper_host *mapper, const char *name, bool *owns,
                             struct error *err)
@@ -393,7 +387,6 @@ const struct mapper MAPPER_FUSE = {
     .device_prefix = "loop",
     .is_named = true,
     .records_device = true,
-    .is_usable = fuse_is_usable,
     .find = fuse_find,
     .map = fuse_map,
     .unmap = fuse_unmap,

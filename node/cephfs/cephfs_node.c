@@ -183,7 +183,7 @@ static void visit_volumes(const struct node_volumes *volumes, struct call *call,
     _cleanup_string_list_ struct string_list names = {0};
 
     if (host->ops->list(host, volumes->cephfs.mount_info_dir, &names, &err) < 0)
-        log_warn(call, "looking for what a former life left: %s", err.message);
+        log_warn(call, "looking for what a previous run left: %s", err.message);
     for (size_t i = 0; i < names.count && !call_is_cancelled(call); i++) {
         _cleanup_free_ char *handle = cephfs_info_handle(names.items[i]);
 
@@ -216,7 +216,7 @@ static void recover_volumes(const struct node_volumes *volumes, struct call *cal
     _cleanup_error_ struct error err = {0};
 
     if (key_files_clear(host, volumes->mappers.run_dir, &err) < 0)
-        log_warn(call, "key files of a former life: %s", err.message);
+        log_warn(call, "key files of a previous run: %s", err.message);
     error_clear(&err);
     if (host->ops->make_directory(host, volumes->cephfs.mount_info_dir, INFO_FOLDER_MODE, &err) < 0)
         log_warn(call, "volumes cannot be staged: %s", err.message);

@@ -43,6 +43,7 @@ static int choose_client(struct cephfs_stage *stage, struct error *err)
 {
     const struct node_volumes *volumes = stage->volumes;
     struct host *host = volumes->mappers.host;
+    const bool forced = volumes->cephfs.force_kernel;
     const char *name =
         strmap_get_or(&stage->request->context, PARAM_MOUNTER, volumes->default_mounter);
     const struct cephfs_client *wanted = name[0] ? cephfs_client_find(name) : &CEPHFS_KERNEL;
@@ -53,10 +54,10 @@ static int choose_client(struct cephfs_stage *stage, struct error *err)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "mounter '%.64s' is unknown; there are kernel and fuse", name);
     stage->client = wanted;
-    if (wanted->is_usable(host, stage->call, volumes->cephfs.force_kernel, &reason))
+    if (wanted->is_usable(host, stage->call, forced, &reason))
         return 0;
-    stage->client = wanted == &CEPHFS_KERNEL ? &CEPHFS_FUSE : &CEPHFS_KERNEL;
-    if (!stage->client->is_usable(host, stage->call, volumes->cephfs.force_kernel, &other_reason))
+    stage->client = wanted->substitute;
+    if (!stage->client->is_usable(host, stage->call, forced, &other_reason))
         return error_set(err, STATUS_FAILED_PRECONDITION, "nothing here mounts CephFS: %s; %s",
                          reason, other_reason);
     if (name[0]) /* as in Ceph-CSI, but not silently */
@@ -95,7 +96,7 @@ static void choose_options(struct cephfs_stage *stage)
     const char *of_class = is_kernel ? PARAM_KERNEL_OPTIONS : PARAM_FUSE_OPTIONS;
     _cleanup_free_ char *nearest = NULL;
 
-    if (is_kernel && volumes->read_affinity)
+    if (stage->client->reads_nearest && volumes->read_affinity)
         nearest =
             read_affinity_options(volumes->read_affinity, &config->read_affinity, stage->call);
     add_options(&stage->options, strmap_get(&stage->request->context, of_class));
@@ -195,13 +196,13 @@ static void rebind_targets(const struct cephfs_stage *stage, const struct mount_
 
 /* --- the whole --- */
 
-/* A mount of the kernel's client that another driver made names the directory. */
+/* A mount that another driver made; some clients name the directory in it. */
 static int check_foreign(const struct cephfs_stage *stage, struct error *err)
 {
     const struct cephfs_staged *staged = &stage->staged;
     _cleanup_free_ char *end = xasprintf(":%s", stage->volume.path);
 
-    if (staged->client != &CEPHFS_KERNEL || text_has_suffix(staged->source, end))
+    if (!staged->client->names_path || text_has_suffix(staged->source, end))
         return 0;
     return error_set(err, STATUS_FAILED_PRECONDITION,
                      "'%s' is a mount of '%s', not of the volume's '%s'", staged->path,

@@ -74,7 +74,8 @@ static int read_mount(struct host *host, struct cephfs_staged *staged, struct er
     staged->source = xstrdup(entry->source);
     staged->root = xstrdup(entry->root);
     staged->device = entry->device;
-    staged->is_shared = staged->client == &CEPHFS_KERNEL && !has_option(entry->options, "noshare");
+    staged->is_shared =
+        staged->client && staged->client->shares_device && !has_option(entry->options, "noshare");
     return 0;
 }
 
@@ -119,7 +120,7 @@ static bool is_as_recorded(const struct cephfs_staged *staged)
     return strcmp(staged->info.staging_path, staged->path) == 0 &&
            strcmp(staged->info.mounter, staged->client->name) == 0 &&
            strcmp(staged->info.root, staged->root) == 0 &&
-           (staged->client != &CEPHFS_FUSE || strcmp(staged->source, source) == 0);
+           (!staged->client->names_handle || strcmp(staged->source, source) == 0);
 }
 
 bool cephfs_staged_is_complete(const struct cephfs_staged *staged)

@@ -12,12 +12,6 @@
 #include "common/volume/client_records.h"
 #include "node/checks.h"
 
-static int refuse_encrypted(struct error *err)
-{
-    return error_set(err, STATUS_FAILED_PRECONDITION,
-                     "it is encrypted (fscrypt), which this driver cannot open yet");
-}
-
 /* Volumes of Ceph-CSI 1.0 bring their monitors along, and are in no journal. */
 static int refuse_ancient(const struct stage_request *request, struct error *err)
 {
@@ -147,7 +141,7 @@ static int open_located(const struct node_volumes *volumes, struct call *call,
                err) < 0)
         return -1;
     if (!text_is_empty(located->entry.kms_id))
-        return refuse_encrypted(err);
+        return node_refuse_encrypted(err);
     volume->cluster = located->session.cluster;
     volume->config = located->session.cluster_config;
     volume->fs_name = xstrdup(located->fs.name);
@@ -165,16 +159,10 @@ int cephfs_volume_open(const struct node_volumes *volumes, struct call *call,
                        struct error *err)
 {
     _cleanup_cephfs_volume_ struct cephfs_volume volume = {0};
-    bool is_encrypted = false;
     bool is_static = false;
 
-    if (node_context_is_true(&request->context, PARAM_ENCRYPTED, &is_encrypted, err) < 0 ||
-        node_context_is_true(&request->context, PARAM_STATIC_VOLUME, &is_static, err) < 0)
-        return -1;
-    if (is_encrypted)
-        return refuse_encrypted(err);
-    if ((!is_static && refuse_ancient(request, err) < 0) ||
-        credentials_check(&request->credentials, err) < 0)
+    if (node_check_stage(request, &is_static, err) < 0 ||
+        (!is_static && refuse_ancient(request, err) < 0))
         return -1;
     int result = is_static ? open_static(volumes, call, request, &volume, err)
                            : open_located(volumes, call, request, &volume, err);

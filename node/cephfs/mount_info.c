@@ -101,30 +101,23 @@ static int get_capability(const char *text, struct volume_capability *capability
 
 /* --- the file --- */
 
-struct own_json {
-    char *staging_path;
-    char *mounter;
-    char *root;
-    struct strmap context;
-};
-
 struct file_json {
     char *capability;
     json_t *secrets;
-    struct own_json own;
+    struct mount_info info;
 };
 
 static const struct json_field OWN_FIELDS[] = {
-    JSON_FIELD_STRING("stagingPath", struct own_json, staging_path),
-    JSON_FIELD_STRING("mounter", struct own_json, mounter),
-    JSON_FIELD_STRING("root", struct own_json, root),
-    JSON_FIELD_STRMAP("volumeContext", struct own_json, context),
+    JSON_FIELD_STRING("stagingPath", struct mount_info, staging_path),
+    JSON_FIELD_STRING("mounter", struct mount_info, mounter),
+    JSON_FIELD_STRING("root", struct mount_info, root),
+    JSON_FIELD_STRMAP("volumeContext", struct mount_info, context),
 };
-static const struct json_table OWN_TABLE = JSON_TABLE(struct own_json, OWN_FIELDS);
+static const struct json_table OWN_TABLE = JSON_TABLE(struct mount_info, OWN_FIELDS);
 static const struct json_field FILE_FIELDS[] = {
     JSON_FIELD_STRING("VolumeCapabilityProtoJSON", struct file_json, capability),
     JSON_FIELD_VALUE("Secrets", struct file_json, secrets),
-    JSON_FIELD_OBJECT("cephzone", struct file_json, own, &OWN_TABLE),
+    JSON_FIELD_OBJECT("cephzone", struct file_json, info, &OWN_TABLE),
 };
 static const struct json_table FILE_TABLE = JSON_TABLE(struct file_json, FILE_FIELDS);
 
@@ -159,40 +152,37 @@ static void get_secrets(json_t *secrets, struct credentials *credentials)
     credentials_from_secrets(entries, count, credentials);
 }
 
-static int take_file(struct file_json *file, struct mount_info *info, struct error *err)
+/* What the table leaves to do. */
+static int complete_info(struct file_json *file, struct error *err)
 {
+    struct mount_info *info = &file->info;
+
     if (!file->capability)
         return error_set(err, STATUS_DATA_LOSS, "it has no capability");
+    if (info->staging_path && (!info->mounter || !info->root))
+        return error_set(err, STATUS_DATA_LOSS, "it does not tell what is mounted");
     if (get_capability(file->capability, &info->capability, err) < 0)
         return -1;
     get_secrets(file->secrets, &info->credentials);
-    info->staging_path = TAKE(file->own.staging_path);
-    info->mounter = TAKE(file->own.mounter);
-    info->root = TAKE(file->own.root);
-    info->context = file->own.context;
-    file->own.context = (struct strmap){0};
-    if (info->staging_path && (!info->mounter || !info->root))
-        return error_set(err, STATUS_DATA_LOSS, "it does not tell what is mounted");
     return 0;
 }
 
-int mount_info_parse(const char *text, struct mount_info *out, struct error *err)
+int mount_info_parse(const char *text, struct mount_info *info, struct error *err)
 {
     json_auto_t *json = NULL;
     struct file_json file = {0};
-    _cleanup_mount_info_ struct mount_info info = {0};
-
     int result = json_load_text(text, strlen(text), WHAT, &json, err);
+
     if (result == 0)
         result = json_decode(json, &FILE_TABLE, &file, err);
     if (result == 0)
-        result = take_file(&file, &info, err);
+        result = complete_info(&file, err);
+    if (result == 0) {
+        *info = file.info;
+        file.info = (struct mount_info){0};
+    }
     json_free_fields(&FILE_TABLE, &file);
-    if (result < 0)
-        return error_recode(err, STATUS_DATA_LOSS);
-    *out = info;
-    info = (struct mount_info){0};
-    return 0;
+    return result < 0 ? error_recode(err, STATUS_DATA_LOSS) : 0;
 }
 
 void mount_info_done(struct mount_info *info)

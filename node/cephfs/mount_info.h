@@ -13,7 +13,7 @@
 struct mount_info {
     struct volume_capability capability;
     struct credentials credentials; /* that Ceph-CSI kept; unset otherwise */
-    char *staging_path;             /* NULL: Ceph-CSI wrote it, which tells none of the following */
+    char *staging_path;             /* NULL: Ceph-CSI wrote it, which has none of the following */
     char *mounter;                  /* "kernel", "fuse" */
     char *root; /* which part of the mounted directory is shown; "": not known yet */
     struct strmap context;

@@ -13,7 +13,9 @@ static int ask_mapper(const struct node_volumes *volumes, struct call *call,
     uint64_t known = 0;
     uint64_t features = 0;
 
-    if (!mapper->is_usable(&volumes->mappers, call, reason) || !mapper->features)
+    if (mapper->is_usable && !mapper->is_usable(&volumes->mappers, call, reason))
+        return 0;
+    if (!mapper->features)
         return 0;
     if (mapper->features(&volumes->mappers, &known, err) < 0 ||
         image->pool->ops->image_get_features(image->pool, call, image->name, &features, err) < 0)
@@ -25,11 +27,11 @@ static int ask_mapper(const struct node_volumes *volumes, struct call *call,
     return 0;
 }
 
-/* Names a mounter that was not tried: one without a substitute, which needs none. */
+/* Names a mounter that was not tried, and would work. */
 static int suggest_mounter(struct error *err)
 {
     for (size_t i = 0; MAPPERS[i]; i++)
-        if (!MAPPERS[i]->substitute)
+        if (!MAPPERS[i]->is_usable)
             return error_hint(err, "mounter '%s' needs neither", MAPPERS[i]->mounter);
     return -1;
 }

@@ -13,12 +13,6 @@
 #define WATCH_FIRST_MS 100
 #define WATCH_LONGEST_MS 2000
 
-static int refuse_encrypted(const char *handle, struct error *err)
-{
-    return error_set(err, STATUS_FAILED_PRECONDITION,
-                     "volume '%s' is encrypted, which this driver cannot open yet", handle);
-}
-
 static int open_static(const struct node_volumes *volumes, struct call *call,
                        const struct stage_request *request, struct node_image *image,
                        struct error *err)
@@ -59,7 +53,7 @@ static int open_located(const struct node_volumes *volumes, struct call *call,
                       &image->located, err) < 0)
         return -1;
     if (!text_is_empty(image->located.entry.kms_id))
-        return refuse_encrypted(request->handle, err);
+        return node_refuse_encrypted(err);
     image->cluster = image->located.session.cluster;
     image->pool = image->located.pool;
     image->config = image->located.session.cluster_config;
@@ -71,15 +65,9 @@ int node_image_open(const struct node_volumes *volumes, struct call *call,
                     const struct stage_request *request, struct node_image *out, struct error *err)
 {
     _cleanup_node_image_ struct node_image image = {0};
-    bool is_encrypted = false;
     bool is_static = false;
 
-    if (node_context_is_true(&request->context, PARAM_ENCRYPTED, &is_encrypted, err) < 0 ||
-        node_context_is_true(&request->context, PARAM_STATIC_VOLUME, &is_static, err) < 0)
-        return -1;
-    if (is_encrypted)
-        return refuse_encrypted(request->handle, err);
-    if (credentials_check(&request->credentials, err) < 0)
+    if (node_check_stage(request, &is_static, err) < 0)
         return -1;
     int result = is_static ? open_static(volumes, call, request, &image, err)
                            : open_located(volumes, call, request, &image, err);

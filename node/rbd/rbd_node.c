@@ -133,7 +133,7 @@ static void recover_mappings(const struct node_volumes *volumes, struct call *ca
         _cleanup_error_ struct error err = {0};
 
         if (MAPPERS[i]->recover && MAPPERS[i]->recover(&volumes->mappers, call, &err) < 0)
-            log_warn(call, "looking for what a former life left: %s", err.message);
+            log_warn(call, "looking for what a previous run left: %s", err.message);
     }
 }
 
