@@ -115,8 +115,8 @@ int node_labels_from_text(const char *text, struct node_labels_source *source, s
     struct strmap *given = xmalloc(sizeof(*given));
     *given = labels;
     labels = (struct strmap){0};
-    *source =
-        (struct node_labels_source){given, "node labels", get_given, given_is_healthy, free_given};
+    *source = (struct node_labels_source){given, xstrdup("node labels"), get_given,
+                                          given_is_healthy, free_given};
     return 0;
 }
 
@@ -125,11 +125,6 @@ int node_labels_from_text(const char *text, struct node_labels_source *source, s
 struct labels_version {
     struct watched_version base;
     struct strmap labels;
-};
-
-struct labels_file {
-    struct watched_file *file;
-    char *subject;
 };
 
 static void release_labels(struct watched_version *version)
@@ -168,11 +163,10 @@ static const struct watched_kind LABELS_FILE = {.what = "node labels", .load = l
 
 static int get_from_file(void *object, struct call *call, struct strmap *labels, struct error *err)
 {
-    const struct labels_file *own = object;
     _cleanup_(watched_version_unrefp) struct watched_version *version = NULL;
 
     (void)call; /* the next registration will find the file, if this does not */
-    if (watched_file_get(own->file, &version, err) < 0)
+    if (watched_file_get(object, &version, err) < 0)
         return -1;
     strmap_merge(labels, &((struct labels_version *)version)->labels);
     return 0;
@@ -180,28 +174,19 @@ static int get_from_file(void *object, struct call *call, struct strmap *labels,
 
 static bool file_is_healthy(void *object, char **message, time_t *since)
 {
-    const struct labels_file *own = object;
-
-    return watched_file_is_healthy(own->file, message, since);
+    return watched_file_is_healthy(object, message, since);
 }
 
 static void free_file(void *object)
 {
-    struct labels_file *own = object;
-
-    watched_file_free(own->file);
-    free(own->subject);
-    free(own);
+    watched_file_free(object);
 }
 
 void node_labels_from_file(const char *path, struct node_labels_source *source)
 {
-    struct labels_file *own = xmalloc(sizeof(*own));
-
-    own->file = watched_file_new(path, &LABELS_FILE);
-    own->subject = xasprintf("file %s", path);
-    *source =
-        (struct node_labels_source){own, own->subject, get_from_file, file_is_healthy, free_file};
+    *source = (struct node_labels_source){watched_file_new(path, &LABELS_FILE),
+                                          xasprintf("file %s", path), get_from_file,
+                                          file_is_healthy, free_file};
 }
 
 /* --- neither --- */
@@ -216,7 +201,8 @@ static int get_nothing(void *object, struct call *call, struct strmap *labels, s
 
 void node_labels_from_nowhere(struct node_labels_source *source)
 {
-    *source = (struct node_labels_source){NULL, "node labels", get_nothing, given_is_healthy, NULL};
+    *source = (struct node_labels_source){NULL, xstrdup("node labels"), get_nothing,
+                                          given_is_healthy, NULL};
 }
 
 /* --- any --- */
@@ -240,5 +226,6 @@ void node_labels_done(struct node_labels_source *source)
 {
     if (source->free)
         source->free(source->object);
+    free(source->subject);
     *source = (struct node_labels_source){0};
 }

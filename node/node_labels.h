@@ -19,8 +19,7 @@
  */
 struct node_labels_source {
     void *object;
-    const char
-        *subject; /* for the health report: "file /etc/labels"; lives as long as the source */
+    char *subject; /* for the health report: "file /etc/labels" */
     /* Adds the labels to @labels, which is empty. Waits for the first ones as long as @call allows,
      * which may be not at all; UNAVAILABLE, saying why, while none are known. A source that has
      * lost touch goes on giving what it knew last. */

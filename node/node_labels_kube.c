@@ -5,24 +5,16 @@
 #include "common/base/memory.h"
 #include "common/kube/kube_node_labels.h"
 
-struct kube_labels {
-    struct kube_node_labels *labels;
-    char *subject;
-};
-
 static int get_from_kube(void *object, struct call *call, struct strmap *labels, struct error *err)
 {
-    const struct kube_labels *own = object;
-
-    return kube_node_labels_copy(own->labels, call, labels, err);
+    return kube_node_labels_copy(object, call, labels, err);
 }
 
 static bool kube_is_healthy(void *object, char **message, time_t *since)
 {
-    const struct kube_labels *own = object;
     struct kube_node_labels_health health = {0};
 
-    kube_node_labels_health(own->labels, &health);
+    kube_node_labels_health(object, &health);
     *since = time(NULL) - (clock_monotonic_ms() - health.since_ms) / 1000;
     if (health.healthy)
         *message = xstrdup("");
@@ -38,11 +30,7 @@ static bool kube_is_healthy(void *object, char **message, time_t *since)
 
 static void free_kube(void *object)
 {
-    struct kube_labels *own = object;
-
-    kube_node_labels_free(own->labels);
-    free(own->subject);
-    free(own);
+    kube_node_labels_free(object);
 }
 
 int node_labels_from_kube(struct kube *kube, const char *node, int64_t retry_first_ms,
@@ -54,9 +42,7 @@ int node_labels_from_kube(struct kube *kube, const char *node, int64_t retry_fir
 
     if (kube_node_labels_new(kube, &options, &labels, err) < 0)
         return -1;
-    struct kube_labels *own = xmalloc(sizeof(*own));
-    *own = (struct kube_labels){labels, xasprintf("labels of Kubernetes node %s", node)};
-    *source =
-        (struct node_labels_source){own, own->subject, get_from_kube, kube_is_healthy, free_kube};
+    *source = (struct node_labels_source){labels, xasprintf("labels of Kubernetes node %s", node),
+                                          get_from_kube, kube_is_healthy, free_kube};
     return 0;
 }

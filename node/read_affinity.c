@@ -55,7 +55,7 @@ char *read_affinity_options(const struct read_affinity *affinity,
     _cleanup_string_list_ struct string_list flags = {0};
     const struct string_list *wanted = &cluster->crush_location_labels;
 
-    if (!cluster->enabled)
+    if (!affinity || !cluster->enabled)
         return NULL;
     if (wanted->count == 0 && affinity->is_enabled) {
         _cleanup_free_ char *copy = xstrdup(affinity->labels);

@@ -23,7 +23,7 @@ struct read_affinity {
 
 /*
  * The options for a volume of a cluster, in the order of the labels; NULL where there is to be no
- * read affinity. Caller frees.
+ * read affinity, as for @affinity NULL. Caller frees.
  *
  * As in Ceph-CSI the cluster's readAffinity.enabled decides, whatever the flags say; its labels
  * count or, where it has none, those of the flags. Labels that the node lacks are left out, and

@@ -63,7 +63,7 @@ void staged_users_note(struct staged_users *users, const struct stage_request *r
 {
     struct stage_request entry = {0};
 
-    if (!users || !request->credentials.user || !secret_is_set(&request->credentials.key))
+    if (!request->credentials.user || !secret_is_set(&request->credentials.key))
         return;
     entry.handle = xstrdup(request->handle);
     copy_user(request, &entry);
@@ -75,8 +75,6 @@ void staged_users_note(struct staged_users *users, const struct stage_request *r
 
 void staged_users_forget(struct staged_users *users, const char *handle)
 {
-    if (!users)
-        return;
     pthread_mutex_lock(&users->lock);
     drop_volume(users, handle);
     pthread_mutex_unlock(&users->lock);
@@ -84,8 +82,6 @@ void staged_users_forget(struct staged_users *users, const char *handle)
 
 bool staged_users_get(struct staged_users *users, const char *handle, struct stage_request *request)
 {
-    if (!users)
-        return false;
     pthread_mutex_lock(&users->lock);
     const struct stage_request *known = find_volume(users, handle);
     if (known)

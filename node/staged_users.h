@@ -18,8 +18,7 @@ struct staged_users *staged_users_new(void);
 /* NULL is fine. Wipes the keys. */
 void staged_users_free(struct staged_users *users);
 
-/* Of a volume that is staged now; replaces what was known, if the request brought a Ceph user.
- * @users may be NULL, here and below. */
+/* Of a volume that is staged now; replaces what was known, if the request brought a Ceph user. */
 void staged_users_note(struct staged_users *users, const struct stage_request *request);
 void staged_users_forget(struct staged_users *users, const char *handle);
 

@@ -49,7 +49,7 @@ struct node_volumes {
     struct mapper_host mappers;
     struct io_checks *io_checks;
     struct standing_credentials *standing; /* for calls without secrets; NULL: none */
-    struct staged_users *users;            /* likewise */
+    struct staged_users *users;            /* likewise, but never NULL */
     const char *node_id;
     const char *instance_id;
     const char *mapping_path;                  /* --clustermapping; NULL: none */

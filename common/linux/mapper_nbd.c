@@ -24,11 +24,13 @@ static bool nbd_is_usable(const struct mapper_host *mapper, struct call *call, c
 
 /* --- what is mapped --- */
 
-/* Whether this process serves the device @name. The process id alone does not decide it: a device
- * keeps that of its first process, and it may be an id of another container. */
-static int is_served(struct host *host, const char *name, const char *pid,
-                     const struct string_list *arguments, bool *is, struct error *err)
+/* Sets *@device if the process, whose arguments these are, serves the nbd device @name. Its id
+ * alone does not decide it: a device keeps that of its first process, and it may be an id of
+ * another container. */
+static int match_device(struct host *host, const char *name, const char *pid,
+                        const struct string_list *arguments, char **device, struct error *err)
 {
+    _cleanup_free_ char *path = xasprintf("/dev/%s", name);
     _cleanup_free_ char *pid_path = xasprintf("/sys/block/%s/pid", name);
     _cleanup_free_ char *identifier_path = xasprintf("/sys/block/%s/backend", name);
     _cleanup_free_ char *first_pid = NULL;
@@ -37,13 +39,12 @@ static int is_served(struct host *host, const char *name, const char *pid,
     if (host->ops->sysfs_read(host, pid_path, &first_pid, err) < 0 ||
         host->ops->sysfs_read(host, identifier_path, &identifier, err) < 0)
         return -1;
-    *is = false;
     if (!first_pid) /* mapped by nobody */
         return 0;
-    _cleanup_free_ char *device = xasprintf("/dev/%s", name);
     _cleanup_free_ char *cookie = xasprintf("--cookie=%s", identifier ? identifier : "");
-    *is = strcmp(first_pid, pid) == 0 || string_list_has(arguments, device) ||
-          string_list_has(arguments, cookie);
+    if (strcmp(first_pid, pid) == 0 || string_list_has(arguments, path) ||
+        string_list_has(arguments, cookie))
+        *device = TAKE(path);
     return 0;
 }
 
@@ -58,18 +59,10 @@ static int find_served(struct host *host, const struct string_list *names, const
     if (!string_list_has(&arguments, spec) ||
         !(string_list_has(&arguments, "map") || string_list_has(&arguments, "attach")))
         return 0;
-    for (size_t i = 0; i < names->count; i++) {
-        bool is = false;
-
-        if (!text_has_prefix(names->items[i], "nbd"))
-            continue;
-        if (is_served(host, names->items[i], pid, &arguments, &is, err) < 0)
+    for (size_t i = 0; i < names->count && !*device; i++)
+        if (text_has_prefix(names->items[i], "nbd") &&
+            match_device(host, names->items[i], pid, &arguments, device, err) < 0)
             return -1;
-        if (is) {
-            *device = xasprintf("/dev/%s", names->items[i]);
-            return 0;
-        }
-    }
     return 0;
 }
 

@@ -106,9 +106,9 @@ static int owns_mount(const struct node_volumes *volumes, const struct mount_ent
 
 /* Whether the mount is this volume's, as far as its file says where it is staged: that of another
  * driver does not. */
-static int is_volume(const struct node_volumes *volumes, const char *handle,
-                     const struct mount_list *mounts, const struct mount_entry *entry, bool *is,
-                     struct error *err)
+static int check_volume(const struct node_volumes *volumes, const char *handle,
+                        const struct mount_list *mounts, const struct mount_entry *entry, bool *is,
+                        struct error *err)
 {
     _cleanup_mount_info_ struct mount_info info = {0};
     bool has_info = false;
@@ -137,7 +137,7 @@ static int get_stats(const struct node_volumes *volumes, struct call *call, cons
     if (host->ops->list_mounts(host, &mounts, err) < 0)
         return -1;
     const struct mount_entry *entry = mount_on_top(&mounts, volume_path);
-    if (entry && is_volume(volumes, handle, &mounts, entry, &is, err) < 0)
+    if (entry && check_volume(volumes, handle, &mounts, entry, &is, err) < 0)
         return -1;
     if (!is)
         return node_volume_not_there(handle, volume_path, err);
@@ -161,19 +161,13 @@ typedef int visit_fn(const struct node_volumes *volumes, struct call *call,
 static int visit_volume(const struct node_volumes *volumes, struct call *call, const char *handle,
                         visit_fn *visit, struct error *err)
 {
-    _cleanup_mount_info_ struct mount_info info = {0};
     _cleanup_cephfs_staged_ struct cephfs_staged staged = {0};
     _cleanup_operation_ struct operation operation = {0};
-    bool has_info = false;
 
     if (node_begin(volumes, handle, call, &operation, err) < 0 ||
-        cephfs_info_read(volumes, handle, &info, &has_info, err) < 0)
+        cephfs_staged_look(volumes, handle, NULL, &staged, err) < 0)
         return -1;
-    if (!info.staging_path)
-        return 0;
-    if (cephfs_staged_look(volumes, handle, info.staging_path, &staged, err) < 0)
-        return -1;
-    return visit(volumes, call, &staged, err);
+    return staged.path ? visit(volumes, call, &staged, err) : 0;
 }
 
 static void visit_volumes(const struct node_volumes *volumes, struct call *call, visit_fn *visit)

@@ -96,7 +96,7 @@ static void choose_options(struct cephfs_stage *stage)
     const char *of_class = is_kernel ? PARAM_KERNEL_OPTIONS : PARAM_FUSE_OPTIONS;
     _cleanup_free_ char *nearest = NULL;
 
-    if (stage->client->reads_nearest && volumes->read_affinity)
+    if (stage->client->reads_nearest)
         nearest =
             read_affinity_options(volumes->read_affinity, &config->read_affinity, stage->call);
     add_options(&stage->options, strmap_get(&stage->request->context, of_class));

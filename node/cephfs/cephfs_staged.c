@@ -85,18 +85,19 @@ int cephfs_staged_look(const struct node_volumes *volumes, const char *handle,
     struct host *host = volumes->mappers.host;
     _cleanup_cephfs_staged_ struct cephfs_staged staged = {
         .handle = handle,
-        .path = staging_path,
         .info_path = info_path(volumes, handle),
     };
 
-    if (host->ops->look(host, staging_path, &staged.facts, err) < 0) {
+    if (cephfs_info_read(volumes, handle, &staged.info, &staged.has_info, err) < 0)
+        return -1;
+    staged.path = staging_path ? staging_path : staged.info.staging_path;
+    if (staged.path && host->ops->look(host, staged.path, &staged.facts, err) < 0) {
         if (!errno_is_death(err->sys_errno))
             return -1;
         error_clear(err);
         staged.is_dead = true;
     }
-    if (cephfs_info_read(volumes, handle, &staged.info, &staged.has_info, err) < 0 ||
-        read_mount(host, &staged, err) < 0)
+    if (staged.path && read_mount(host, &staged, err) < 0)
         return -1;
     *out = staged;
     staged = (struct cephfs_staged){0};

@@ -16,7 +16,7 @@
  */
 struct cephfs_staged {
     const char *handle; /* borrowed, as is the next one */
-    const char *path;
+    const char *path;   /* NULL: not known */
     char *info_path;
     bool has_info;
     struct mount_info info;
@@ -30,7 +30,8 @@ struct cephfs_staged {
     bool is_shared; /* with mounts of other volumes: its device does not say which are its own */
 };
 
-/* Looks at everything; changes nothing. Caller calls cephfs_staged_done(). */
+/* Looks at everything; changes nothing. @staging_path NULL: where the file says, if it says so.
+ * Caller calls cephfs_staged_done(). */
 _must_check_ int cephfs_staged_look(const struct node_volumes *volumes, const char *handle,
                                     const char *staging_path, struct cephfs_staged *staged,
                                     struct error *err);

@@ -145,14 +145,14 @@ static int check_foreign(const struct rbd_stage *stage, struct error *err)
 static int choose_map_options(const struct rbd_stage *stage, char **options, struct error *err)
 {
     const char *asked = strmap_get_or(&stage->request->context, PARAM_MAP_OPTIONS, "");
-    const struct read_affinity *affinity = stage->volumes->read_affinity;
     _cleanup_free_ char *own = NULL;
     _cleanup_free_ char *nearest = NULL;
 
     if (mapper_options(asked, stage->staged.mapper, &own, err) < 0)
         return -1;
-    if (affinity && stage->staged.mapper->reads_nearest)
-        nearest = read_affinity_options(affinity, &stage->image.config->read_affinity, stage->call);
+    if (stage->staged.mapper->reads_nearest)
+        nearest = read_affinity_options(stage->volumes->read_affinity,
+                                        &stage->image.config->read_affinity, stage->call);
     *options = xasprintf("%s%s%s", own, own[0] && nearest ? "," : "", nearest ? nearest : "");
     return 0;
 }

@@ -325,7 +325,7 @@ TEST(calls_wait_for_the_first_labels_and_reports_do_not, WITH_FOLDER)
     fixture_init(&fixture, ZONE, false);
     node_labels_done(&fixture.labels);
     fixture.labels = (struct node_labels_source){
-        .subject = "api", .get = come_when_waited_for, .is_healthy = is_never_stale};
+        .subject = xstrdup("api"), .get = come_when_waited_for, .is_healthy = is_never_stale};
     assert_report(&fixture, "api", false, "no answer yet");
     call_init(&call, 1, "NodeGetInfo", deadline_never());
     node_info_get(fixture.info, &call, &answer);
