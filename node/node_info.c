@@ -185,14 +185,12 @@ void node_info_get(struct node_info *info, struct call *call, struct node_answer
     *answer = (struct node_answer){
         .node_id = info->options.node_id,
         .max_volumes = info->options.max_volumes,
-        .is_complete = true,
     };
     if (info->options.levels->count == 0)
         return;
     bool is_known = node_labels_get(info->options.labels, call, &labels, &err) == 0;
     pthread_mutex_lock(&info->lock);
     make_segments(info, is_known ? &labels : NULL, err.message, &answer->segments);
-    answer->is_complete = info->is_complete;
     pthread_mutex_unlock(&info->lock);
 }
 

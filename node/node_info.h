@@ -49,7 +49,6 @@ struct node_answer {
     const char *node_id; /* borrowed */
     int64_t max_volumes;
     struct strmap segments;
-    bool is_complete; /* has all levels */
 };
 
 void node_info_get(struct node_info *info, struct call *call, struct node_answer *answer);

@@ -1,8 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/memory.h"
-#include "common/base/text.h"
 #include "node/backend.h"
 #include "node/checks.h"
 #include "node/mount_table.h"

@@ -1,6 +1,5 @@
 #include "node/read_affinity.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"

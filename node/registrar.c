@@ -1,7 +1,6 @@
 #include "node/registrar.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +9,11 @@
 #include "common/base/condition.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/base/text.h"
 #include "common/base/worker.h"
 #include "common/rpc/endpoint.h"
 #include "node/registration.h"
 
-#define LOOK_MS 2000
+#define CHECK_MS 2000
 #define ASK_MS 1000         /* kubelet gives a plugin as long */
 #define FOREIGN_SOCKETS 256 /* looked at in one go; a node has a dozen */
 #define DRAIN_MS 1000
@@ -29,7 +27,6 @@ struct registrar {
     char *folder;
     char *path; /* of our socket */
     struct node_info *info;
-    int64_t look_ms;
     struct worker worker;
     bool is_running; /* the starter's own */
     atomic_uint_fast64_t registrations;
@@ -219,7 +216,7 @@ static void run_registrar(void *object)
 
     while (!worker_is_stopping(&registrar->worker)) {
         check_socket(registrar);
-        worker_pause(&registrar->worker, registrar->look_ms);
+        worker_pause(&registrar->worker, CHECK_MS);
     }
     withdraw_socket(registrar);
 }
@@ -243,7 +240,6 @@ int registrar_new(const struct registrar_options *options, struct registrar **ou
     registrar->folder = xstrdup(options->folder);
     registrar->path = TAKE(checked);
     registrar->info = options->info;
-    registrar->look_ms = options->look_ms > 0 ? options->look_ms : LOOK_MS;
     registrar->registration = (struct registration){registrar->driver_name, registrar->endpoint,
                                                     note_notification, registrar};
     pthread_mutex_init(&registrar->lock, NULL);

@@ -30,7 +30,6 @@ struct registrar_options {
     const char *driver_name; /* as in GetPluginInfo */
     const char *endpoint;    /* path of the CSI socket as the host sees it */
     struct node_info *info;  /* borrowed until registrar_free() */
-    int64_t look_ms;         /* time between two checks; 0: 2000 */
 };
 
 /* Fails with INVALID_ARGUMENT if the names make no sense. Does nothing yet. */

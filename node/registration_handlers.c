@@ -27,8 +27,8 @@ static int get_info(void *object, struct call *call, const ProtobufCMessage *req
     return 0;
 }
 
-static int notify(void *object, struct call *call, const ProtobufCMessage *message,
-                  ProtobufCMessage **reply, struct error *err)
+static int notify_status(void *object, struct call *call, const ProtobufCMessage *message,
+                         ProtobufCMessage **reply, struct error *err)
 {
     const struct registration *registration = object;
     const Pluginregistration__RegistrationStatus *status =
@@ -52,7 +52,7 @@ static const struct rpc_method METHODS[] = {
         .path = "/pluginregistration.Registration/NotifyRegistrationStatus",
         .request = &pluginregistration__registration_status__descriptor,
         .response = &pluginregistration__registration_status_response__descriptor,
-        .handle = notify,
+        .handle = notify_status,
         .quick = true,
     },
 };

@@ -12,7 +12,6 @@
  * before it detaches.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

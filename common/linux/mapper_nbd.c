@@ -3,7 +3,6 @@
  * ends unasked, the device waits (--reattach-timeout) for another one, which 'attach' gives it.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"

@@ -3,7 +3,6 @@
  * the volume shows one, and the file again, now saying that all of it is there. A call that fails
  * takes down what it made; what one that was killed left is taken down by the next.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
@@ -13,7 +12,6 @@
 #include "node/cephfs/cephfs_staged.h"
 #include "node/cephfs/cephfs_volume.h"
 #include "node/checks.h"
-#include "node/mount_table.h"
 #include "node/staged_users.h"
 
 /* The state of one call. */

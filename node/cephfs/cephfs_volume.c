@@ -66,9 +66,10 @@ static int open_location(void *object, struct call *call, const struct credentia
     return located_open_filesystem(located, call, volumes->cephfs.rados_namespace, err);
 }
 
-static int locate(const struct node_volumes *volumes, struct call *call, enum journal_kind kind,
-                  const char *handle, const struct credentials *credentials,
-                  struct located *located, struct error *err)
+static int locate_entry(const struct node_volumes *volumes, struct call *call,
+                        enum journal_kind kind, const char *handle,
+                        const struct credentials *credentials, struct located *located,
+                        struct error *err)
 {
     const struct locator locator = {
         .ceph = volumes->ceph,
@@ -112,7 +113,8 @@ static int read_snapshot(const struct node_volumes *volumes, struct call *call,
     _cleanup_located_ struct located shown = {0};
     _cleanup_subvolume_facts_ struct subvolume_facts facts = {0};
 
-    if (locate(volumes, call, JOURNAL_SNAPSHOT, handle, &request->credentials, &shown, err) < 0)
+    if (locate_entry(volumes, call, JOURNAL_SNAPSHOT, handle, &request->credentials, &shown, err) <
+        0)
         return error_wrap(err, "snapshot '%s', which it shows", handle);
     const char *source = shown.entry.source;
     if (!source)
@@ -137,8 +139,8 @@ static int open_located(const struct node_volumes *volumes, struct call *call,
 {
     struct located *located = &volume->located;
 
-    if (locate(volumes, call, JOURNAL_VOLUME, request->handle, &request->credentials, located,
-               err) < 0)
+    if (locate_entry(volumes, call, JOURNAL_VOLUME, request->handle, &request->credentials, located,
+                     err) < 0)
         return -1;
     if (!text_is_empty(located->entry.kms_id))
         return node_refuse_encrypted(err);
@@ -217,8 +219,8 @@ int cephfs_volume_record(const struct node_volumes *volumes, struct call *call,
 /* --- which part of it --- */
 
 /* Adds to *@root the only name in it that contains @part, as all do "". */
-static int descend(struct host *host, const char *target, const char *part, char **root,
-                   struct error *err)
+static int descend_into(struct host *host, const char *target, const char *part, char **root,
+                        struct error *err)
 {
     _cleanup_free_ char *folder = xasprintf("%s%s", target, *root);
     _cleanup_string_list_ struct string_list names = {0};
@@ -254,9 +256,9 @@ int cephfs_volume_root(const struct node_volumes *volumes, const struct cephfs_v
     }
     _cleanup_free_ char *root =
         volume->is_part ? xstrdup("/.snap") : xasprintf("/.snap/%s", volume->snapshot);
-    if (volume->is_part && descend(host, target, volume->snapshot, &root, err) < 0)
+    if (volume->is_part && descend_into(host, target, volume->snapshot, &root, err) < 0)
         return -1;
-    if (!volume->folder && descend(host, target, "", &root, err) < 0)
+    if (!volume->folder && descend_into(host, target, "", &root, err) < 0)
         return -1;
     const char *folder = volume->folder && volume->folder[0] ? volume->folder : NULL;
     *out = folder ? xasprintf("%s/%s", root, folder) : TAKE(root);

@@ -1,6 +1,5 @@
 #include "node/rbd/node_image.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/memory.h"

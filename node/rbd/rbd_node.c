@@ -1,5 +1,4 @@
 /* RBD's part of the rpcs; NodeStageVolume and NodeExpandVolume have files of their own. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"

@@ -117,4 +117,5 @@ TEST(unknown_labels_are_no_reason_to_fail)
 
     node_labels_from_nowhere(&source);
     assert_null(read_affinity_options(&affinity, &cluster, NULL));
+    node_labels_done(&source);
 }
