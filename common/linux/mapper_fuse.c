@@ -284,6 +284,19 @@ static int parse_size(const char *reply, uint64_t *size_bytes, struct error *err
                      reply);
 }
 
+/* The node may have been left by an interrupted call, or not be there. */
+static void remove_fresh(struct host *host, const struct export_paths *paths)
+{
+    const char *const commands[] = {QMP("qmp_capabilities", ""),
+                                    QMP("blockdev-del", ",\"arguments\":{\"node-name\":\"fresh\"}"),
+                                    NULL};
+    _cleanup_free_ char *reply = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    if (host->ops->converse(host, paths->socket, commands, "\"" QMP_ID "\"", &reply, &err) < 0)
+        error_clear(&err);
+}
+
 /*
  * The daemon reads an image's size when it opens it. So it opens the image once more, with the key
  * that it has: no other call to a node plugin is sure to carry one.
@@ -294,14 +307,8 @@ static int ask_size(const struct mapper_host *mapper, const struct image_spec *s
     struct host *host = mapper->host;
     _cleanup_free_ char *user = NULL;
     _cleanup_free_ char *reply = NULL;
-    _cleanup_free_ char *ignored = NULL;
-    _cleanup_error_ struct error second = {0};
-    const char *const remove[] = {QMP("qmp_capabilities", ""),
-                                  QMP("blockdev-del", ",\"arguments\":{\"node-name\":\"fresh\"}"),
-                                  NULL};
 
-    if (host->ops->converse(host, paths->socket, remove, "\"" QMP_ID "\"", &ignored, &second) < 0)
-        error_clear(&second); /* left by an interrupted call, or not there */
+    remove_fresh(host, paths);
     if (host->ops->read_text(host, paths->user, &user, err) < 0)
         return -1;
     const struct map_request request = {
@@ -309,13 +316,11 @@ static int ask_size(const struct mapper_host *mapper, const struct image_spec *s
     _cleanup_free_ char *add =
         print_json(json_pack("{s:s, s:s, s:o}", "execute", "blockdev-add", "id", QMP_ID,
                              "arguments", image_node(&request, paths, "fresh")));
-    const char *const ask[] = {QMP("qmp_capabilities", ""), add,
-                               QMP("query-named-block-nodes", ",\"arguments\":{\"flat\":true}"),
-                               NULL};
-    int result = host->ops->converse(host, paths->socket, ask, "\"" QMP_ID "\"", &reply, err);
-    free(TAKE(ignored));
-    if (host->ops->converse(host, paths->socket, remove, "\"" QMP_ID "\"", &ignored, &second) < 0)
-        error_clear(&second);
+    const char *const commands[] = {
+        QMP("qmp_capabilities", ""), add,
+        QMP("query-named-block-nodes", ",\"arguments\":{\"flat\":true}"), NULL};
+    int result = host->ops->converse(host, paths->socket, commands, "\"" QMP_ID "\"", &reply, err);
+    remove_fresh(host, paths);
     return result < 0 ? -1 : parse_size(reply, size_bytes, err);
 }
 

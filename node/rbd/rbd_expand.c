@@ -12,8 +12,8 @@
 /* --- the size of the image --- */
 
 static int read_image_size(const struct node_volumes *volumes, struct call *call,
-                           const struct node_expand_request *request, const struct staged *staged,
-                           uint64_t *size_bytes, struct error *err)
+                           const struct node_expand_request *request,
+                           const struct rbd_staged *staged, uint64_t *size_bytes, struct error *err)
 {
     _cleanup_(stage_request_done) struct stage_request found = {0};
     _cleanup_node_image_ struct node_image image = {0};
@@ -35,11 +35,11 @@ static int read_image_size(const struct node_volumes *volumes, struct call *call
 /* Lets the device notice the size of its image. A mapper that must be told the size learns none
  * that Ceph has not confirmed: what is written beyond the end of the image is lost. */
 static int refresh_device(const struct node_volumes *volumes, struct call *call,
-                          const struct node_expand_request *request, const struct staged *staged,
-                          struct error *err)
+                          const struct node_expand_request *request,
+                          const struct rbd_staged *staged, struct error *err)
 {
     const struct mapper *mapper = staged->mapper;
-    const struct image_spec spec = staged_spec(staged);
+    const struct image_spec spec = rbd_staged_spec(staged);
     const char *device = staged->mapped.device;
     uint64_t image_bytes = 0;
 
@@ -56,7 +56,7 @@ static int refresh_device(const struct node_volumes *volumes, struct call *call,
     return mapper->tell_size(&volumes->mappers, call, device, image_bytes, err);
 }
 
-static int refuse_size(const struct staged *staged, uint64_t wanted, struct error *err)
+static int refuse_size(const struct rbd_staged *staged, uint64_t wanted, struct error *err)
 {
     error_set(err, STATUS_OUT_OF_RANGE,
               "device '%s' of image '%s' has %llu bytes, not the %llu that were asked",
@@ -71,7 +71,7 @@ static int refuse_size(const struct staged *staged, uint64_t wanted, struct erro
  * others does it either.
  */
 static int wait_for_device(const struct node_volumes *volumes, struct call *call,
-                           const struct node_expand_request *request, struct staged *staged,
+                           const struct node_expand_request *request, struct rbd_staged *staged,
                            struct error *err)
 {
     struct host *host = volumes->mappers.host;
@@ -101,7 +101,7 @@ static int wait_for_device(const struct node_volumes *volumes, struct call *call
 /* --- what is on it --- */
 
 static int grow_filesystem(const struct node_volumes *volumes, struct call *call,
-                           const struct staged *staged, struct error *err)
+                           const struct rbd_staged *staged, struct error *err)
 {
     struct host *host = volumes->mappers.host;
     struct device_content content;
@@ -122,13 +122,13 @@ int rbd_expand_volume(const struct node_volumes *volumes, struct call *call,
                       struct error *err)
 {
     struct host *host = volumes->mappers.host;
-    _cleanup_staged_ struct staged staged = {0};
+    _cleanup_rbd_staged_ struct rbd_staged staged = {0};
     struct path_facts facts;
 
     if (host->ops->look(host, request->volume_path, &facts, err) < 0 ||
-        staged_look_from(volumes, call, request->handle, request->volume_path, &facts, &staged,
-                         err) < 0 ||
-        staged_check(&staged, request->handle, err) < 0 ||
+        rbd_staged_look_from(volumes, call, request->handle, request->volume_path, &facts, &staged,
+                             err) < 0 ||
+        rbd_staged_check(&staged, request->handle, err) < 0 ||
         wait_for_device(volumes, call, request, &staged, err) < 0 ||
         grow_filesystem(volumes, call, &staged, err) < 0)
         return -1;

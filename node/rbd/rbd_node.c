@@ -24,7 +24,8 @@ static const char *mounted_device(const struct mount_entry *entry, bool is_block
 /* Something is mounted, but no image-meta.json says what: it goes only if a mapper knows its
  * device, and is unmapped if the device is enough for that. (Other mappers find exports that
  * nobody uses when the driver starts.) */
-static int adopt_mount(const struct node_volumes *volumes, struct staged *staged, struct error *err)
+static int adopt_mount(const struct node_volumes *volumes, struct rbd_staged *staged,
+                       struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_mount_list_ struct mount_list mounts = {0};
@@ -54,9 +55,9 @@ static int adopt_mount(const struct node_volumes *volumes, struct staged *staged
 static int unstage_volume(const struct node_volumes *volumes, struct call *call, const char *handle,
                           const char *staging_path, struct error *err)
 {
-    _cleanup_staged_ struct staged staged = {0};
+    _cleanup_rbd_staged_ struct rbd_staged staged = {0};
 
-    if (staged_look(volumes, call, handle, staging_path, &staged, err) < 0)
+    if (rbd_staged_look(volumes, call, handle, staging_path, &staged, err) < 0)
         return -1;
     if (staged.meta.is_encrypted)
         return error_set(err, STATUS_FAILED_PRECONDITION,
@@ -67,7 +68,7 @@ static int unstage_volume(const struct node_volumes *volumes, struct call *call,
                                        staged.facts.kind == PATH_BLOCK_DEVICE, err) < 0) ||
         adopt_mount(volumes, &staged, err) < 0)
         return -1;
-    return staged_remove(volumes, call, &staged, err);
+    return rbd_staged_remove(volumes, call, &staged, err);
 }
 
 /* --- NodePublishVolume, NodeUnpublishVolume --- */
@@ -76,10 +77,10 @@ static int find_place(const struct node_volumes *volumes, struct call *call,
                       const struct publish_request *request, struct staged_place *place,
                       struct error *err)
 {
-    _cleanup_staged_ struct staged staged = {0};
+    _cleanup_rbd_staged_ struct rbd_staged staged = {0};
 
-    if (staged_look(volumes, call, request->handle, request->staging_path, &staged, err) < 0 ||
-        staged_check(&staged, request->handle, err) < 0)
+    if (rbd_staged_look(volumes, call, request->handle, request->staging_path, &staged, err) < 0 ||
+        rbd_staged_check(&staged, request->handle, err) < 0)
         return -1;
     *place = (struct staged_place){.facts = staged.facts, .device = staged.device.number};
     place->path = TAKE(staged.path);
@@ -103,16 +104,16 @@ static int get_stats(const struct node_volumes *volumes, struct call *call, cons
                      const char *path, struct volume_stats *stats, struct error *err)
 {
     struct host *host = volumes->mappers.host;
-    _cleanup_staged_ struct staged staged = {0};
+    _cleanup_rbd_staged_ struct rbd_staged staged = {0};
     struct path_facts facts;
 
     if (host->ops->look(host, path, &facts, err) < 0)
         return volume_stats_failed(stats, err);
-    if (staged_look_from(volumes, call, handle, path, &facts, &staged, err) < 0)
+    if (rbd_staged_look_from(volumes, call, handle, path, &facts, &staged, err) < 0)
         return -1;
     /* The device has to answer a read; a file system's figures come from memory, and prove nothing.
      */
-    if (staged_check(&staged, "", err) < 0 ||
+    if (rbd_staged_check(&staged, "", err) < 0 ||
         io_check(volumes->io_checks, staged.mapped.device, READ_TIMEOUT_MS, err) < 0)
         volume_stats_set_abnormal(stats, err);
     stats->has_inodes = facts.kind != PATH_BLOCK_DEVICE;

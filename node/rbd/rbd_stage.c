@@ -35,13 +35,13 @@ struct rbd_stage {
     bool has_group;
     struct node_image image;
     struct strmap metadata;
-    struct staged staged;
+    struct rbd_staged staged;
 };
 
 static void stage_done(struct rbd_stage *stage)
 {
     strmap_done(&stage->metadata);
-    staged_done(&stage->staged);
+    rbd_staged_done(&stage->staged);
     node_image_close(&stage->image);
 }
 
@@ -161,8 +161,8 @@ static int choose_map_options(const struct rbd_stage *stage, char **options, str
 static int map_device(struct rbd_stage *stage, const char *device, struct error *err)
 {
     const struct node_volumes *volumes = stage->volumes;
-    struct staged *staged = &stage->staged;
-    const struct unmap_request remains = {.spec = staged_spec(staged), .options = ""};
+    struct rbd_staged *staged = &stage->staged;
+    const struct unmap_request remains = {.spec = rbd_staged_spec(staged), .options = ""};
     _cleanup_free_ char *options = NULL;
 
     /* An interrupted mapping has no device yet, but perhaps a process that has the image open and
@@ -173,7 +173,7 @@ static int map_device(struct rbd_stage *stage, const char *device, struct error 
         node_image_record(volumes, stage->call, &stage->image, &stage->metadata, err) < 0)
         return -1;
     const struct map_request request = {
-        .spec = staged_spec(staged),
+        .spec = rbd_staged_spec(staged),
         .monitors = stage->image.config->monitors,
         .user = stage->request->credentials.user,
         .key = &stage->request->credentials.key,
@@ -191,7 +191,7 @@ static int map_image(struct rbd_stage *stage, struct error *err)
 {
     const struct node_volumes *volumes = stage->volumes;
     struct host *host = volumes->mappers.host;
-    struct staged *staged = &stage->staged;
+    struct rbd_staged *staged = &stage->staged;
 
     if (!staged->has_meta) {
         const struct mapper *mapper = NULL;
@@ -200,8 +200,8 @@ static int map_image(struct rbd_stage *stage, struct error *err)
                                &mapper, err) < 0)
             return -1;
         fill_meta(stage, mapper);
-        if (staged_write_meta(volumes, staged, err) < 0 ||
-            staged_find_device(volumes, stage->call, staged, err) < 0 ||
+        if (rbd_staged_write_meta(volumes, staged, err) < 0 ||
+            rbd_staged_find_device(volumes, stage->call, staged, err) < 0 ||
             check_foreign(stage, err) < 0)
             return -1;
     }
@@ -216,7 +216,7 @@ static int map_image(struct rbd_stage *stage, struct error *err)
         return 0;
     free(staged->meta.device);
     staged->meta.device = xstrdup(staged->mapped.device);
-    return staged_write_meta(volumes, staged, err);
+    return rbd_staged_write_meta(volumes, staged, err);
 }
 
 /* --- mounting --- */
@@ -257,7 +257,7 @@ static int mount_disk_fs(struct rbd_stage *stage, const struct disk_fs *fs, stru
 static int mount_filesystem(struct rbd_stage *stage, struct error *err)
 {
     struct host *host = stage->volumes->mappers.host;
-    const struct staged *staged = &stage->staged;
+    const struct rbd_staged *staged = &stage->staged;
     const struct format_request request = {
         .wanted = stage->wanted,
         .device = staged->mapped.device,
@@ -288,12 +288,12 @@ static int mount_filesystem(struct rbd_stage *stage, struct error *err)
 static void undo_stage(struct rbd_stage *stage)
 {
     _cleanup_error_ struct error err = {0};
-    _cleanup_staged_ struct staged left = {0};
+    _cleanup_rbd_staged_ struct rbd_staged left = {0};
     const struct stage_request *request = stage->request;
 
-    if (staged_look(stage->volumes, stage->call, request->handle, request->staging_path, &left,
-                    &err) < 0 ||
-        staged_remove(stage->volumes, stage->call, &left, &err) < 0)
+    if (rbd_staged_look(stage->volumes, stage->call, request->handle, request->staging_path, &left,
+                        &err) < 0 ||
+        rbd_staged_remove(stage->volumes, stage->call, &left, &err) < 0)
         log_warn(stage->call, "cannot take down what failed, the next try will: %s", err.message);
 }
 
@@ -301,7 +301,7 @@ static void undo_stage(struct rbd_stage *stage)
  * else is taken down and made anew. */
 static int revive_device(struct rbd_stage *stage, bool *is_complete, struct error *err)
 {
-    struct staged *staged = &stage->staged;
+    struct rbd_staged *staged = &stage->staged;
     const char *device = staged->meta.device;
 
     if (staged->mapper && staged->mapper->reattaches && staged->facts.is_mount_point &&
@@ -316,11 +316,11 @@ static int revive_device(struct rbd_stage *stage, bool *is_complete, struct erro
     }
     if (!staged->is_dead && !staged->facts.is_mount_point && !staged->mapped.is_dead)
         return 0;
-    if (staged_remove(stage->volumes, stage->call, staged, err) < 0)
+    if (rbd_staged_remove(stage->volumes, stage->call, staged, err) < 0)
         return -1;
-    staged_done(staged);
-    return staged_look(stage->volumes, stage->call, stage->request->handle,
-                       stage->request->staging_path, staged, err);
+    rbd_staged_done(staged);
+    return rbd_staged_look(stage->volumes, stage->call, stage->request->handle,
+                           stage->request->staging_path, staged, err);
 }
 
 static int stage_image(struct rbd_stage *stage, struct error *err)
@@ -350,10 +350,11 @@ int rbd_stage_volume(const struct node_volumes *volumes, struct call *call,
         .volumes = volumes, .call = call, .request = request};
 
     if (parse_request(&stage, err) < 0 ||
-        staged_look(volumes, call, request->handle, request->staging_path, &stage.staged, err) < 0)
+        rbd_staged_look(volumes, call, request->handle, request->staging_path, &stage.staged, err) <
+            0)
         return -1;
     int result =
-        staged_is_complete(&stage.staged) ? check_same(&stage, err) : stage_image(&stage, err);
+        rbd_staged_is_complete(&stage.staged) ? check_same(&stage, err) : stage_image(&stage, err);
     /* NodeExpandVolume need not bring secrets, but may have to ask Ceph for the image's size. */
     if (result == 0 && stage.staged.mapper->tell_size)
         staged_users_note(volumes->users, request);

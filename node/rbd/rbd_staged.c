@@ -8,7 +8,8 @@
 #include "node/checks.h"
 #include "node/mount_table.h"
 
-static int read_meta(const struct node_volumes *volumes, struct staged *staged, struct error *err)
+static int read_meta(const struct node_volumes *volumes, struct rbd_staged *staged,
+                     struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_free_ char *text = NULL;
@@ -28,11 +29,11 @@ static int read_meta(const struct node_volumes *volumes, struct staged *staged, 
     return 0;
 }
 
-int staged_find_device(const struct node_volumes *volumes, struct call *call, struct staged *staged,
-                       struct error *err)
+int rbd_staged_find_device(const struct node_volumes *volumes, struct call *call,
+                           struct rbd_staged *staged, struct error *err)
 {
     struct host *host = volumes->mappers.host;
-    const struct image_spec spec = staged_spec(staged);
+    const struct image_spec spec = rbd_staged_spec(staged);
 
     if (!staged->mapper)
         return 0;
@@ -43,12 +44,12 @@ int staged_find_device(const struct node_volumes *volumes, struct call *call, st
     return host->ops->device_facts(host, staged->mapped.device, &staged->device, err);
 }
 
-int staged_look(const struct node_volumes *volumes, struct call *call, const char *handle,
-                const char *staging_path, struct staged *out, struct error *err)
+int rbd_staged_look(const struct node_volumes *volumes, struct call *call, const char *handle,
+                    const char *staging_path, struct rbd_staged *out, struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_error_ struct error dead = {0};
-    _cleanup_staged_ struct staged staged = {
+    _cleanup_rbd_staged_ struct rbd_staged staged = {
         .path = xasprintf("%s/%s", staging_path, handle),
         .meta_path = xasprintf("%s/" IMAGE_META_FILE, staging_path),
     };
@@ -58,36 +59,37 @@ int staged_look(const struct node_volumes *volumes, struct call *call, const cha
             return error_move(err, &dead);
         staged.is_dead = true;
     }
-    if (read_meta(volumes, &staged, err) < 0 || staged_find_device(volumes, call, &staged, err) < 0)
+    if (read_meta(volumes, &staged, err) < 0 ||
+        rbd_staged_find_device(volumes, call, &staged, err) < 0)
         return -1;
     *out = staged;
-    staged = (struct staged){0};
+    staged = (struct rbd_staged){0};
     return 0;
 }
 
-void staged_done(struct staged *staged)
+void rbd_staged_done(struct rbd_staged *staged)
 {
     free(staged->path);
     free(staged->meta_path);
     image_meta_done(&staged->meta);
     mapped_image_done(&staged->mapped);
-    *staged = (struct staged){0};
+    *staged = (struct rbd_staged){0};
 }
 
-struct image_spec staged_spec(const struct staged *staged)
+struct image_spec rbd_staged_spec(const struct rbd_staged *staged)
 {
     return (struct image_spec){staged->meta.pool, staged->meta.rados_namespace, staged->meta.image};
 }
 
-bool staged_is_complete(const struct staged *staged)
+bool rbd_staged_is_complete(const struct rbd_staged *staged)
 {
     return !staged->is_dead && staged->facts.is_mount_point && staged->mapped.device &&
            !staged->mapped.is_dead && staged->facts.device == staged->device.number;
 }
 
-int staged_check(const struct staged *staged, const char *handle, struct error *err)
+int rbd_staged_check(const struct rbd_staged *staged, const char *handle, struct error *err)
 {
-    if (staged_is_complete(staged))
+    if (rbd_staged_is_complete(staged))
         return 0;
     const char *fault = !staged->facts.is_mount_point && !staged->is_dead
                             ? "nothing is mounted there"
@@ -101,7 +103,8 @@ int staged_check(const struct staged *staged, const char *handle, struct error *
     return error_hint(err, "NodeStageVolume stages it");
 }
 
-int staged_write_meta(const struct node_volumes *volumes, struct staged *staged, struct error *err)
+int rbd_staged_write_meta(const struct node_volumes *volumes, struct rbd_staged *staged,
+                          struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_free_ char *text = image_meta_print(&staged->meta);
@@ -114,7 +117,8 @@ int staged_write_meta(const struct node_volumes *volumes, struct staged *staged,
 
 /* --- taking down --- */
 
-static int unmount_all(const struct node_volumes *volumes, struct staged *staged, struct error *err)
+static int unmount_all(const struct node_volumes *volumes, struct rbd_staged *staged,
+                       struct error *err)
 {
     struct host *host = volumes->mappers.host;
     bool lazily = staged->is_dead || staged->mapped.is_dead;
@@ -131,8 +135,8 @@ static int unmount_all(const struct node_volumes *volumes, struct staged *staged
     return refuse_stacked(staged->path, err);
 }
 
-static int unmap_image(const struct node_volumes *volumes, struct call *call, struct staged *staged,
-                       struct error *err)
+static int unmap_image(const struct node_volumes *volumes, struct call *call,
+                       struct rbd_staged *staged, struct error *err)
 {
     _cleanup_free_ char *options = NULL;
 
@@ -141,12 +145,12 @@ static int unmap_image(const struct node_volumes *volumes, struct call *call, st
     if (mapper_options(staged->meta.unmap_options, staged->mapper, &options, err) < 0)
         return -1;
     const struct unmap_request request = {
-        .spec = staged_spec(staged), .options = options, .device = staged->mapped.device};
+        .spec = rbd_staged_spec(staged), .options = options, .device = staged->mapped.device};
     return staged->mapper->unmap(&volumes->mappers, call, &request, err);
 }
 
-int staged_remove(const struct node_volumes *volumes, struct call *call, struct staged *staged,
-                  struct error *err)
+int rbd_staged_remove(const struct node_volumes *volumes, struct call *call,
+                      struct rbd_staged *staged, struct error *err)
 {
     struct host *host = volumes->mappers.host;
 
@@ -179,9 +183,9 @@ static int try_staging_path(const struct node_volumes *volumes, const char *hand
     return 0;
 }
 
-int staged_look_from(const struct node_volumes *volumes, struct call *call, const char *handle,
-                     const char *path, const struct path_facts *facts, struct staged *staged,
-                     struct error *err)
+int rbd_staged_look_from(const struct node_volumes *volumes, struct call *call, const char *handle,
+                         const char *path, const struct path_facts *facts,
+                         struct rbd_staged *staged, struct error *err)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_mount_list_ struct mount_list mounts = {0};
@@ -197,6 +201,6 @@ int staged_look_from(const struct node_volumes *volumes, struct call *call, cons
     for (size_t i = 0; i < targets.count && !staging_path; i++)
         if (try_staging_path(volumes, handle, targets.items[i], &staging_path, err) < 0)
             return -1;
-    return staging_path ? staged_look(volumes, call, handle, staging_path, staged, err)
+    return staging_path ? rbd_staged_look(volumes, call, handle, staging_path, staged, err)
                         : node_volume_not_there(handle, path, err);
 }

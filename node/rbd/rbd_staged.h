@@ -9,7 +9,7 @@
  *   STAGING/image-meta.json   which image, mapped how
  *   STAGING/HANDLE            folder with the file system, or file that the device is bound to
  */
-struct staged {
+struct rbd_staged {
     char *path;      /* STAGING/HANDLE */
     char *meta_path; /* STAGING/image-meta.json */
     struct path_facts facts;
@@ -21,41 +21,42 @@ struct staged {
     struct device_facts device;  /* of the mapped device, if it lives */
 };
 
-/* Looks at everything; changes nothing. Caller calls staged_done(). */
-_must_check_ int staged_look(const struct node_volumes *volumes, struct call *call,
-                             const char *handle, const char *staging_path, struct staged *staged,
-                             struct error *err);
+/* Looks at everything; changes nothing. Caller calls rbd_staged_done(). */
+_must_check_ int rbd_staged_look(const struct node_volumes *volumes, struct call *call,
+                                 const char *handle, const char *staging_path,
+                                 struct rbd_staged *staged, struct error *err);
 /* Likewise for the volume that is staged or published at @path, of which @facts were read.
  * NOT_FOUND unless it is this volume. */
-_must_check_ int staged_look_from(const struct node_volumes *volumes, struct call *call,
-                                  const char *handle, const char *path,
-                                  const struct path_facts *facts, struct staged *staged,
-                                  struct error *err);
-void staged_done(struct staged *staged);
-#define _cleanup_staged_ _cleanup_(staged_done)
+_must_check_ int rbd_staged_look_from(const struct node_volumes *volumes, struct call *call,
+                                      const char *handle, const char *path,
+                                      const struct path_facts *facts, struct rbd_staged *staged,
+                                      struct error *err);
+void rbd_staged_done(struct rbd_staged *staged);
+#define _cleanup_rbd_staged_ _cleanup_(rbd_staged_done)
 
 /* Whether something is mounted there and it is the device of the image that the meta names. */
-bool staged_is_complete(const struct staged *staged);
+bool rbd_staged_is_complete(const struct rbd_staged *staged);
 
 /* FAILED_PRECONDITION unless complete, with what is wrong. */
-_must_check_ int staged_check(const struct staged *staged, const char *handle, struct error *err);
+_must_check_ int rbd_staged_check(const struct rbd_staged *staged, const char *handle,
+                                  struct error *err);
 
 /* The spec of the meta's image; borrowed. */
-struct image_spec staged_spec(const struct staged *staged);
+struct image_spec rbd_staged_spec(const struct rbd_staged *staged);
 
-_must_check_ int staged_write_meta(const struct node_volumes *volumes, struct staged *staged,
-                                   struct error *err);
+_must_check_ int rbd_staged_write_meta(const struct node_volumes *volumes,
+                                       struct rbd_staged *staged, struct error *err);
 /* Looks for the device of the meta's image; nothing without a mapper. */
-_must_check_ int staged_find_device(const struct node_volumes *volumes, struct call *call,
-                                    struct staged *staged, struct error *err);
+_must_check_ int rbd_staged_find_device(const struct node_volumes *volumes, struct call *call,
+                                        struct rbd_staged *staged, struct error *err);
 
 /*
  * Takes everything down: mount, path, mapping, meta, in this order, so that what an interrupted
  * call leaves leads to the rest. What is not there is skipped. A folder that holds files is not
  * removed: FAILED_PRECONDITION.
  */
-_must_check_ int staged_remove(const struct node_volumes *volumes, struct call *call,
-                               struct staged *staged, struct error *err);
+_must_check_ int rbd_staged_remove(const struct node_volumes *volumes, struct call *call,
+                                   struct rbd_staged *staged, struct error *err);
 
 /* --- the parts of RBD's backend --- */
 
