@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/backoff.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "node/mount_table.h"
@@ -188,7 +189,7 @@ int cephfs_staged_unmount(const struct node_volumes *volumes, struct call *call,
 {
     struct host *host = volumes->mappers.host;
     struct deadline deadline = deadline_in_ms(volumes->cephfs.fuse_wait_ms);
-    int64_t pause_ms = PAUSE_FIRST_MS;
+    struct backoff backoff = BACKOFF_INIT(PAUSE_FIRST_MS, PAUSE_MAX_MS);
     bool running = false;
 
     for (;;) {
@@ -210,8 +211,7 @@ int cephfs_staged_unmount(const struct node_volumes *volumes, struct call *call,
             return error_set(err, STATUS_UNAVAILABLE,
                              "its ceph-fuse still runs: it has not written back all that it holds");
         call_stage(call, "waiting {age} for ceph-fuse to write back what it holds");
-        if (call_pause(call, pause_ms, err) < 0)
+        if (call_pause(call, backoff_next_ms(&backoff), err) < 0)
             return -1;
-        pause_ms = pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause_ms * 2;
     }
 }

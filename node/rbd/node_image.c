@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/backoff.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
@@ -105,7 +106,7 @@ static int wait_for_watchers(const struct node_volumes *volumes, struct call *ca
                              struct node_image *image, struct error *err)
 {
     struct deadline deadline = deadline_in_ms(volumes->watcher_wait_ms);
-    int64_t pause_ms = WATCH_FIRST_MS;
+    struct backoff backoff = BACKOFF_INIT(WATCH_FIRST_MS, WATCH_LONGEST_MS);
 
     for (;;) {
         _cleanup_string_list_ struct string_list watchers = {0};
@@ -116,11 +117,10 @@ static int wait_for_watchers(const struct node_volumes *volumes, struct call *ca
             return 0;
         call_stage(call, "waiting {age} for %s to let go of image '%s'", watchers.items[0],
                    image->name);
-        if (deadline_has_passed(deadline) || call_pause(call, pause_ms, err) < 0) {
+        if (deadline_has_passed(deadline) || call_pause(call, backoff_next_ms(&backoff), err) < 0) {
             error_clear(err); /* what was waited for says more */
             return refuse_used(image, &watchers, "open", err);
         }
-        pause_ms = pause_ms * 2 > WATCH_LONGEST_MS ? WATCH_LONGEST_MS : pause_ms * 2;
     }
 }
 

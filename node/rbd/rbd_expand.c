@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "common/base/backoff.h"
 #include "common/base/memory.h"
 #include "common/linux/disk_fs.h"
 #include "node/rbd/node_image.h"
@@ -78,7 +79,7 @@ static int wait_for_device(const struct node_volumes *volumes, struct call *call
     struct deadline deadline = deadline_in_ms(volumes->device_wait_ms);
     const uint64_t wanted = (uint64_t)request->range.required_bytes;
     const char *device = staged->mapped.device;
-    int64_t pause_ms = POLL_FIRST_MS;
+    struct backoff backoff = BACKOFF_INIT(POLL_FIRST_MS, POLL_LONGEST_MS);
 
     for (;;) {
         _cleanup_error_ struct error why = {0};
@@ -90,11 +91,10 @@ static int wait_for_device(const struct node_volumes *volumes, struct call *call
         if (staged->device.size_bytes >= wanted)
             return 0;
         call_stage(call, "waiting {age} for '%s' to grow", device);
-        if (deadline_has_passed(deadline) || call_pause(call, pause_ms, err) < 0) {
+        if (deadline_has_passed(deadline) || call_pause(call, backoff_next_ms(&backoff), err) < 0) {
             error_clear(err); /* what was waited for says more */
             return why.message ? error_move(err, &why) : refuse_size(staged, wanted, err);
         }
-        pause_ms = pause_ms * 2 > POLL_LONGEST_MS ? POLL_LONGEST_MS : pause_ms * 2;
     }
 }
 
