@@ -7,38 +7,21 @@
 #include "common/encoding/json.h"
 
 #define WHAT "nodestage.json"
+#define OWN_OBJECT "cephzone" /* what Ceph-CSI does not read */
 #define SECRETS_MAX 16
 
 /* --- the capability, as protobuf writes it in JSON --- */
 
-struct mount_json {
-    char *fs_type;
-    char *group;
-    struct string_list flags;
-};
-
-struct mode_json {
+struct capability_json {
+    struct volume_capability capability;
     char *mode;
 };
 
-struct capability_json {
-    struct mount_json mount;
-    struct mode_json access_mode;
-};
-
-static const struct json_field MOUNT_FIELDS[] = {
-    JSON_FIELD_STRING("fsType", struct mount_json, fs_type),
-    JSON_FIELD_STRING("volumeMountGroup", struct mount_json, group),
-    JSON_FIELD_STRINGS("mountFlags", struct mount_json, flags),
-};
-static const struct json_table MOUNT_TABLE = JSON_TABLE(struct mount_json, MOUNT_FIELDS);
-static const struct json_field MODE_FIELDS[] = {
-    JSON_FIELD_STRING("mode", struct mode_json, mode),
-};
-static const struct json_table MODE_TABLE = JSON_TABLE(struct mode_json, MODE_FIELDS);
 static const struct json_field CAPABILITY_FIELDS[] = {
-    JSON_FIELD_OBJECT("mount", struct capability_json, mount, &MOUNT_TABLE),
-    JSON_FIELD_OBJECT("accessMode", struct capability_json, access_mode, &MODE_TABLE),
+    JSON_FIELD_STRING("mount.fsType", struct capability_json, capability.fs_type),
+    JSON_FIELD_STRING("mount.volumeMountGroup", struct capability_json, capability.mount_group),
+    JSON_FIELD_STRINGS("mount.mountFlags", struct capability_json, capability.mount_flags),
+    JSON_FIELD_STRING("accessMode.mode", struct capability_json, mode),
 };
 static const struct json_table CAPABILITY_TABLE =
     JSON_TABLE(struct capability_json, CAPABILITY_FIELDS);
@@ -86,14 +69,10 @@ static int get_capability(const char *text, struct volume_capability *capability
     if (result == 0)
         result = json_decode(json, &CAPABILITY_TABLE, &found, err);
     if (result == 0) {
-        *capability = (struct volume_capability){
-            .type = ACCESS_TYPE_MOUNT,
-            .mode = find_mode(found.access_mode.mode),
-            .mount_flags = found.mount.flags,
-        };
-        capability->fs_type = TAKE(found.mount.fs_type);
-        capability->mount_group = TAKE(found.mount.group);
-        found.mount.flags = (struct string_list){0};
+        *capability = found.capability;
+        capability->type = ACCESS_TYPE_MOUNT;
+        capability->mode = find_mode(found.mode);
+        found.capability = (struct volume_capability){0};
     }
     json_free_fields(&CAPABILITY_TABLE, &found);
     return result;
@@ -107,17 +86,13 @@ struct file_json {
     struct mount_info info;
 };
 
-static const struct json_field OWN_FIELDS[] = {
-    JSON_FIELD_STRING("stagingPath", struct mount_info, staging_path),
-    JSON_FIELD_STRING("mounter", struct mount_info, mounter),
-    JSON_FIELD_STRING("root", struct mount_info, root),
-    JSON_FIELD_STRMAP("volumeContext", struct mount_info, context),
-};
-static const struct json_table OWN_TABLE = JSON_TABLE(struct mount_info, OWN_FIELDS);
 static const struct json_field FILE_FIELDS[] = {
     JSON_FIELD_STRING("VolumeCapabilityProtoJSON", struct file_json, capability),
     JSON_FIELD_VALUE("Secrets", struct file_json, secrets),
-    JSON_FIELD_OBJECT("cephzone", struct file_json, info, &OWN_TABLE),
+    JSON_FIELD_STRING(OWN_OBJECT ".stagingPath", struct file_json, info.staging_path),
+    JSON_FIELD_STRING(OWN_OBJECT ".mounter", struct file_json, info.mounter),
+    JSON_FIELD_STRING(OWN_OBJECT ".root", struct file_json, info.root),
+    JSON_FIELD_STRMAP(OWN_OBJECT ".volumeContext", struct file_json, info.context),
 };
 static const struct json_table FILE_TABLE = JSON_TABLE(struct file_json, FILE_FIELDS);
 
@@ -132,7 +107,7 @@ char *mount_info_print(const struct mount_info *info)
     json_auto_t *json =
         json_pack("{s:s, s:o, s:{}, s:{s:s, s:s, s:s, s:o}}", "VolumeCapabilityProtoJSON",
                   capability, "MountOptions", put_flags(&info->capability.mount_flags), "Secrets",
-                  "cephzone", "stagingPath", info->staging_path, "mounter", info->mounter, "root",
+                  OWN_OBJECT, "stagingPath", info->staging_path, "mounter", info->mounter, "root",
                   info->root, "volumeContext", context);
     return json ? json_dumps(json, JSON_COMPACT) : xstrdup("{}");
 }
