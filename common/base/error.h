@@ -22,8 +22,9 @@ struct error {
 _printf_(3, 4) int error_set(struct error *err, enum status status, const char *fmt, ...);
 
 /* From a negative errno of librados, librbd, libcephfs or the kernel: keeps the number, appends its
- * text and gives the plain cases their status (ENOENT, EEXIST, ENOSPC, EDQUOT, ETIMEDOUT, EPERM,
- * EACCES, EINVAL, EBUSY); INTERNAL for the rest. The caller recodes where the meaning differs. */
+ * text and gives the plain cases their status (ENOENT, EEXIST, ENOSPC, EDQUOT, ESHUTDOWN,
+ * ETIMEDOUT, EPERM, EACCES, EINVAL, EBUSY); INTERNAL for the rest. The caller recodes where the
+ * meaning differs. */
 _printf_(3, 4) int error_set_errno(struct error *err, int negative_errno, const char *fmt, ...);
 
 /* Puts "context: " in front of the message. */

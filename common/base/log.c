@@ -8,7 +8,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 
-/* The only mutable global of the project: set once at start, before any thread exists. */
+/* Set once at start, before any other thread exists. */
 static struct {
     int verbosity;
     int file_fd;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *checked(void *pointer)
+static void *abort_if_null(void *pointer)
 {
     if (!pointer) {
         fputs("out of memory\n", stderr);
@@ -15,17 +15,17 @@ static void *checked(void *pointer)
 
 void *xmalloc(size_t size)
 {
-    return checked(malloc(size ? size : 1));
+    return abort_if_null(malloc(size ? size : 1));
 }
 
 void *xcalloc(size_t count, size_t size)
 {
-    return checked(calloc(count ? count : 1, size ? size : 1));
+    return abort_if_null(calloc(count ? count : 1, size ? size : 1));
 }
 
 void *xreallocarray(void *pointer, size_t count, size_t size)
 {
-    return checked(reallocarray(pointer, count ? count : 1, size ? size : 1));
+    return abort_if_null(reallocarray(pointer, count ? count : 1, size ? size : 1));
 }
 
 /* The capacity is 4, 8, 16, ... elements: it is used up when the count is one of these. */
@@ -44,12 +44,12 @@ void *array_grow(void *items, size_t count, size_t size)
 
 char *xstrdup(const char *text)
 {
-    return checked(strdup(text));
+    return abort_if_null(strdup(text));
 }
 
 char *xstrndup(const char *text, size_t length)
 {
-    return checked(strndup(text, length));
+    return abort_if_null(strndup(text, length));
 }
 
 char *xvasprintf(const char *fmt, va_list args)
@@ -57,7 +57,7 @@ char *xvasprintf(const char *fmt, va_list args)
     char *text = NULL;
 
     if (vasprintf(&text, fmt, args) < 0)
-        checked(NULL);
+        abort_if_null(NULL);
     return text;
 }
 

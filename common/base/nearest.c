@@ -6,12 +6,12 @@
 /* Two typing mistakes; more than that is another word. */
 #define DISTANCE_LIMIT 2
 
-static int fold(char letter)
+static int fold_case(char letter)
 {
     return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter;
 }
 
-static int smaller(int a, int b)
+static int smaller_of(int a, int b)
 {
     return a < b ? a : b;
 }
@@ -23,7 +23,7 @@ static int smaller(int a, int b)
  */
 static int distance_within(const char *a, const char *b, int budget)
 {
-    while (*a != '\0' && fold(*a) == fold(*b)) {
+    while (*a != '\0' && fold_case(*a) == fold_case(*b)) {
         a++;
         b++;
     }
@@ -33,11 +33,11 @@ static int distance_within(const char *a, const char *b, int budget)
         return 1;
     int rest = budget; /* one more than what may follow the edit made here */
     if (*a != '\0' && *b != '\0')
-        rest = smaller(rest, distance_within(a + 1, b + 1, budget - 1));
+        rest = smaller_of(rest, distance_within(a + 1, b + 1, budget - 1));
     if (*a != '\0')
-        rest = smaller(rest, distance_within(a + 1, b, budget - 1));
+        rest = smaller_of(rest, distance_within(a + 1, b, budget - 1));
     if (*b != '\0')
-        rest = smaller(rest, distance_within(a, b + 1, budget - 1));
+        rest = smaller_of(rest, distance_within(a, b + 1, budget - 1));
     return 1 + rest;
 }
 

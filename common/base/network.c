@@ -7,12 +7,12 @@
 
 #include "common/base/text.h"
 
-static unsigned width(const struct network *network)
+static unsigned width_bits(const struct network *network)
 {
     return network->is_v6 ? 128 : 32;
 }
 
-static int family(const struct network *network)
+static int address_family(const struct network *network)
 {
     return network->is_v6 ? AF_INET6 : AF_INET;
 }
@@ -58,10 +58,10 @@ int network_parse(const char *text, struct network *network, bool *has_host_bits
     memcpy(address, text, length);
     address[length] = '\0';
     parsed.is_v6 = strchr(address, ':') != NULL;
-    if (inet_pton(family(&parsed), address, parsed.bytes) != 1)
+    if (inet_pton(address_family(&parsed), address, parsed.bytes) != 1)
         return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no IP address", address);
-    parsed.bits = width(&parsed);
-    if (slash && !parse_bits(slash + 1, width(&parsed), &parsed.bits))
+    parsed.bits = width_bits(&parsed);
+    if (slash && !parse_bits(slash + 1, width_bits(&parsed), &parsed.bits))
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "'%.80s': the length of the network must be 0 to %u", text, parsed.bits);
     bool had = clear_host_bits(parsed.bytes, parsed.bits);
@@ -72,7 +72,7 @@ int network_parse(const char *text, struct network *network, bool *has_host_bits
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "'%.80s' is an address inside of a network: say '%s' for all of it or "
                          "'%s/%u' for this address",
-                         text, whole, address, width(&parsed));
+                         text, whole, address, width_bits(&parsed));
     }
     if (has_host_bits)
         *has_host_bits = had;
@@ -82,7 +82,7 @@ int network_parse(const char *text, struct network *network, bool *has_host_bits
 
 void network_print_address(const struct network *network, char *text)
 {
-    inet_ntop(family(network), network->bytes, text, NETWORK_TEXT_MAX);
+    inet_ntop(address_family(network), network->bytes, text, NETWORK_TEXT_MAX);
 }
 
 void network_print(const struct network *network, char *text)
@@ -110,10 +110,10 @@ bool network_contains(const struct network *outer, const struct network *inner)
 
 void network_address_at(const struct network *network, size_t index, struct network *address)
 {
-    unsigned last = width(network) / 8 - 1;
+    unsigned last = width_bits(network) / 8 - 1;
 
     *address = *network;
-    address->bits = width(network);
+    address->bits = width_bits(network);
     for (unsigned i = 0; i < 4; i++)
         address->bytes[last - i] |= (unsigned char)(index >> (8 * i));
 }

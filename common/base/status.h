@@ -30,5 +30,6 @@ enum status {
 const char *status_name(enum status status);
 
 /* Whether the operation is over. After the others (CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE,
- * ABORTED) the caller repeats the request, and it may still be running: what it began must stay. */
+ * ABORTED) the caller repeats the request, and the operation may still be running: what it began
+ * must stay. */
 bool status_is_final(enum status status);

@@ -6,7 +6,7 @@
 #include "common/base/memory.h"
 
 /* Index of @key, or of the place where it belongs; *@found says which. */
-static size_t locate(const struct strmap *map, const char *key, bool *found)
+static size_t locate_key(const struct strmap *map, const char *key, bool *found)
 {
     size_t low = 0;
     size_t high = map->count;
@@ -31,7 +31,7 @@ static size_t locate(const struct strmap *map, const char *key, bool *found)
 void strmap_set(struct strmap *map, const char *key, const char *value)
 {
     bool found = false;
-    size_t at = locate(map, key, &found);
+    size_t at = locate_key(map, key, &found);
     char *copy = xstrdup(value);
 
     if (found) {
@@ -48,7 +48,7 @@ void strmap_set(struct strmap *map, const char *key, const char *value)
 const char *strmap_get(const struct strmap *map, const char *key)
 {
     bool found = false;
-    size_t at = locate(map, key, &found);
+    size_t at = locate_key(map, key, &found);
 
     return found ? map->entries[at].value : NULL;
 }
@@ -68,7 +68,7 @@ bool strmap_has(const struct strmap *map, const char *key)
 void strmap_remove(struct strmap *map, const char *key)
 {
     bool found = false;
-    size_t at = locate(map, key, &found);
+    size_t at = locate_key(map, key, &found);
 
     if (!found)
         return;

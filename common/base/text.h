@@ -28,7 +28,7 @@ struct text {
 void text_add(struct text *text, const char *chars);
 void text_add_bytes(struct text *text, const char *bytes, size_t length);
 _printf_(2, 3) void text_addf(struct text *text, const char *fmt, ...);
-/* Adds all that @fd has to give, until the text is full. 0 or a negative errno. */
+/* Adds what can be read from @fd, up to the limit. 0 or a negative errno. */
 int text_read_fd(struct text *text, int fd);
 /* Adds the whole file. Fails with the error number's status when it cannot be read, with
  * INVALID_ARGUMENT when it is larger than the limit. */
@@ -46,7 +46,7 @@ int text_write_fd(int fd, const char *bytes, size_t length);
 
 bool text_has_prefix(const char *chars, const char *prefix);
 bool text_has_suffix(const char *chars, const char *suffix);
-/* Cuts white space off both ends, in place. */
+/* Removes white space at both ends, in place. */
 char *text_trim(char *chars);
 /* NULL counts as empty. */
 bool text_is_empty(const char *chars);

@@ -19,10 +19,10 @@
 #define PROGRAM "ceph-fuse"
 #define PROBE_TIMEOUT_MS 10000
 #define MOUNT_TIMEOUT_MS 60000
-#define CLIENT_TIMEOUT_S 50 /* less than the above: its own words say more */
+#define CLIENT_TIMEOUT_S 50 /* less than the above: its own message says more */
 
-/* Of a handle only what needs no thought in an option: all but letters and digits as %2C. The
- * slashes keep one handle from being the beginning of another's. */
+/* All but letters, digits and "-._" is written as %2C, so that no handle needs quoting in an
+ * option. The slashes keep one handle from being the beginning of another's. */
 char *cephfs_fuse_source(const char *handle)
 {
     struct text source = TEXT_INIT(4096);

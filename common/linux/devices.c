@@ -54,7 +54,7 @@ static int device_facts(struct host *host, const char *device, struct device_fac
 
 /* --- what is on it --- */
 
-/* The superblock's own count: libblkid of 2.38 does not tell it. Offsets as on disk. */
+/* The superblock's own count: libblkid 2.38 does not report it. Offsets as on disk. */
 static uint64_t ext_bytes(const unsigned char *superblock)
 {
     uint32_t low = 0;

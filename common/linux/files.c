@@ -39,7 +39,8 @@ static enum path_kind kind_of(mode_t mode)
     return S_ISBLK(mode) ? PATH_BLOCK_DEVICE : PATH_OTHER;
 }
 
-static int look(struct host *host, const char *path, struct path_facts *facts, struct error *err)
+static int look_at_path(struct host *host, const char *path, struct path_facts *facts,
+                        struct error *err)
 {
     const char *name = NULL;
     struct statvfs mount;
@@ -71,7 +72,7 @@ static int check_kind(struct host *host, const char *path, enum path_kind wanted
 {
     struct path_facts facts;
 
-    if (look(host, path, &facts, err) < 0)
+    if (look_at_path(host, path, &facts, err) < 0)
         return -1;
     if (facts.kind == wanted)
         return 0;
@@ -147,7 +148,8 @@ static int add_names(int fd, struct string_list *names)
     return 0;
 }
 
-static int list(struct host *host, const char *path, struct string_list *names, struct error *err)
+static int list_folder(struct host *host, const char *path, struct string_list *names,
+                       struct error *err)
 {
     int fd = path_open((struct real_host *)host, path, O_RDONLY | O_DIRECTORY);
 
@@ -262,7 +264,7 @@ static int set_size(struct host *host, const char *path, uint64_t size_bytes, st
     return 0;
 }
 
-static int usage(struct host *host, const char *path, struct usage *usage, struct error *err)
+static int read_usage(struct host *host, const char *path, struct usage *usage, struct error *err)
 {
     struct statvfs found;
     _cleanup_close_ int fd = path_open((struct real_host *)host, path, O_PATH);
@@ -342,17 +344,17 @@ static int sysfs_write(struct host *host, const char *path, const struct secret 
 
 void files_register(struct host_ops *ops)
 {
-    ops->look = look;
+    ops->look = look_at_path;
     ops->make_directory = make_directory;
     ops->make_file = make_file;
     ops->remove = remove_path;
-    ops->list = list;
+    ops->list = list_folder;
     ops->read_text = read_text;
     ops->write_text = write_text;
     ops->write_key = write_key;
     ops->set_group = set_group;
     ops->set_size = set_size;
-    ops->usage = usage;
+    ops->usage = read_usage;
     ops->ask_folder = ask_folder;
     ops->sysfs_read = sysfs_read;
     ops->sysfs_list = sysfs_list;

@@ -72,7 +72,7 @@ struct device_facts {
 struct device_content {
     char fs_type[CONTENT_NAME_MAX];         /* "" for none */
     char partition_table[CONTENT_NAME_MAX]; /* "" for none */
-    bool is_ambivalent;                     /* several things at once, none surely */
+    bool is_ambivalent;                     /* several signatures at once, none for certain */
     uint64_t fs_bytes;                      /* size of an ext or xfs file system; 0: unknown */
 };
 
@@ -117,8 +117,8 @@ struct host_ops {
 
     int (*list_mounts)(struct host *host, struct mount_list *mounts, struct error *err);
     int (*mount)(struct host *host, const struct mount_request *request, struct error *err);
-    /* Takes off the topmost mount; not mounted is success. Lazily: from sight now, really when its
-     * last user has gone; for what is dead. */
+    /* Removes the topmost mount; not mounted is success. Lazily: out of sight now, released when
+     * its last user has gone; for what is dead. */
     int (*unmount)(struct host *host, const char *target, bool lazily, struct error *err);
 
     /* --- block devices --- */
@@ -131,7 +131,7 @@ struct host_ops {
     int (*device_is_zero)(struct host *host, const char *device, bool *is_zero, struct error *err);
     /* Reads the first block past every cache. May hang as long as the storage does. */
     int (*device_read)(struct host *host, const char *device, struct error *err);
-    /* Tells an nbd device which size it has from now on; whether that is true is not asked. */
+    /* Sets the size of an nbd device, whether or not its image has it. */
     int (*nbd_resize)(struct host *host, const char *device, uint64_t size_bytes,
                       struct error *err);
 

@@ -138,7 +138,7 @@ static int check_path(struct io_checks *checks, io_question *ask, const char *de
     else if (checks->count >= HANGING_MAX)
         result = error_set(err, STATUS_RESOURCE_EXHAUSTED, "%d reads of other devices hang",
                            HANGING_MAX);
-    if (result == 0 && !other) { /* one that just began will tell */
+    if (result == 0 && !other) { /* one that has just begun will show */
         struct check *check = xcalloc(1, sizeof(*check));
 
         *check = (struct check){.next = checks->running,

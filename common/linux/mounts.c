@@ -161,7 +161,7 @@ static int mount_volume(struct host *host, const struct mount_request *request, 
 }
 
 /* By parent and name: a descriptor of the mount itself would keep it busy. */
-static int unmount(struct host *host, const char *path, bool lazily, struct error *err)
+static int unmount_path(struct host *host, const char *path, bool lazily, struct error *err)
 {
     const char *name = NULL;
     _cleanup_close_ int parent = path_open_parent((struct real_host *)host, path, &name);
@@ -181,5 +181,5 @@ void mounts_register(struct host_ops *ops)
 {
     ops->list_mounts = list_mounts;
     ops->mount = mount_volume;
-    ops->unmount = unmount;
+    ops->unmount = unmount_path;
 }

@@ -172,8 +172,8 @@ static int read_reply(int fd, const char *mark, struct deadline deadline, char *
     return text.truncated ? -EFBIG : -ETIMEDOUT;
 }
 
-static int converse(struct host *host, const char *socket_path, const char *const *lines,
-                    const char *mark, char **reply, struct error *err)
+static int talk_to_daemon(struct host *host, const char *socket_path, const char *const *lines,
+                          const char *mark, char **reply, struct error *err)
 {
     struct deadline deadline = deadline_in_ms(CONVERSE_MS);
     _cleanup_free_ char *last = NULL;
@@ -206,5 +206,5 @@ void programs_register(struct host_ops *ops)
     ops->daemon_list = daemon_list;
     ops->daemon_is_running = daemon_is_running;
     ops->daemon_stop = daemon_stop;
-    ops->converse = converse;
+    ops->converse = talk_to_daemon;
 }

@@ -20,7 +20,7 @@ void message_free(ProtobufCMessage *message)
     protobuf_c_message_free_unpacked(message, NULL);
 }
 
-static void *allocate(void *context, size_t size)
+static void *allocate_bytes(void *context, size_t size)
 {
     (void)context;
     return xmalloc(size);
@@ -37,7 +37,7 @@ static void zero_and_free(void *context, void *pointer)
 ProtobufCAllocator *message_allocator(void)
 {
     /* protobuf-c wants it mutable, but never writes to it */
-    static ProtobufCAllocator zeroing = {.alloc = allocate, .free = zero_and_free};
+    static ProtobufCAllocator zeroing = {.alloc = allocate_bytes, .free = zero_and_free};
 
     return &zeroing;
 }

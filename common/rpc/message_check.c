@@ -1,7 +1,7 @@
 /*
  * Walks the packed bytes of a message beside its descriptor, before protobuf-c unpacks them.
  *
- * protobuf-c accepts invalid UTF-8, cuts a string at a NUL byte without a word, has no limit on
+ * protobuf-c accepts invalid UTF-8, silently truncates a string at a NUL byte, has no limit on
  * depth, and needs up to forty bytes of memory for each byte of a message made of empty fields. So
  * all of this is looked at here, where the bytes are still as they came; the walk allocates nothing
  * but a few counters per nested message.
@@ -64,7 +64,7 @@ static size_t span_length(struct span span)
     return (size_t)(span.end - span.at);
 }
 
-static int reject(struct walk *walk, const struct json_path *path, const char *reason)
+static int reject_value(struct walk *walk, const struct json_path *path, const char *reason)
 {
     error_set(walk->err, STATUS_INVALID_ARGUMENT, "%s", reason);
     return json_path_wrap(path, walk->err);
@@ -206,9 +206,9 @@ static int check_string(struct walk *walk, const struct level *level, const stru
     if (field->type == PROTOBUF_C_TYPE_BYTES)
         return 0;
     if (memchr(in.at, '\0', span_length(in)))
-        return reject(walk, path, "contains a NUL byte");
+        return reject_value(walk, path, "contains a NUL byte");
     if (!text_is_utf8(in.at, span_length(in)))
-        return reject(walk, path, "is not valid UTF-8");
+        return reject_value(walk, path, "is not valid UTF-8");
     return 0;
 }
 

@@ -11,7 +11,7 @@
 /* protobuf-c's descriptors do not mark maps; their entry types are recognised by their form. */
 bool message_field_is_map(const ProtobufCFieldDescriptor *field);
 
-/* google.protobuf.BoolValue and its like. */
+/* google.protobuf.BoolValue and the like. */
 bool message_type_is_wrapper(const ProtobufCMessageDescriptor *type);
 bool message_type_is_timestamp(const ProtobufCMessageDescriptor *type);
 

@@ -8,7 +8,7 @@
 #include "common/rpc/message.h"
 #include "common/rpc/message_internal.h"
 
-static int reject(const struct json_path *path, const char *reason, struct error *err)
+static int reject_value(const struct json_path *path, const char *reason, struct error *err)
 {
     error_set(err, STATUS_INVALID_ARGUMENT, "%s", reason);
     return json_path_wrap(path, err);
@@ -30,7 +30,7 @@ static int parse_signed(const struct json_path *path, const json_t *json, int64_
     *value = json_integer_value(json);
     if (json_is_string(json) && text_parse_i64(json_string_value(json), value, err) < 0)
         return json_path_wrap(path, err);
-    return *value < low || *value > high ? reject(path, "is out of range", err) : 0;
+    return *value < low || *value > high ? reject_value(path, "is out of range", err) : 0;
 }
 
 static int parse_unsigned(const struct json_path *path, const json_t *json, uint64_t high,
@@ -41,7 +41,9 @@ static int parse_unsigned(const struct json_path *path, const json_t *json, uint
     *value = (uint64_t)json_integer_value(json);
     if (json_is_string(json) && text_parse_u64(json_string_value(json), value, err) < 0)
         return json_path_wrap(path, err);
-    return json_integer_value(json) < 0 || *value > high ? reject(path, "is out of range", err) : 0;
+    return json_integer_value(json) < 0 || *value > high
+               ? reject_value(path, "is out of range", err)
+               : 0;
 }
 
 static int parse_real(const struct json_path *path, const json_t *json, double high, double *value,
@@ -50,7 +52,7 @@ static int parse_real(const struct json_path *path, const json_t *json, double h
     if (!json_is_number(json))
         return reject_kind(path, "a number", json, err);
     *value = json_number_value(json);
-    return *value < -high || *value > high ? reject(path, "is out of range", err) : 0;
+    return *value < -high || *value > high ? reject_value(path, "is out of range", err) : 0;
 }
 
 static int parse_string(const struct json_path *path, const json_t *json, char **value,
@@ -61,7 +63,7 @@ static int parse_string(const struct json_path *path, const json_t *json, char *
     if (!chars)
         return reject_kind(path, "a string", json, err);
     if (strlen(chars) != json_string_length(json))
-        return reject(path, "contains a NUL byte", err);
+        return reject_value(path, "contains a NUL byte", err);
     *value = xstrdup(chars);
     return 0;
 }
@@ -148,7 +150,7 @@ static int parse_value(const struct json_path *path, const ProtobufCFieldDescrip
     case PROTOBUF_C_TYPE_MESSAGE:
         return parse_message(path, field->descriptor, json, value, err);
     case PROTOBUF_C_TYPE_BYTES:
-        return reject(path, "bytes cannot be given as JSON", err);
+        return reject_value(path, "bytes cannot be given as JSON", err);
     default:
         return parse_number(path, field, json, value, err);
     }
@@ -229,7 +231,7 @@ static int mark_present(const struct json_path *path, const ProtobufCFieldDescri
         uint32_t *in_use = quantifier;
 
         if (*in_use != 0)
-            return reject(path, "excludes another field that is given too", err);
+            return reject_value(path, "excludes another field that is given too", err);
         *in_use = field->id;
     } else if (field->label == PROTOBUF_C_LABEL_OPTIONAL && field->quantifier_offset != 0) {
         *(protobuf_c_boolean *)quantifier = 1;
@@ -299,7 +301,7 @@ static int parse_timestamp(const struct json_path *path, const char *chars,
             nanos += (*end++ - '0') * unit;
     }
     if (!end || strcmp(end, "Z") != 0)
-        return reject(path, "expected a time like 2026-01-31T12:00:00Z", err);
+        return reject_value(path, "expected a time like 2026-01-31T12:00:00Z", err);
     *(int64_t *)message_at_mutable(message, fields[0].offset) = timegm(&utc);
     *(int32_t *)message_at_mutable(message, fields[1].offset) = nanos;
     return 0;

@@ -1,8 +1,8 @@
 /*
- * A server's life. The order of ending is what gRPC core allows: refuse new calls and wait for the
- * running ones, tell core to shut down, wait until it has and every call is answered and gone, join
- * the workers, and only then shut the queue; a handler that answers on a queue that was shut down
- * would abort the process.
+ * Start and end of a server. The order of shutdown is what gRPC core allows: refuse new calls and
+ * wait for the running ones, tell core to shut down, wait until it has and every call is answered
+ * and gone, join the workers, and only then shut the queue; a handler that answers on a queue that
+ * was shut down would abort the process.
  */
 #include "common/rpc/server.h"
 
@@ -26,10 +26,10 @@
 /* Several, to save a round trip through the poller under load. */
 #define ARMED_CALLS 4
 #define POLL_MS 1000
-/* For clients to take leave of a server that has no calls any more; they do in milliseconds, unless
- * they hang. */
+/* For clients to disconnect from a server without calls; they do in milliseconds, unless they hang.
+ */
 #define GOODBYE_MS 1000
-/* Of one connection; more wait in the client. Protects core's memory against a mad peer. */
+/* Of one connection; more wait in the client. Protects core's memory against a misbehaving peer. */
 #define STREAMS_LIMIT 1000
 
 static grpc_server *core_new(void)
@@ -135,7 +135,7 @@ static void *poll_events(void *argument)
     }
 }
 
-/* Core reports only that it failed; why is in its log line, which ours has got too. */
+/* Core reports only that it failed; the reason is in its log line, which is in our log too. */
 static int listen_on(struct rpc_server *server, struct error *err)
 {
     if (endpoint_prepare(&server->socket, server->path, err) < 0)

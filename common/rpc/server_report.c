@@ -3,7 +3,7 @@
  *
  * Slow calls are looked for by the poller, which wakes once a second for it, but only while a call
  * is in flight: a call comes in through the poller, so it knows when to begin, and an idle process
- * stays asleep. A thread of its own would do nothing else better.
+ * stays asleep.
  */
 #include <stdlib.h>
 #include <string.h>

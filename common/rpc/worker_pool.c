@@ -1,7 +1,7 @@
 /*
- * Of the threads that have nothing to do the one that came last works first. So as many threads are
- * in use as there are calls at once, and the others stay as they were made: librados and librbd
- * keep buffers for each thread that ever called them.
+ * The thread that became idle last gets the next job. So only as many threads are used as there are
+ * calls at once, which matters because librados and librbd keep buffers for each thread that ever
+ * called them.
  */
 #include "common/rpc/worker_pool.h"
 
@@ -11,7 +11,7 @@
 #include "common/base/memory.h"
 
 /* Ample for handlers: librados and librbd run their callbacks on threads of their own. The default
- * of 8 MiB for each of many workers would swell what the process seems to need. */
+ * of 8 MiB for each of many workers would inflate the memory that the process seems to need. */
 #define STACK_BYTES (1u << 20)
 
 struct pool_worker {
@@ -20,14 +20,14 @@ struct pool_worker {
     pthread_cond_t woken;
     /* under the pool's lock: */
     bool is_idle;
-    struct pool_worker *below; /* came before it, while idle */
+    struct pool_worker *below; /* became idle before it */
 };
 
 struct worker_pool {
     unsigned limit; /* of waiting */
     pthread_mutex_t lock;
     /* under the lock: */
-    struct pool_worker *idle; /* the one that came last */
+    struct pool_worker *idle; /* the one that became idle last */
     struct worker_job *first;
     struct worker_job **last; /* where the next job is linked in */
     unsigned waiting;
