@@ -152,7 +152,7 @@ struct metric_family *metrics_register(struct metrics *metrics, const struct met
         while (spec->labels[family->label_count])
             family->label_count++;
         if (family->label_count == 0)
-            insert_metric(family, 0, NULL);
+            insert_metric(family, 0, spec->labels); /* there are none */
     }
     pthread_mutex_unlock(&metrics->lock);
     return family;
