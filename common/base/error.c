@@ -132,6 +132,14 @@ int error_recode(struct error *err, enum status status)
     return -1;
 }
 
+int error_ignore(struct error *err, enum status status)
+{
+    if (err->status != status)
+        return -1;
+    error_clear(err);
+    return 0;
+}
+
 void error_clear(struct error *err)
 {
     free(err->message);

@@ -35,6 +35,10 @@ _printf_(2, 3) int error_hint(struct error *err, const char *fmt, ...);
 
 int error_recode(struct error *err, enum status status);
 
+/* For a failure that the caller can do without: clears an error of that status and returns 0;
+ * leaves any other and returns -1. */
+_must_check_ int error_ignore(struct error *err, enum status status);
+
 /* Frees the message and returns to "no error". */
 void error_clear(struct error *err);
 

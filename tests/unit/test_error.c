@@ -108,6 +108,18 @@ TEST(percent_signs_in_a_message_survive_wrapping)
     assert_string_equal(err.message, "pool: 100%s full %n; wait");
 }
 
+TEST(only_the_status_that_was_expected_is_ignored)
+{
+    _cleanup_error_ struct error err = {0};
+
+    error_set(&err, STATUS_NOT_FOUND, "gone");
+    assert_int_equal(error_ignore(&err, STATUS_ALREADY_EXISTS), -1);
+    assert_string_equal(err.message, "gone");
+    assert_int_equal(error_ignore(&err, STATUS_NOT_FOUND), 0);
+    assert_null(err.message);
+    assert_int_equal(err.status, STATUS_OK);
+}
+
 TEST(recoding_changes_the_status_alone)
 {
     _cleanup_error_ struct error err = {0};
