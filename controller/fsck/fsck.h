@@ -12,8 +12,8 @@
 
 /*
  * Compares what the journal says with the images, the trash and, if given, Kubernetes' volumes, and
- * tells what does not fit: what an interrupted creation or deletion left, what Ceph-CSI leaked,
- * what somebody removed by hand. Looking writes nothing. Repair is a second step, one finding at a
+ * reports what does not fit: what an interrupted creation or deletion left, what Ceph-CSI leaked,
+ * what somebody removed by hand. A scan writes nothing. Repair is a second step, one finding at a
  * time.
  *
  * Drivers may work meanwhile: whatever looks wrong is read once more before it is reported, and
@@ -83,7 +83,7 @@ struct fsck_finding {
     char *object;                          /* object, name, image or PV: what the kind is about */
     char *explanation;                     /* likely cause; what would help */
     char handle[VOLUME_ID_LENGTH_MAX + 1]; /* CSI handle; "" if there is none */
-    bool under_way;                        /* may be: look again later */
+    bool under_way;                        /* may be: scan again later */
     struct fsck_repair repair;
 };
 
@@ -98,7 +98,7 @@ struct fsck_report {
     size_t images;
     size_t trashed;
     size_t pvs;
-    size_t pvs_unchecked;          /* static, migrated, or of pools that were not looked at */
+    size_t pvs_unchecked;          /* static, migrated, or of pools that were not scanned */
     struct string_list unreadable; /* CLUSTER/POOL that the user may not read */
 };
 
@@ -115,8 +115,8 @@ struct fsck_options {
     time_t pvs_taken;          /* when the dump was made */
 };
 
-/* Looks. Caller calls fsck_report_done(), also after a failure. */
-_must_check_ int fsck_look(const struct fsck_options *options, struct call *call,
+/* Caller calls fsck_report_done(), also after a failure. */
+_must_check_ int fsck_scan(const struct fsck_options *options, struct call *call,
                            struct fsck_report *report, struct error *err);
 
 /*

@@ -3,17 +3,16 @@
  * have thought about the question for an hour, and does nothing when it is not as it was found.
  *
  * Names are removed only while they hold the value that was found. What cannot be guarded by one
- * step of RADOS is looked at once more behind it: when a creation turned up in between, the name is
- * put back. Nothing here touches an image that the journal knows, or trash.
+ * step of RADOS is read once more afterwards: when a creation turned up in between, the name is put
+ * back. Nothing here touches an image that the journal knows, or trash.
  */
 #include <string.h>
 
-#include "common/base/memory.h"
 #include "common/config/session.h"
-#include "controller/fsck/fsck.h"
+#include "controller/fsck/fsck_scan.h"
 #include "controller/rbd/rbd_images.h"
 
-struct mending {
+struct repair_work {
     const struct fsck_options *options;
     struct call *call;
     const struct fsck_repair *repair;
@@ -22,61 +21,57 @@ struct mending {
     struct ceph_pool *directory;
 };
 
-static void mending_done(struct mending *mending)
+static void repair_work_done(struct repair_work *work)
 {
-    if (mending->directory)
-        ceph_pool_close(mending->directory);
-    if (mending->pool)
-        ceph_pool_close(mending->pool);
-    session_close(&mending->session);
+    if (work->directory)
+        ceph_pool_close(work->directory);
+    if (work->pool)
+        ceph_pool_close(work->pool);
+    session_close(&work->session);
 }
 
 /* *@pool stays NULL when there is no such pool. */
-static int open_pool(struct mending *mending, int64_t id, struct ceph_pool **pool,
+static int open_pool(struct repair_work *work, int64_t id, struct ceph_pool **pool,
                      struct error *err)
 {
-    struct ceph_cluster *cluster = mending->session.cluster;
+    struct ceph_cluster *cluster = work->session.cluster;
 
     if (id < 0 ||
-        cluster->ops->pool_open_by_id(cluster, mending->call, id,
-                                      session_rbd_namespace(&mending->session), pool, err) == 0)
+        cluster->ops->pool_open_by_id(cluster, work->call, id,
+                                      session_rbd_namespace(&work->session), pool, err) == 0)
         return 0;
-    if (err->status != STATUS_NOT_FOUND)
-        return -1;
-    error_clear(err);
-    return 0;
+    return error_ignore(err, STATUS_NOT_FOUND);
 }
 
 /* Whether volume, snapshot or group of the uuid is in the journal. */
-static int is_in_journal(struct mending *mending, bool *found, struct error *err)
+static int is_in_journal(struct repair_work *work, bool *found, struct error *err)
 {
-    const struct journal journal = {mending->repair->kind, mending->options->instance_id};
+    const struct journal journal = {work->repair->kind, work->options->instance_id};
     _cleanup_journal_entry_ struct journal_entry entry = {0};
 
     *found = false;
-    if (!mending->pool)
+    if (!work->pool)
         return 0;
-    return journal_read(&journal, mending->call, mending->pool, &mending->repair->uuid, &entry,
-                        found, err);
+    return journal_read(&journal, work->call, work->pool, &work->repair->uuid, &entry, found, err);
 }
 
 /* --- names --- */
 
-static int remove_key(struct mending *mending, bool *removed, struct error *err)
+static int remove_key(struct repair_work *work, bool *removed, struct error *err)
 {
-    const struct fsck_repair *repair = mending->repair;
-    struct ceph_pool *directory = mending->directory;
+    const struct fsck_repair *repair = work->repair;
+    struct ceph_pool *directory = work->directory;
 
-    return directory->ops->omap_remove_if(directory, mending->call, repair->directory_object,
+    return directory->ops->omap_remove_if(directory, work->call, repair->directory_object,
                                           repair->key, repair->value, NULL, removed, err);
 }
 
-static int restore_key(struct mending *mending, struct error *err)
+static int restore_key(struct repair_work *work, struct error *err)
 {
-    const struct fsck_repair *repair = mending->repair;
-    struct ceph_pool *directory = mending->directory;
+    const struct fsck_repair *repair = work->repair;
+    struct ceph_pool *directory = work->directory;
 
-    if (directory->ops->omap_add(directory, mending->call, repair->directory_object, repair->key,
+    if (directory->ops->omap_add(directory, work->call, repair->directory_object, repair->key,
                                  repair->value, err) == 0)
         return 0;
     if (err->status != STATUS_ALREADY_EXISTS)
@@ -85,23 +80,23 @@ static int restore_key(struct mending *mending, struct error *err)
     return 0;
 }
 
-static int forget_name(struct mending *mending, bool *repaired, struct error *err)
+static int forget_name(struct repair_work *work, bool *repaired, struct error *err)
 {
     bool found = false;
     bool removed = false;
 
-    if (is_in_journal(mending, &found, err) < 0)
+    if (is_in_journal(work, &found, err) < 0)
         return -1;
     if (found)
         return 0;
-    if (remove_key(mending, &removed, err) < 0)
+    if (remove_key(work, &removed, err) < 0)
         return -1;
     if (!removed)
         return 0;
-    if (is_in_journal(mending, &found, err) < 0)
+    if (is_in_journal(work, &found, err) < 0)
         return -1;
     if (found) /* a retry of the creation came in between */
-        return restore_key(mending, err);
+        return restore_key(work, err);
     *repaired = true;
     return 0;
 }
@@ -110,17 +105,17 @@ static int forget_name(struct mending *mending, bool *repaired, struct error *er
 
 /* In the pool or in its trash, from where it may be wanted back. What was in the trash when it was
  * found, with the order to remove its data, does not count. */
-static int image_exists(struct mending *mending, bool *exists, struct error *err)
+static int image_exists(struct repair_work *work, bool *exists, struct error *err)
 {
-    const struct fsck_repair *repair = mending->repair;
+    const struct fsck_repair *repair = work->repair;
     _cleanup_(trash_entries_done) struct trash_entries trash = {0};
     _cleanup_free_ char *image_id = NULL;
 
     *exists = false;
-    if (!mending->pool)
+    if (!work->pool)
         return 0;
-    if (image_find(mending->pool, mending->call, repair->image, &image_id, err) < 0 ||
-        mending->pool->ops->trash_list(mending->pool, mending->call, &trash, err) < 0)
+    if (image_find(work->pool, work->call, repair->image, &image_id, err) < 0 ||
+        work->pool->ops->trash_list(work->pool, work->call, &trash, err) < 0)
         return -1;
     *exists = image_id != NULL;
     for (size_t i = 0; i < trash.count; i++)
@@ -130,72 +125,57 @@ static int image_exists(struct mending *mending, bool *exists, struct error *err
     return 0;
 }
 
-static int object_is_old(struct mending *mending, struct ceph_pool *pool, bool *old,
+/* An object that is not there is old. */
+static int object_is_old(struct repair_work *work, struct ceph_pool *pool, bool *old,
                          struct error *err)
 {
-    const struct journal journal = {mending->repair->kind, mending->options->instance_id};
-    _cleanup_free_ char *object = journal_object(&journal, &mending->repair->uuid);
+    const struct journal journal = {work->repair->kind, work->options->instance_id};
+    _cleanup_free_ char *object = journal_object(&journal, &work->repair->uuid);
     time_t modified = 0;
 
-    if (!pool || pool->ops->object_modified(pool, mending->call, object, &modified, err) == 0) {
-        *old = time(NULL) - modified >= mending->options->min_age_s;
-        return 0;
-    }
-    if (err->status != STATUS_NOT_FOUND)
+    if (pool && object_last_write(pool, work->call, object, &modified, err) < 0)
         return -1;
-    error_clear(err);
-    *old = true; /* nothing there to be young */
+    *old = time(NULL) - modified >= work->options->min_age_s;
     return 0;
 }
 
-static int may_forget(struct mending *mending, bool *may, struct error *err)
+static int may_forget(struct repair_work *work, bool *may, struct error *err)
 {
     bool exists = false;
     bool old = false;
     bool half_old = true;
 
-    if (image_exists(mending, &exists, err) < 0 ||
-        object_is_old(mending, mending->pool, &old, err) < 0 ||
-        (mending->repair->has_half &&
-         object_is_old(mending, mending->directory, &half_old, err) < 0))
+    if (image_exists(work, &exists, err) < 0 || object_is_old(work, work->pool, &old, err) < 0 ||
+        (work->repair->has_half && object_is_old(work, work->directory, &half_old, err) < 0))
         return -1;
     *may = !exists && old && half_old;
     return 0;
 }
 
-static int remove_objects(struct mending *mending, struct error *err)
+static int forget_entry(struct repair_work *work, bool *repaired, struct error *err)
 {
-    const struct journal journal = {mending->repair->kind, mending->options->instance_id};
-    const struct uuid_text *uuid = &mending->repair->uuid;
-
-    if (mending->repair->has_half &&
-        journal_remove(&journal, mending->call, mending->directory, uuid, err) < 0)
-        return -1;
-    if (!mending->pool)
-        return 0;
-    return journal_remove(&journal, mending->call, mending->pool, uuid, err);
-}
-
-static int forget_entry(struct mending *mending, bool *repaired, struct error *err)
-{
+    const struct journal journal = {work->repair->kind, work->options->instance_id};
+    const struct uuid_text *uuid = &work->repair->uuid;
     bool may = false;
     bool removed = false;
 
-    if (may_forget(mending, &may, err) < 0)
+    if (may_forget(work, &may, err) < 0)
         return -1;
     if (!may)
         return 0;
-    if (mending->repair->key) {
-        if (remove_key(mending, &removed, err) < 0)
+    if (work->repair->key) {
+        if (remove_key(work, &removed, err) < 0)
             return -1;
         if (!removed)
             return 0;
-        if (may_forget(mending, &may, err) < 0)
+        if (may_forget(work, &may, err) < 0)
             return -1;
         if (!may)
-            return restore_key(mending, err);
+            return restore_key(work, err);
     }
-    if (remove_objects(mending, err) < 0)
+    if ((work->repair->has_half &&
+         journal_remove(&journal, work->call, work->directory, uuid, err) < 0) ||
+        (work->pool && journal_remove(&journal, work->call, work->pool, uuid, err) < 0))
         return -1;
     *repaired = true;
     return 0;
@@ -203,36 +183,34 @@ static int forget_entry(struct mending *mending, bool *repaired, struct error *e
 
 /* --- the rest --- */
 
-static int forget_purge(struct mending *mending, bool *repaired, struct error *err)
+static int forget_purge(struct repair_work *work, bool *repaired, struct error *err)
 {
     _cleanup_(trash_entries_done) struct trash_entries trash = {0};
 
-    if (mending->pool &&
-        mending->pool->ops->trash_list(mending->pool, mending->call, &trash, err) < 0)
+    if (work->pool && work->pool->ops->trash_list(work->pool, work->call, &trash, err) < 0)
         return -1;
     for (size_t i = 0; i < trash.count; i++)
-        if (strcmp(trash.items[i].id, mending->repair->image_id) == 0)
+        if (strcmp(trash.items[i].id, work->repair->image_id) == 0)
             return 0;
-    return remove_key(mending, repaired, err);
+    return remove_key(work, repaired, err);
 }
 
 /* What the journal of one pool says of the uuid. */
-static int ask_pool(struct mending *mending, const char *name, bool *known, bool *unfinished,
-                    struct error *err)
+static int search_pool(struct repair_work *work, const char *name, bool *known, bool *unfinished,
+                       struct error *err)
 {
-    struct ceph_cluster *cluster = mending->session.cluster;
+    struct ceph_cluster *cluster = work->session.cluster;
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
 
-    if (cluster->ops->pool_open(cluster, mending->call, name,
-                                session_rbd_namespace(&mending->session), &pool, err) < 0)
+    if (cluster->ops->pool_open(cluster, work->call, name, session_rbd_namespace(&work->session),
+                                &pool, err) < 0)
         return -1;
     for (int kind = JOURNAL_VOLUME; kind <= JOURNAL_SNAPSHOT; kind++) {
-        const struct journal journal = {(enum journal_kind)kind, mending->options->instance_id};
+        const struct journal journal = {(enum journal_kind)kind, work->options->instance_id};
         _cleanup_journal_entry_ struct journal_entry entry = {0};
         bool found = false;
 
-        if (journal_read(&journal, mending->call, pool, &mending->repair->uuid, &entry, &found,
-                         err) < 0)
+        if (journal_read(&journal, work->call, pool, &work->repair->uuid, &entry, &found, err) < 0)
             return -1;
         *known = *known || found;
         *unfinished = *unfinished || (found && !entry.image_id);
@@ -241,15 +219,16 @@ static int ask_pool(struct mending *mending, const char *name, bool *known, bool
 }
 
 /* The same of all pools: clones may be in another one than what they are made from. */
-static int ask_all_pools(struct mending *mending, bool *known, bool *unfinished, struct error *err)
+static int search_all_pools(struct repair_work *work, bool *known, bool *unfinished,
+                            struct error *err)
 {
-    struct ceph_cluster *cluster = mending->session.cluster;
+    struct ceph_cluster *cluster = work->session.cluster;
     _cleanup_string_list_ struct string_list names = {0};
 
-    if (cluster->ops->pool_list(cluster, mending->call, &names, err) < 0)
+    if (cluster->ops->pool_list(cluster, work->call, &names, err) < 0)
         return -1;
     for (size_t i = 0; i < names.count; i++) {
-        if (ask_pool(mending, names.items[i], known, unfinished, err) == 0)
+        if (search_pool(work, names.items[i], known, unfinished, err) == 0)
             continue;
         if (err->status != STATUS_NOT_FOUND && err->status != STATUS_PERMISSION_DENIED)
             return -1;
@@ -258,62 +237,43 @@ static int ask_all_pools(struct mending *mending, bool *known, bool *unfinished,
     return 0;
 }
 
-/* Who makes a cut writes the entry before and removes it behind it: without an entry, and with a
- * finished one, nobody is at work on it. */
-static int remove_cut(struct mending *mending, bool *repaired, struct error *err)
+/* Who makes such a snapshot writes the entry before and removes the snapshot after: without an
+ * entry, and with a finished one, nobody is at work on it. */
+static int remove_snapshot(struct repair_work *work, bool *repaired, struct error *err)
 {
     bool known = false;
     bool unfinished = false;
 
-    if (ask_all_pools(mending, &known, &unfinished, err) < 0)
+    if (search_all_pools(work, &known, &unfinished, err) < 0)
         return -1;
     if (unfinished)
         return 0;
-    if (snapshot_ensure_gone(mending->pool, mending->call, mending->repair->image,
-                             mending->repair->snapshot, err) < 0)
+    if (snapshot_ensure_gone(work->pool, work->call, work->repair->image, work->repair->snapshot,
+                             err) < 0)
         return -1;
     *repaired = true;
     return 0;
 }
 
-static int discard_image(struct mending *mending, bool *repaired, struct error *err)
+static int discard_image(struct repair_work *work, bool *repaired, struct error *err)
 {
-    const struct fsck_repair *repair = mending->repair;
-    const struct journal journal = {JOURNAL_VOLUME, mending->options->instance_id};
+    const struct fsck_repair *repair = work->repair;
+    const struct journal journal = {JOURNAL_VOLUME, work->options->instance_id};
     _cleanup_strmap_ struct strmap queued = {0};
     _cleanup_free_ char *image_id = NULL;
     bool known = false;
     bool unfinished = false;
 
-    if (ask_all_pools(mending, &known, &unfinished, err) < 0 ||
-        image_find(mending->pool, mending->call, repair->image, &image_id, err) < 0)
+    if (search_all_pools(work, &known, &unfinished, err) < 0 ||
+        image_find(work->pool, work->call, repair->image, &image_id, err) < 0)
         return -1;
     if (known || !image_id || strcmp(image_id, repair->image_id) != 0)
         return 0;
-    if (image_discard(mending->pool, mending->call, repair->image, image_id, &queued, err) < 0 ||
-        journal_release_name(&journal, mending->call, mending->directory, NULL, repair->pool_id,
+    if (image_discard(work->pool, work->call, repair->image, image_id, &queued, err) < 0 ||
+        journal_release_name(&journal, work->call, work->directory, NULL, repair->pool_id,
                              &repair->uuid, &queued, err) < 0)
         return -1;
     *repaired = true;
-    return 0;
-}
-
-static int mend(struct mending *mending, bool *repaired, struct error *err)
-{
-    switch (mending->repair->action) {
-    case FSCK_FORGET_NAME:
-        return forget_name(mending, repaired, err);
-    case FSCK_FORGET_ENTRY:
-        return forget_entry(mending, repaired, err);
-    case FSCK_FORGET_PURGE:
-        return forget_purge(mending, repaired, err);
-    case FSCK_REMOVE_CUT:
-        return remove_cut(mending, repaired, err);
-    case FSCK_DISCARD_IMAGE:
-        return discard_image(mending, repaired, err);
-    case FSCK_NO_REPAIR:
-        break;
-    }
     return 0;
 }
 
@@ -321,7 +281,7 @@ int fsck_repair(const struct fsck_options *options, struct call *call,
                 const struct fsck_finding *finding, bool *repaired, struct error *err)
 {
     const struct fsck_repair *repair = &finding->repair;
-    _cleanup_(mending_done) struct mending mending = {
+    _cleanup_(repair_work_done) struct repair_work work = {
         .options = options,
         .call = call,
         .repair = repair,
@@ -333,14 +293,33 @@ int fsck_repair(const struct fsck_options *options, struct call *call,
     bool needs_pool = repair->action == FSCK_REMOVE_CUT || repair->action == FSCK_DISCARD_IMAGE;
     bool needs_directory = repair->action != FSCK_REMOVE_CUT;
     if (session_open(options->ceph, options->config, call, finding->cluster_id,
-                     options->credentials, &mending.session, err) < 0 ||
-        open_pool(&mending, repair->pool_id, &mending.pool, err) < 0 ||
-        open_pool(&mending, needs_directory ? repair->directory_id : -1, &mending.directory, err) <
-            0)
+                     options->credentials, &work.session, err) < 0 ||
+        open_pool(&work, repair->pool_id, &work.pool, err) < 0 ||
+        open_pool(&work, needs_directory ? repair->directory_id : -1, &work.directory, err) < 0)
         return -1;
-    if ((needs_pool && !mending.pool) || (needs_directory && !mending.directory))
+    if ((needs_pool && !work.pool) || (needs_directory && !work.directory))
         return 0; /* went with its pool */
-    if (mend(&mending, repaired, err) < 0)
+    int result = 0;
+    switch (repair->action) {
+    case FSCK_FORGET_NAME:
+        result = forget_name(&work, repaired, err);
+        break;
+    case FSCK_FORGET_ENTRY:
+        result = forget_entry(&work, repaired, err);
+        break;
+    case FSCK_FORGET_PURGE:
+        result = forget_purge(&work, repaired, err);
+        break;
+    case FSCK_REMOVE_CUT:
+        result = remove_snapshot(&work, repaired, err);
+        break;
+    case FSCK_DISCARD_IMAGE:
+        result = discard_image(&work, repaired, err);
+        break;
+    case FSCK_NO_REPAIR:
+        break;
+    }
+    if (result < 0)
         return error_wrap(err, "repair '%s' in pool '%s'", finding->object, finding->pool);
     return 0;
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "controller/fsck/fsck_look.h"
+#include "controller/fsck/fsck_scan.h"
 
 static const char *const KINDS[] = {
     [FSCK_PV_WITHOUT_VOLUME] = "pv-without-volume",
@@ -62,11 +62,11 @@ const char *fsck_action_text(enum fsck_action action)
     return ACTIONS[action];
 }
 
-struct fsck_finding *look_report(struct look *look, enum fsck_kind kind,
+struct fsck_finding *scan_report(struct scan *scan, enum fsck_kind kind,
                                  enum fsck_severity severity, size_t pool, const char *object,
                                  const char *fmt, ...)
 {
-    struct fsck_report *report = look->report;
+    struct fsck_report *report = scan->report;
     va_list args;
 
     struct fsck_finding *finding = array_add(report->findings, report->count);
@@ -74,8 +74,8 @@ struct fsck_finding *look_report(struct look *look, enum fsck_kind kind,
     *finding = (struct fsck_finding){
         .kind = kind,
         .severity = severity,
-        .cluster_id = xstrdup(look->session.cluster->cluster_id),
-        .pool = xstrdup(pool == LOOK_NO_POOL ? "-" : look->pools[pool].pool->name),
+        .cluster_id = xstrdup(scan->session.cluster->cluster_id),
+        .pool = xstrdup(pool == SCAN_NO_POOL ? "-" : scan->pools[pool].pool->name),
         .object = xstrdup(object),
         .explanation = xvasprintf(fmt, args),
     };
@@ -92,11 +92,24 @@ void finding_under_way(struct fsck_finding *finding)
     finding->repair.action = FSCK_NO_REPAIR;
 }
 
-void finding_set_handle(struct look *look, struct fsck_finding *finding, size_t pool,
-                        const struct uuid_text *uuid)
+int finding_mark_if_young(struct scan *scan, struct fsck_finding *finding, struct ceph_pool *pool,
+                          const char *object, struct error *err)
 {
-    const char *cluster_id = look->session.cluster->cluster_id;
-    struct volume_id id = {.location_id = (uint64_t)look->pools[pool].pool->id, .uuid = *uuid};
+    time_t modified = 0;
+
+    if (object_last_write(pool, scan->call, object, &modified, err) < 0)
+        return -1;
+    if (modified == 0 || time(NULL) - modified < scan->options->min_age_s)
+        finding_under_way(finding);
+    return 0;
+}
+
+void finding_set_handle(struct scan *scan, struct fsck_finding *finding,
+                        const struct scan_entry *entry)
+{
+    const char *cluster_id = scan->session.cluster->cluster_id;
+    struct volume_id id = {.location_id = (uint64_t)scan->pools[entry->pool].pool->id,
+                           .uuid = entry->uuid};
 
     if (!volume_id_cluster_is_valid(cluster_id))
         return;
@@ -104,24 +117,24 @@ void finding_set_handle(struct look *look, struct fsck_finding *finding, size_t 
     volume_id_format(&id, finding->handle);
 }
 
-void finding_forget_entry(struct look *look, struct fsck_finding *finding,
-                          const struct look_entry *entry, const struct look_name *name,
+void finding_forget_entry(struct scan *scan, struct fsck_finding *finding,
+                          const struct scan_entry *entry, const struct scan_key *name,
                           const struct trash_entry *trash)
 {
     size_t directory = name ? name->directory : entry->pool;
-    size_t pool = name && name->pool != LOOK_NO_POOL ? name->pool : entry->pool;
+    size_t pool = name && name->pool != SCAN_NO_POOL ? name->pool : entry->pool;
 
     finding->repair = (struct fsck_repair){
         .action = FSCK_FORGET_ENTRY,
         .kind = entry->kind,
         .uuid = entry->uuid,
-        .pool_id = look->pools[pool].pool->id,
-        .directory_id = look->pools[directory].pool->id,
+        .pool_id = scan->pools[pool].pool->id,
+        .directory_id = scan->pools[directory].pool->id,
         .has_half = directory != pool,
         .directory_object = name ? xstrdup(name->object) : NULL,
         .key = name ? xstrdup(name->key) : NULL,
         .value = name ? xstrdup(name->value) : NULL,
-        .image = xstrdup(look_attributes(look, entry, name)->entry.image_name),
+        .image = xstrdup(scan_attributes(scan, entry, name)->entry.image_name),
         .image_id = trash ? xstrdup(trash->id) : NULL,
     };
 }
@@ -141,7 +154,7 @@ static int compare_findings(const void *a, const void *b)
     return order ? order : strcmp(left->object, right->object);
 }
 
-void report_sort(struct fsck_report *report)
+void fsck_report_sort(struct fsck_report *report)
 {
     if (report->count > 0)
         qsort(report->findings, report->count, sizeof(*report->findings), compare_findings);

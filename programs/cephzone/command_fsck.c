@@ -96,7 +96,7 @@ static int check_pools(struct fsck_run *run)
 
     call_init(&call, 1, "fsck", deadline_in_ms(run->flags->tool.timeout_ms));
     int result =
-        read_files(run, &err) < 0 ? -1 : fsck_look(&run->options, &call, &run->report, &err);
+        read_files(run, &err) < 0 ? -1 : fsck_scan(&run->options, &call, &run->report, &err);
     call_done(&call);
     if (result < 0)
         return tool_fail("fsck", TOOL_BLIND, &err);

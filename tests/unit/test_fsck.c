@@ -31,7 +31,7 @@ TEST(looking_writes_nothing, WITH_FSCK_WORLD)
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_A);
     put_object(world, world->rbd, "csi.volume." UUID_B, NULL);
     _cleanup_free_ char *before = fsck_world_dump(world);
-    fsck_world_look(world);
+    fsck_world_scan(world);
     _cleanup_free_ char *after = fsck_world_dump(world);
     assert_string_equal(after, before);
     assert_int_equal(world->report.count, 2);
@@ -54,11 +54,11 @@ TEST(unknown_pool_and_dead_cluster_are_refused, WITH_FSCK_WORLD)
     _cleanup_error_ struct error err = {0};
 
     string_list_add(&world->pools, "nope");
-    assert_int_equal(fsck_look(&world->options, &world->call, &world->report, &err), -1);
+    assert_int_equal(fsck_scan(&world->options, &world->call, &world->report, &err), -1);
     assert_non_null(strstr(err.message, "has no pool 'nope'"));
     error_clear(&err);
     fake_ceph_refuse_connect(world->fake, STATUS_DEADLINE_EXCEEDED);
-    assert_int_equal(fsck_look(&world->options, &world->call, &world->report, &err), -1);
+    assert_int_equal(fsck_scan(&world->options, &world->call, &world->report, &err), -1);
     assert_int_equal(err.status, STATUS_DEADLINE_EXCEEDED);
     fake_ceph_refuse_connect(world->fake, STATUS_OK);
 }
@@ -244,7 +244,7 @@ TEST(image_moved_to_the_trash_by_somebody_keeps_its_entry, WITH_FSCK_WORLD)
     _cleanup_free_ char *image = image_of_volume(world);
     trash_image(world, world->rbd, image);
     give_pvs(world, NULL);
-    fsck_world_look(world);
+    fsck_world_scan(world);
     assert_int_equal(world->report.count, 2);
     assert_int_equal(world->report.findings[0].kind, FSCK_OBJECT_WITHOUT_IMAGE);
     assert_int_equal(world->report.findings[1].kind, FSCK_TRASH_WITHOUT_KEY);
@@ -283,7 +283,7 @@ TEST(snapshot_without_source_is_a_note, WITH_FSCK_WORLD)
     driver_create_snapshot(world);
     driver_delete_volume(world);
     tasks_run_here(world->controller.tasks);
-    fsck_world_look(world);
+    fsck_world_scan(world);
     bool found = false;
     for (size_t i = 0; i < world->report.count; i++) {
         assert_int_equal(world->report.findings[i].severity, FSCK_NOTE);
@@ -336,10 +336,10 @@ TEST(half_entry, WITH_FSCK_WORLD)
 
     put_split(world);
     remove_object(world, world->ssd, "csi.volume." UUID_A);
-    fsck_world_look(world); /* the image is still there: nothing to repair */
+    fsck_world_scan(world); /* the image is still there: nothing to repair */
     assert_untouched(world);
     trash_image(world, world->ssd, "mine-" UUID_A);
-    fsck_world_look(world); /* and may come back from the trash */
+    fsck_world_scan(world); /* and may come back from the trash */
     assert_untouched(world);
     _cleanup_error_ struct error err = {0};
     fsck_must(

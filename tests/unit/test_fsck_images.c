@@ -16,7 +16,7 @@ TEST(image_without_journal, WITH_FSCK_WORLD)
     assert_untouched(world);
     give_pvs(world, world->volume);
     world->pv.handle = (char *)(uintptr_t) "mine-" UUID_A; /* a static PV */
-    fsck_world_look(world);
+    fsck_world_scan(world);
     for (size_t i = 0; i < world->report.count; i++)
         assert_int_not_equal(world->report.findings[i].kind, FSCK_IMAGE_WITHOUT_JOURNAL);
 }
@@ -83,7 +83,7 @@ TEST(cut_of_a_creation_under_way_stays, WITH_FSCK_WORLD)
     put_object(world, world->rbd, "csi.snap." UUID_A,
                (const char *[]){"csi.snapname", "snapshot-1", "csi.source", image, NULL});
     world->options.min_age_s = 300;
-    fsck_world_look(world);
+    fsck_world_scan(world);
     assert_int_equal(world->report.count, 2);
     assert_int_equal(world->report.findings[0].kind, FSCK_OBJECT_WITHOUT_IMAGE);
     assert_int_equal(world->report.findings[1].kind, FSCK_LEFTOVER_CUT);
@@ -108,7 +108,7 @@ TEST(cut_of_a_clone_that_is_made_in_another_pool_stays, WITH_FSCK_WORLD)
         &err);
     assert_false(repaired);
     world->options.min_age_s = 300;
-    fsck_world_look(world);
+    fsck_world_scan(world);
     assert_int_equal(world->report.count, 2);
     assert_untouched(world);
     string_list_add(&world->pools, "rbd"); /* its object is not read, its name is */
@@ -172,7 +172,7 @@ TEST(pv_without_volume_comes_first, WITH_FSCK_WORLD)
     driver_create_volume(world);
     put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-1", UUID_B);
     give_pvs(world, HANDLE(UUID_A));
-    fsck_world_look(world);
+    fsck_world_scan(world);
     assert_int_equal(world->report.count, 3);
     assert_int_equal(world->report.findings[0].kind, FSCK_PV_WITHOUT_VOLUME);
     assert_int_equal(world->report.findings[0].severity, FSCK_DATA_LOSS);
@@ -189,7 +189,7 @@ TEST(pv_whose_image_is_gone, WITH_FSCK_WORLD)
     _cleanup_free_ char *image = image_of_volume(world);
     trash_image(world, world->rbd, image);
     give_pvs(world, world->volume);
-    fsck_world_look(world);
+    fsck_world_scan(world);
     assert_int_equal(world->report.findings[0].kind, FSCK_PV_WITHOUT_VOLUME);
     assert_non_null(strstr(world->report.findings[0].explanation, "rbd trash restore"));
     assert_untouched(world);
@@ -248,7 +248,7 @@ TEST(every_failing_call_is_survived, WITH_FSCK_WORLD)
 
         fsck_report_done(&world->report);
         fake_ceph_fail_call(world->fake, n, FAKE_FAIL_BEFORE);
-        int result = fsck_look(&world->options, &world->call, &world->report, &err);
+        int result = fsck_scan(&world->options, &world->call, &world->report, &err);
         if (fake_ceph_fault_is_pending(world->fake)) {
             fake_ceph_recover(world->fake);
             assert_int_equal(result, 0);
