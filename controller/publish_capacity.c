@@ -1,23 +1,20 @@
 #include "controller/publish_capacity.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/condition.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/base/worker.h"
 #include "common/kube/capacity_objects.h"
 #include "common/kube/cluster_nodes.h"
-#include "common/kube/lease.h"
+#include "common/kube/leader.h"
 
 #define INTERVAL_MS 60000
 #define ROUND_MS 120000
 #define ASK_MS 30000 /* for one figure */
 
-/* --- one look --- */
+/* --- one round --- */
 
 struct segments {
     struct strmap *items;
@@ -40,8 +37,8 @@ static void add_segment(struct segments *segments, struct strmap *segment)
     *segment = (struct strmap){0};
 }
 
-/* Where nodes are that have the driver, by the labels that kubelet was told. A node that lacks one
- * of them has no place yet. */
+/* Where nodes are that have the driver, by the labels that kubelet set. A node that lacks one of
+ * them has no place yet. */
 static void find_segments(const struct cluster_nodes *nodes, struct segments *segments)
 {
     for (size_t i = 0; i < nodes->count; i++) {
@@ -71,15 +68,6 @@ struct publishing {
     struct publish_outcome *outcome;
 };
 
-static char *find_foreign(const struct capacity_objects *objects)
-{
-    for (size_t i = 0; i < objects->count; i++)
-        if (strcmp(objects->items[i].manager, CAPACITY_MANAGER) != 0)
-            return xasprintf("object '%s' of '%s'", objects->items[i].name,
-                             objects->items[i].manager);
-    return NULL;
-}
-
 /* The first is wanted; further ones of the same class and place are duplicates. */
 static struct capacity_object *find_object(struct publishing *publishing, const char *class,
                                            const struct strmap *segment)
@@ -93,13 +81,6 @@ static struct capacity_object *find_object(struct publishing *publishing, const 
         }
     }
     return NULL;
-}
-
-static bool is_same(const struct capacity_object *object, const struct published_capacity *capacity)
-{
-    return object->bytes == capacity->available_bytes &&
-           object->has_maximum == capacity->has_maximum &&
-           (!capacity->has_maximum || object->maximum_bytes == capacity->maximum_bytes);
 }
 
 static int write_object(struct publishing *publishing, struct capacity_object *found,
@@ -116,9 +97,10 @@ static int write_object(struct publishing *publishing, struct capacity_object *f
         .has_maximum = capacity->has_maximum,
     };
 
-    if (found && is_same(found, capacity))
-        return 0;
-    if (!publishing->may_act(publishing->may_act_object))
+    bool is_same = found && found->bytes == capacity->available_bytes &&
+                   found->has_maximum == capacity->has_maximum &&
+                   (!capacity->has_maximum || found->maximum_bytes == capacity->maximum_bytes);
+    if (is_same || !publishing->may_act(publishing->may_act_object))
         return 0;
     int result =
         found ? capacity_object_update(site->kube, publishing->call, site->name_space, &object, err)
@@ -147,7 +129,7 @@ static int publish_one(struct publishing *publishing, const struct capacity_clas
     return result < 0 ? error_wrap(err, "capacity of class '%s'", class->name) : 0;
 }
 
-/* Those that nobody wants, or all of ours where somebody else publishes. */
+/* Those that are not wanted, or all of ours where another manager publishes. */
 static int remove_unwanted(struct publishing *publishing, struct error *err)
 {
     const struct publish_site *site = publishing->site;
@@ -207,7 +189,12 @@ int publish_capacity_once(const struct publish_site *site, struct call *call,
                               &publishing.objects, err) < 0)
         return -1;
     publishing.is_wanted = xcalloc(publishing.objects.count + 1, sizeof(bool));
-    outcome->foreign = find_foreign(&publishing.objects);
+    for (size_t i = 0; i < publishing.objects.count && !outcome->foreign; i++) {
+        const struct capacity_object *object = &publishing.objects.items[i];
+
+        if (strcmp(object->manager, CAPACITY_MANAGER) != 0)
+            outcome->foreign = xasprintf("object '%s' of '%s'", object->name, object->manager);
+    }
     int result =
         outcome->foreign ? remove_unwanted(&publishing, err) : publish_all(&publishing, err);
     free(publishing.is_wanted);
@@ -215,67 +202,52 @@ int publish_capacity_once(const struct publish_site *site, struct call *call,
     return result;
 }
 
-/* --- again and again --- */
+/* --- the thread --- */
 
 struct capacity_publisher {
     struct publish_site site;
     int64_t interval_ms;
-    struct lease *lease;
-    struct worker worker;
-    atomic_uint_fast64_t objects;
+    struct leader leader;
+    atomic_uint_fast64_t objects; /* metrics, as are the next two */
     atomic_uint_fast64_t writes;
     atomic_uint_fast64_t is_refused;
-    pthread_mutex_t lock; /* over the one below */
-    struct condition state;
 };
 
-static bool leads(void *object)
+static void publish_round(struct capacity_publisher *publisher)
 {
-    struct capacity_publisher *publisher = object;
-
-    return !worker_is_stopping(&publisher->worker) && lease_is_held(publisher->lease);
-}
-
-static void note(struct capacity_publisher *publisher, const char *fault)
-{
-    pthread_mutex_lock(&publisher->lock);
-    enum condition_news news = condition_note(&publisher->state, fault);
-    pthread_mutex_unlock(&publisher->lock);
-    if (news == CONDITION_FAULT)
-        log_warn(NULL, "publish capacity: %s", fault);
-}
-
-static void publish(struct capacity_publisher *publisher)
-{
+    struct worker *worker = &publisher->leader.worker;
     struct publish_outcome outcome = {0};
     _cleanup_error_ struct error err = {0};
     struct call call;
 
     call_init(&call, 0, "publish-capacity", deadline_in_ms(ROUND_MS));
-    call.cancelled = &publisher->worker.stopping;
-    int result = publish_capacity_once(&publisher->site, &call, leads, publisher, &outcome, &err);
+    call.cancelled = &worker->stopping;
+    int result = publish_capacity_once(&publisher->site, &call, leader_may_act, &publisher->leader,
+                                       &outcome, &err);
     call_done(&call);
     _cleanup_free_ char *foreign = outcome.foreign;
-    _cleanup_free_ char *fault =
+    _cleanup_free_ char *refusal =
         foreign ? xasprintf("somebody else does it already: %s; switch one of the two off", foreign)
                 : NULL;
+    const char *fault = result < 0 ? err.message : refusal;
     atomic_store(&publisher->objects, outcome.objects);
     atomic_fetch_add(&publisher->writes, outcome.writes);
     atomic_store(&publisher->is_refused, foreign != NULL);
-    if (!worker_is_stopping(&publisher->worker))
-        note(publisher, result < 0 ? err.message : fault);
+    if (!worker_is_stopping(worker) && leader_note(&publisher->leader, fault) == CONDITION_FAULT)
+        log_warn(NULL, "publish capacity: %s", fault);
 }
 
-static void run(void *object)
+static void run_publisher(void *object)
 {
     struct capacity_publisher *publisher = object;
+    struct worker *worker = &publisher->leader.worker;
 
-    while (!worker_is_stopping(&publisher->worker)) {
-        bool is_leader = leads(publisher);
+    while (!worker_is_stopping(worker)) {
+        bool is_leader = leader_may_act(&publisher->leader);
 
         if (is_leader)
-            publish(publisher);
-        worker_pause(&publisher->worker,
+            publish_round(publisher);
+        worker_pause(worker,
                      is_leader || publisher->interval_ms < 1000 ? publisher->interval_ms : 1000);
     }
 }
@@ -303,19 +275,17 @@ int capacity_publisher_new(const struct capacity_publisher_options *options,
 
     publisher->site = options->site;
     publisher->interval_ms = options->interval_ms > 0 ? options->interval_ms : INTERVAL_MS;
-    pthread_mutex_init(&publisher->lock, NULL);
-    if (lease_new(options->site.kube,
-                  &(struct lease_options){.name_space = options->site.name_space,
-                                          .name = name,
-                                          .identity = options->identity},
-                  &publisher->lease, err) < 0) {
-        pthread_mutex_destroy(&publisher->lock);
+    if (leader_init(&publisher->leader, options->site.kube,
+                    &(struct lease_options){.name_space = options->site.name_space,
+                                            .name = name,
+                                            .identity = options->identity},
+                    err) < 0) {
         free(publisher);
         return -1;
     }
     if (options->metrics)
         register_metrics(publisher, options->metrics);
-    worker_start(&publisher->worker, "capacity", run, publisher);
+    worker_start(&publisher->leader.worker, "capacity", run_publisher, publisher);
     *out = publisher;
     return 0;
 }
@@ -324,18 +294,12 @@ void capacity_publisher_free(struct capacity_publisher *publisher)
 {
     if (!publisher)
         return;
-    worker_stop(&publisher->worker);
-    lease_free(publisher->lease);
-    condition_done(&publisher->state);
-    pthread_mutex_destroy(&publisher->lock);
+    leader_done(&publisher->leader);
     free(publisher);
 }
 
 bool capacity_publisher_is_healthy(struct capacity_publisher *publisher, char **message,
                                    time_t *since)
 {
-    pthread_mutex_lock(&publisher->lock);
-    bool healthy = condition_is_healthy(&publisher->state, message, since);
-    pthread_mutex_unlock(&publisher->lock);
-    return healthy;
+    return leader_is_healthy(&publisher->leader, message, since);
 }

@@ -14,8 +14,8 @@
  * nodes with the driver are in. Figures are asked for every minute; only what changed is written;
  * what no longer is, is removed.
  *
- * Never beside somebody else: while there is one object of this driver that another manager keeps,
- * ours are taken back and nothing is written. One of several controllers acts, by the Lease
+ * Never beside another publisher: while there is one object of this driver that another manager
+ * keeps, ours are taken back and nothing is written. One of several controllers acts, by the Lease
  * DRIVER-capacity. A thread of its own.
  */
 
@@ -43,7 +43,7 @@ struct publish_outcome {
     char *foreign; /* "object 'x' of 'external-provisioner'"; NULL: nobody else's. Caller frees */
 };
 
-/* One look and all that follows. An ask that fails leaves its object as it is and is returned when
+/* One round. An ask that fails leaves its object as it is and is returned when
  * all others are done. @may_act as in takeover.h. */
 typedef bool publish_may_act_fn(void *object);
 _must_check_ int publish_capacity_once(const struct publish_site *site, struct call *call,

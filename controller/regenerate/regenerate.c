@@ -29,22 +29,16 @@ struct regeneration {
     struct ceph_pool *other_pool;
     struct ceph_pool *directory; /* pool or other_pool; borrowed */
     char *image_id;
-    struct error unsure; /* why a place could not be looked at */
+    struct error unsure; /* why a pool could not be searched */
 };
-
-static void close_place(struct regeneration *work)
-{
-    if (work->other_pool)
-        ceph_pool_close(TAKE(work->other_pool));
-    if (work->pool)
-        ceph_pool_close(TAKE(work->pool));
-    session_close(&work->session);
-    work->directory = NULL;
-}
 
 static void regeneration_done(struct regeneration *work)
 {
-    close_place(work);
+    if (work->other_pool)
+        ceph_pool_close(work->other_pool);
+    if (work->pool)
+        ceph_pool_close(work->pool);
+    session_close(&work->session);
     free(work->image_name);
     free(work->image_id);
     error_clear(&work->unsure);
@@ -68,47 +62,26 @@ static void note_absence(struct regeneration *work, struct error *err)
         error_move(&work->unsure, err);
 }
 
-/* Takes @pool if the image is in it; closes it otherwise. */
-static bool try_pool(struct regeneration *work, struct ceph_pool *pool)
+/* Keeps the pool open if the image is in it. */
+static bool try_pool(struct regeneration *work, const char *name, uint64_t id)
 {
+    struct ceph_cluster *cluster = work->session.cluster;
+    const char *name_space = session_rbd_namespace(&work->session);
     _cleanup_error_ struct error err = {0};
+    struct ceph_pool *pool = NULL;
+    int result = name ? cluster->ops->pool_open(cluster, work->call, name, name_space, &pool, &err)
+                      : cluster->ops->pool_open_by_id(cluster, work->call, (int64_t)id, name_space,
+                                                      &pool, &err);
 
-    if (image_find(pool, work->call, work->image_name, &work->image_id, &err) < 0)
+    if (result == 0)
+        result = image_find(pool, work->call, work->image_name, &work->image_id, &err);
+    if (result < 0)
         note_absence(work, &err);
-    if (work->image_id) {
+    if (work->image_id)
         work->pool = pool;
-        return true;
-    }
-    ceph_pool_close(pool);
-    return false;
-}
-
-static bool try_pool_id(struct regeneration *work, uint64_t id)
-{
-    struct ceph_cluster *cluster = work->session.cluster;
-    _cleanup_error_ struct error err = {0};
-    struct ceph_pool *pool = NULL;
-
-    if (cluster->ops->pool_open_by_id(cluster, work->call, (int64_t)id,
-                                      session_rbd_namespace(&work->session), &pool, &err) == 0)
-        return try_pool(work, pool);
-    note_absence(work, &err);
-    return false;
-}
-
-static bool try_pool_name(struct regeneration *work, const char *name)
-{
-    struct ceph_cluster *cluster = work->session.cluster;
-    _cleanup_error_ struct error err = {0};
-    struct ceph_pool *pool = NULL;
-
-    if (!name)
-        return false;
-    if (cluster->ops->pool_open(cluster, work->call, name, session_rbd_namespace(&work->session),
-                                &pool, &err) == 0)
-        return try_pool(work, pool);
-    note_absence(work, &err);
-    return false;
+    else if (pool)
+        ceph_pool_close(pool);
+    return work->pool != NULL;
 }
 
 /* Ids that the mapping or the handle gives are certain; the attribute is wrong for volumes that
@@ -116,6 +89,7 @@ static bool try_pool_name(struct regeneration *work, const char *name)
 static bool try_cluster(struct regeneration *work, const char *cluster_id,
                         const struct volume_id *places, size_t count)
 {
+    const char *pool = attribute(work, PARAM_POOL);
     _cleanup_error_ struct error err = {0};
 
     if (session_open(work->site->ceph, work->site->config, work->call, cluster_id,
@@ -125,29 +99,14 @@ static bool try_cluster(struct regeneration *work, const char *cluster_id,
     }
     for (size_t i = 0; i < count; i++)
         if (strcmp(places[i].cluster_id, cluster_id) == 0 &&
-            try_pool_id(work, places[i].location_id))
+            try_pool(work, NULL, places[i].location_id))
             return true;
-    if (strcmp(cluster_id, work->id.cluster_id) == 0 && try_pool_id(work, work->id.location_id))
+    if (strcmp(cluster_id, work->id.cluster_id) == 0 && try_pool(work, NULL, work->id.location_id))
         return true;
-    if (try_pool_name(work, attribute(work, PARAM_POOL)))
+    if (pool && try_pool(work, pool, 0))
         return true;
     session_close(&work->session);
     return false;
-}
-
-static int nowhere(struct regeneration *work, const struct string_list *clusters, struct error *err)
-{
-    _cleanup_text_ struct text names = TEXT_INIT(1024);
-
-    if (work->unsure.message)
-        return error_move(err, &work->unsure);
-    for (size_t i = 0; i < clusters->count; i++)
-        text_addf(&names, "%s'%s'", i ? ", " : "", clusters->items[i]);
-    return error_set(err, STATUS_NOT_FOUND,
-                     "there is no image '%s' in pool '%s', nor in the pools that the handle and "
-                     "cluster-mapping.json lead to; clusters: %s",
-                     work->image_name, strmap_get_or(&work->volume->attributes, PARAM_POOL, ""),
-                     text_chars(&names));
 }
 
 /* The mapping's clusters come first, as in Ceph-CSI. */
@@ -155,6 +114,7 @@ static int find_image(struct regeneration *work, struct error *err)
 {
     _cleanup_string_list_ struct string_list clusters = {0};
     _cleanup_free_ struct volume_id *places = NULL;
+    _cleanup_text_ struct text names = TEXT_INIT(1024);
     size_t count = 0;
 
     if (cluster_mapping_find(work->site->mapping_path, &work->id, &places, &count, err) < 0 ||
@@ -169,7 +129,15 @@ static int find_image(struct regeneration *work, struct error *err)
         if (try_cluster(work, clusters.items[i], places, count))
             return 0;
     }
-    return nowhere(work, &clusters, err);
+    if (work->unsure.message)
+        return error_move(err, &work->unsure);
+    for (size_t i = 0; i < clusters.count; i++)
+        text_addf(&names, "%s'%s'", i ? ", " : "", clusters.items[i]);
+    return error_set(err, STATUS_NOT_FOUND,
+                     "there is no image '%s' in pool '%s', nor in the pools that the handle and "
+                     "cluster-mapping.json lead to; clusters: %s",
+                     work->image_name, strmap_get_or(&work->volume->attributes, PARAM_POOL, ""),
+                     text_chars(&names));
 }
 
 /* --- the entry --- */
@@ -187,10 +155,8 @@ static int open_directory(struct regeneration *work, struct error *err)
         work->directory = work->other_pool;
         return 0;
     }
-    if (err->status != STATUS_NOT_FOUND)
-        return -1;
-    error_clear(err); /* not in this cluster: the name goes beside its image */
-    return 0;
+    /* not in this cluster: the name goes beside its image */
+    return error_ignore(err, STATUS_NOT_FOUND);
 }
 
 /* Makes the name lead to the volume. *@changed is set if it did not. */
@@ -242,16 +208,15 @@ static void fill_entry(const struct regeneration *work, const struct ceph_pool *
 static int write_entry(struct regeneration *work, struct error *err)
 {
     _cleanup_journal_entry_ struct journal_entry entry = {0};
-
     _cleanup_journal_entry_ struct journal_entry present = {0};
     bool found = false;
 
     fill_entry(work, work->directory, work->image_id, &entry);
     if (journal_write(&work->journal, work->call, work->pool, &entry, err) == 0)
         return 0;
-    if (err->status != STATUS_ALREADY_EXISTS)
+    /* written, where the mapping does not lead; or another process is faster */
+    if (error_ignore(err, STATUS_ALREADY_EXISTS) < 0)
         return -1;
-    error_clear(err); /* written, where the mapping does not lead; or another process is faster */
     if (journal_read(&work->journal, work->call, work->pool, &work->id.uuid, &present, &found,
                      err) < 0)
         return -1;
@@ -263,7 +228,7 @@ static int write_entry(struct regeneration *work, struct error *err)
 }
 
 /* The volume may be in deletion: it lost its image before our entry was there. */
-static int see_image_again(struct regeneration *work, struct error *err)
+static int check_image_again(struct regeneration *work, struct error *err)
 {
     _cleanup_free_ char *image_id = NULL;
 
@@ -287,20 +252,7 @@ static void add_difference(struct strmap *changes, const char *key, const char *
         strmap_set(changes, key, should);
 }
 
-static int compare_encryption(const struct journal_entry *is, const struct journal_entry *should,
-                              struct strmap *changes, struct error *err)
-{
-    if (is->kms_id && should->kms_id && strcmp(is->kms_id, should->kms_id) != 0)
-        return error_set(err, STATUS_FAILED_PRECONDITION,
-                         "the entry's key is in KMS '%s', and the PersistentVolume names '%s'",
-                         is->kms_id, should->kms_id);
-    add_difference(changes, JOURNAL_KEY_KMS, is->kms_id, should->kms_id);
-    if (!is->encryption_type)
-        add_difference(changes, JOURNAL_KEY_ENCRYPTION, NULL, should->encryption_type);
-    return 0;
-}
-
-/* What the image is called for people who look at it. A copy that is not primary cannot be written
+/* The names that image metadata shows to operators. A copy that is not primary cannot be written
  * to; it gets its names with the rest of the image. */
 static int set_names(struct regeneration *work, struct ceph_pool *pool, const char *image_name,
                      bool *changed, struct error *err)
@@ -332,26 +284,33 @@ static int set_names(struct regeneration *work, struct ceph_pool *pool, const ch
 }
 
 /* The attributes that are missing or wrong. */
-static int compare(struct regeneration *work, const struct located *located, const char *image_id,
-                   struct strmap *changes, struct error *err)
+static int compare_entry(struct regeneration *work, const struct located *located,
+                         const char *image_id, struct strmap *changes, struct error *err)
 {
     const struct journal_entry *entry = &located->entry;
     _cleanup_journal_entry_ struct journal_entry should = {0};
 
     fill_entry(work, located->directory, image_id, &should);
-    if (!entry->request_name) { /* an object without attributes: Ceph-CSI was cut */
+    if (!entry->request_name) { /* an object without attributes: Ceph-CSI was interrupted */
         strmap_set(changes, JOURNAL_KEY_VOLUME_NAME, should.request_name);
         strmap_set(changes, JOURNAL_KEY_IMAGE_NAME, should.image_name);
     } else if (journal_check_name(entry, should.request_name, err) < 0) {
         return -1;
     }
+    if (entry->kms_id && should.kms_id && strcmp(entry->kms_id, should.kms_id) != 0)
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "the entry's key is in KMS '%s', and the PersistentVolume names '%s'",
+                         entry->kms_id, should.kms_id);
     add_difference(changes, JOURNAL_KEY_IMAGE_ID, entry->image_id, image_id);
     add_difference(changes, JOURNAL_KEY_OWNER, entry->owner, should.owner);
-    return compare_encryption(entry, &should, changes, err);
+    add_difference(changes, JOURNAL_KEY_KMS, entry->kms_id, should.kms_id);
+    if (!entry->encryption_type)
+        add_difference(changes, JOURNAL_KEY_ENCRYPTION, NULL, should.encryption_type);
+    return 0;
 }
 
-static int repair(struct regeneration *work, struct located *located, bool *changed,
-                  struct error *err)
+static int repair_entry(struct regeneration *work, struct located *located, bool *changed,
+                        struct error *err)
 {
     const char *image = located->entry.request_name ? located->entry.image_name : work->image_name;
     struct ceph_pool *attributes = located->split ? located->directory : located->pool;
@@ -364,7 +323,7 @@ static int repair(struct regeneration *work, struct located *located, bool *chan
         return error_set(err, STATUS_NOT_FOUND,
                          "the journal of pool '%s' has the volume, but there is no image '%s'",
                          located->pool->name, image);
-    if (compare(work, located, image_id, &changes, err) < 0 ||
+    if (compare_entry(work, located, image_id, &changes, err) < 0 ||
         settle_name(work, located->directory, located->pool->id, changed, err) < 0)
         return -1;
     if (changes.count > 0) {
@@ -377,7 +336,7 @@ static int repair(struct regeneration *work, struct located *located, bool *chan
 
 /* --- all together --- */
 
-static int look_up(const struct regeneration *work, struct located *located, struct error *err)
+static int locate_entry(const struct regeneration *work, struct located *located, struct error *err)
 {
     const struct locator locator = {
         .ceph = work->site->ceph,
@@ -390,12 +349,12 @@ static int look_up(const struct regeneration *work, struct located *located, str
                          work->credentials, located, err);
 }
 
-/* The entry is there; whoever has the handle must find it. */
-static int check_way(struct regeneration *work, struct error *err)
+/* The entry is there; the handle must lead to it. */
+static int check_mapping(struct regeneration *work, struct error *err)
 {
     _cleanup_located_ struct located located = {0};
 
-    if (look_up(work, &located, err) == 0)
+    if (locate_entry(work, &located, err) == 0)
         return 0;
     if (err->status != STATUS_NOT_FOUND && err->status != STATUS_INVALID_ARGUMENT)
         return -1;
@@ -418,17 +377,10 @@ static int write_anew(struct regeneration *work, struct error *err)
         return -1;
     call_stage(work->call, "writing the journal entry in pool '%s' for {age}", work->pool->name);
     if (settle_name(work, work->directory, work->pool->id, &changed, err) < 0 ||
-        write_entry(work, err) < 0 || see_image_again(work, err) < 0 ||
+        write_entry(work, err) < 0 || check_image_again(work, err) < 0 ||
         set_names(work, work->pool, work->image_name, &changed, err) < 0)
         return -1;
-    return check_way(work, err);
-}
-
-/* Statuses of a look-up after which the entry may not be there, as in locate.c. */
-static bool may_be_missing(enum status status)
-{
-    return status == STATUS_NOT_FOUND || status == STATUS_INVALID_ARGUMENT ||
-           status == STATUS_PERMISSION_DENIED || status == STATUS_UNAUTHENTICATED;
+    return check_mapping(work, err);
 }
 
 int regenerate_journal(const struct regenerate_site *site, struct call *call,
@@ -447,17 +399,18 @@ int regenerate_journal(const struct regenerate_site *site, struct call *call,
 
     if (volume_id_parse(volume->handle, &work.id, err) < 0)
         return error_recode(err, STATUS_INVALID_ARGUMENT);
-    work.image_name = xasprintf("%s%s",
-                                strmap_get_or(&volume->attributes, PARAM_VOLUME_PREFIX,
-                                              IMAGE_PREFIX_VOLUME),
-                                work.id.uuid.chars);
-    if (look_up(&work, &located, err) == 0) {
-        if (repair(&work, &located, &changed, err) < 0)
+    work.image_name = xasprintf(
+        "%s%s", strmap_get_or(&volume->attributes, PARAM_VOLUME_PREFIX, IMAGE_PREFIX_VOLUME),
+        work.id.uuid.chars);
+    if (locate_entry(&work, &located, err) == 0) {
+        if (repair_entry(&work, &located, &changed, err) < 0)
             return -1;
         *outcome = changed ? REGENERATE_REPAIRED : REGENERATE_NOTHING;
         return 0;
     }
-    if (!may_be_missing(err->status))
+    /* after others the entry may be there, as in locate.c */
+    if (err->status != STATUS_NOT_FOUND && err->status != STATUS_INVALID_ARGUMENT &&
+        err->status != STATUS_PERMISSION_DENIED && err->status != STATUS_UNAUTHENTICATED)
         return -1;
     error_clear(err);
     if (write_anew(&work, err) < 0)

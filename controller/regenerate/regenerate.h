@@ -21,7 +21,7 @@ struct regenerate_site {
 };
 
 enum regenerate_outcome {
-    REGENERATE_NOTHING,  /* the entry is whole */
+    REGENERATE_NOTHING,  /* the entry is complete */
     REGENERATE_REPAIRED, /* something of it was missing or wrong */
     REGENERATE_WRITTEN,  /* there was none */
 };
@@ -29,17 +29,17 @@ enum regenerate_outcome {
 /*
  * Looks for the entry where the handle leads, cluster-mapping.json included. If it is there: its
  * image id, its owner (the claim's namespace), its place in the directory and, with --setmetadata,
- * the names on the image are mended. If it is not: the image, PREFIXUUID, is looked for in the
+ * the names on the image are repaired. If it is not: the image, PREFIXUUID, is looked for in the
  * clusters to which the mapping leads and in the handle's own, in the pools that mapping,
  * attributes and handle name, and in the RADOS namespace of that cluster's config.json; where it
  * is, the entry is written, and then looked up by the handle as any call would. Nothing is written
- * for an image that is nowhere, and what was written is taken back if the image goes meanwhile, as
- * it does when the volume is being deleted.
+ * for an image that is nowhere, and what was written is removed again if the image goes meanwhile,
+ * as it does when the volume is being deleted.
  *
  * NOT_FOUND: there is no such image. FAILED_PRECONDITION: the name leads to another volume, or the
  * mapping does not lead to the pool. DATA_LOSS: the entry is that of another name. Repeatable; may
- * be cut anywhere. Cost: 3 RT for a volume that is whole, 7 to write; with --setmetadata one
- * opening of the image more.
+ * be interrupted anywhere. Cost: 3 RT for a complete entry, 7 to write; with --setmetadata
+ * one opening of the image more.
  */
 _must_check_ int regenerate_journal(const struct regenerate_site *site, struct call *call,
                                     const struct kube_pv *volume,

@@ -7,28 +7,25 @@
 #include <string.h>
 
 #include "common/base/backoff.h"
-#include "common/base/condition.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/base/text.h"
-#include "common/base/worker.h"
 #include "common/kube/informer.h"
 #include "common/kube/kube.h"
-#include "common/kube/lease.h"
+#include "common/kube/leader.h"
 #include "common/volume/volume_id.h"
 
 #define VOLUMES_PATH "/api/v1/persistentvolumes"
 #define RESYNC_MS ((int64_t)10 * 3600 * 1000)
 #define RETRY_FIRST_MS 1000
 #define RETRY_LIMIT_MS 300000
-#define IDLE_MS 1000    /* between two looks for what is due */
+#define IDLE_MS 1000    /* between two searches for what is due */
 #define VOLUME_MS 60000 /* for one volume */
-#define BATCH 256       /* volumes that one look finds */
+#define BATCH 256       /* volumes that one search finds */
 #define CLUSTERS_MAX 64 /* that are known not to answer */
 #define AWAY_FIRST_MS 1000
 #define AWAY_LIMIT_MS 60000
 
-/* A volume that is to be looked at, now or later. */
+/* A volume whose entry is to be checked, now or later. */
 struct item {
     char *name;       /* of the PersistentVolume */
     uint64_t version; /* counts its changes */
@@ -46,27 +43,24 @@ struct away {
 
 struct regenerator {
     struct regenerate_site site;
-    struct kube *kube;
     struct standing_credentials *standing;
     struct events *events;
     char *driver_name;
     int64_t resync_ms;
     int64_t retry_first_ms;
     int64_t retry_limit_ms;
-    struct lease *lease;
+    struct leader leader;
     struct informer *informer;
-    struct worker worker;
-    atomic_bool told_cephfs;
     atomic_uint_fast64_t counts[3]; /* by outcome */
     atomic_uint_fast64_t failures;
-    /* the worker's own */
+    /* the thread's own */
+    bool reported_cephfs;
     struct away away[CLUSTERS_MAX];
     size_t away_count;
-    pthread_mutex_t lock; /* over what is below */
+    pthread_mutex_t lock; /* over what is below; the counts may be read without */
     void *items;          /* tree of struct item by name */
     atomic_uint_fast64_t item_count;
     atomic_uint_fast64_t failed_count;
-    struct condition state;
 };
 
 /* --- what is to be done --- */
@@ -86,19 +80,21 @@ static struct item *find_item(struct regenerator *regenerator, const char *name)
 }
 
 /* Lock held. */
-static void mark(struct regenerator *regenerator, struct item *item, bool has_failed)
+static void mark_outcome(struct regenerator *regenerator, struct item *item, bool has_failed)
 {
-    if (item->has_failed != has_failed)
-        regenerator->failed_count += has_failed ? 1 : UINT64_MAX;
+    if (item->has_failed && !has_failed)
+        regenerator->failed_count--;
+    else if (!item->has_failed && has_failed)
+        regenerator->failed_count++;
     item->has_failed = has_failed;
 }
 
-static void forget(struct regenerator *regenerator, const char *name)
+static void forget_item(struct regenerator *regenerator, const char *name)
 {
     pthread_mutex_lock(&regenerator->lock);
     struct item *item = find_item(regenerator, name);
     if (item) {
-        mark(regenerator, item, false);
+        mark_outcome(regenerator, item, false);
         tdelete(item, &regenerator->items, compare_items);
         regenerator->item_count--;
         free(item->name);
@@ -107,7 +103,7 @@ static void forget(struct regenerator *regenerator, const char *name)
     pthread_mutex_unlock(&regenerator->lock);
 }
 
-static void remember(struct regenerator *regenerator, const char *name)
+static void make_item_due(struct regenerator *regenerator, const char *name)
 {
     pthread_mutex_lock(&regenerator->lock);
     struct item *item = find_item(regenerator, name);
@@ -130,19 +126,19 @@ static void put_volume(void *object, json_t *pv, json_t *old)
     struct regenerator *regenerator = object;
 
     if (strcmp(kube_object_driver(KUBE_PV, pv), regenerator->driver_name) != 0) {
-        forget(regenerator, kube_name(pv));
+        forget_item(regenerator, kube_name(pv));
         return;
     }
     if (old && json_equal(json_object_get(pv, "spec"), json_object_get(old, "spec")) &&
         strcmp(kube_text(pv, "metadata", "deletionTimestamp", NULL),
                kube_text(old, "metadata", "deletionTimestamp", NULL)) == 0)
         return;
-    remember(regenerator, kube_name(pv));
+    make_item_due(regenerator, kube_name(pv));
 }
 
 static void drop_volume(void *object, json_t *pv)
 {
-    forget(object, kube_name(pv));
+    forget_item(object, kube_name(pv));
 }
 
 static void trim_volume(void *object, json_t *pv)
@@ -161,7 +157,7 @@ struct batch {
     int64_t now_ms;
 };
 
-static void pick(const void *node, VISIT order, void *object)
+static void pick_if_due(const void *node, VISIT order, void *object)
 {
     const struct item *item = *(struct item *const *)node;
     struct batch *batch = object;
@@ -174,21 +170,20 @@ static void pick(const void *node, VISIT order, void *object)
 /* One walk finds many, so that the walks cost nothing beside the work. */
 static void pick_due(struct regenerator *regenerator, struct batch *batch)
 {
-    batch->count = 0;
     batch->now_ms = clock_monotonic_ms();
     pthread_mutex_lock(&regenerator->lock);
-    twalk_r(regenerator->items, pick, batch);
+    twalk_r(regenerator->items, pick_if_due, batch);
     pthread_mutex_unlock(&regenerator->lock);
 }
 
 /* What happened, unless the volume has changed meanwhile and is due again. */
-static void settle(struct regenerator *regenerator, const struct due *due, bool has_failed,
-                   int64_t wait_ms)
+static void settle_item(struct regenerator *regenerator, const struct due *due, bool has_failed,
+                        int64_t wait_ms)
 {
     pthread_mutex_lock(&regenerator->lock);
     struct item *item = find_item(regenerator, due->name);
     if (item && item->version == due->version) {
-        mark(regenerator, item, has_failed);
+        mark_outcome(regenerator, item, has_failed);
         if (has_failed && wait_ms < 0)
             wait_ms = backoff_next_ms(&item->backoff);
         else if (!has_failed)
@@ -205,7 +200,7 @@ static void make_due(const void *node, VISIT order, void *object)
         (*(struct item *const *)node)->due_ms = 0;
 }
 
-/* A new leader trusts nobody's work. */
+/* A new leader checks all entries. */
 static void make_all_due(struct regenerator *regenerator)
 {
     pthread_mutex_lock(&regenerator->lock);
@@ -223,11 +218,6 @@ static struct away *find_away(struct regenerator *regenerator, const char *clust
     return NULL;
 }
 
-static bool is_away(const struct error *err)
-{
-    return err->status == STATUS_UNAVAILABLE || err->status == STATUS_DEADLINE_EXCEEDED;
-}
-
 static void note_away(struct regenerator *regenerator, const char *cluster_id)
 {
     struct away *away = find_away(regenerator, cluster_id);
@@ -242,18 +232,10 @@ static void note_away(struct regenerator *regenerator, const char *cluster_id)
     away->until_ms = clock_monotonic_ms() + backoff_next_ms(&away->backoff);
 }
 
-static void note_answer(struct regenerator *regenerator, const char *cluster_id)
-{
-    struct away *away = find_away(regenerator, cluster_id);
-
-    if (away)
-        *away = regenerator->away[--regenerator->away_count];
-}
-
 /* --- one volume --- */
 
-static void report(struct regenerator *regenerator, const struct kube_pv *volume,
-                   enum event_type type, const char *reason, const char *message)
+static void emit_event(struct regenerator *regenerator, const struct kube_pv *volume,
+                       enum event_type type, const char *reason, const char *message)
 {
     const struct event_subject subject = {"v1", "PersistentVolume", "", volume->meta.name,
                                           kube_or_empty(volume->meta.uid)};
@@ -261,12 +243,11 @@ static void report(struct regenerator *regenerator, const struct kube_pv *volume
     events_emit(regenerator->events, &subject, type, reason, "%s", message);
 }
 
-static int regenerate(struct regenerator *regenerator, struct call *call,
-                      const struct kube_pv *volume, enum regenerate_outcome *outcome,
-                      struct error *err)
+static int regenerate_volume(struct regenerator *regenerator, struct call *call,
+                             const struct kube_pv *volume, enum regenerate_outcome *outcome,
+                             struct error *err)
 {
     _cleanup_credentials_ struct credentials credentials = {0};
-
     const struct secret_ref secret = claimed_volume_secret(volume);
 
     if (!secret.name)
@@ -290,23 +271,12 @@ static void note_outcome(struct regenerator *regenerator, const struct kube_pv *
     if (outcome == REGENERATE_NOTHING)
         return;
     log_info(NULL, "volume '%s' (%s): %s", volume->meta.name, volume->handle, messages[outcome]);
-    report(regenerator, volume, EVENT_NORMAL, "JournalRegenerated", messages[outcome]);
-}
-
-static void note_failure(struct regenerator *regenerator, const struct kube_pv *volume,
-                         const struct error *err)
-{
-    if (worker_is_stopping(&regenerator->worker))
-        return;
-    atomic_fetch_add(&regenerator->failures, 1);
-    log_warn(NULL, "volume '%s' (%s): its journal entry is not certain: %s", volume->meta.name,
-             volume->handle, err->message);
-    report(regenerator, volume, EVENT_WARNING, "JournalNotRegenerated", err->message);
+    emit_event(regenerator, volume, EVENT_NORMAL, "JournalRegenerated", messages[outcome]);
 }
 
 /* Tries, unless its cluster is known to be away. */
-static void work_on(struct regenerator *regenerator, const struct due *due,
-                    const struct kube_pv *volume)
+static void try_volume(struct regenerator *regenerator, const struct due *due,
+                       const struct kube_pv *volume)
 {
     _cleanup_error_ struct error err = {0};
     enum regenerate_outcome outcome = REGENERATE_NOTHING;
@@ -314,31 +284,37 @@ static void work_on(struct regenerator *regenerator, const struct due *due,
     struct call call;
 
     if (volume_id_parse(volume->handle, &id, &err) < 0)
-        error_clear(&err); /* is told below */
-    const struct away *away = find_away(regenerator, id.cluster_id);
+        error_clear(&err); /* is reported below */
+    struct away *away = find_away(regenerator, id.cluster_id);
     int64_t wait_ms = away ? away->until_ms - clock_monotonic_ms() : 0;
     if (wait_ms > 0) {
-        settle(regenerator, due, true, wait_ms);
+        settle_item(regenerator, due, true, wait_ms);
         return;
     }
     call_init(&call, 0, "RegenerateJournal", deadline_in_ms(VOLUME_MS));
-    call.cancelled = &regenerator->worker.stopping;
+    call.cancelled = &regenerator->leader.worker.stopping;
     call_set_request_id(&call, volume->meta.name);
-    int result = regenerate(regenerator, &call, volume, &outcome, &err);
+    int result = regenerate_volume(regenerator, &call, volume, &outcome, &err);
     call_done(&call);
     if (result < 0) {
-        note_failure(regenerator, volume, &err);
-        if (is_away(&err))
+        if (!worker_is_stopping(&regenerator->leader.worker)) {
+            atomic_fetch_add(&regenerator->failures, 1);
+            log_warn(NULL, "volume '%s' (%s): its journal entry is not certain: %s",
+                     volume->meta.name, volume->handle, err.message);
+            emit_event(regenerator, volume, EVENT_WARNING, "JournalNotRegenerated", err.message);
+        }
+        if (err.status == STATUS_UNAVAILABLE || err.status == STATUS_DEADLINE_EXCEEDED)
             note_away(regenerator, id.cluster_id);
-        settle(regenerator, due, true, -1);
+        settle_item(regenerator, due, true, -1);
         return;
     }
-    note_answer(regenerator, id.cluster_id);
+    if (away)
+        *away = regenerator->away[--regenerator->away_count];
     note_outcome(regenerator, volume, outcome);
-    settle(regenerator, due, false, backoff_jitter_ms(regenerator->resync_ms));
+    settle_item(regenerator, due, false, backoff_jitter_ms(regenerator->resync_ms));
 }
 
-static void look_at(struct regenerator *regenerator, const struct due *due)
+static void regenerate_due(struct regenerator *regenerator, const struct due *due)
 {
     json_auto_t *item = informer_get(regenerator->informer, "", due->name);
     _cleanup_error_ struct error err = {0};
@@ -348,74 +324,66 @@ static void look_at(struct regenerator *regenerator, const struct due *due)
         return; /* gone */
     if (kube_object_decode(KUBE_PV, item, &object, &err) < 0) {
         log_warn(NULL, "%s", err.message);
-        settle(regenerator, due, true, -1);
+        settle_item(regenerator, due, true, -1);
         return;
     }
     _cleanup_(kube_pv_freep) struct kube_pv *pv = object;
     enum unclaimed reason = claimed_volume_judge(pv, regenerator->driver_name);
     if (reason == UNCLAIMED_NOT) {
-        work_on(regenerator, due, pv);
+        try_volume(regenerator, due, pv);
         return;
     }
-    if (reason == UNCLAIMED_CEPHFS && !atomic_exchange(&regenerator->told_cephfs, true))
+    if (reason == UNCLAIMED_CEPHFS && !regenerator->reported_cephfs)
         log_info(NULL, "volumes of CephFS are left alone: no subvolume is mirrored to another "
                        "cluster under its name, so there is nothing that an entry could lead to");
-    settle(regenerator, due, false, regenerator->resync_ms);
+    regenerator->reported_cephfs = regenerator->reported_cephfs || reason == UNCLAIMED_CEPHFS;
+    settle_item(regenerator, due, false, regenerator->resync_ms);
 }
 
 /* --- the thread --- */
 
-static bool leads(struct regenerator *regenerator)
-{
-    return !worker_is_stopping(&regenerator->worker) && lease_is_held(regenerator->lease);
-}
-
 /* The state for the health report: what a leader cannot do, or that nothing can be seen. */
-static void sum_up(struct regenerator *regenerator, bool is_leader)
+static void report_health(struct regenerator *regenerator, bool is_leader)
 {
     _cleanup_free_ char *fault = NULL;
     struct informer_health health = {0};
+    size_t failed = regenerator->failed_count;
 
     informer_health(regenerator->informer, &health);
-    pthread_mutex_lock(&regenerator->lock);
     if (!health.healthy && health.last_error)
         fault = xasprintf("the PersistentVolumes cannot be watched: %s", health.last_error);
-    else if (is_leader && regenerator->failed_count > 0)
+    else if (is_leader && failed > 0)
         fault = xasprintf("the journal entries of %zu volume(s) are not certain; their "
                           "PersistentVolumes have events",
-                          (size_t)regenerator->failed_count);
-    condition_note(&regenerator->state, fault);
-    pthread_mutex_unlock(&regenerator->lock);
+                          failed);
+    leader_note(&regenerator->leader, fault);
     informer_health_done(&health);
 }
 
-static size_t work_batch(struct regenerator *regenerator, struct batch *batch)
-{
-    pick_due(regenerator, batch);
-    for (size_t i = 0; i < batch->count; i++) {
-        if (leads(regenerator))
-            look_at(regenerator, &batch->items[i]);
-        free(batch->items[i].name);
-    }
-    return batch->count;
-}
-
-static void run(void *object)
+static void run_regenerator(void *object)
 {
     struct regenerator *regenerator = object;
+    struct worker *worker = &regenerator->leader.worker;
     struct batch *batch = xcalloc(1, sizeof(*batch));
     bool did_lead = false;
 
-    while (!worker_is_stopping(&regenerator->worker)) {
-        bool is_leader = leads(regenerator);
+    while (!worker_is_stopping(worker)) {
+        bool is_leader = leader_may_act(&regenerator->leader);
 
         if (is_leader && !did_lead)
             make_all_due(regenerator);
         did_lead = is_leader;
-        size_t done = is_leader ? work_batch(regenerator, batch) : 0;
-        sum_up(regenerator, is_leader);
-        if (done < BATCH)
-            worker_pause(&regenerator->worker, IDLE_MS);
+        batch->count = 0;
+        if (is_leader)
+            pick_due(regenerator, batch);
+        for (size_t i = 0; i < batch->count; i++) {
+            if (leader_may_act(&regenerator->leader))
+                regenerate_due(regenerator, &batch->items[i]);
+            free(batch->items[i].name);
+        }
+        report_health(regenerator, is_leader);
+        if (batch->count < BATCH)
+            worker_pause(worker, IDLE_MS);
     }
     free(batch);
 }
@@ -426,7 +394,7 @@ static void register_metrics(const struct regenerator *regenerator, struct metri
 {
     const struct metric_spec specs[] = {
         {METRIC_GAUGE, "csi_journal_leader", "1 while this process keeps the journal in step.",
-         .read = lease_read_held, .context = regenerator->lease},
+         .read = lease_read_held, .context = regenerator->leader.lease},
         {METRIC_GAUGE, "csi_journal_volumes", "PersistentVolumes of the driver.",
          .number = &regenerator->item_count},
         {METRIC_GAUGE, "csi_journal_volumes_failed", "PersistentVolumes whose last look failed.",
@@ -443,7 +411,7 @@ static void register_metrics(const struct regenerator *regenerator, struct metri
     metrics_register_all(metrics, specs, ARRAY_LENGTH(specs));
 }
 
-/* --- life --- */
+/* --- life cycle --- */
 
 static void free_item(void *item)
 {
@@ -451,46 +419,22 @@ static void free_item(void *item)
     free(item);
 }
 
-static void release(struct regenerator *regenerator)
+static void release_regenerator(struct regenerator *regenerator)
 {
     tdestroy(regenerator->items, free_item);
-    condition_done(&regenerator->state);
     pthread_mutex_destroy(&regenerator->lock);
     free(regenerator->driver_name);
     free(regenerator);
-}
-
-static int take_lease(struct regenerator *regenerator, const struct regenerator_options *options,
-                      struct error *err)
-{
-    _cleanup_free_ char *name =
-        xasprintf("%s-%s", options->driver_name, options->name_space); /* Ceph-CSI's */
-    const struct lease_options lease = {
-        .name_space = options->name_space, .name = name, .identity = options->identity,
-        /* no callbacks: the thread asks before each volume; what is under way may be done twice */
-    };
-
-    return lease_new(options->kube, &lease, &regenerator->lease, err);
-}
-
-static void watch(struct regenerator *regenerator)
-{
-    regenerator->informer =
-        informer_new(regenerator->kube,
-                     &(struct informer_options){
-                         .path = VOLUMES_PATH,
-                         .handler = {.put = put_volume, .gone = drop_volume, .trim = trim_volume},
-                         .object = regenerator,
-                     });
 }
 
 int regenerator_new(const struct regenerator_options *options, struct regenerator **out,
                     struct error *err)
 {
     struct regenerator *regenerator = xcalloc(1, sizeof(*regenerator));
+    _cleanup_free_ char *lease =
+        xasprintf("%s-%s", options->driver_name, options->name_space); /* Ceph-CSI's */
 
     regenerator->site = options->site;
-    regenerator->kube = options->kube;
     regenerator->standing = options->standing;
     regenerator->events = options->events;
     regenerator->driver_name = xstrdup(options->driver_name);
@@ -500,14 +444,23 @@ int regenerator_new(const struct regenerator_options *options, struct regenerato
     regenerator->retry_limit_ms =
         options->retry_limit_ms > 0 ? options->retry_limit_ms : RETRY_LIMIT_MS;
     pthread_mutex_init(&regenerator->lock, NULL);
-    if (take_lease(regenerator, options, err) < 0) {
-        release(regenerator);
+    if (leader_init(&regenerator->leader, options->kube,
+                    &(struct lease_options){.name_space = options->name_space,
+                                            .name = lease,
+                                            .identity = options->identity},
+                    err) < 0) {
+        release_regenerator(regenerator);
         return -1;
     }
     if (options->metrics)
         register_metrics(regenerator, options->metrics);
-    watch(regenerator);
-    worker_start(&regenerator->worker, "regenerator", run, regenerator);
+    regenerator->informer = informer_new(
+        options->kube, &(struct informer_options){
+                           .path = VOLUMES_PATH,
+                           .handler = {.put = put_volume, .gone = drop_volume, .trim = trim_volume},
+                           .object = regenerator,
+                       });
+    worker_start(&regenerator->leader.worker, "regenerator", run_regenerator, regenerator);
     *out = regenerator;
     return 0;
 }
@@ -516,16 +469,12 @@ void regenerator_free(struct regenerator *regenerator)
 {
     if (!regenerator)
         return;
-    worker_stop(&regenerator->worker);
+    leader_done(&regenerator->leader);
     informer_free(regenerator->informer);
-    lease_free(regenerator->lease);
-    release(regenerator);
+    release_regenerator(regenerator);
 }
 
 bool regenerator_is_healthy(struct regenerator *regenerator, char **message, time_t *since)
 {
-    pthread_mutex_lock(&regenerator->lock);
-    bool healthy = condition_is_healthy(&regenerator->state, message, since);
-    pthread_mutex_unlock(&regenerator->lock);
-    return healthy;
+    return leader_is_healthy(&regenerator->leader, message, since);
 }
