@@ -1,40 +1,17 @@
 #include "controller/takeover/fences.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/base/memory.h"
 #include "common/ceph/blocklist.h"
 #include "common/config/session.h"
 #include "common/encoding/json.h"
-
-/* The addresses in the answer of "osd blocklist ls" that stay beyond @until. */
-static int decode(const char *reply, const char *until, struct string_list *addresses,
-                  struct error *err)
-{
-    _cleanup_blocklist_ struct blocklist list = {0};
-    char address[NETWORK_TEXT_MAX];
-
-    if (blocklist_decode(reply, &list, err) < 0)
-        return -1;
-    for (size_t i = 0; i < list.count; i++) {
-        /* ranges are somebody else's fences, and go when he says so */
-        if (list.items[i].is_range || strcmp(list.items[i].until, until) < 0)
-            continue;
-        network_print_address(&list.items[i].network, address);
-        string_list_add(addresses, address);
-    }
-    return 0;
-}
-
-/* --- clusters --- */
 
 typedef int cluster_fn(void *object, struct ceph_cluster *cluster, struct call *call,
                        const char *reply, struct error *err);
 
 /* Runs one monitor command in a cluster; @take may be NULL. */
-static int ask_cluster(const struct fences *fences, struct call *call, const char *cluster_id,
-                       const char *command, cluster_fn *take, void *object, struct error *err)
+static int command_cluster(const struct fences *fences, struct call *call, const char *cluster_id,
+                           const char *command, cluster_fn *take, void *object, struct error *err)
 {
     _cleanup_credentials_ struct credentials credentials = {0};
     _cleanup_session_ struct session session = {0};
@@ -50,8 +27,8 @@ static int ask_cluster(const struct fences *fences, struct call *call, const cha
 }
 
 /* Runs it in all of them; @take may be NULL. */
-static int ask_all(const struct fences *fences, struct call *call, const char *command,
-                   cluster_fn *take, void *object, struct error *err)
+static int command_all_clusters(const struct fences *fences, struct call *call, const char *command,
+                                cluster_fn *take, void *object, struct error *err)
 {
     _cleanup_config_ struct config *config = NULL;
 
@@ -60,7 +37,8 @@ static int ask_all(const struct fences *fences, struct call *call, const char *c
     if (config_cluster_count(config) == 0)
         return error_set(err, STATUS_FAILED_PRECONDITION, "config.json names no cluster");
     for (size_t i = 0; i < config_cluster_count(config); i++)
-        if (ask_cluster(fences, call, config_cluster_id(config, i), command, take, object, err) < 0)
+        if (command_cluster(fences, call, config_cluster_id(config, i), command, take, object,
+                            err) < 0)
             return -1;
     return 0;
 }
@@ -71,21 +49,27 @@ struct common_addresses {
     bool has_begun;
 };
 
-/* Keeps those that this cluster has as well. */
-static int intersect(void *object, struct ceph_cluster *cluster, struct call *call,
-                     const char *reply, struct error *err)
+/* @reply is "osd blocklist ls": keeps the addresses that are fenced for long here as well. */
+static int intersect_fences(void *object, struct ceph_cluster *cluster, struct call *call,
+                            const char *reply, struct error *err)
 {
     struct common_addresses *common = object;
-    _cleanup_string_list_ struct string_list here = {0};
+    _cleanup_blocklist_ struct blocklist list = {0};
+    char address[NETWORK_TEXT_MAX];
     struct string_list both = {0};
 
     (void)cluster;
     (void)call;
-    if (decode(reply, common->until, &here, err) < 0)
+    if (blocklist_decode(reply, &list, err) < 0)
         return -1;
-    for (size_t i = 0; i < here.count; i++)
-        if (!common->has_begun || string_list_has(&common->addresses, here.items[i]))
-            string_list_add(&both, here.items[i]);
+    for (size_t i = 0; i < list.count; i++) {
+        /* ranges are not ours, and may be removed at any time */
+        if (list.items[i].is_range || strcmp(list.items[i].until, common->until) < 0)
+            continue;
+        network_print_address(&list.items[i].network, address);
+        if (!common->has_begun || string_list_has(&common->addresses, address))
+            string_list_add(&both, address);
+    }
     string_list_done(&common->addresses);
     common->addresses = both;
     common->has_begun = true;
@@ -98,20 +82,13 @@ int fences_read(const struct fences *fences, struct call *call, struct string_li
     _cleanup_free_ char *until = blocklist_lasting();
     struct common_addresses common = {.until = until};
 
-    if (ask_all(fences, call, BLOCKLIST_LIST_COMMAND, intersect, &common, err) < 0) {
+    if (command_all_clusters(fences, call, BLOCKLIST_LIST_COMMAND, intersect_fences, &common, err) <
+        0) {
         string_list_done(&common.addresses);
         return error_wrap(err, "read fences");
     }
     *addresses = common.addresses;
     return 0;
-}
-
-/* Whether volumes may be in the pool. */
-static bool is_ours(const json_t *pool)
-{
-    const json_t *applications = json_object_get(pool, "application_metadata");
-
-    return json_object_get(applications, "rbd") || json_object_get(applications, "cephfs");
 }
 
 static int settle_pool(struct ceph_cluster *cluster, struct call *call, const json_t *entry,
@@ -142,7 +119,11 @@ static int settle_cluster(void *object, struct ceph_cluster *cluster, struct cal
         return error_set(err, STATUS_INTERNAL, "osd dump: expected a list of pools");
     json_array_foreach(pools, i, entry)
     {
-        if (is_ours(entry) && settle_pool(cluster, call, entry, err) < 0)
+        const json_t *applications = json_object_get(entry, "application_metadata");
+
+        /* volumes may be in it */
+        if ((json_object_get(applications, "rbd") || json_object_get(applications, "cephfs")) &&
+            settle_pool(cluster, call, entry, err) < 0)
             return -1;
     }
     return 0;
@@ -152,13 +133,13 @@ int fences_settle(const struct fences *fences, struct call *call, struct error *
 {
     static const char command[] = "{\"prefix\": \"osd dump\", \"format\": \"json\"}";
 
-    return ask_all(fences, call, command, settle_cluster, NULL, err) < 0
+    return command_all_clusters(fences, call, command, settle_cluster, NULL, err) < 0
                ? error_wrap(err, "not all OSDs are known to keep to the fences")
                : 0;
 }
 
-static int change(const struct fences *fences, struct call *call, const char *operation,
-                  const char *address, struct error *err)
+static int change_fence(const struct fences *fences, struct call *call, const char *operation,
+                        const char *address, struct error *err)
 {
     _cleanup_error_ struct error ignored = {0};
     struct network network;
@@ -166,19 +147,21 @@ static int change(const struct fences *fences, struct call *call, const char *op
     if (network_parse(address, &network, NULL, &ignored) < 0 || strchr(address, '/'))
         return error_set(err, STATUS_INVALID_ARGUMENT, "'%.64s' is no IP address", address);
     _cleanup_free_ char *command = blocklist_command(operation, &network, false);
-    return ask_all(fences, call, command, NULL, NULL, err);
+    return command_all_clusters(fences, call, command, NULL, NULL, err);
 }
 
 int fences_add(const struct fences *fences, struct call *call, const char *address,
                struct error *err)
 {
-    return change(fences, call, "add", address, err) < 0 ? error_wrap(err, "fence '%s'", address)
-                                                         : 0;
+    return change_fence(fences, call, "add", address, err) < 0
+               ? error_wrap(err, "fence '%s'", address)
+               : 0;
 }
 
 int fences_remove(const struct fences *fences, struct call *call, const char *address,
                   struct error *err)
 {
-    return change(fences, call, "rm", address, err) < 0 ? error_wrap(err, "unfence '%s'", address)
-                                                        : 0;
+    return change_fence(fences, call, "rm", address, err) < 0
+               ? error_wrap(err, "unfence '%s'", address)
+               : 0;
 }

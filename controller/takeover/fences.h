@@ -7,9 +7,9 @@
 #include "common/config/standing_credentials.h"
 
 /*
- * Clients that may write no more: entries of the OSDs' blocklists, for whole addresses (IP:0/0) and
- * for five years, as Ceph-CSI has it. Always in every cluster of config.json: which of them a
- * node's volumes are in is not asked for, so all of them must agree. Any thread.
+ * Clients that must not write any more: entries of the OSDs' blocklists, for whole addresses
+ * (IP:0/0) and for five years, as Ceph-CSI has it. Always in every cluster of config.json: which of
+ * them a node's volumes are in is not asked for, so all of them must agree. Any thread.
  */
 struct fences {
     struct ceph *ceph;
@@ -22,10 +22,10 @@ struct fences {
 _must_check_ int fences_read(const struct fences *fences, struct call *call,
                              struct string_list *addresses, struct error *err);
 /*
- * Returns when every OSD keeps to the fences that fences_read() has shown: the monitors' word alone
- * stops nobody, OSDs hear of it later. Asks each placement group of all pools for RBD and CephFS in
- * every cluster, one after the other; groups that no OSD serves are passed over. Fails if one does
- * not answer.
+ * Returns when every OSD keeps to the fences that fences_read() has shown: the monitors' answer
+ * alone stops no client, OSDs receive the osdmap later. Asks each placement group of all pools for
+ * RBD and CephFS in every cluster, one after the other; groups that no OSD serves are passed over.
+ * Fails if one does not answer.
  */
 _must_check_ int fences_settle(const struct fences *fences, struct call *call, struct error *err);
 /* Repeatable. INVALID_ARGUMENT for what is no IP address. */

@@ -16,7 +16,7 @@
  * Makes the cluster follow the takeover map (--takeover-via=labels): reads Nodes, CSINodes and
  * fences, plans (controller/takeover/takeover_plan.h), does the steps, and reads again, until
  * nothing is left to do. One of several controllers acts, by the Lease DRIVER-takeover; every step
- * may be done twice, so that a leader who does not know yet that he is none does no harm.
+ * may be done twice, so that a stale leader is harmless.
  */
 struct takeover_site {
     struct kube *kube; /* all borrowed */
@@ -33,7 +33,6 @@ struct takeover_site {
 struct takeover_survey {
     struct takeover_stray *strays;
     size_t stray_count;
-    size_t volumes; /* that were asked */
 };
 
 /*
@@ -57,45 +56,41 @@ _must_check_ int takeover_pods_read(const struct takeover_site *site, struct cal
                                     struct error *err);
 bool takeover_wants_pods(const struct takeover_site *site, const struct takeover_progress *domain);
 
-/* The cluster as it was read, and what is to be done. takeover_look_done() frees. */
-struct takeover_look {
+/* The cluster as it was read, and what is to be done. takeover_scan_done() frees. */
+struct takeover_scan {
     struct cluster_nodes nodes;
     struct string_list fenced;
-    char *blindness;
+    char *fences_unknown;
     struct takeover_survey survey;
     char *clients_unknown;
     struct takeover_pods pods;
     char *pods_unknown;
-    bool use_is_told;
+    bool use_is_reported;
     struct takeover_plan plan;
 };
 
-/* Reads and plans; changes nothing. Ceph is asked only if the map or a node speaks of fences, and
+/* Reads and plans; changes nothing. Ceph is asked only if the map or a node mentions fences, and
  * for the recorded clients of volumes only where a node is about to be written down, released or
  * labelled: three times in a takeover. Fails if the Nodes cannot be read. */
-_must_check_ int takeover_look_at(const struct takeover_site *site, struct call *call,
-                                  const struct takeover_map *map, struct takeover_look *look,
-                                  struct error *err);
+_must_check_ int takeover_scan_read(const struct takeover_site *site, struct call *call,
+                                    const struct takeover_map *map, struct takeover_scan *scan,
+                                    struct error *err);
 /* Plans again from what was read. */
-void takeover_look_plan(const struct takeover_site *site, const struct takeover_map *map,
-                        struct takeover_look *look);
-void takeover_look_done(struct takeover_look *look);
-#define _cleanup_takeover_look_ _cleanup_(takeover_look_done)
-
-/* Does one step. Repeatable. UNAVAILABLE for a pod that a disruption budget keeps. */
-_must_check_ int takeover_act(const struct takeover_site *site, struct call *call,
-                              const struct takeover_step *step, struct error *err);
+void takeover_scan_plan(const struct takeover_site *site, const struct takeover_map *map,
+                        struct takeover_scan *scan);
+void takeover_scan_done(struct takeover_scan *scan);
+#define _cleanup_takeover_scan_ _cleanup_(takeover_scan_done)
 
 /* Asked before each step. */
 typedef bool takeover_may_act_fn(void *object);
 
 /*
- * Does the steps of @look in order. After one that fails the others of its domain are left for the
- * next look, those of other domains go on; the first failure is returned. A pod that may not leave
- * yet is no failure, and nothing waits for it. *@done counts.
+ * Does the steps of @scan in order. After one that fails the others of its domain are left for the
+ * next scan, those of other domains go on; the first failure is returned. A pod that a disruption
+ * budget keeps is no failure, and nothing waits for it. *@done counts.
  */
 _must_check_ int takeover_carry_out(const struct takeover_site *site, struct call *call,
-                                    const struct takeover_look *look, takeover_may_act_fn *may_act,
+                                    const struct takeover_scan *scan, takeover_may_act_fn *may_act,
                                     void *object, size_t *done, struct error *err);
 
 /* --- the reconciler --- */
@@ -108,7 +103,7 @@ struct takeover_reconciler_options {
     const char *name_space;         /* of the Lease; copied */
     const char *identity;           /* who we are; copied */
     struct metrics *metrics; /* may be NULL; not read any more after the reconciler is freed */
-    int64_t busy_ms;         /* between looks while the map says something; 0: 10000 */
+    int64_t busy_ms;         /* between scans while the map says something; 0: 10000 */
     int64_t idle_ms;         /* while it is empty; 0: 300000 */
 };
 

@@ -30,19 +30,20 @@ static void add_step(struct domain *domain, enum takeover_step_kind kind,
         (struct takeover_step){kind, node, xstrdup(subject), xstrdup(domain->name)};
 }
 
-/* Takes @explanation over. The answer is valid until the next one is concluded. */
-static struct takeover_progress *conclude(struct takeover_plan *plan, const char *name,
-                                          bool is_giveback, bool is_blocked, bool is_done,
-                                          char *explanation)
+/* Takes @explanation over. The answer is valid until the next domain is concluded. */
+static struct takeover_progress *conclude(struct domain *domain, bool is_blocked, char *explanation)
 {
-    *array_add(plan->domains, plan->domain_count) =
-        (struct takeover_progress){.domain = xstrdup(name),
-                                   .is_giveback = is_giveback,
-                                   .is_done = is_done,
-                                   .is_blocked = is_blocked,
-                                   .is_closed = true,
-                                   .explanation = explanation};
-    return &plan->domains[plan->domain_count - 1];
+    struct takeover_progress *progress =
+        array_add(domain->plan->domains, domain->plan->domain_count);
+
+    *progress = (struct takeover_progress){
+        .domain = xstrdup(domain->name),
+        .is_giveback = !domain->entry,
+        .is_blocked = is_blocked,
+        .is_closed = true,
+        .explanation = explanation,
+    };
+    return progress;
 }
 
 /* --- nodes --- */
@@ -113,7 +114,7 @@ struct drain {
     size_t nodes;
     size_t pods;
     size_t leaving;
-    size_t alone; /* nobody would make them again */
+    size_t alone; /* without a controller that would make them again */
     struct text names;
 };
 
@@ -122,99 +123,90 @@ static void drain_done(struct drain *drain)
     text_done(&drain->names);
 }
 
-static bool is_of(const struct takeover_pod *pod, const struct domain *domain,
-                  const struct cluster_node *node)
+static bool pod_has_to_leave(const struct takeover_pod *pod, const struct domain *domain,
+                             const struct cluster_node *node)
 {
     return strcmp(pod->node, node->name) == 0 && strcmp(pod->domain, domain->name) == 0;
-}
-
-static size_t count_pods(const struct domain *domain, const struct cluster_node *node,
-                         struct drain *drain)
-{
-    const struct takeover_pods *pods = domain->world->pods;
-    size_t count = 0;
-
-    for (size_t i = 0; pods && i < pods->count; i++) {
-        const struct takeover_pod *pod = &pods->items[i];
-
-        if (!is_of(pod, domain, node))
-            continue;
-        count++;
-        drain->leaving += pod->is_leaving;
-        if (pod->is_leaving || pod->has_controller)
-            continue;
-        if (drain->alone++ < NAMES_MAX)
-            text_addf(&drain->names, "%s'%s'", drain->names.length ? ", " : "", pod->name);
-    }
-    drain->pods += count;
-    return count;
 }
 
 static void count_draining(const struct domain *domain, struct drain *drain)
 {
     const struct cluster_nodes *nodes = domain->world->nodes;
+    const struct takeover_pods *pods = domain->world->pods;
 
     for (size_t i = 0; i < nodes->count; i++) {
         if (!string_list_has(&nodes->items[i].draining, domain->name))
             continue;
         drain->nodes++;
-        count_pods(domain, &nodes->items[i], drain);
+        for (size_t j = 0; pods && j < pods->count; j++) {
+            const struct takeover_pod *pod = &pods->items[j];
+
+            if (!pod_has_to_leave(pod, domain, &nodes->items[i]))
+                continue;
+            drain->pods++;
+            drain->leaving += pod->is_leaving;
+            if (pod->is_leaving || pod->has_controller)
+                continue;
+            if (drain->alone++ < NAMES_MAX)
+                text_addf(&drain->names, "%s'%s'", drain->names.length ? ", " : "", pod->name);
+        }
     }
 }
 
-static void evict_from(struct domain *domain, const struct cluster_node *node, size_t *room)
-{
-    const struct takeover_pods *pods = domain->world->pods;
-
-    for (size_t i = 0; i<pods->count && * room> 0; i++) {
-        const struct takeover_pod *pod = &pods->items[i];
-
-        if (!is_of(pod, domain, node) || pod->is_leaving || !pod->has_controller)
-            continue;
-        add_step(domain, TAKEOVER_EVICT, node, pod->name);
-        *room -= 1;
-    }
-}
-
-/* Adds the next few evictions, and notes where nobody is left. */
+/* Adds the next few evictions, and notes where no pod is left. */
 static void drain_nodes(struct domain *domain, const struct drain *drain)
 {
     const struct takeover_world *world = domain->world;
-    size_t room =
+    const struct takeover_pods *pods = world->pods;
+    size_t evictions =
         drain->leaving < TAKEOVER_EVICTIONS_MAX ? TAKEOVER_EVICTIONS_MAX - drain->leaving : 0;
 
     for (size_t i = 0; i < world->nodes->count && !world->pods_unknown; i++) {
         const struct cluster_node *node = &world->nodes->items[i];
-        struct drain own = {.names = TEXT_INIT(1024)};
+        bool is_drained = true;
 
         if (!string_list_has(&node->draining, domain->name))
             continue;
-        if (count_pods(domain, node, &own) == 0)
+        for (size_t j = 0; pods && j < pods->count; j++) {
+            const struct takeover_pod *pod = &pods->items[j];
+
+            if (!pod_has_to_leave(pod, domain, node))
+                continue;
+            is_drained = false;
+            if (pod->is_leaving || !pod->has_controller || evictions == 0)
+                continue;
+            add_step(domain, TAKEOVER_EVICT, node, pod->name);
+            evictions--;
+        }
+        if (is_drained)
             add_step(domain, TAKEOVER_DRAINED, node, domain->key);
-        else
-            evict_from(domain, node, &room);
-        drain_done(&own);
     }
 }
 
-/* Caller frees. */
-static char *drain_text(const struct domain *domain, const struct drain *drain)
+static struct takeover_progress *plan_drain(struct domain *domain, const struct drain *drain)
 {
     const char *unknown = domain->world->pods_unknown;
+    char *text = NULL;
 
+    drain_nodes(domain, drain);
     if (unknown)
-        return xasprintf("pods that use its volumes have to leave %zu nodes, by hand: %s",
+        text = xasprintf("pods that use its volumes have to leave %zu nodes, by hand: %s",
                          drain->nodes, unknown);
-    if (drain->alone > 0)
-        return xasprintf("pods without a controller have to be moved by hand: %s",
+    else if (drain->alone > 0)
+        text = xasprintf("pods without a controller have to be moved by hand: %s",
                          text_chars(&drain->names));
-    return xasprintf("%zu pods have yet to leave %zu nodes that served it, %zu are on their way",
-                     drain->pods, drain->nodes, drain->leaving);
+    else
+        text =
+            xasprintf("%zu pods have yet to leave %zu nodes that served it, %zu are on their way",
+                      drain->pods, drain->nodes, drain->leaving);
+    struct takeover_progress *progress = conclude(domain, unknown || drain->alone > 0, text);
+    progress->drains = true;
+    return progress;
 }
 
 /* --- takeover --- */
 
-/* What cannot be written down on a Node is not fenced by us: nobody would ever take it back. */
+/* What cannot be written down on a Node is not fenced by us: it would never be removed. */
 static char *stray_obstacle(const struct domain *domain)
 {
     const struct takeover_world *world = domain->world;
@@ -252,15 +244,14 @@ static char *shared_address(const struct domain *domain, const struct cluster_no
 }
 
 /* Why the home nodes cannot be fenced; NULL: they can. Caller frees. */
-static char *obstacle(const struct domain *domain)
+static char *fence_obstacle(const struct domain *domain)
 {
     const struct takeover_world *world = domain->world;
     size_t home = 0;
-    char *fault = NULL;
 
-    if (world->blindness)
-        return xasprintf("fences cannot be set: %s", world->blindness);
-    fault = stray_obstacle(domain);
+    if (world->fences_unknown)
+        return xasprintf("fences cannot be set: %s", world->fences_unknown);
+    char *fault = stray_obstacle(domain);
     if (fault)
         return fault;
     for (size_t i = 0; i < world->nodes->count; i++) {
@@ -275,8 +266,7 @@ static char *obstacle(const struct domain *domain)
                              node->name);
         if (node->addresses.count == 0 && !is_recorded(node) && !world->clients_unknown)
             return xasprintf("node '%s' has no internal address and no recorded client that could "
-                             "be fenced; add "
-                             "\"fence\": \"none\" if it cannot write any more",
+                             "be fenced; add \"fence\": \"none\" if it cannot write any more",
                              node->name);
         fault = shared_address(domain, node);
         if (fault)
@@ -328,9 +318,10 @@ static size_t taint_nodes(struct domain *domain)
     return open;
 }
 
+/* Never in a giveback. */
 static bool shall_serve(const struct domain *domain, const struct cluster_node *node)
 {
-    return node->has_driver &&
+    return domain->entry && node->has_driver &&
            takeover_is_target(domain->entry, home_of(domain->world, node, domain->level));
 }
 
@@ -352,8 +343,8 @@ static void label_nodes(struct domain *domain, size_t *serving, size_t *open)
     }
 }
 
-/* Nodes that served the domain and shall no longer, though others still do. */
-static size_t unlabel_others(struct domain *domain)
+/* Nodes that served the domain and shall no longer. Returns how many there are. */
+static size_t unlabel_nodes(struct domain *domain)
 {
     const struct takeover_world *world = domain->world;
     size_t open = 0;
@@ -390,58 +381,45 @@ static void wait_for_clients(struct domain *domain, size_t first)
     if (!progress->waits_for_clients)
         return;
     progress->is_blocked = true;
-    progress->is_done = false;
     free(progress->explanation);
     progress->explanation =
         xasprintf("who may write to its volumes is not known: %s", domain->world->clients_unknown);
 }
 
-/* Pods on nodes that served the domain before the map named others. False if there are none. */
-static bool drain_others(struct domain *domain)
-{
-    _cleanup_(drain_done) struct drain drain = {.names = TEXT_INIT(1024)};
-
-    count_draining(domain, &drain);
-    if (drain.nodes == 0)
-        return false;
-    drain_nodes(domain, &drain);
-    conclude(domain->plan, domain->name, false, domain->world->pods_unknown || drain.alone > 0,
-             false, drain_text(domain, &drain))
-        ->drains = true;
-    return true;
-}
-
 static void plan_steps(struct domain *domain, bool fences)
 {
-    char *fault = fences ? obstacle(domain) : NULL;
+    char *fault = fences ? fence_obstacle(domain) : NULL;
+    _cleanup_(drain_done) struct drain drain = {.names = TEXT_INIT(1024)};
     size_t serving = 0;
-    size_t open = 0;
 
     if (fault) {
-        conclude(domain->plan, domain->name, false, true, false, fault);
+        conclude(domain, true, fault);
         return;
     }
     size_t unfenced = fences ? fence_nodes(domain) : 0;
     if (unfenced > 0) {
         conclude(
-            domain->plan, domain->name, false, false, false,
+            domain, false,
             xasprintf("%zu of its nodes are not fenced yet; nothing is labelled before", unfenced));
         return;
     }
     if (fences && taint_nodes(domain) > 0) {
-        conclude(domain->plan, domain->name, false, false, false,
+        conclude(domain, false,
                  xstrdup("all its nodes are fenced; their attachments are being released"));
         return;
     }
-    open = unlabel_others(domain);
+    size_t open = unlabel_nodes(domain);
     label_nodes(domain, &serving, &open);
+    count_draining(domain, &drain); /* nodes that served it before the map named others */
     if (serving == 0)
-        conclude(domain->plan, domain->name, false, true, false,
-                 xstrdup("no node with the driver is in a domain that takes over"));
-    else if (open > 0 || !drain_others(domain))
-        conclude(domain->plan, domain->name, false, false, open == 0,
+        conclude(domain, true, xstrdup("no node with the driver is in a domain that takes over"));
+    else if (open == 0 && drain.nodes > 0)
+        plan_drain(domain, &drain);
+    else
+        conclude(domain, false,
                  xasprintf("taken over by %zu nodes, %zu of which have yet to follow%s", serving,
-                           open, fences ? "" : "; nothing is fenced, as the map says"));
+                           open, fences ? "" : "; nothing is fenced, as the map says"))
+            ->is_done = open == 0;
 }
 
 static void plan_takeover(struct domain *domain)
@@ -461,15 +439,15 @@ static void plan_takeover(struct domain *domain)
  * A client that may hold dirty pages must never write again: only a new kernel, or one that uses
  * nothing of ours, is let in. Kubelet is the one to say so: it lists a volume in volumesInUse
  * before it mounts it and until NodeUnstageVolume has succeeded, which unmaps. The watchers of an
- * image do not tell, for a fenced client has no watch; nor does the node plugin, whose word would
- * have to be fresh, and its right to change Nodes would be one more to give away.
+ * image do not show it, for a fenced client has no watch; nor does the node plugin, whose report
+ * would have to be fresh, and its right to change Nodes would be one more to give away.
  */
 static bool may_unfence(const struct takeover_world *world, const struct cluster_node *node)
 {
     bool has_rebooted = !text_is_empty(node->boot_id) && !text_is_empty(node->fenced_boot_id) &&
                         strcmp(node->boot_id, node->fenced_boot_id) != 0;
 
-    return node->is_ready && (has_rebooted || (world->use_is_told && node->handles.count == 0));
+    return node->is_ready && (has_rebooted || (world->use_is_reported && node->handles.count == 0));
 }
 
 /* One recorded node: the next step towards its freedom, or false if it has to reboot first. */
@@ -478,7 +456,7 @@ static bool free_node(struct domain *domain, const struct cluster_node *node)
     const struct takeover_world *world = domain->world;
     bool is_free = true;
 
-    if (world->blindness || !may_unfence(world, node))
+    if (world->fences_unknown || !may_unfence(world, node))
         return false;
     for (size_t i = 0; i < node->fenced_addresses.count; i++) {
         if (!string_list_has(world->fenced, node->fenced_addresses.items[i]))
@@ -493,7 +471,7 @@ static bool free_node(struct domain *domain, const struct cluster_node *node)
     return true;
 }
 
-/* What stands in the way of the domain's own nodes. */
+/* How far the domain's own nodes are back. */
 struct return_home {
     size_t freeing; /* steps are under way */
     size_t fenced;  /* have to reboot */
@@ -521,85 +499,49 @@ static void free_nodes(struct domain *domain, struct return_home *home)
     }
 }
 
-static size_t unlabel_all(struct domain *domain)
-{
-    const struct takeover_world *world = domain->world;
-    size_t open = 0;
-
-    for (size_t i = 0; i < world->nodes->count; i++) {
-        if (!has_taken_over(&world->nodes->items[i], domain->key))
-            continue;
-        open++;
-        add_step(domain, TAKEOVER_UNLABEL, &world->nodes->items[i], domain->key);
-    }
-    return open;
-}
-
-static size_t count_labelled(const struct domain *domain)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < domain->world->nodes->count; i++)
-        count += has_taken_over(&domain->world->nodes->items[i], domain->key);
-    return count;
-}
-
-/* All is back but for the pods. */
-static void plan_drain(struct domain *domain, const struct return_home *home,
-                       const struct drain *drain)
-{
-    const char *unknown = domain->world->pods_unknown;
-
-    if (home->serving == 0) {
-        conclude(domain->plan, domain->name, true, true, false,
-                 xstrdup("pods stay where they are: none of its nodes is back"));
-    } else {
-        drain_nodes(domain, drain);
-        struct takeover_progress *progress =
-            conclude(domain->plan, domain->name, true, unknown || drain->alone > 0, false,
-                     drain_text(domain, drain));
-        progress->drains = true;
-        progress->is_closed = !unknown; /* somebody else's matter then, for how long nobody knows */
-    }
-}
-
 static void conclude_giveback(struct domain *domain, const struct return_home *home,
                               size_t labelled)
 {
-    const char *blindness = domain->world->blindness;
+    const char *fences_unknown = domain->world->fences_unknown;
 
     if (home->freeing > 0)
-        conclude(domain->plan, domain->name, true, false, false,
+        conclude(domain, false,
                  xasprintf("%zu of its nodes are being let in again", home->freeing));
     else if (labelled > 0 && home->serving == 0)
-        conclude(domain->plan, domain->name, true, true, false,
+        conclude(domain, true,
                  xasprintf("others keep serving it: none of its nodes is back%s%s%s",
                            home->fenced ? "; reboot " : "", text_chars(&home->names),
                            home->fenced ? ", which may hold unwritten data" : ""));
     else if (home->fenced > 0)
-        conclude(domain->plan, domain->name, true, true, false,
+        conclude(domain, true,
                  xasprintf("still fenced, because they may hold unwritten data: %s; reboot "
                            "them%s%s%s",
-                           text_chars(&home->names), blindness ? " (" : "",
-                           blindness ? blindness : "", blindness ? ")" : ""))
+                           text_chars(&home->names), fences_unknown ? " (" : "",
+                           fences_unknown ? fences_unknown : "", fences_unknown ? ")" : ""))
             ->is_closed = home->serving == 0;
     else
-        conclude(domain->plan, domain->name, true, false, false,
-                 xasprintf("%zu nodes stop serving it", labelled));
+        conclude(domain, false, xasprintf("%zu nodes stop serving it", labelled));
 }
 
 static void plan_giveback(struct domain *domain)
 {
+    const struct cluster_nodes *nodes = domain->world->nodes;
     struct return_home home = {.names = TEXT_INIT(1024)};
     _cleanup_(drain_done) struct drain drain = {.names = TEXT_INIT(1024)};
+    size_t labelled = 0;
 
     free_nodes(domain, &home);
     count_draining(domain, &drain);
-    size_t labelled = count_labelled(domain);
-    if (home.freeing == 0 && labelled > 0 && home.serving > 0)
-        unlabel_all(domain);
-    if (home.freeing == 0 && labelled == 0 && drain.nodes > 0)
-        plan_drain(domain, &home, &drain);
+    for (size_t i = 0; i < nodes->count; i++)
+        labelled += has_taken_over(&nodes->items[i], domain->key);
+    if (home.freeing == 0 && home.serving > 0)
+        unlabel_nodes(domain);
+    const bool only_drains = home.freeing + labelled == 0 && drain.nodes > 0;
+    if (only_drains && home.serving == 0)
+        conclude(domain, true, xstrdup("pods stay where they are: none of its nodes is back"));
+    else if (only_drains)
+        /* pods that are unknown are left to the operator, who may take any time */
+        plan_drain(domain, &drain)->is_closed = !domain->world->pods_unknown;
     else if (home.freeing + home.fenced + labelled > 0)
         conclude_giveback(domain, &home, labelled);
     text_done(&home.names);
@@ -608,8 +550,8 @@ static void plan_giveback(struct domain *domain)
 /* --- domains --- */
 
 /* Levels and values that nodes are at home in: "zone=zone-a". */
-static void known_domains(const struct takeover_world *world, struct strmap *domains,
-                          struct string_list *levels)
+static void find_domains(const struct takeover_world *world, struct strmap *domains,
+                         struct string_list *levels)
 {
     size_t length = strlen(world->prefix);
 
@@ -632,7 +574,7 @@ static void known_domains(const struct takeover_world *world, struct strmap *dom
 }
 
 /* The level of a bare name: the one on which nodes are at home there, else the only one there is.
- * NULL, with the reason, if it cannot be told. Borrowed from @levels. */
+ * NULL, with the reason, if it is not clear. Borrowed from @levels. */
 static const char *level_of(const struct takeover_entry *entry, const struct strmap *domains,
                             const struct string_list *levels, char **fault)
 {
@@ -658,10 +600,12 @@ static const char *level_of(const struct takeover_entry *entry, const struct str
     return found;
 }
 
-static void plan_domain(struct domain *domain)
+/* Adds the domain's membership key to @keys. */
+static void plan_domain(struct domain *domain, struct string_list *keys)
 {
     domain->name = xasprintf("%s=%s", domain->level, domain->value);
     domain->key = membership_key(domain->world->prefix, domain->level, domain->value);
+    string_list_add(keys, domain->key);
     if (domain->entry)
         plan_takeover(domain);
     else
@@ -670,23 +614,23 @@ static void plan_domain(struct domain *domain)
     free(domain->key);
 }
 
-/* Labels of domains in which nobody is at home any more and of which the map says nothing. */
+/* Labels of domains in which no node is at home any more and that are not in the map. */
 static void unlabel_orphans(const struct takeover_world *world, const struct string_list *known,
                             struct takeover_plan *plan)
 {
     _cleanup_free_ char *start = xasprintf("%s/" MEMBER, world->prefix);
+    char name[] = "nobody's";
+    struct domain nobody = {.plan = plan, .name = name};
 
     for (size_t i = 0; i < world->nodes->count; i++) {
         const struct cluster_node *node = &world->nodes->items[i];
 
         for (size_t j = 0; j < node->labels.count; j++) {
             const char *key = node->labels.entries[j].key;
-            struct domain domain = {.plan = plan, .name = xstrdup("nobody's")};
 
             if (text_has_prefix(key, start) && has_taken_over(node, key) &&
                 !string_list_has(known, key))
-                add_step(&domain, TAKEOVER_UNLABEL, node, key);
-            free(domain.name);
+                add_step(&nobody, TAKEOVER_UNLABEL, node, key);
         }
     }
 }
@@ -697,23 +641,22 @@ void takeover_plan_make(const struct takeover_world *world, struct takeover_plan
     _cleanup_string_list_ struct string_list levels = {0};
     _cleanup_string_list_ struct string_list keys = {0};
 
-    known_domains(world, &domains, &levels);
+    find_domains(world, &domains, &levels);
     for (size_t i = 0; i < world->map->count; i++) {
         const struct takeover_entry *entry = &world->map->entries[i];
         char *fault = NULL;
         const char *level = level_of(entry, &domains, &levels, &fault);
+        struct domain domain = {.world = world,
+                                .plan = plan,
+                                .entry = entry,
+                                .level = level,
+                                .value = entry->value,
+                                .name = entry->value};
 
-        if (!level) {
-            conclude(plan, entry->value, false, true, false, fault);
-            continue;
-        }
-        struct domain domain = {
-            .world = world, .plan = plan, .entry = entry, .level = level, .value = entry->value};
-        _cleanup_free_ char *name = xasprintf("%s=%s", level, entry->value);
-        _cleanup_free_ char *key = membership_key(world->prefix, level, entry->value);
-        plan_domain(&domain);
-        strmap_remove(&domains, name);
-        string_list_add(&keys, key);
+        if (level)
+            plan_domain(&domain, &keys);
+        else
+            conclude(&domain, true, fault);
     }
     for (size_t i = 0; i < domains.count; i++) {
         const char *level = domains.entries[i].value;
@@ -721,9 +664,10 @@ void takeover_plan_make(const struct takeover_world *world, struct takeover_plan
         struct domain domain = {.world = world, .plan = plan, .level = level, .value = value};
         _cleanup_free_ char *key = membership_key(world->prefix, level, value);
 
-        string_list_add(&keys, key);
-        if (!takeover_find(world->map, level, value)) /* one that was ambiguous stays as it is */
-            plan_domain(&domain);
+        if (takeover_find(world->map, level, value)) /* planned; an ambiguous one stays as it is */
+            string_list_add(&keys, key);
+        else
+            plan_domain(&domain, &keys);
     }
     unlabel_orphans(world, &keys, plan);
 }

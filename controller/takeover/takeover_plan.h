@@ -23,7 +23,7 @@
  *              evict                          a few pods at a time, once all labels are gone
  *              note that it is drained        once no pod of the domain is left
  *
- * A domain's home nodes are those whose plain segment says so. A label that kubelet was told
+ * A domain's home nodes are those whose plain segment says so. A label that kubelet set
  * (topologyKeys) is a home label and is never touched, nor is any node without the driver.
  */
 enum takeover_step_kind {
@@ -39,7 +39,7 @@ enum takeover_step_kind {
     TAKEOVER_DRAINED,
 };
 
-#define TAKEOVER_EVICTIONS_MAX 5 /* pods of a domain that are on their way at once */
+#define TAKEOVER_EVICTIONS_MAX 5 /* pods of a domain that leave at once */
 
 struct takeover_step {
     enum takeover_step_kind kind;
@@ -54,7 +54,7 @@ struct takeover_progress {
     bool is_giveback;
     bool is_done;    /* nothing is left to do */
     bool is_blocked; /* something else has to happen first */
-    /* It goes on only when the recorded clients of its volumes are known: has not, without. */
+    /* It goes on only when the recorded clients of its volumes are known. */
     bool waits_for_clients;
     bool drains;       /* pods have to leave nodes that served it */
     bool is_closed;    /* nothing new may be placed there */
@@ -73,7 +73,7 @@ struct takeover_pod {
     char *node;
     char *domain;
     char *name;          /* "NAMESPACE/NAME" */
-    bool is_leaving;     /* has been told to end */
+    bool is_leaving;     /* is being deleted */
     bool has_controller; /* that will make another one elsewhere */
 };
 
@@ -99,7 +99,7 @@ struct takeover_world {
     const struct cluster_nodes *nodes;
     /* Addresses that are fenced for long in every cluster, as just read. */
     const struct string_list *fenced;
-    const char *blindness; /* why fences cannot be read or made; NULL: they can */
+    const char *fences_unknown; /* why fences cannot be read or made; NULL: they can */
     /* Why the nodes' addresses lack those that volumes have recorded; NULL: they have them. Without
      * them no node is written down, released or labelled. */
     const char *clients_unknown;
@@ -107,12 +107,11 @@ struct takeover_world {
     size_t stray_count;
     const struct takeover_pods *pods;
     const char *pods_unknown; /* why @pods lacks those of draining nodes; NULL: it has them */
-    /* Kubelet tells, in volumesInUse, all volumes of the driver that it has: true of drivers that
+    /* Kubelet reports, in volumesInUse, all volumes of the driver that it has: true of drivers that
      * are attached (CSIDriver.spec.attachRequired). */
-    bool use_is_told;
-    const char
-        *own_node;     /* on which the reconciler runs; "" if unknown: it must not fence itself */
-    bool only_removes; /* --takeover-via=nodeinfo: kubelet adds the labels and leaves them */
+    bool use_is_reported;
+    const char *own_node; /* of the reconciler, which must not fence itself; "" if unknown */
+    bool only_removes;    /* --takeover-via=nodeinfo: kubelet adds the labels and leaves them */
 };
 
 /* @plan is zero; takeover_plan_done() frees. Steps of a domain come in the order above. */
@@ -120,7 +119,7 @@ void takeover_plan_make(const struct takeover_world *world, struct takeover_plan
 void takeover_plan_done(struct takeover_plan *plan);
 #define _cleanup_takeover_plan_ _cleanup_(takeover_plan_done)
 
-/* "fence 10.0.0.7 of node 'node-7'", for people. Caller frees. */
+/* "fence node 'node-7': blocklist 10.0.0.7 in every cluster". Caller frees. */
 char *takeover_step_text(const struct takeover_step *step);
 
 /* Changes the cluster as the step would, for looking ahead. @step is of a plan made from @nodes. */

@@ -2,7 +2,6 @@
  * Which pods have to leave the nodes that have served a domain: those with a volume that is pinned
  * to it. After the label is gone they run on, but their volumes are not to be mounted there again.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/memory.h"
@@ -35,7 +34,7 @@ static int read_claims(const struct takeover_site *site, struct call *call, cons
     return 0;
 }
 
-static bool uses_one(const struct node_pod *pod, const struct strmap *claims)
+static bool uses_a_claim(const struct node_pod *pod, const struct strmap *claims)
 {
     for (size_t i = 0; i < pod->claims.count; i++)
         if (strmap_has(claims, pod->claims.items[i]))
@@ -43,9 +42,10 @@ static bool uses_one(const struct node_pod *pod, const struct strmap *claims)
     return false;
 }
 
-static int read_node(const struct takeover_site *site, struct call *call,
-                     const struct cluster_node *node, const char *domain,
-                     const struct strmap *claims, struct takeover_pods *pods, struct error *err)
+static int read_pods_of_node(const struct takeover_site *site, struct call *call,
+                             const struct cluster_node *node, const char *domain,
+                             const struct strmap *claims, struct takeover_pods *pods,
+                             struct error *err)
 {
     _cleanup_node_pods_ struct node_pods all = {0};
 
@@ -54,7 +54,7 @@ static int read_node(const struct takeover_site *site, struct call *call,
     for (size_t i = 0; i < all.count; i++) {
         const struct node_pod *pod = &all.items[i];
 
-        if (uses_one(pod, claims))
+        if (uses_a_claim(pod, claims))
             takeover_pods_add(pods, &(struct takeover_pod){.node = node->name,
                                                            .domain = (char *)(uintptr_t)domain,
                                                            .name = pod->name,
@@ -64,9 +64,9 @@ static int read_node(const struct takeover_site *site, struct call *call,
     return 0;
 }
 
-static int read_domain(const struct takeover_site *site, struct call *call, const char *domain,
-                       const struct cluster_nodes *nodes, struct takeover_pods *pods,
-                       struct error *err)
+static int read_pods_of_domain(const struct takeover_site *site, struct call *call,
+                               const char *domain, const struct cluster_nodes *nodes,
+                               struct takeover_pods *pods, struct error *err)
 {
     const char *equals = strchr(domain, '=');
     _cleanup_free_ char *prefix = xasprintf("topology.%s", site->driver_name);
@@ -82,7 +82,7 @@ static int read_domain(const struct takeover_site *site, struct call *call, cons
                                 !string_list_has(&node->keys, key);
 
         if ((will_drain || string_list_has(&node->draining, domain)) &&
-            read_node(site, call, node, domain, &claims, pods, err) < 0)
+            read_pods_of_node(site, call, node, domain, &claims, pods, err) < 0)
             return -1;
     }
     return 0;
@@ -101,7 +101,7 @@ int takeover_pods_read(const struct takeover_site *site, struct call *call,
 
     for (size_t i = 0; i < plan->domain_count; i++)
         if (takeover_wants_pods(site, &plan->domains[i]) &&
-            read_domain(site, call, plan->domains[i].domain, nodes, &pods, err) < 0) {
+            read_pods_of_domain(site, call, plan->domains[i].domain, nodes, &pods, err) < 0) {
             takeover_pods_done(&pods);
             return -1;
         }

@@ -1,21 +1,18 @@
 #include "controller/takeover/takeover.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/condition.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/base/worker.h"
-#include "common/kube/lease.h"
+#include "common/kube/leader.h"
 
 #define BUSY_MS 10000
 #define IDLE_MS 300000
-#define MAP_MS 1000     /* between two looks at the map, which cost a stat() */
-#define ROUND_MS 600000 /* for one look and its steps: 100000 volumes may have to be asked */
+#define MAP_MS 1000     /* between two readings of the map, which cost a stat() */
+#define ROUND_MS 600000 /* for one scan and its steps: 100000 volumes may have to be asked */
 #define ROUNDS_MAX 16   /* without a pause */
 #define FAULT_BYTES 4096
 
@@ -24,31 +21,24 @@ struct takeover_reconciler {
     struct takeover_source *source;
     int64_t busy_ms;
     int64_t idle_ms;
-    struct lease *lease;
-    struct worker worker;
-    struct takeover_snapshot map; /* the thread's own: the one that was followed last */
-    char *returning;              /* the thread's own: domains that are being given back, "a,b" */
+    struct leader leader;
+    /* the thread's own */
+    struct takeover_snapshot map; /* the one that was followed last */
+    char *returning;              /* domains that are being given back: "a,b" */
+    bool has_fault;
+    /* metrics */
     atomic_uint_fast64_t blocked;
     atomic_uint_fast64_t active;
     atomic_uint_fast64_t returning_count;
     atomic_uint_fast64_t steps;
     atomic_uint_fast64_t failures;
-    pthread_mutex_t lock; /* over the one below */
-    struct condition state;
 };
 
-static bool leads(void *object)
+static void note_fault(struct takeover_reconciler *reconciler, const char *fault)
 {
-    struct takeover_reconciler *reconciler = object;
+    enum condition_news news = leader_note(&reconciler->leader, fault);
 
-    return !worker_is_stopping(&reconciler->worker) && lease_is_held(reconciler->lease);
-}
-
-static void note(struct takeover_reconciler *reconciler, const char *fault)
-{
-    pthread_mutex_lock(&reconciler->lock);
-    enum condition_news news = condition_note(&reconciler->state, fault);
-    pthread_mutex_unlock(&reconciler->lock);
+    reconciler->has_fault = fault != NULL;
     if (news == CONDITION_FAULT)
         log_warn(NULL, "takeover: %s", fault);
     else if (news == CONDITION_MENDED)
@@ -71,30 +61,23 @@ static void set_returning(struct takeover_reconciler *reconciler, char *returnin
     atomic_store(&reconciler->returning_count, domains.count);
 }
 
-/* The leader knows which these are, and tells the other controllers by the Lease. */
-static void tell_returning(struct takeover_reconciler *reconciler, const struct takeover_plan *plan)
+/* The leader knows which these are, and reports them to the other controllers by the Lease. */
+static void publish_returning(struct takeover_reconciler *reconciler,
+                              const struct takeover_plan *plan)
 {
     _cleanup_text_ struct text names = TEXT_INIT(FAULT_BYTES);
 
     for (size_t i = 0; i < plan->domain_count; i++)
         if (plan->domains[i].is_giveback && plan->domains[i].is_closed)
             text_addf(&names, "%s%s", names.length ? "," : "", plan->domains[i].domain);
-    lease_set_message(reconciler->lease, text_chars(&names));
+    lease_set_message(reconciler->leader.lease, text_chars(&names));
     if (strcmp(reconciler->returning, text_chars(&names)) != 0)
         set_returning(reconciler, xstrdup(text_chars(&names)));
 }
 
-static void hear_returning(struct takeover_reconciler *reconciler)
-{
-    _cleanup_free_ char *words = lease_message(reconciler->lease);
-
-    if (strcmp(reconciler->returning, words) != 0)
-        set_returning(reconciler, TAKE(words));
-}
-
 /* What is in the way, of all domains. */
-static void sum_up(struct takeover_reconciler *reconciler, const struct takeover_plan *plan,
-                   const struct error *failure)
+static void report_progress(struct takeover_reconciler *reconciler,
+                            const struct takeover_plan *plan, const struct error *failure)
 {
     _cleanup_text_ struct text fault = TEXT_INIT(FAULT_BYTES);
     size_t blocked = 0;
@@ -114,40 +97,41 @@ static void sum_up(struct takeover_reconciler *reconciler, const struct takeover
         text_addf(&fault, "%s%s", fault.length ? "; " : "", failure->message);
     atomic_store(&reconciler->blocked, blocked);
     atomic_store(&reconciler->active, active);
-    note(reconciler, fault.length ? text_chars(&fault) : NULL);
+    note_fault(reconciler, fault.length ? text_chars(&fault) : NULL);
 }
 
-/* One look and what follows from it; false if there is no point in another one right now. */
-static bool round_once(struct takeover_reconciler *reconciler, struct call *call)
+/* One scan and what follows from it; false if there is no point in another one right now. */
+static bool reconcile_once(struct takeover_reconciler *reconciler, struct call *call)
 {
-    _cleanup_takeover_look_ struct takeover_look look = {0};
+    _cleanup_takeover_scan_ struct takeover_scan scan = {0};
     _cleanup_error_ struct error err = {0};
     size_t done = 0;
 
-    if (takeover_look_at(&reconciler->site, call, reconciler->map.map, &look, &err) < 0) {
+    if (takeover_scan_read(&reconciler->site, call, reconciler->map.map, &scan, &err) < 0) {
         atomic_fetch_add(&reconciler->failures, 1);
-        if (!worker_is_stopping(&reconciler->worker))
-            note(reconciler, err.message);
+        if (!worker_is_stopping(&reconciler->leader.worker))
+            note_fault(reconciler, err.message);
         return false;
     }
-    tell_returning(reconciler, &look.plan);
-    int result = takeover_carry_out(&reconciler->site, call, &look, leads, reconciler, &done, &err);
+    publish_returning(reconciler, &scan.plan);
+    int result = takeover_carry_out(&reconciler->site, call, &scan, leader_may_act,
+                                    &reconciler->leader, &done, &err);
     atomic_fetch_add(&reconciler->steps, done);
     if (result < 0)
         atomic_fetch_add(&reconciler->failures, 1);
-    if (!worker_is_stopping(&reconciler->worker))
-        sum_up(reconciler, &look.plan, &err);
+    if (!worker_is_stopping(&reconciler->leader.worker))
+        report_progress(reconciler, &scan.plan, &err);
     return result == 0 && done > 0;
 }
 
-static void follow(struct takeover_reconciler *reconciler)
+static void follow_map(struct takeover_reconciler *reconciler)
 {
-    for (int i = 0; i < ROUNDS_MAX && leads(reconciler); i++) {
+    for (int i = 0; i < ROUNDS_MAX && leader_may_act(&reconciler->leader); i++) {
         struct call call;
 
         call_init(&call, 0, "takeover", deadline_in_ms(ROUND_MS));
-        call.cancelled = &reconciler->worker.stopping;
-        bool again = round_once(reconciler, &call);
+        call.cancelled = &reconciler->leader.worker.stopping;
+        bool again = reconcile_once(reconciler, &call);
         call_done(&call);
         if (!again)
             return;
@@ -166,35 +150,34 @@ static bool map_has_changed(struct takeover_reconciler *reconciler)
     return changed;
 }
 
-static bool is_busy(struct takeover_reconciler *reconciler)
-{
-    pthread_mutex_lock(&reconciler->lock);
-    bool has_fault = reconciler->state.fault != NULL;
-    pthread_mutex_unlock(&reconciler->lock);
-    return has_fault || reconciler->map.map->count > 0 || reconciler->returning[0] != '\0';
-}
-
-static void run(void *object)
+static void run_reconciler(void *object)
 {
     struct takeover_reconciler *reconciler = object;
+    struct worker *worker = &reconciler->leader.worker;
     struct deadline next = deadline_in_ms(0);
     bool did_lead = false;
 
-    while (!worker_is_stopping(&reconciler->worker)) {
+    while (!worker_is_stopping(worker)) {
         bool changed = map_has_changed(reconciler);
-        bool is_leader = leads(reconciler);
+        bool is_leader = leader_may_act(&reconciler->leader);
 
-        if (!is_leader || !did_lead)
-            hear_returning(reconciler);
+        if (!is_leader || !did_lead) {
+            _cleanup_free_ char *words = lease_message(reconciler->leader.lease);
+
+            if (strcmp(reconciler->returning, words) != 0)
+                set_returning(reconciler, TAKE(words));
+        }
         if (is_leader && (changed || !did_lead || deadline_has_passed(next))) {
-            follow(reconciler);
-            next = deadline_in_ms(is_busy(reconciler) ? reconciler->busy_ms : reconciler->idle_ms);
+            follow_map(reconciler);
+            bool is_busy = reconciler->has_fault || reconciler->map.map->count > 0 ||
+                           reconciler->returning[0] != '\0';
+            next = deadline_in_ms(is_busy ? reconciler->busy_ms : reconciler->idle_ms);
         } else if (!is_leader) {
-            note(reconciler, NULL); /* the leader's matter */
+            note_fault(reconciler, NULL); /* the leader reports it */
         }
         did_lead = is_leader;
         int64_t wait = deadline_remaining_ms(next);
-        worker_pause(&reconciler->worker, is_leader && wait < MAP_MS ? wait : MAP_MS);
+        worker_pause(worker, is_leader && wait < MAP_MS ? wait : MAP_MS);
     }
 }
 
@@ -202,7 +185,7 @@ static void register_metrics(const struct takeover_reconciler *reconciler, struc
 {
     const struct metric_spec specs[] = {
         {METRIC_GAUGE, "csi_takeover_leader", "1 while this controller carries takeovers out.",
-         .read = lease_read_held, .context = reconciler->lease},
+         .read = lease_read_held, .context = reconciler->leader.lease},
         {METRIC_GAUGE, "csi_takeover_domains_active",
          "Domains whose volumes others serve, all steps done.", .number = &reconciler->active},
         {METRIC_GAUGE, "csi_takeover_domains_blocked",
@@ -230,7 +213,6 @@ int takeover_reconciler_new(const struct takeover_reconciler_options *options,
         .name = name,
         .identity = options->identity,
         .annotation = annotation,
-        /* no callbacks: the thread asks before each step; what is under way may be done twice */
     };
 
     reconciler->site = options->site;
@@ -238,16 +220,14 @@ int takeover_reconciler_new(const struct takeover_reconciler_options *options,
     reconciler->returning = xstrdup("");
     reconciler->busy_ms = options->busy_ms > 0 ? options->busy_ms : BUSY_MS;
     reconciler->idle_ms = options->idle_ms > 0 ? options->idle_ms : IDLE_MS;
-    pthread_mutex_init(&reconciler->lock, NULL);
-    if (lease_new(options->site.kube, &lease, &reconciler->lease, err) < 0) {
-        pthread_mutex_destroy(&reconciler->lock);
+    if (leader_init(&reconciler->leader, options->site.kube, &lease, err) < 0) {
         free(reconciler->returning);
         free(reconciler);
         return -1;
     }
     if (options->metrics)
         register_metrics(reconciler, options->metrics);
-    worker_start(&reconciler->worker, "takeover", run, reconciler);
+    worker_start(&reconciler->leader.worker, "takeover", run_reconciler, reconciler);
     *out = reconciler;
     return 0;
 }
@@ -256,20 +236,14 @@ void takeover_reconciler_free(struct takeover_reconciler *reconciler)
 {
     if (!reconciler)
         return;
-    worker_stop(&reconciler->worker);
-    lease_free(reconciler->lease);
+    leader_done(&reconciler->leader);
     takeover_snapshot_done(&reconciler->map);
     free(reconciler->returning);
-    condition_done(&reconciler->state);
-    pthread_mutex_destroy(&reconciler->lock);
     free(reconciler);
 }
 
 bool takeover_reconciler_is_healthy(struct takeover_reconciler *reconciler, char **message,
                                     time_t *since)
 {
-    pthread_mutex_lock(&reconciler->lock);
-    bool healthy = condition_is_healthy(&reconciler->state, message, since);
-    pthread_mutex_unlock(&reconciler->lock);
-    return healthy;
+    return leader_is_healthy(&reconciler->leader, message, since);
 }

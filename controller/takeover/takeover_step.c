@@ -46,31 +46,28 @@ void takeover_pods_done(struct takeover_pods *pods)
 
 char *takeover_step_text(const struct takeover_step *step)
 {
-    static const char *const forms[] = {
-        [TAKEOVER_RECORD] = "note on node '%s' that it will be fenced%s",
-        [TAKEOVER_FENCE] = "fence node '%s': blocklist %s in every cluster",
-        [TAKEOVER_TAINT] = "taint node '%s' out-of-service, so that its attachments go%s",
-        [TAKEOVER_LABEL] = "label node '%s' %s=true",
-        [TAKEOVER_UNFENCE] = "unfence node '%s': take %s off the blocklists",
-        [TAKEOVER_UNTAINT] = "remove the out-of-service taint of node '%s'%s",
-        [TAKEOVER_FORGET] = "note on node '%s' that it is fenced no more%s",
-        [TAKEOVER_UNLABEL] = "remove from node '%s' the label %s",
-        [TAKEOVER_EVICT] = "evict from node '%s' pod '%s'",
-        [TAKEOVER_DRAINED] = "note on node '%s' that no pod has to leave it: %s",
+    /* before the node, between it and the subject, after */
+    static const char *const words[][3] = {
+        [TAKEOVER_RECORD] = {"note on node '", "' that it will be fenced", ""},
+        [TAKEOVER_FENCE] = {"fence node '", "': blocklist ", " in every cluster"},
+        [TAKEOVER_TAINT] = {"taint node '", "' out-of-service, so that its attachments go", ""},
+        [TAKEOVER_LABEL] = {"label node '", "' ", "=true"},
+        [TAKEOVER_UNFENCE] = {"unfence node '", "': take ", " off the blocklists"},
+        [TAKEOVER_UNTAINT] = {"remove the out-of-service taint of node '", "'", ""},
+        [TAKEOVER_FORGET] = {"note on node '", "' that it is fenced no more", ""},
+        [TAKEOVER_UNLABEL] = {"remove from node '", "' the label ", ""},
+        [TAKEOVER_EVICT] = {"evict from node '", "' pod '", "'"},
+        [TAKEOVER_DRAINED] = {"note on node '", "' that no pod has to leave it: ", ""},
     };
-    _cleanup_text_ struct text out = TEXT_INIT(1024);
-    const char *form = forms[step->kind];
-    const char *subject = strstr(form + (strstr(form, "%s") - form) + 2, "%s");
+    const char *const *around = words[step->kind];
 
-    text_addf(&out, "%.*s%s", (int)(strstr(form, "%s") - form), form, step->node->name);
-    text_addf(&out, "%.*s", (int)(subject - strstr(form, "%s") - 2), strstr(form, "%s") + 2);
-    text_addf(&out, "%s%s", step->subject, subject + 2);
-    return text_take(&out);
+    return xasprintf("%s%s%s%s%s", around[0], step->node->name, around[1], step->subject,
+                     around[2]);
 }
 
 /* --- looking ahead --- */
 
-static void list_remove(struct string_list *list, const char *item)
+static void remove_from_list(struct string_list *list, const char *item)
 {
     struct string_list rest = {0};
 
@@ -117,7 +114,7 @@ void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes
         string_list_add(fenced, step->subject);
         break;
     case TAKEOVER_UNFENCE:
-        list_remove(fenced, step->subject);
+        remove_from_list(fenced, step->subject);
         break;
     case TAKEOVER_TAINT:
     case TAKEOVER_UNTAINT:
@@ -128,7 +125,7 @@ void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes
         break;
     case TAKEOVER_LABEL:
         strmap_set(&node->labels, step->subject, "true");
-        list_remove(&node->draining, step->domain);
+        remove_from_list(&node->draining, step->domain);
         break;
     case TAKEOVER_UNLABEL:
         strmap_remove(&node->labels, step->subject);
@@ -139,7 +136,7 @@ void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes
         assume_evicted(pods, step);
         break;
     case TAKEOVER_DRAINED:
-        list_remove(&node->draining, step->domain);
+        remove_from_list(&node->draining, step->domain);
         break;
     }
 }

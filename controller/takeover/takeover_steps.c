@@ -1,24 +1,23 @@
 #include "controller/takeover/takeover.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/kube/cluster_nodes.h"
 #include "common/kube/node_pods.h"
 
-void takeover_look_done(struct takeover_look *look)
+void takeover_scan_done(struct takeover_scan *scan)
 {
-    takeover_plan_done(&look->plan);
-    cluster_nodes_done(&look->nodes);
-    string_list_done(&look->fenced);
-    takeover_survey_done(&look->survey);
-    takeover_pods_done(&look->pods);
-    free(look->clients_unknown);
-    free(look->pods_unknown);
-    free(look->blindness);
-    *look = (struct takeover_look){0};
+    takeover_plan_done(&scan->plan);
+    cluster_nodes_done(&scan->nodes);
+    string_list_done(&scan->fenced);
+    takeover_survey_done(&scan->survey);
+    takeover_pods_done(&scan->pods);
+    free(scan->clients_unknown);
+    free(scan->pods_unknown);
+    free(scan->fences_unknown);
+    *scan = (struct takeover_scan){0};
 }
 
 static bool has_records(const struct cluster_nodes *nodes)
@@ -39,109 +38,87 @@ static bool concerns_fences(const struct takeover_site *site, const struct takeo
     return has_records(nodes);
 }
 
-void takeover_look_plan(const struct takeover_site *site, const struct takeover_map *map,
-                        struct takeover_look *look)
+void takeover_scan_plan(const struct takeover_site *site, const struct takeover_map *map,
+                        struct takeover_scan *scan)
 {
     _cleanup_free_ char *prefix = xasprintf("topology.%s", site->driver_name);
 
-    takeover_plan_done(&look->plan);
+    takeover_plan_done(&scan->plan);
     takeover_plan_make(
         &(struct takeover_world){
             .prefix = prefix,
             .map = map,
-            .nodes = &look->nodes,
-            .fenced = &look->fenced,
-            .blindness = look->blindness,
-            .clients_unknown = look->clients_unknown,
-            .strays = look->survey.strays,
-            .stray_count = look->survey.stray_count,
-            .pods = &look->pods,
-            .pods_unknown = look->pods_unknown,
-            .use_is_told = look->use_is_told,
+            .nodes = &scan->nodes,
+            .fenced = &scan->fenced,
+            .fences_unknown = scan->fences_unknown,
+            .clients_unknown = scan->clients_unknown,
+            .strays = scan->survey.strays,
+            .stray_count = scan->survey.stray_count,
+            .pods = &scan->pods,
+            .pods_unknown = scan->pods_unknown,
+            .use_is_reported = scan->use_is_reported,
             .own_node = site->own_node,
             .only_removes = site->only_removes,
         },
-        &look->plan);
-}
-
-static bool waits_for_clients(const struct takeover_plan *plan)
-{
-    for (size_t i = 0; i < plan->domain_count; i++)
-        if (plan->domains[i].waits_for_clients)
-            return true;
-    return false;
-}
-
-static bool waits_for_pods(const struct takeover_site *site, const struct takeover_plan *plan)
-{
-    for (size_t i = 0; i < plan->domain_count; i++)
-        if (takeover_wants_pods(site, &plan->domains[i]))
-            return true;
-    return false;
-}
-
-/* Replaces the reason for not knowing. */
-static void settle(char **unknown, int result, const struct error *fault)
-{
-    free(*unknown);
-    *unknown = result < 0 ? xstrdup(fault->message) : NULL;
+        &scan->plan);
 }
 
 /* Plans, and once more with the clients that volumes have recorded and the pods that have to leave,
  * if it takes them to go on. */
-static void plan_with_the_rest(const struct takeover_site *site, struct call *call,
-                               const struct takeover_map *map, struct takeover_look *look)
-{
-    _cleanup_error_ struct error no_clients = {0};
-    _cleanup_error_ struct error no_pods = {0};
-    struct takeover_plan *plan = &look->plan;
-
-    look->clients_unknown = xstrdup("they were not asked for");
-    look->pods_unknown = xstrdup("they were not asked for");
-    takeover_look_plan(site, map, look);
-    const bool clients = waits_for_clients(plan);
-    const bool pods = waits_for_pods(site, plan);
-    if (clients)
-        settle(&look->clients_unknown,
-               takeover_survey_read(site, call, plan, &look->nodes, &look->survey, &no_clients),
-               &no_clients);
-    if (pods)
-        settle(&look->pods_unknown,
-               takeover_pods_read(site, call, plan, &look->nodes, &look->pods, &no_pods), &no_pods);
-    if (clients || pods)
-        takeover_look_plan(site, map, look);
-}
-
-/* Without the right to ask, or without the object, only a reboot frees a node. */
-static void ask_who_tells(const struct takeover_site *site, struct call *call,
-                          struct takeover_look *look)
+static void plan_with_details(const struct takeover_site *site, struct call *call,
+                              const struct takeover_map *map, struct takeover_scan *scan)
 {
     _cleanup_error_ struct error err = {0};
+    struct takeover_plan *plan = &scan->plan;
+    bool wants_clients = false;
+    bool wants_pods = false;
 
-    if (cluster_use_is_reported(site->kube, call, site->driver_name, &look->use_is_told, &err) < 0)
-        log_v(2, call, "only nodes that have rebooted will be let in again: %s", err.message);
+    scan->clients_unknown = xstrdup("they were not asked for");
+    scan->pods_unknown = xstrdup("they were not asked for");
+    takeover_scan_plan(site, map, scan);
+    for (size_t i = 0; i < plan->domain_count; i++) {
+        wants_clients = wants_clients || plan->domains[i].waits_for_clients;
+        wants_pods = wants_pods || takeover_wants_pods(site, &plan->domains[i]);
+    }
+    if (wants_clients) {
+        free(TAKE(scan->clients_unknown));
+        if (takeover_survey_read(site, call, plan, &scan->nodes, &scan->survey, &err) < 0)
+            scan->clients_unknown = xstrdup(err.message);
+    }
+    error_clear(&err);
+    if (wants_pods) {
+        free(TAKE(scan->pods_unknown));
+        if (takeover_pods_read(site, call, plan, &scan->nodes, &scan->pods, &err) < 0)
+            scan->pods_unknown = xstrdup(err.message);
+    }
+    if (wants_clients || wants_pods)
+        takeover_scan_plan(site, map, scan);
 }
 
-int takeover_look_at(const struct takeover_site *site, struct call *call,
-                     const struct takeover_map *map, struct takeover_look *look, struct error *err)
+int takeover_scan_read(const struct takeover_site *site, struct call *call,
+                       const struct takeover_map *map, struct takeover_scan *scan,
+                       struct error *err)
 {
     _cleanup_error_ struct error fault = {0};
 
-    if (cluster_nodes_read(site->kube, call, site->driver_name, &look->nodes, err) < 0)
+    if (cluster_nodes_read(site->kube, call, site->driver_name, &scan->nodes, err) < 0)
         return -1;
     if (!site->fences)
-        look->blindness = xstrdup("nobody says how to reach Ceph");
-    else if (concerns_fences(site, map, &look->nodes) &&
-             fences_read(site->fences, call, &look->fenced, &fault) < 0)
-        look->blindness = xstrdup(fault.message);
-    if (has_records(&look->nodes))
-        ask_who_tells(site, call, look);
-    plan_with_the_rest(site, call, map, look);
+        scan->fences_unknown = xstrdup("nobody says how to reach Ceph");
+    else if (concerns_fences(site, map, &scan->nodes) &&
+             fences_read(site->fences, call, &scan->fenced, &fault) < 0)
+        scan->fences_unknown = xstrdup(fault.message);
+    error_clear(&fault);
+    /* without the right to ask, or without the object, only a reboot frees a node */
+    if (has_records(&scan->nodes) && cluster_use_is_reported(site->kube, call, site->driver_name,
+                                                             &scan->use_is_reported, &fault) < 0)
+        log_v(2, call, "only nodes that have rebooted will be let in again: %s", fault.message);
+    plan_with_details(site, call, map, scan);
     return 0;
 }
 
-static int perform(const struct takeover_site *site, struct call *call,
-                   const struct takeover_step *step, struct error *err)
+static int perform_step(const struct takeover_site *site, struct call *call,
+                        const struct takeover_step *step, struct error *err)
 {
     const struct cluster_node *node = step->node;
 
@@ -174,8 +151,8 @@ static int perform(const struct takeover_site *site, struct call *call,
 }
 
 /* An event on the node; @failure is NULL for what was done. */
-static void tell(const struct takeover_site *site, const struct takeover_step *step,
-                 const char *text, const struct error *failure)
+static void emit_event(const struct takeover_site *site, const struct takeover_step *step,
+                       const char *text, const struct error *failure)
 {
     static const char *const reasons[] = {
         [TAKEOVER_RECORD] = "TakeoverBegins",    [TAKEOVER_FENCE] = "TakeoverFenced",
@@ -194,19 +171,19 @@ static void tell(const struct takeover_site *site, const struct takeover_step *s
                     step->domain, text);
 }
 
-int takeover_act(const struct takeover_site *site, struct call *call,
-                 const struct takeover_step *step, struct error *err)
+static int carry_out_step(const struct takeover_site *site, struct call *call,
+                          const struct takeover_step *step, struct error *err)
 {
     _cleanup_free_ char *text = takeover_step_text(step);
 
     call_stage(call, "trying {age} to %s", text);
-    if (perform(site, call, step, err) < 0) {
+    if (perform_step(site, call, step, err) < 0) {
         error_wrap(err, "%s: %s", step->domain, text);
-        tell(site, step, text, err);
+        emit_event(site, step, text, err);
         return -1;
     }
     log_info(call, "%s: %s", step->domain, text);
-    tell(site, step, text, NULL);
+    emit_event(site, step, text, NULL);
     return 0;
 }
 
@@ -215,15 +192,15 @@ int takeover_act(const struct takeover_site *site, struct call *call,
  * was just read, that the OSDs keep to them is waited for. Once for all steps.
  */
 static int settle_fences(const struct takeover_site *site, struct call *call,
-                         const struct takeover_look *look, const struct takeover_step *step,
+                         const struct takeover_scan *scan, const struct takeover_step *step,
                          bool *settled, struct error *err)
 {
     if (*settled || (step->kind != TAKEOVER_TAINT && step->kind != TAKEOVER_LABEL) ||
-        !site->fences || !has_records(&look->nodes))
+        !site->fences || !has_records(&scan->nodes))
         return 0;
     if (fences_settle(site->fences, call, err) < 0) {
         error_wrap(err, "%s", step->domain);
-        tell(site, step, "", err);
+        emit_event(site, step, "", err);
         return -1;
     }
     *settled = true;
@@ -231,7 +208,7 @@ static int settle_fences(const struct takeover_site *site, struct call *call,
 }
 
 int takeover_carry_out(const struct takeover_site *site, struct call *call,
-                       const struct takeover_look *look, takeover_may_act_fn *may_act, void *object,
+                       const struct takeover_scan *scan, takeover_may_act_fn *may_act, void *object,
                        size_t *done, struct error *err)
 {
     _cleanup_string_list_ struct string_list failed = {0};
@@ -239,16 +216,16 @@ int takeover_carry_out(const struct takeover_site *site, struct call *call,
     int result = 0;
 
     *done = 0;
-    for (size_t i = 0; i < look->plan.count; i++) {
-        const struct takeover_step *step = &look->plan.steps[i];
+    for (size_t i = 0; i < scan->plan.count; i++) {
+        const struct takeover_step *step = &scan->plan.steps[i];
         _cleanup_error_ struct error failure = {0};
 
         if (string_list_has(&failed, step->domain))
             continue;
         if (!may_act(object))
             return result;
-        if (settle_fences(site, call, look, step, &settled, &failure) == 0 &&
-            takeover_act(site, call, step, &failure) == 0) {
+        if (settle_fences(site, call, scan, step, &settled, &failure) == 0 &&
+            carry_out_step(site, call, step, &failure) == 0) {
             *done += 1;
             continue;
         }

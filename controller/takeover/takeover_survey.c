@@ -1,7 +1,7 @@
 /*
  * Whom to fence beyond the nodes' internal addresses. Where Ceph's network is not that of the
- * nodes, clients come from other addresses, and only the volumes tell which: NodeStage has written
- * them down before it mapped. Asked are the volumes that the takeover lets others use - those
+ * nodes, clients come from other addresses, and only the volumes know which: NodeStage has recorded
+ * them before it mapped. Asked are the volumes that the takeover lets others use - those
  * pinned to the domain, and those whose attachments the taint releases - and no other image.
  *
  * A record stays after its node has let go of the volume. So one of a node elsewhere does not make
@@ -15,7 +15,6 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/base/text.h"
 #include "common/kube/domain_volumes.h"
 #include "common/topology/domain.h"
 #include "controller/takeover/takeover.h"
@@ -35,7 +34,7 @@ void takeover_survey_done(struct takeover_survey *survey)
 
 /* --- which volumes --- */
 
-/* What the domains' volumes can be told by. */
+/* What the domains' volumes are recognized by. */
 struct scope {
     struct string_list pins;
     struct strmap foreign;
@@ -49,38 +48,24 @@ static void scope_done(struct scope *scope)
     strmap_done(&scope->handles);
 }
 
-/* "zone=zone-a": is the node at home there? */
-static bool is_home(const char *prefix, const struct cluster_node *node, const char *domain)
-{
-    const char *equals = strchr(domain, '=');
-    _cleanup_free_ char *level = xstrndup(domain, (size_t)(equals - domain));
-    _cleanup_free_ char *key = segment_key(prefix, level);
-    const char *home = strmap_get(&node->labels, key);
-
-    return home && strcmp(home, equals + 1) == 0;
-}
-
-static void add_pins(const char *prefix, const char *domain, struct string_list *pins)
-{
-    const char *equals = strchr(domain, '=');
-    _cleanup_free_ char *level = xstrndup(domain, (size_t)(equals - domain));
-    _cleanup_free_ char *segment = segment_key(prefix, level);
-    _cleanup_free_ char *membership = membership_key(prefix, level, equals + 1);
-    _cleanup_free_ char *plain = xasprintf("%s=%s", segment, equals + 1);
-    _cleanup_free_ char *member = xasprintf("%s=true", membership);
-
-    string_list_add(pins, plain);
-    string_list_add(pins, member);
-}
-
+/* @domain is "zone=zone-a". */
 static void add_domain(const char *prefix, const struct cluster_nodes *nodes, const char *domain,
                        struct scope *scope)
 {
-    add_pins(prefix, domain, &scope->pins);
+    const char *value = strchr(domain, '=') + 1;
+    _cleanup_free_ char *level = xstrndup(domain, (size_t)(value - 1 - domain));
+    _cleanup_free_ char *segment = segment_key(prefix, level);
+    _cleanup_free_ char *membership = membership_key(prefix, level, value);
+    _cleanup_free_ char *plain = xasprintf("%s=%s", segment, value);
+    _cleanup_free_ char *member = xasprintf("%s=true", membership);
+
+    string_list_add(&scope->pins, plain);
+    string_list_add(&scope->pins, member);
     for (size_t i = 0; i < nodes->count; i++) {
         const struct cluster_node *node = &nodes->items[i];
+        const char *home = strmap_get(&node->labels, segment);
 
-        if (!is_home(prefix, node, domain))
+        if (!home || strcmp(home, value) != 0)
             continue;
         strmap_remove(&scope->foreign, node->name);
         for (size_t j = 0; j < node->handles.count; j++)
@@ -103,15 +88,6 @@ struct readers {
     struct error first;
 };
 
-static void note_failure(struct readers *readers, struct error *err)
-{
-    pthread_mutex_lock(&readers->lock);
-    if (!readers->first.message)
-        error_move(&readers->first, err);
-    pthread_mutex_unlock(&readers->lock);
-    atomic_store(&readers->has_failed, true);
-}
-
 static void *read_volumes(void *object)
 {
     struct readers *readers = object;
@@ -127,8 +103,13 @@ static void *read_volumes(void *object)
             break;
         const struct domain_volume *volume = &readers->volumes->items[i];
         if (client_records_read(readers->records, &call, volume->handle, &volume->attributes,
-                                &readers->clients[i], &err) < 0)
-            note_failure(readers, &err);
+                                &readers->clients[i], &err) == 0)
+            continue;
+        pthread_mutex_lock(&readers->lock);
+        if (!readers->first.message)
+            error_move(&readers->first, &err);
+        pthread_mutex_unlock(&readers->lock);
+        atomic_store(&readers->has_failed, true);
     }
     call_done(&call);
     return NULL;
@@ -153,7 +134,7 @@ static int read_clients(struct readers *readers, struct error *err)
 
 /* --- whose they are --- */
 
-static struct cluster_node *node_of(struct cluster_nodes *nodes, const char *client)
+static struct cluster_node *find_node(struct cluster_nodes *nodes, const char *client)
 {
     for (size_t i = 0; i < nodes->count; i++)
         if (strcmp(nodes->items[i].node_id, client) == 0)
@@ -176,28 +157,23 @@ static void add_stray(struct takeover_survey *survey, const char *domain, const 
         (struct takeover_stray){xstrdup(domain), xstrdup(client), xstrdup(address)};
 }
 
-/* A volume that is pinned to one of several domains may have strays of any: all wait for them. */
-static void add_strays(const struct takeover_plan *plan, const char *client, const char *address,
-                       struct takeover_survey *survey)
-{
-    for (size_t i = 0; i < plan->domain_count; i++)
-        if (plan->domains[i].waits_for_clients)
-            add_stray(survey, plan->domains[i].domain, client, address);
-}
-
-static void assign(const struct takeover_plan *plan, const struct domain_volume *volume,
-                   const struct strmap *clients, struct cluster_nodes *nodes,
-                   struct takeover_survey *survey)
+static void assign_clients(const struct takeover_plan *plan, const struct domain_volume *volume,
+                           const struct strmap *clients, struct cluster_nodes *nodes,
+                           struct takeover_survey *survey)
 {
     for (size_t i = 0; i < clients->count; i++) {
         const char *client = clients->entries[i].key;
         const char *address = clients->entries[i].value;
-        struct cluster_node *node = node_of(nodes, client);
+        struct cluster_node *node = find_node(nodes, client);
 
-        if (!node && string_list_has(&volume->clients, client))
-            add_strays(plan, client, address, survey);
-        else if (node && !string_list_has(&node->addresses, address))
+        if (node && !string_list_has(&node->addresses, address))
             string_list_add(&node->addresses, address);
+        if (node || !string_list_has(&volume->clients, client))
+            continue;
+        /* a volume that is pinned to one of several domains may have strays of any: all wait */
+        for (size_t j = 0; j < plan->domain_count; j++)
+            if (plan->domains[j].waits_for_clients)
+                add_stray(survey, plan->domains[j].domain, client, address);
     }
 }
 
@@ -238,12 +214,11 @@ int takeover_survey_read(const struct takeover_site *site, struct call *call,
     int result = read_clients(&readers, err);
     for (size_t i = 0; i < volumes.count; i++) {
         if (result == 0)
-            assign(plan, &volumes.items[i], &clients[i], nodes, survey);
+            assign_clients(plan, &volumes.items[i], &clients[i], nodes, survey);
         strmap_done(&clients[i]);
     }
     free(clients);
-    survey->volumes = volumes.count;
     if (result == 0)
-        log_info(call, "%zu volumes have told who may write to them", volumes.count);
+        log_info(call, "%zu volumes have reported who may write to them", volumes.count);
     return result;
 }

@@ -188,7 +188,7 @@ static void print_domains(const struct takeover_plan *plan)
 
 /* Prints the steps of a plan and all that would follow. @look ends with the last plan. */
 static size_t print_steps(const struct takeover_site *site, const struct takeover_map *map,
-                          struct takeover_look *look)
+                          struct takeover_scan *look)
 {
     size_t number = 0;
 
@@ -200,7 +200,7 @@ static size_t print_steps(const struct takeover_site *site, const struct takeove
         }
         for (size_t i = 0; i < look->plan.count; i++)
             takeover_step_assume(&look->plan.steps[i], &look->nodes, &look->fenced, &look->pods);
-        takeover_look_plan(site, map, look);
+        takeover_scan_plan(site, map, look);
     }
     return number;
 }
@@ -209,7 +209,7 @@ static size_t print_steps(const struct takeover_site *site, const struct takeove
 static int show_plan(struct takeover_command *command, struct call *call, struct error *err)
 {
     _cleanup_takeover_map_ struct takeover_map map = {0};
-    _cleanup_takeover_look_ struct takeover_look look = {0};
+    _cleanup_takeover_scan_ struct takeover_scan look = {0};
     const struct takeover_site site = {.kube = command->kube,
                                        .driver_name = command->driver,
                                        .own_node = "",
@@ -219,7 +219,7 @@ static int show_plan(struct takeover_command *command, struct call *call, struct
     int code = 0;
 
     if (takeover_map_decode(command->map_json, &map, err) < 0 ||
-        takeover_look_at(&site, call, &map, &look, err) < 0)
+        takeover_scan_read(&site, call, &map, &look, err) < 0)
         return -1;
     if (strcmp(command->action, "status") == 0)
         print_domains(&look.plan);

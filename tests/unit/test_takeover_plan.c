@@ -112,6 +112,8 @@ TEST(giveback_goes_step_by_step)
         {"{}", "a1:zone-a:rebooted:ours b1:zone-b:+zone-a", "untaint a1", "being let in again"},
         {"{}", "a1:zone-a:rebooted b1:zone-b:+zone-a", "forget a1", "being let in again"},
         {"{}", "a1:zone-a b1:zone-b:+zone-a", "unlabel b1 zone-a", "1 nodes stop serving it"},
+        /* a domain that is not the first */
+        {"{}", "a1:zone-a b1:zone-b:rebooted f:ip-b1", "unfence b1 ip-b1", "being let in again"},
         /* somebody else's taint stays */
         {"{}", "a1:zone-a:rebooted:taint b1:zone-b:+zone-a", "forget a1", "being let in again"},
     };
@@ -132,6 +134,8 @@ TEST(client_with_dirty_pages_stays_fenced)
         {"{}", "a1:zone-a a2:zone-a:recorded:busy b1:zone-b:+zone-a f:ip-a2", "unlabel b1 zone-a",
          "still fenced, because they may hold unwritten data: 'a2'"},
         {"{}", "a1:zone-a a2:zone-a:recorded:busy b1:zone-b f:ip-a2", "", "still fenced"},
+        /* none is back, and nobody serves it */
+        {"{}", "a1:zone-a:recorded:busy b1:zone-b f:ip-a1", "", "still fenced"},
     };
 
     check_all(cases, ARRAY_LENGTH(cases));
@@ -150,7 +154,7 @@ TEST(silence_of_kubelet_is_not_always_proof)
 
         state_init(&own, cases[i].map, cases[i].nodes);
         struct takeover_world world = world_of(&own);
-        world.use_is_told = false;
+        world.use_is_reported = false;
         check(&cases[i], world);
     }
 }
@@ -168,9 +172,15 @@ TEST(pods_leave_a_few_at_a_time)
          "p:b1:zone-a:x3 p:b2:zone-a:x4 p:b2:zone-a:x5 p:b2:zone-a:x6 q:b2:zone-a:x7",
          "evict b1 x1; evict b1 x2; evict b1 x3; evict b2 x4", "7 pods have yet to leave 2 nodes"},
         {"{}", "a1:zone-a b1:zone-b:-zone-a q:b1:zone-a:x", "", "1 are on their way"},
+        {"{}", "a1:zone-a b1:zone-b:-zone-a q:b1:zone-a:w p:b1:zone-c:y p:b1:zone-a:x",
+         "evict b1 x", "2 pods have yet to leave 1 nodes that served it, 1 are on their way"},
         {"{}", "a1:zone-a b1:zone-b:-zone-a r:b1:zone-a:x", "",
          "pods without a controller have to be moved by hand: 'x'"},
+        {"{}", "a1:zone-a b1:zone-b:-zone-a r:b1:zone-a:x r:b1:zone-a:y", "", "by hand: 'x', 'y'"},
         {"{}", "a1:zone-a b1:zone-b:-zone-a", "drained b1 zone-a", "0 pods have yet to leave"},
+        /* not before the domain's nodes are let in again either */
+        {"{}", "a1:zone-a:rebooted b1:zone-b:+zone-a b2:zone-b:-zone-a f:ip-a1", "unfence a1 ip-a1",
+         "let in again"},
         /* nowhere to go */
         {"{}", "a1:zone-a:down b1:zone-b:-zone-a p:b1:zone-a:x", "", "none of its nodes is back"},
         /* one of the home nodes will never be back */
@@ -258,7 +268,7 @@ TEST(without_sight_of_the_fences_nothing_moves)
 
         state_init(&own, cases[i].map, cases[i].nodes);
         struct takeover_world world = world_of(&own);
-        world.blindness = "dark";
+        world.fences_unknown = "dark";
         check(&cases[i], world);
     }
 }

@@ -115,6 +115,9 @@ TEST(address_that_others_share_is_not_fenced)
     check_steps("{\"zone-a\": [\"zone-b\"], \"zone-c\": [\"zone-b\"]}",
                 "a1:zone-a:@ip-s c1:zone-c:@ip-s b1:zone-b", "record a1; record c1",
                 "1 of its nodes");
+    check_steps("{\"zone=zone-a\": [\"zone-b\"], \"zone=zone-c\": [\"zone-b\"]}",
+                "a1:zone-a:@ip-s c1:zone-c:@ip-s b1:zone-b", "record a1; record c1",
+                "1 of its nodes");
 }
 
 /* Though its plain segment is all that a node has. */
@@ -131,6 +134,20 @@ TEST(sharing_node_without_other_labels_is_known)
     takeover_plan_make(&world, &plan);
     _cleanup_free_ char *steps = steps_of(&plan);
     assert_string_equal(steps, "record a1; record c1");
+}
+
+TEST(home_without_other_labels_is_given_back)
+{
+    _cleanup_state_ struct state own = {0};
+    _cleanup_takeover_plan_ struct takeover_plan plan = {0};
+
+    state_init(&own, "{}", "a1:zone-a:rebooted b1:zone-b f:ip-a1");
+    strmap_done(&own.nodes.items[0].labels);
+    strmap_set(&own.nodes.items[0].labels, PREFIX "/zone", "zone-a");
+    struct takeover_world world = world_of(&own);
+    takeover_plan_make(&world, &plan);
+    _cleanup_free_ char *steps = steps_of(&plan);
+    assert_string_equal(steps, "unfence a1 ip-a1");
 }
 
 TEST(first_node_is_no_exception)
@@ -167,6 +184,54 @@ TEST(client_without_a_node_is_in_the_way)
         if (!strstr(plan.domains[0].explanation, cases[i].explanation))
             fail_msg("%s: '%s', not '%s'", cases[i].words, plan.domains[0].explanation,
                      cases[i].explanation);
+        takeover_plan_done(&plan);
+        world.strays = &strays[1]; /* the only one */
+        world.stray_count = 1;
+        takeover_plan_make(&world, &plan);
+        assert_non_null(strstr(plan.domains[0].explanation, cases[i].explanation));
+    }
+}
+
+/* Though the label is all that the node has. */
+TEST(label_of_a_domain_that_nobody_knows_goes)
+{
+    _cleanup_state_ struct state own = {0};
+    _cleanup_takeover_plan_ struct takeover_plan plan = {0};
+
+    state_init(&own, "{}", "b1:zone-b");
+    strmap_done(&own.nodes.items[0].labels);
+    strmap_set(&own.nodes.items[0].labels, PREFIX "/member.zone.zone-x", "true");
+    struct takeover_world world = world_of(&own);
+    takeover_plan_make(&world, &plan);
+    _cleanup_free_ char *steps = steps_of(&plan);
+    assert_string_equal(steps, "unlabel b1 zone-x");
+}
+
+/* The last of nine is left out of the explanation. */
+TEST(eight_names_are_enough)
+{
+    static const struct {
+        const char *words;
+        const char *named;
+    } cases[] = {
+        {"a1:zone-a b1:zone-b:-zone-a r:b1:zone-a:n1 r:b1:zone-a:n2 r:b1:zone-a:n3 r:b1:zone-a:n4 "
+         "r:b1:zone-a:n5 r:b1:zone-a:n6 r:b1:zone-a:n7 r:b1:zone-a:n8 r:b1:zone-a:n9",
+         "moved by hand: 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7', 'n8'"},
+        {"n1:zone-a:recorded:busy n2:zone-a:recorded:busy n3:zone-a:recorded:busy "
+         "n4:zone-a:recorded:busy n5:zone-a:recorded:busy n6:zone-a:recorded:busy "
+         "n7:zone-a:recorded:busy n8:zone-a:recorded:busy n9:zone-a:recorded:busy",
+         "unwritten data: 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7', 'n8'; reboot"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        check_steps("{}", cases[i].words, "", cases[i].named);
+        _cleanup_state_ struct state own = {0};
+        _cleanup_takeover_plan_ struct takeover_plan plan = {0};
+
+        state_init(&own, "{}", cases[i].words);
+        struct takeover_world world = world_of(&own);
+        takeover_plan_make(&world, &plan);
+        assert_null(strstr(plan.domains[0].explanation, "'n9'"));
     }
 }
 
@@ -209,7 +274,9 @@ TEST(assumed_steps_touch_nothing_else)
     _cleanup_state_ struct state own = {0};
     struct cluster_node *node = NULL;
 
-    state_init(&own, "{}", "b1:zone-b:+zone-a:-zone-c:recorded:@ip-n f:ip-1 f:ip-2 p:b1:zone-a:x");
+    state_init(&own, "{}",
+               "b1:zone-b:+zone-a:-zone-c:recorded:@ip-n f:ip-1 f:ip-2 p:b1:zone-a:x "
+               "p:b1:zone-a:y");
     node = &own.nodes.items[0];
     struct takeover_step step = step_on(&own, TAKEOVER_UNFENCE, "ip-1", "zone=zone-a");
     takeover_step_assume(&step, &own.nodes, &own.fenced, &own.pods);
@@ -230,9 +297,23 @@ TEST(assumed_steps_touch_nothing_else)
     assert_int_equal(node->draining.count, 2); /* nobody's pods have to leave */
     step = step_on(&own, TAKEOVER_EVICT, "x", "zone=zone-c");
     takeover_step_assume(&step, &own.nodes, &own.fenced, &own.pods);
-    assert_int_equal(own.pods.count, 1); /* of another domain */
+    assert_int_equal(own.pods.count, 2); /* of another domain */
+    step = step_on(&own, TAKEOVER_EVICT, "y", "zone=zone-a");
+    takeover_step_assume(&step, &own.nodes, &own.fenced, &own.pods);
+    assert_int_equal(own.pods.count, 1);
+    assert_string_equal(own.pods.items[0].name, "x");
     step = step_on(&own, TAKEOVER_DRAINED, "", "zone=zone-a");
     takeover_step_assume(&step, &own.nodes, &own.fenced, &own.pods);
     assert_int_equal(node->draining.count, 1);
     assert_true(string_list_has(&node->draining, "zone=zone-c"));
+}
+
+TEST(pods_can_be_listed_again_once_they_are_freed)
+{
+    _cleanup_state_ struct state own = {0};
+
+    state_init(&own, "{}", "b1:zone-b p:b1:zone-a:x");
+    takeover_pods_done(&own.pods);
+    assert_int_equal(own.pods.count, 0);
+    assert_null(own.pods.items);
 }

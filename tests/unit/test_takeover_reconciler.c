@@ -1,0 +1,65 @@
+#include "tests/unit/fixtures/takeover_zones.h"
+
+static struct takeover_reconciler *start(struct zones *zones, struct takeover_source *source,
+                                         const char *identity)
+{
+    _cleanup_error_ struct error err = {0};
+    struct takeover_reconciler *reconciler = NULL;
+
+    if (takeover_reconciler_new(&(struct takeover_reconciler_options){.site = zones->site,
+                                                                      .source = source,
+                                                                      .name_space = "ceph",
+                                                                      .identity = identity,
+                                                                      .busy_ms = 20,
+                                                                      .idle_ms = 20},
+                                &reconciler, &err) < 0)
+        fail_msg("%s", err.message);
+    return reconciler;
+}
+
+/* Whether nothing new is placed in zone-a. */
+static bool is_closed(struct takeover_source *source)
+{
+    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
+
+    takeover_source_get_closed(source, &snapshot);
+    assert_null(takeover_find(snapshot.map, "zone", "zone-b"));
+    return takeover_find(snapshot.map, "zone", "zone-a");
+}
+
+TEST(two_reconcilers_follow_the_map)
+{
+    _cleanup_zones_ struct zones zones = {0};
+
+    zones_init(&zones);
+    _cleanup_free_ char *path = xasprintf("%s.map", zones.config_path);
+    struct takeover_source *source = takeover_source_new(path, zones.config);
+    struct takeover_reconciler *one = start(&zones, source, "one");
+    struct takeover_reconciler *two = start(&zones, source, "two");
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs(A_TO_B, file);
+    fclose(file);
+    eventually(zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    json_auto_t *lease = fake_kube_get(
+        zones.fake_kube, "/apis/coordination.k8s.io/v1/namespaces/ceph/leases/" DRIVER "-takeover");
+    assert_non_null(lease);
+    assert_true(is_closed(source));
+    file = fopen(path, "we");
+    assert_non_null(file);
+    fputs("{}", file);
+    fclose(file);
+    fake_kube_protect(zones.fake_kube, POD("x1"));
+    zones_put_pods(&zones);
+    zones_reboot(&zones);
+    eventually(!zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    eventually(!zones_has_pod(&zones, POD("x7")));
+    assert_true(is_closed(source)); /* as long as a pod has to leave */
+    fake_kube_protect(zones.fake_kube, NULL);
+    eventually(!zones_has_pod(&zones, POD("x1")));
+    eventually(!is_closed(source));
+    takeover_reconciler_free(one);
+    takeover_reconciler_free(two);
+    takeover_source_free(source);
+    unlink(path);
+}
