@@ -7,8 +7,9 @@
 
 /*
  * What the driver serves on the second socket, --csi-addons-endpoint: the Identity service of
- * csi-addons, which tells its sidecar what there is, and its FenceController. A controller fences;
- * a node tells by which address it would be fenced. Nothing is advertised that is not served.
+ * csi-addons, which reports to its sidecar what there is, and its FenceController. A controller
+ * fences; a node reports by which address it would be fenced. Nothing is advertised that is not
+ * served.
  */
 struct addons {
     const char *driver_name;
@@ -20,7 +21,7 @@ struct addons {
 
 /* @addons is borrowed by the services. */
 struct rpc_service addons_identity_service(struct addons *addons);
-/* For controllers: fences, unfences, lists, and tells of itself. */
+/* For controllers: fences, unfences, lists, and describes itself. */
 struct rpc_service addons_fence_service(struct addons *addons);
-/* For nodes: tells of itself. */
+/* For nodes: describes itself. */
 struct rpc_service addons_client_service(struct addons *addons);

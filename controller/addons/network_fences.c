@@ -87,89 +87,56 @@ static int open_cluster(const struct network_fences *fences, struct call *call,
 
 /* --- fencing --- */
 
-/* How many entries a network is, and the @index-th of them. */
-static size_t entries_of(const struct blocklist *list, const struct network *network)
-{
-    unsigned host_bits = (network->is_v6 ? 128 : 32) - network->bits;
-
-    if (list->knows_ranges || host_bits == 0)
-        return 1;
-    return host_bits < 32 ? (size_t)1 << host_bits : SIZE_MAX;
-}
-
-static struct network entry_at(const struct blocklist *list, const struct network *network,
-                               size_t index)
-{
-    struct network address;
-
-    if (list->knows_ranges)
-        return *network;
-    network_address_at(network, index, &address);
-    return address;
-}
-
-static int check_sizes(const struct blocklist *list, const struct networks *networks,
-                       struct error *err)
+/* The entries that the networks need: one each or, where Ceph does not know ranges, one for each of
+ * their addresses. */
+static int expand_networks(const struct blocklist *list, const struct networks *networks,
+                           struct networks *entries, struct error *err)
 {
     char text[NETWORK_TEXT_MAX];
 
     for (size_t i = 0; i < networks->count; i++) {
-        if (entries_of(list, &networks->items[i]) <= NETWORK_FENCE_ADDRESSES)
+        const struct network *network = &networks->items[i];
+        const unsigned host_bits = (network->is_v6 ? 128 : 32) - network->bits;
+
+        if (list->knows_ranges) {
+            *array_add(entries->items, entries->count) = *network;
             continue;
-        network_print(&networks->items[i], text);
-        return error_set(err, STATUS_FAILED_PRECONDITION,
-                         "'%s' has more than %d addresses, and this Ceph can only fence them one "
-                         "by one: it does not know 'osd blocklist range'",
-                         text, NETWORK_FENCE_ADDRESSES);
-    }
-    return 0;
-}
-
-static int add_missing(struct ceph_cluster *cluster, struct call *call,
-                       const struct blocklist *list, const struct networks *networks,
-                       const char *until, bool *changed, struct error *err)
-{
-    for (size_t i = 0; i < networks->count; i++) {
-        for (size_t k = 0; k < entries_of(list, &networks->items[i]); k++) {
-            struct network entry = entry_at(list, &networks->items[i], k);
-
-            if (blocklist_has(list, &entry, list->knows_ranges, until))
-                continue;
-            *changed = true;
-            if (call_check(call, err) < 0 ||
-                blocklist_add(cluster, call, &entry, list->knows_ranges, err) < 0)
-                return -1;
         }
+        if (host_bits >= 32 || 1U << host_bits > NETWORK_FENCE_ADDRESSES) {
+            network_print(network, text);
+            return error_set(err, STATUS_FAILED_PRECONDITION,
+                             "'%s' has more than %d addresses, and this Ceph can only fence them "
+                             "one by one: it does not know 'osd blocklist range'",
+                             text, NETWORK_FENCE_ADDRESSES);
+        }
+        for (size_t k = 0; k < 1U << host_bits; k++)
+            network_address_at(network, k, array_add(entries->items, entries->count));
     }
     return 0;
 }
 
-/* What was answered must also be seen. */
+/* What was added must also be visible. */
 static int read_back(struct ceph_cluster *cluster, struct call *call,
-                     const struct networks *networks, const char *until, struct error *err)
+                     const struct networks *entries, const char *until, struct error *err)
 {
     _cleanup_blocklist_ struct blocklist list = {0};
     char text[NETWORK_TEXT_MAX];
 
     if (blocklist_read(cluster, call, &list, err) < 0)
         return -1;
-    for (size_t i = 0; i < networks->count; i++) {
-        for (size_t k = 0; k < entries_of(&list, &networks->items[i]); k++) {
-            struct network entry = entry_at(&list, &networks->items[i], k);
-
-            if (blocklist_has(&list, &entry, list.knows_ranges, until))
-                continue;
-            network_print(&entry, text);
-            return error_set(err, STATUS_ABORTED,
-                             "'%s' was added to the blocklist and is not there: somebody unfences "
-                             "it at the same time",
-                             text);
-        }
+    for (size_t i = 0; i < entries->count; i++) {
+        if (blocklist_has(&list, &entries->items[i], list.knows_ranges, until))
+            continue;
+        network_print(&entries->items[i], text);
+        return error_set(err, STATUS_ABORTED,
+                         "'%s' was added to the blocklist and is not there: somebody unfences "
+                         "it at the same time",
+                         text);
     }
     return 0;
 }
 
-/* Somebody who fences himself cannot work on; the one who asks may want just that. */
+/* A driver that fences itself cannot go on; that may be what the caller wants. */
 static void warn_of_self(struct ceph_cluster *cluster, struct call *call,
                          const struct networks *networks)
 {
@@ -195,6 +162,7 @@ int network_fences_add(const struct network_fences *fences, struct call *call,
                        const struct fence_request *request, struct error *err)
 {
     _cleanup_networks_ struct networks networks = {0};
+    _cleanup_networks_ struct networks entries = {0};
     _cleanup_session_ struct session session = {0};
     _cleanup_blocklist_ struct blocklist list = {0};
     _cleanup_free_ char *until = blocklist_lasting();
@@ -205,46 +173,34 @@ int network_fences_add(const struct network_fences *fences, struct call *call,
         return -1;
     call_stage(call, "fencing in cluster '%s' for {age}", session.cluster->cluster_id);
     if (blocklist_read(session.cluster, call, &list, err) < 0 ||
-        check_sizes(&list, &networks, err) < 0)
+        expand_networks(&list, &networks, &entries, err) < 0)
         return -1;
     warn_of_self(session.cluster, call, &networks);
-    if (add_missing(session.cluster, call, &list, &networks, until, &changed, err) < 0)
-        return -1;
-    return changed ? read_back(session.cluster, call, &networks, until, err) : 0;
+    for (size_t i = 0; i < entries.count; i++) {
+        if (blocklist_has(&list, &entries.items[i], list.knows_ranges, until))
+            continue;
+        changed = true;
+        if (call_check(call, err) < 0 ||
+            blocklist_add(session.cluster, call, &entries.items[i], list.knows_ranges, err) < 0)
+            return -1;
+    }
+    return changed ? read_back(session.cluster, call, &entries, until, err) : 0;
 }
 
 /* --- unfencing --- */
 
-/* Whether a request for @network made @entry. */
-static bool belongs_to(const struct blocklist *list, const struct blocklist_entry *entry,
-                       const struct network *network)
-{
-    if (list->knows_ranges)
-        return entry->is_range && network_is_equal(&entry->network, network);
-    return network_contains(network, &entry->network);
-}
-
+/* Whether a request for one of the networks made @entry. */
 static bool is_asked_for(const struct blocklist *list, const struct blocklist_entry *entry,
                          const struct networks *networks)
 {
-    for (size_t i = 0; i < networks->count; i++)
-        if (belongs_to(list, entry, &networks->items[i]))
-            return true;
-    return false;
-}
+    for (size_t i = 0; i < networks->count; i++) {
+        const struct network *network = &networks->items[i];
 
-static int remove_entries(struct ceph_cluster *cluster, struct call *call,
-                          const struct blocklist *list, const struct networks *networks,
-                          bool *changed, struct error *err)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        if (!is_asked_for(list, &list->items[i], networks))
-            continue;
-        *changed = true;
-        if (call_check(call, err) < 0 || blocklist_remove(cluster, call, &list->items[i], err) < 0)
-            return -1;
+        if (list->knows_ranges ? entry->is_range && network_is_equal(&entry->network, network)
+                               : network_contains(network, &entry->network))
+            return true;
     }
-    return 0;
+    return false;
 }
 
 static void warn_of_others(struct call *call, const struct blocklist_entry *entry,
@@ -291,13 +247,20 @@ int network_fences_remove(const struct network_fences *fences, struct call *call
         open_cluster(fences, call, request, &session, err) < 0)
         return -1;
     call_stage(call, "unfencing in cluster '%s' for {age}", session.cluster->cluster_id);
-    if (blocklist_read(session.cluster, call, &list, err) < 0 ||
-        remove_entries(session.cluster, call, &list, &networks, &changed, err) < 0)
+    if (blocklist_read(session.cluster, call, &list, err) < 0)
         return -1;
+    for (size_t i = 0; i < list.count; i++) {
+        if (!is_asked_for(&list, &list.items[i], &networks))
+            continue;
+        changed = true;
+        if (call_check(call, err) < 0 ||
+            blocklist_remove(session.cluster, call, &list.items[i], err) < 0)
+            return -1;
+    }
     return changed ? see_them_gone(session.cluster, call, &networks, err) : 0;
 }
 
-/* --- looking --- */
+/* --- reading --- */
 
 int network_fences_list(const struct network_fences *fences, struct call *call,
                         const struct fence_request *request, struct string_list *cidrs,
@@ -361,28 +324,16 @@ int network_fences_decode_addresses(const char *printed, struct string_list *cid
     return 0;
 }
 
-static int describe_self(struct ceph_cluster *cluster, struct call *call, struct fence_client *self,
-                         struct error *err)
-{
-    _cleanup_free_ char *printed = NULL;
-
-    if (cluster->ops->fsid(cluster, call, &self->id, err) < 0 ||
-        cluster->ops->client_address(cluster, call, &printed, err) < 0)
-        return -1;
-    return network_fences_decode_addresses(printed, &self->cidrs, err);
-}
-
 int network_fences_self(const struct network_fences *fences, struct call *call,
                         const struct fence_request *request, struct fence_client *client,
                         struct error *err)
 {
     _cleanup_session_ struct session session = {0};
-    _cleanup_fence_client_ struct fence_client self = {0};
+    _cleanup_free_ char *printed = NULL;
 
     if (open_cluster(fences, call, request, &session, err) < 0 ||
-        describe_self(session.cluster, call, &self, err) < 0)
+        session.cluster->ops->fsid(session.cluster, call, &client->id, err) < 0 ||
+        session.cluster->ops->client_address(session.cluster, call, &printed, err) < 0)
         return -1;
-    *client = self;
-    self = (struct fence_client){0};
-    return 0;
+    return network_fences_decode_addresses(printed, &client->cidrs, err);
 }

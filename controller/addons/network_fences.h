@@ -68,7 +68,8 @@ void fence_client_done(struct fence_client *client);
 #define _cleanup_fence_client_ _cleanup_(fence_client_done)
 
 /* This process, under the addresses that the cluster knows it by; on a node, which is a machine's
- * network, the same as the kernel's. No command. */
+ * network, the same as the kernel's. No command. Caller calls fence_client_done(), also after a
+ * failure. */
 _must_check_ int network_fences_self(const struct network_fences *fences, struct call *call,
                                      const struct fence_request *request,
                                      struct fence_client *client, struct error *err);
