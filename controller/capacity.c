@@ -1,9 +1,9 @@
 /*
- * GetCapacity: the room of a class in a place, from memory. The sum over its pools there, those
- * that share a CRUSH root counted once; the largest volume is what the best single pool takes.
+ * GetCapacity: the free space of a class in a place, from memory. The sum over its pools there,
+ * those that share a CRUSH root counted once; the largest volume is what the best single pool
+ * takes.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/memory.h"
 #include "common/config/class_parameters.h"
@@ -80,28 +80,7 @@ static int collect_entries(struct inquiry *inquiry, struct error *err)
     if (place_entries(inquiry->controller, inquiry->call, class, &credentials,
                       levels.count ? &levels : NULL, &inquiry->entries, err) == 0)
         return 0;
-    if (err->status != STATUS_RESOURCE_EXHAUSTED)
-        return -1;
-    error_clear(err); /* no pool takes part yet: no room */
-    return 0;
-}
-
-/* The RADOS namespace of RBD images; CephFS' volumes are told apart by their file system. */
-static int image_namespace(const struct inquiry *inquiry, const char *cluster_id, char **name,
-                           struct error *err)
-{
-    _cleanup_config_ struct config *config = NULL;
-    const struct cluster_config *cluster = NULL;
-
-    if (inquiry->class.is_cephfs) {
-        *name = xstrdup("");
-        return 0;
-    }
-    if (config_file_get(inquiry->controller->config, &config, err) < 0 ||
-        config_find_cluster(config, cluster_id, &cluster, err) < 0)
-        return -1;
-    *name = xstrdup(cluster->rbd.rados_namespace ? cluster->rbd.rados_namespace : "");
-    return 0;
+    return error_ignore(err, STATUS_RESOURCE_EXHAUSTED); /* no pool takes part yet: no capacity */
 }
 
 /* What the entry's pool has promised, where that counts. */
@@ -110,24 +89,30 @@ static int ask_provision(const struct inquiry *inquiry, const struct credentials
                          struct error *err)
 {
     const char *cluster_id = class_pools_cluster(&inquiry->class, entry);
-    _cleanup_free_ char *rados_namespace = NULL;
+    struct usage_pool pool = {cluster_id, entry->pool, "",
+                              class_pools_filesystem(&inquiry->class, entry)};
+    _cleanup_config_ struct config *config = NULL;
+    const struct cluster_config *cluster = NULL;
 
     if (inquiry->class.overcommit == 0)
         return 0;
-    if (image_namespace(inquiry, cluster_id, &rados_namespace, err) < 0)
-        return -1;
-    const struct usage_pool pool = {cluster_id, entry->pool, rados_namespace,
-                                    class_pools_filesystem(&inquiry->class, entry)};
+    if (!inquiry->class.is_cephfs) { /* volumes of CephFS are told apart by their file system */
+        if (config_file_get(inquiry->controller->config, &config, err) < 0 ||
+            config_find_cluster(config, cluster_id, &cluster, err) < 0)
+            return -1;
+        if (cluster->rbd.rados_namespace)
+            pool.rados_namespace = cluster->rbd.rados_namespace;
+    }
     *provision =
         usage_cache_provision(inquiry->controller->usage, inquiry->call, &pool, credentials, true);
     return 0;
 }
 
-/* The room of one entry, by *@snapshot, which the caller gives back. A pool that does not exist has
- * none. */
-static int entry_room(const struct inquiry *inquiry, const struct pool_entry *entry,
-                      struct usage_snapshot **snapshot, struct room_sum_item *item,
-                      struct error *err)
+/* The capacity of one entry, by *@snapshot, which the caller gives back. A pool that does not exist
+ * has none. */
+static int entry_capacity(const struct inquiry *inquiry, const struct pool_entry *entry,
+                          struct usage_snapshot **snapshot, struct room_sum_item *item,
+                          struct error *err)
 {
     const char *cluster_id = class_pools_cluster(&inquiry->class, entry);
     _cleanup_credentials_ struct credentials credentials = {0};
@@ -165,7 +150,7 @@ static int sum_entries(struct inquiry *inquiry, struct capacity *capacity, struc
         const struct pool_entry *entry = &entries->items[i];
 
         if (is_served(inquiry, entry) && !place_is_taken_over(takeovers.map, entry))
-            result = entry_room(inquiry, entry, &snapshots[i], &items[i], err);
+            result = entry_capacity(inquiry, entry, &snapshots[i], &items[i], err);
     }
     if (result == 0)
         room_sum(items, entries->count, &capacity->available_bytes, &capacity->maximum_bytes);
@@ -201,14 +186,6 @@ static int total_capacity(const struct controller *controller, struct call *call
     return 0;
 }
 
-static bool names_a_class(const struct capacity_request *request)
-{
-    return strmap_has(&request->parameters, PARAM_CLUSTER_ID) ||
-           strmap_has(&request->parameters, PARAM_POOL) ||
-           strmap_has(&request->parameters, PARAM_FS_NAME) ||
-           strmap_has(&request->parameters, PARAM_CONSTRAINED_POOLS);
-}
-
 static void inquiry_done(struct inquiry *inquiry)
 {
     class_pools_done(&inquiry->class);
@@ -220,16 +197,17 @@ int controller_get_capacity(const struct controller *controller, struct call *ca
                             struct error *err)
 {
     const struct controller_backend *backend = controller_backend(controller);
+    const struct strmap *parameters = &request->parameters;
     _cleanup_(inquiry_done) struct inquiry inquiry = {
         .controller = controller, .call = call, .request = request};
 
     *capacity = (struct capacity){.minimum_bytes = backend->smallest_volume};
-    if (!names_a_class(request))
+    if (!strmap_has(parameters, PARAM_CLUSTER_ID) && !strmap_has(parameters, PARAM_POOL) &&
+        !strmap_has(parameters, PARAM_FS_NAME) && !strmap_has(parameters, PARAM_CONSTRAINED_POOLS))
         return total_capacity(controller, call, capacity, err);
     capacity->has_maximum = true;
-    if (backend->parse_pools(&request->parameters, &inquiry.class, err) < 0)
-        return -1;
-    if (collect_entries(&inquiry, err) < 0)
+    if (backend->parse_pools(parameters, &inquiry.class, err) < 0 ||
+        collect_entries(&inquiry, err) < 0)
         return -1;
     return sum_entries(&inquiry, capacity, err);
 }

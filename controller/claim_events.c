@@ -11,28 +11,22 @@
 
 #define LINE_LIMIT 1024 /* as much as an event takes */
 
-/* kubectl describe shows events by the claim's uid, which csi-provisioner puts at the end of the
- * volume's name: "pvc-UID". "" if there is none. Borrowed. */
-static const char *uid_of(const char *volume_name)
-{
-    const size_t length = strlen(volume_name);
-    const char *end = length < UUID_LENGTH ? "" : volume_name + length - UUID_LENGTH;
-
-    return uuid_text_is_valid(end) ? end : "";
-}
-
-/* False if nobody said which claim it is, or nobody listens. */
+/* False if the claim is not known, or events are off. */
 static bool find_claim(const struct controller *controller, const struct strmap *parameters,
                        const char *volume_name, struct event_subject *subject)
 {
     if (!controller->events || !parameters)
         return false;
+    const size_t length = strlen(volume_name);
+    const char *uid = length < UUID_LENGTH ? "" : volume_name + length - UUID_LENGTH;
     *subject = (struct event_subject){
         .api_version = "v1",
         .kind = "PersistentVolumeClaim",
         .name_space = strmap_get_or(parameters, PARAM_PVC_NAMESPACE, ""),
         .name = strmap_get_or(parameters, PARAM_PVC_NAME, ""),
-        .uid = uid_of(volume_name),
+        /* kubectl describe shows events by the claim's uid, which csi-provisioner puts at the end
+         * of the volume's name: "pvc-UID" */
+        .uid = uuid_text_is_valid(uid) ? uid : "",
     };
     return subject->name_space[0] && subject->name[0];
 }

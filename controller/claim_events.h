@@ -11,7 +11,7 @@
  */
 
 /* Warning VolumeNotPlaced: RESOURCE_EXHAUSTED, with the trace of the decision. Nothing for other
- * failures: csi-provisioner tells those. */
+ * failures: csi-provisioner reports those. */
 void claim_event_refused(const struct controller *controller, const struct strmap *parameters,
                          const char *volume_name, const struct error *err);
 

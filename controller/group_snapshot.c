@@ -1,11 +1,12 @@
 /*
- * Group snapshots: one point in time for several volumes. The backend keeps writers out while the
- * cuts are made; the cuts then become snapshots of their own, as in snapshot_steps.h.
+ * Group snapshots: one point in time for several volumes. The backend keeps writers out while it
+ * takes a temporary snapshot of each; these then become snapshots of their own, as in
+ * snapshot_steps.h.
  *
  * The group's journal entry is in the pool of the first member. It lists the members' snapshots
- * before anything is cut and gets csi.creationtime when all are. A retry that does not find the
- * time drops the cuts that there are and makes all of them again: half of them would be of another
- * moment.
+ * before the first one is taken and gets csi.creationtime after the last. A retry that does not
+ * find the time drops those that there are and takes all again: half of them would be of another
+ * point in time.
  */
 #include "common/ceph/on_disk.h"
 #include "common/config/class_parameters.h"
@@ -40,30 +41,6 @@ struct group_work {
     bool fresh;
 };
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* The handles in order, without repetition: the same set is the same request. */
-static void sort_members(const struct string_list *members, struct string_list *sorted)
-{
-    for (size_t i = 0; i < members->count; i++)
-        if (!string_list_has(sorted, members->items[i]))
-            string_list_add(sorted, members->items[i]);
-    if (sorted->count > 1)
-        qsort(sorted->items, sorted->count, sizeof(char *), compare_names);
-}
-
-static char *join(const struct string_list *names)
-{
-    struct text text = TEXT_INIT(MEMBERS_MAX * (VOLUME_ID_LENGTH_MAX + 1));
-
-    for (size_t i = 0; i < names->count; i++)
-        text_addf(&text, "%s%s", i ? "," : "", names->items[i]);
-    return text_take(&text);
-}
-
 /* --- the members --- */
 
 static int open_member(struct group_work *group, const char *handle, struct member *member,
@@ -93,18 +70,6 @@ static int open_member(struct group_work *group, const char *handle, struct memb
     return 0;
 }
 
-static int open_members(struct group_work *group, const struct string_list *handles,
-                        struct error *err)
-{
-    group->members = xcalloc(handles->count, sizeof(*group->members));
-    for (size_t i = 0; i < handles->count; i++) {
-        group->count++;
-        if (open_member(group, handles->items[i], &group->members[i], err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static void group_work_done(struct group_work *group)
 {
     for (size_t i = 0; i < group->count; i++) {
@@ -128,8 +93,8 @@ static void group_handle(const struct group_work *group, char *handle)
     handle_format(&group->members[0].source.id, &group->entry.uuid, handle);
 }
 
-static int record(struct group_work *group, const char *sources, const struct uuid_text *uuid,
-                  struct error *err)
+static int record_group(struct group_work *group, const char *sources, const struct uuid_text *uuid,
+                        struct error *err)
 {
     const char *prefix = class_parameter_get(&group->request->parameters, PARAM_GROUP_PREFIX);
 
@@ -142,13 +107,11 @@ static int record(struct group_work *group, const char *sources, const struct uu
     strmap_set(&group->entry.extra, JOURNAL_KEY_GROUP_SOURCES, sources);
     if (journal_write(&group->journal, group->call, group_pool(group), &group->entry, err) == 0)
         return 0;
-    if (err->status != STATUS_ALREADY_EXISTS)
-        return -1;
-    error_clear(err); /* another process continues the same reservation */
-    return 0;
+    /* another process continues the same reservation */
+    return error_ignore(err, STATUS_ALREADY_EXISTS);
 }
 
-static int reserve(struct group_work *group, const char *sources, struct error *err)
+static int reserve_group(struct group_work *group, const char *sources, struct error *err)
 {
     struct ceph_pool *pool = group_pool(group);
     struct journal_ref ref;
@@ -162,7 +125,7 @@ static int reserve(struct group_work *group, const char *sources, struct error *
         journal_read(&group->journal, group->call, pool, &ref.uuid, &group->entry, &found, err) < 0)
         return -1;
     if (!found)
-        return record(group, sources, &ref.uuid, err);
+        return record_group(group, sources, &ref.uuid, err);
     const char *recorded = strmap_get_or(&group->entry.extra, JOURNAL_KEY_GROUP_SOURCES, sources);
     if (strcmp(recorded, sources) != 0)
         return error_set(err, STATUS_ALREADY_EXISTS,
@@ -197,7 +160,7 @@ static int reserve_members(struct group_work *group, struct error *err)
                        err);
 }
 
-/* --- the cut --- */
+/* --- the point in time --- */
 
 static char *print_time(const struct timespec *time)
 {
@@ -209,7 +172,7 @@ static char *print_time(const struct timespec *time)
     return xasprintf("%s.%09ldZ", seconds, time->tv_nsec);
 }
 
-static int cut(struct group_work *group, struct error *err)
+static int snapshot_members(struct group_work *group, struct error *err)
 {
     _cleanup_strmap_ struct strmap attributes = {0};
     _cleanup_free_ struct snapshot_work **works =
@@ -244,7 +207,7 @@ static void parse_time(const char *text, struct timespec *time)
         time->tv_nsec = strtol(rest + 1, NULL, 10) % 1000000000;
 }
 
-static int build(struct group_work *group, struct group_snapshot *out, struct error *err)
+static int build_snapshots(struct group_work *group, struct group_snapshot *out, struct error *err)
 {
     const struct controller_backend *backend = controller_backend(group->controller);
 
@@ -264,7 +227,7 @@ static int build(struct group_work *group, struct group_snapshot *out, struct er
     return 0;
 }
 
-static void give_up(struct group_work *group)
+static void give_up_group(struct group_work *group)
 {
     struct ceph_pool *pool = group_pool(group);
     _cleanup_error_ struct error err = {0};
@@ -278,18 +241,26 @@ static void give_up(struct group_work *group)
         log_warn(group->call, "the failed group snapshot leaves something behind: %s", err.message);
 }
 
-static int create(struct group_work *group, const struct string_list *sorted,
-                  struct group_snapshot *out, struct error *err)
+static int create_group(struct group_work *group, struct group_snapshot *out, struct error *err)
 {
-    _cleanup_free_ char *sources = join(sorted);
+    const struct string_list *given = &group->request->members;
+    _cleanup_text_ struct text sources = TEXT_INIT(MEMBERS_MAX * (VOLUME_ID_LENGTH_MAX + 1));
+    _cleanup_strmap_ struct strmap handles = {0};
 
-    if (open_members(group, sorted, err) < 0)
-        return -1;
-    if (reserve(group, sources, err) == 0 && reserve_members(group, err) == 0 &&
-        cut(group, err) == 0 && build(group, out, err) == 0)
+    for (size_t i = 0; i < given->count; i++)
+        strmap_set(&handles, given->items[i], ""); /* sorted: the same set is the same request */
+    group->members = xcalloc(handles.count, sizeof(*group->members));
+    for (size_t i = 0; i < handles.count; i++) {
+        text_addf(&sources, "%s%s", i ? "," : "", handles.entries[i].key);
+        group->count++;
+        if (open_member(group, handles.entries[i].key, &group->members[i], err) < 0)
+            return -1;
+    }
+    if (reserve_group(group, text_chars(&sources), err) == 0 && reserve_members(group, err) == 0 &&
+        snapshot_members(group, err) == 0 && build_snapshots(group, out, err) == 0)
         return 0;
     if (group->fresh && status_is_final(err->status))
-        give_up(group);
+        give_up_group(group);
     return -1;
 }
 
@@ -298,7 +269,6 @@ int controller_create_group_snapshot(const struct controller *controller, struct
                                      struct group_snapshot *out, struct error *err)
 {
     _cleanup_operation_ struct operation operation = {0};
-    _cleanup_string_list_ struct string_list sorted = {0};
     _cleanup_(group_work_done) struct group_work group = {
         .controller = controller,
         .call = call,
@@ -312,11 +282,10 @@ int controller_create_group_snapshot(const struct controller *controller, struct
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "source_volume_ids has %zu elements; 1 to %d are possible",
                          request->members.count, MEMBERS_MAX);
-    sort_members(&request->members, &sorted);
     _cleanup_free_ char *key = xasprintf("groupname:%s", request->name);
     if (operation_begin(controller->operations, key, call, &operation, err) < 0)
         return -1;
-    if (create(&group, &sorted, out, err) < 0)
+    if (create_group(&group, out, err) < 0)
         return error_wrap(err, "create group snapshot '%s'", request->name);
     return 0;
 }
@@ -355,20 +324,6 @@ static int check_members(const struct group_request *request, const struct strin
     return 0;
 }
 
-static int delete_member(const struct controller *controller, struct call *call, const char *handle,
-                         const struct credentials *credentials, struct error *err)
-{
-    _cleanup_located_ struct located snapshot = {0};
-
-    if (locate(controller, call, JOURNAL_SNAPSHOT, handle, credentials, &snapshot, err) == 0)
-        return controller_backend(controller)
-            ->discard_snapshot(controller, call, &snapshot, credentials, err);
-    if (err->status != STATUS_NOT_FOUND)
-        return -1;
-    error_clear(err);
-    return 0;
-}
-
 static int delete_group(const struct controller *controller, struct call *call,
                         const struct group_request *request, struct error *err)
 {
@@ -377,17 +332,26 @@ static int delete_group(const struct controller *controller, struct call *call,
 
     if (locate(controller, call, JOURNAL_GROUP, request->handle, &request->credentials, &group,
                err) < 0) {
-        if (err->status != STATUS_NOT_FOUND)
-            return -1;
-        error_clear(err); /* gone, or never ours: the spec asks for success */
-        return 0;
+        /* gone, or never ours: the spec asks for success */
+        return error_ignore(err, STATUS_NOT_FOUND);
     }
     list_snapshots(controller, &group, &handles);
     if (check_members(request, &handles, err) < 0)
         return -1;
-    for (size_t i = 0; i < handles.count; i++)
-        if (delete_member(controller, call, handles.items[i], &request->credentials, err) < 0)
+    for (size_t i = 0; i < handles.count; i++) {
+        _cleanup_located_ struct located snapshot = {0};
+        int result = locate(controller, call, JOURNAL_SNAPSHOT, handles.items[i],
+                            &request->credentials, &snapshot, err);
+
+        if (result == 0)
+            result =
+                controller_backend(controller)
+                    ->discard_snapshot(controller, call, &snapshot, &request->credentials, err);
+        else
+            result = error_ignore(err, STATUS_NOT_FOUND);
+        if (result < 0)
             return error_wrap(err, "member '%s'", handles.items[i]);
+    }
     return located_release(&group, call, NULL, err);
 }
 
@@ -406,23 +370,6 @@ int controller_delete_group_snapshot(const struct controller *controller, struct
     return 0;
 }
 
-static int get_members(const struct controller *controller, struct call *call,
-                       const struct group_request *request, const struct string_list *handles,
-                       struct group_snapshot *out, struct error *err)
-{
-    out->snapshots = xcalloc(handles->count, sizeof(*out->snapshots));
-    out->ready = true;
-    for (size_t i = 0; i < handles->count; i++) {
-        const struct handle_request one = {handles->items[i], request->credentials};
-
-        if (controller_get_snapshot(controller, call, &one, &out->snapshots[i], err) < 0)
-            return -1;
-        out->count++;
-        out->ready = out->ready && out->snapshots[i].ready;
-    }
-    return 0;
-}
-
 int controller_get_group_snapshot(const struct controller *controller, struct call *call,
                                   const struct group_request *request, struct group_snapshot *out,
                                   struct error *err)
@@ -436,9 +383,18 @@ int controller_get_group_snapshot(const struct controller *controller, struct ca
                err) < 0)
         return error_wrap(err, "get group snapshot '%s'", request->handle);
     list_snapshots(controller, &group, &handles);
-    if (check_members(request, &handles, err) < 0 ||
-        get_members(controller, call, request, &handles, out, err) < 0)
+    if (check_members(request, &handles, err) < 0)
         return error_wrap(err, "get group snapshot '%s'", request->handle);
+    out->snapshots = xcalloc(handles.count, sizeof(*out->snapshots));
+    out->ready = true;
+    for (size_t i = 0; i < handles.count; i++) {
+        const struct handle_request one = {handles.items[i], request->credentials};
+
+        if (controller_get_snapshot(controller, call, &one, &out->snapshots[i], err) < 0)
+            return error_wrap(err, "get group snapshot '%s'", request->handle);
+        out->count++;
+        out->ready = out->ready && out->snapshots[i].ready;
+    }
     snprintf(out->handle, sizeof(out->handle), "%s", request->handle);
     parse_time(strmap_get_or(&group.entry.extra, JOURNAL_KEY_GROUP_CREATED, ""), &out->created);
     return 0;

@@ -185,17 +185,6 @@ static int get_volume(void *object, struct call *call, const ProtobufCMessage *m
     return 0;
 }
 
-static Csi__V1__ListVolumesResponse__Entry *put_listed(const struct volume_state *state)
-{
-    Csi__V1__ListVolumesResponse__Entry *entry =
-        message_new(&csi__v1__list_volumes_response__entry__descriptor);
-
-    entry->volume = put_volume(&state->volume);
-    entry->status = message_new(&csi__v1__list_volumes_response__volume_status__descriptor);
-    entry->status->volume_condition = put_condition(state);
-    return entry;
-}
-
 static int list_volumes(void *object, struct call *call, const ProtobufCMessage *message,
                         ProtobufCMessage **reply, struct error *err)
 {
@@ -208,15 +197,23 @@ static int list_volumes(void *object, struct call *call, const ProtobufCMessage 
         return -1;
     Csi__V1__ListVolumesResponse *out = message_new(&csi__v1__list_volumes_response__descriptor);
     out->entries = xcalloc(list.count, sizeof(*out->entries));
-    for (; out->n_entries < list.count; out->n_entries++)
-        out->entries[out->n_entries] = put_listed(&list.items[out->n_entries]);
+    for (; out->n_entries < list.count; out->n_entries++) {
+        const struct volume_state *state = &list.items[out->n_entries];
+        Csi__V1__ListVolumesResponse__Entry *entry =
+            message_new(&csi__v1__list_volumes_response__entry__descriptor);
+
+        entry->volume = put_volume(&state->volume);
+        entry->status = message_new(&csi__v1__list_volumes_response__volume_status__descriptor);
+        entry->status->volume_condition = put_condition(state);
+        out->entries[out->n_entries] = entry;
+    }
     if (list.next_token)
         out->next_token = TAKE(list.next_token);
     *reply = &out->base;
     return 0;
 }
 
-/* What was asked and is supported goes back word for word. */
+/* What was asked for and is supported is returned as it came. */
 static Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *
 put_confirmed(const Csi__V1__ValidateVolumeCapabilitiesRequest *in,
               const struct validate_request *request)
@@ -266,7 +263,7 @@ static int validate_volume_capabilities(void *object, struct call *call,
     return 0;
 }
 
-/* What is always there, and what needs credentials that do not come with the call. */
+/* The last ones need credentials that do not come with the call. */
 static const Csi__V1__ControllerServiceCapability__RPC__Type CAPABILITIES[] = {
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_VOLUME,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_SNAPSHOT,

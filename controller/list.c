@@ -1,9 +1,9 @@
 /*
  * ListVolumes and ListSnapshots. A listing walks the journal's directories: every configured
  * cluster, every place that may have one, every name in it. A page ends after so many entries, and
- * its token says where the next one starts: CLUSTER/POOLID/KEY, the last key that was looked at.
+ * its token says where the next one starts: CLUSTER/POOLID/KEY, the last key that was read.
  *
- * A name whose creation has not come to its end is not listed. Cost: one round trip per 512 names,
+ * A name whose creation has not finished is not listed. Cost: one round trip per 512 names,
  * and two per listed entry.
  */
 #include "controller/controller.h"
@@ -25,7 +25,7 @@ struct position {
     char *key;
 };
 
-struct listing {
+struct journal_listing {
     const struct controller *controller;
     struct call *call;
     const struct list_request *request;
@@ -37,7 +37,8 @@ struct listing {
     struct location_list locations; /* of the cluster that is being listed */
     char *next_token;
     /* Adds one entry; sets *@added if it is to be listed. */
-    int (*add)(struct listing *listing, struct located *located, bool *added, struct error *err);
+    int (*add)(struct journal_listing *listing, struct located *located, bool *added,
+               struct error *err);
     void *out;
 };
 
@@ -66,23 +67,12 @@ static int parse_token(const char *token, struct position *position, struct erro
     return 0;
 }
 
-/* CephFS: the file system of the journal in that pool, which may be another than that of the
- * directory. */
-static void copy_filesystem(const struct location_list *locations, int64_t pool_id,
-                            struct filesystem *fs)
-{
-    for (size_t i = 0; i < locations->count; i++)
-        if (locations->items[i].fs.name && locations->items[i].pool_id == pool_id) {
-            filesystem_copy(&locations->items[i].fs, fs);
-            return;
-        }
-}
-
 /* Reads one name's entry; *@located is usable only if *@complete. */
-static int open_entry(struct listing *listing, struct session *session, struct ceph_pool *directory,
-                      const struct strmap_entry *item, struct located *located, bool *complete,
-                      struct error *err)
+static int open_entry(struct journal_listing *listing, struct session *session,
+                      struct ceph_pool *directory, const struct strmap_entry *item,
+                      struct located *located, bool *complete, struct error *err)
 {
+    const struct location_list *locations = &listing->locations;
     struct journal_ref ref;
     bool found = false;
 
@@ -90,7 +80,11 @@ static int open_entry(struct listing *listing, struct session *session, struct c
         return -1;
     located->journal = listing->journal;
     located->id.uuid = ref.uuid;
-    copy_filesystem(&listing->locations, ref.image_pool_id, &located->fs);
+    /* CephFS: the file system of the journal in that pool, which may be another than that of the
+     * directory */
+    for (size_t i = 0; i < locations->count && !located->fs.name; i++)
+        if (locations->items[i].fs.name && locations->items[i].pool_id == ref.image_pool_id)
+            filesystem_copy(&locations->items[i].fs, &located->fs);
     located->id.location_id = (uint64_t)(located->fs.name ? located->fs.id : ref.image_pool_id);
     memcpy(located->id.cluster_id, session->cluster->cluster_id,
            strlen(session->cluster->cluster_id) + 1);
@@ -111,8 +105,8 @@ static int open_entry(struct listing *listing, struct session *session, struct c
     return 0;
 }
 
-static int add_name(struct listing *listing, struct session *session, struct ceph_pool *directory,
-                    const struct strmap_entry *item, struct error *err)
+static int add_name(struct journal_listing *listing, struct session *session,
+                    struct ceph_pool *directory, const struct strmap_entry *item, struct error *err)
 {
     struct located located = {.session = *session}; /* lent for the time being */
     bool added = false;
@@ -131,8 +125,8 @@ static int add_name(struct listing *listing, struct session *session, struct cep
     return 0;
 }
 
-static int list_keys(struct listing *listing, struct session *session, struct ceph_pool *directory,
-                     const struct strmap *keys, struct error *err)
+static int list_keys(struct journal_listing *listing, struct session *session,
+                     struct ceph_pool *directory, const struct strmap *keys, struct error *err)
 {
     for (size_t i = 0; i < keys->count; i++) {
         const struct strmap_entry *item = &keys->entries[i];
@@ -151,7 +145,7 @@ static int list_keys(struct listing *listing, struct session *session, struct ce
     return 0;
 }
 
-static int list_directory(struct listing *listing, struct session *session,
+static int list_directory(struct journal_listing *listing, struct session *session,
                           struct ceph_pool *directory, struct error *err)
 {
     _cleanup_free_ char *object = journal_directory(&listing->journal);
@@ -178,7 +172,7 @@ static int list_directory(struct listing *listing, struct session *session,
     return 0;
 }
 
-static int list_location(struct listing *listing, struct session *session,
+static int list_location(struct journal_listing *listing, struct session *session,
                          const struct location *location, struct error *err)
 {
     const struct controller *controller = listing->controller;
@@ -194,18 +188,13 @@ static int list_location(struct listing *listing, struct session *session,
     }
     if (session->cluster->ops->pool_open_by_id(
             session->cluster, listing->call, location->pool_id,
-            controller_backend(controller)->journal_namespace(controller, session), &pool,
-            err) < 0) {
-        if (err->status != STATUS_NOT_FOUND)
-            return -1;
-        error_clear(err); /* removed meanwhile */
-        return 0;
-    }
+            controller_backend(controller)->journal_namespace(controller, session), &pool, err) < 0)
+        return error_ignore(err, STATUS_NOT_FOUND); /* removed meanwhile */
     return list_directory(listing, session, pool, err);
 }
 
 /* With the credentials of the call, if it has any, else the standing ones. */
-static int list_cluster(struct listing *listing, const char *cluster_id, struct error *err)
+static int list_cluster(struct journal_listing *listing, const char *cluster_id, struct error *err)
 {
     const struct controller *controller = listing->controller;
     const struct credentials *given = &listing->request->credentials;
@@ -229,11 +218,17 @@ static int list_cluster(struct listing *listing, const char *cluster_id, struct 
     return 0;
 }
 
-static int list_all(struct listing *listing, struct error *err)
+static int list_clusters(struct journal_listing *listing, struct error *err)
 {
+    const struct list_request *request = listing->request;
     _cleanup_config_ struct config *config = NULL;
 
-    if (parse_token(listing->request->token, &listing->after, err) < 0 ||
+    if (request->max_entries < 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "max_entries is negative");
+    listing->limit = request->max_entries > 0 && request->max_entries < PAGE_MAX
+                         ? (size_t)request->max_entries
+                         : PAGE_MAX;
+    if (parse_token(request->token, &listing->after, err) < 0 ||
         config_file_get(listing->controller->config, &config, err) < 0)
         return -1;
     listing->reached = listing->after.cluster_id == NULL;
@@ -246,19 +241,13 @@ static int list_all(struct listing *listing, struct error *err)
         if (list_cluster(listing, id, err) < 0)
             return -1;
     }
-    return listing->reached ? 0 : bad_token(listing->request->token, err);
+    return listing->reached ? 0 : bad_token(request->token, err);
 }
 
-static int list(struct listing *listing, struct error *err)
+static int list_page(struct journal_listing *listing, struct error *err)
 {
-    const struct list_request *request = listing->request;
+    int result = list_clusters(listing, err);
 
-    if (request->max_entries < 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "max_entries is negative");
-    listing->limit = request->max_entries > 0 && request->max_entries < PAGE_MAX
-                         ? (size_t)request->max_entries
-                         : PAGE_MAX;
-    int result = list_all(listing, err);
     location_list_done(&listing->locations);
     free(listing->after.cluster_id);
     free(listing->after.key);
@@ -267,7 +256,7 @@ static int list(struct listing *listing, struct error *err)
 
 /* --- volumes --- */
 
-static int add_volume(struct listing *listing, struct located *located, bool *added,
+static int add_volume(struct journal_listing *listing, struct located *located, bool *added,
                       struct error *err)
 {
     struct volume_list *list = listing->out;
@@ -287,7 +276,7 @@ int controller_list_volumes(const struct controller *controller, struct call *ca
                             const struct list_request *request, struct volume_list *out,
                             struct error *err)
 {
-    struct listing listing = {
+    struct journal_listing listing = {
         .controller = controller,
         .call = call,
         .request = request,
@@ -296,7 +285,7 @@ int controller_list_volumes(const struct controller *controller, struct call *ca
         .out = out,
     };
 
-    if (list(&listing, err) < 0)
+    if (list_page(&listing, err) < 0)
         return error_wrap(err, "list volumes");
     out->next_token = listing.next_token;
     return 0;
@@ -304,15 +293,11 @@ int controller_list_volumes(const struct controller *controller, struct call *ca
 
 /* --- snapshots --- */
 
-static void append_snapshot(struct snapshot_list *list, const struct snapshot *snapshot)
-{
-    *array_add(list->items, list->count) = *snapshot;
-}
-
-static int add_snapshot(struct listing *listing, struct located *located, bool *added,
+static int add_snapshot(struct journal_listing *listing, struct located *located, bool *added,
                         struct error *err)
 {
     const char *wanted = listing->request->source_handle;
+    struct snapshot_list *list = listing->out;
     struct snapshot snapshot;
 
     if (controller_backend(listing->controller)
@@ -320,25 +305,8 @@ static int add_snapshot(struct listing *listing, struct located *located, bool *
         return -1;
     *added = text_is_empty(wanted) || strcmp(wanted, snapshot.source_handle) == 0;
     if (*added)
-        append_snapshot(listing->out, &snapshot);
+        *array_add(list->items, list->count) = snapshot;
     return 0;
-}
-
-static int find_snapshot(const struct controller *controller, struct call *call,
-                         const struct list_request *request, struct credentials *standing,
-                         struct located *located, struct error *err)
-{
-    const char *handle = request->snapshot_handle;
-    const bool has_own = request->credentials.user != NULL;
-    struct volume_id id;
-
-    if (volume_id_parse(handle, &id, err) < 0)
-        error_clear(err); /* locate() says what is wrong with it */
-    else if (!has_own && standing_credentials_get(controller->standing, call, id.cluster_id, NULL,
-                                                  standing, err) < 0)
-        return -1;
-    return locate(controller, call, JOURNAL_SNAPSHOT, handle,
-                  has_own ? &request->credentials : standing, located, err);
 }
 
 /* One snapshot by its handle: a look-up, no listing. */
@@ -346,26 +314,36 @@ static int list_one(const struct controller *controller, struct call *call,
                     const struct list_request *request, struct snapshot_list *out,
                     struct error *err)
 {
+    const char *handle = request->snapshot_handle;
     _cleanup_credentials_ struct credentials standing = {0};
+    const struct credentials *credentials =
+        request->credentials.user ? &request->credentials : &standing;
     _cleanup_located_ struct located located = {0};
     struct snapshot snapshot;
+    struct volume_id id;
+    int result = 0;
 
-    if (find_snapshot(controller, call, request, &standing, &located, err) < 0 ||
-        controller_backend(controller)->read_snapshot(call, &located, &snapshot, err) < 0) {
-        if (err->status != STATUS_NOT_FOUND)
-            return -1;
-        error_clear(err); /* an empty list is the answer */
+    if (volume_id_parse(handle, &id, err) < 0)
+        error_clear(err); /* locate() says what is wrong with it */
+    else if (credentials == &standing)
+        result = standing_credentials_get(controller->standing, call, id.cluster_id, NULL,
+                                          &standing, err);
+    if (result == 0)
+        result = locate(controller, call, JOURNAL_SNAPSHOT, handle, credentials, &located, err);
+    if (result == 0)
+        result = controller_backend(controller)->read_snapshot(call, &located, &snapshot, err);
+    if (result == 0) {
+        *array_add(out->items, out->count) = snapshot;
         return 0;
     }
-    append_snapshot(out, &snapshot);
-    return 0;
+    return error_ignore(err, STATUS_NOT_FOUND); /* an empty list is the answer */
 }
 
 int controller_list_snapshots(const struct controller *controller, struct call *call,
                               const struct list_request *request, struct snapshot_list *out,
                               struct error *err)
 {
-    struct listing listing = {
+    struct journal_listing listing = {
         .controller = controller,
         .call = call,
         .request = request,
@@ -376,7 +354,7 @@ int controller_list_snapshots(const struct controller *controller, struct call *
 
     if (!text_is_empty(request->snapshot_handle))
         return list_one(controller, call, request, out, err);
-    if (list(&listing, err) < 0)
+    if (list_page(&listing, err) < 0)
         return error_wrap(err, "list snapshots");
     out->next_token = listing.next_token;
     return 0;
