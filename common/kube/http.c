@@ -49,17 +49,6 @@ static void channel_free(struct channel *channel)
     free(channel);
 }
 
-static struct channel *channel_new(void)
-{
-    struct channel *channel = xcalloc(1, sizeof(*channel));
-
-    channel->multi = curl_multi_init();
-    channel->easy = curl_easy_init();
-    if (!channel->multi || !channel->easy)
-        abort(); /* out of memory */
-    return channel;
-}
-
 void http_pool_free(struct http_pool *pool)
 {
     if (!pool)
@@ -83,7 +72,14 @@ static struct channel *take_channel(struct http_pool *pool)
         pool->idle_count--;
     }
     pthread_mutex_unlock(&pool->lock);
-    return channel ? channel : channel_new();
+    if (channel)
+        return channel;
+    channel = xcalloc(1, sizeof(*channel));
+    channel->multi = curl_multi_init();
+    channel->easy = curl_easy_init();
+    if (!channel->multi || !channel->easy)
+        abort(); /* out of memory */
+    return channel;
 }
 
 static void give_channel(struct http_pool *pool, struct channel *channel)

@@ -42,14 +42,6 @@ static char *read_line(const char *path, size_t limit, struct error *err)
     return chars;
 }
 
-/* An IPv6 address needs brackets in a URL. */
-static char *server_url(const char *host, const char *port)
-{
-    if (strchr(host, ':'))
-        return xasprintf("https://[%s]:%s", host, port);
-    return xasprintf("https://%s:%s", host, port);
-}
-
 int kube_config_load_in_cluster(const char *directory, struct kube_config *config,
                                 struct error *err)
 {
@@ -69,9 +61,11 @@ int kube_config_load_in_cluster(const char *directory, struct kube_config *confi
                          token_file);
     _cleanup_free_ char *namespace_file = xasprintf("%s/namespace", directory);
     char *name_space = read_line(namespace_file, 1024, &ignored);
+    bool is_ipv6 = strchr(host, ':') != NULL; /* needs brackets in a URL */
     *config = (struct kube_config){
         .source = xasprintf("service account in '%s'", directory),
-        .server = server_url(host, port),
+        .server =
+            xasprintf("https://%s%s%s:%s", is_ipv6 ? "[" : "", host, is_ipv6 ? "]" : "", port),
         .name_space = name_space ? name_space : xstrdup("default"),
         .ca_file = xasprintf("%s/ca.crt", directory),
         .token_file = TAKE(token_file),

@@ -222,16 +222,6 @@ static void end_leading(struct lease *lease, const char *reason)
         lease->options.lost(lease->options.object, reason);
 }
 
-static void begin_leading(struct lease *lease)
-{
-    if (lease->leading)
-        return;
-    lease->leading = true;
-    log_info(NULL, "the leader by %s as '%s'", lease->path, lease->identity);
-    if (lease->options.gained)
-        lease->options.gained(lease->options.object);
-}
-
 /* Logged when it begins, not every few seconds while it lasts. */
 static void log_failure(struct lease *lease, const struct error *err)
 {
@@ -258,7 +248,12 @@ static void compete_once(struct lease *lease)
 
     if (try_hold(lease, &err) == 0) {
         lease->reported = false;
-        begin_leading(lease);
+        if (lease->leading)
+            return;
+        lease->leading = true;
+        log_info(NULL, "the leader by %s as '%s'", lease->path, lease->identity);
+        if (lease->options.gained)
+            lease->options.gained(lease->options.object);
         return;
     }
     if (worker_is_stopping(&lease->worker))
