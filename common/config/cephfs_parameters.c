@@ -3,7 +3,6 @@
 #include <stdbool.h>
 
 #include "common/base/text.h"
-#include "common/ceph/on_disk.h"
 #include "common/config/class_parameters.h"
 
 int cephfs_parameters_parse(const struct strmap *parameters, struct cephfs_parameters *parsed,

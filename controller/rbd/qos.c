@@ -3,7 +3,6 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
-
 #include "common/config/class_parameters.h"
 
 static int check_key(const char *key, struct error *err)

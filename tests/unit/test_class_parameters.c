@@ -1,7 +1,6 @@
 #include "common/config/class_parameters.h"
 
 #include "common/base/text.h"
-#include "common/ceph/journal.h"
 #include "tests/test.h"
 
 TEST(every_default_passes_its_check)
