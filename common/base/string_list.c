@@ -12,6 +12,16 @@ void string_list_add(struct string_list *list, const char *item)
     *array_add(list->items, list->count) = copy;
 }
 
+void string_list_addf(struct string_list *list, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    _cleanup_free_ char *item = xvasprintf(fmt, args);
+    va_end(args);
+    string_list_add(list, item);
+}
+
 bool string_list_has(const struct string_list *list, const char *item)
 {
     for (size_t i = 0; i < list->count; i++)

@@ -13,6 +13,7 @@ struct string_list {
 
 /* Copies @item to the end. */
 void string_list_add(struct string_list *list, const char *item);
+_printf_(2, 3) void string_list_addf(struct string_list *list, const char *fmt, ...);
 bool string_list_has(const struct string_list *list, const char *item);
 /* The same items in the same order. */
 bool string_list_is_equal(const struct string_list *a, const struct string_list *b);

@@ -32,6 +32,16 @@ enum binding_reason {
 /* The text of one reason, as Kubernetes writes it. */
 const char *binding_reason_text(enum binding_reason reason);
 
+/* On how many nodes each reason was given, in the order in which they came up. */
+struct reason_counts {
+    struct string_list reasons;
+    size_t *counts;
+};
+
+void reason_counts_add(struct reason_counts *counts, const char *reason);
+void reason_counts_done(struct reason_counts *counts);
+#define _cleanup_reason_counts_ _cleanup_(reason_counts_done)
+
 /* What it says of a pod with a claim that should be bound already. */
 #define BINDING_UNBOUND_IMMEDIATE "pod has unbound immediate PersistentVolumeClaims"
 

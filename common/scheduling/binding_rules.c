@@ -1,6 +1,8 @@
 /* The small rules that several steps of volume binding share. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/memory.h"
 #include "common/kube/objects/in_tree.h"
 #include "common/scheduling/binding_check.h"
 
@@ -17,6 +19,27 @@ const char *binding_reason_text(enum binding_reason reason)
         return "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
     }
     return "";
+}
+
+void reason_counts_add(struct reason_counts *counts, const char *reason)
+{
+    size_t at = 0;
+
+    while (at < counts->reasons.count && strcmp(counts->reasons.items[at], reason) != 0)
+        at++;
+    if (at == counts->reasons.count) {
+        size_t count = at;
+
+        string_list_add(&counts->reasons, reason);
+        array_add(counts->counts, count);
+    }
+    counts->counts[at]++;
+}
+
+void reason_counts_done(struct reason_counts *counts)
+{
+    string_list_done(&counts->reasons);
+    free(counts->counts);
 }
 
 bool binding_is_bound(const struct kube_pvc *claim)

@@ -18,7 +18,7 @@ const char *explain_cause_name(enum explain_cause cause)
         [EXPLAIN_FITS] = "fits",
         [EXPLAIN_POD] = "pod",
         [EXPLAIN_SELECTED_NODE] = "selected-node",
-        [EXPLAIN_ROOM] = "room",
+        [EXPLAIN_NO_SPACE] = "room",
         [EXPLAIN_NO_CAPACITY] = "no-capacity-object",
         [EXPLAIN_LIMIT] = "volume-limit",
         [EXPLAIN_NO_DRIVER] = "no-driver",
@@ -78,7 +78,7 @@ static char *explain_immediate(const struct explain_run *run, const struct kube_
         return xasprintf("claim '%s' is of class '%s', which does not exist; create the class or "
                          "correct the name",
                          claim->meta.name, name);
-    if (kube_same(class->provisioner, "") || kube_same(class->provisioner, KUBE_NO_PROVISIONER))
+    if (!binding_has_provisioner(class))
         return xasprintf("claim '%s' of class '%s' is bound immediately, before a node is chosen, "
                          "and no volume fits it; create one, or make the class wait "
                          "(WaitForFirstConsumer)",
@@ -88,34 +88,18 @@ static char *explain_immediate(const struct explain_run *run, const struct kube_
                      claim->meta.name, name, class->provisioner);
 }
 
-static char *explain_missing_claim(const struct explain_run *run)
+/* What is wrong with a claim itself: missing, lost or being deleted. NULL: nothing. */
+static char *explain_faulty_claim(const struct explain_run *run)
 {
-    for (size_t i = 0; i < run->pod->volume_count; i++) {
-        const char *name = run->pod->volumes[i].claim_name;
+    const char *missing = NULL;
 
-        if (!name || cluster_find_pvc(run->cluster, run->pod->meta.ns, name))
-            continue;
-        struct nearest nearest = NEAREST_INIT(name);
-        for (size_t j = 0; j < cluster_count(run->cluster, KUBE_PVC); j++) {
-            const struct kube_pvc *claim = cluster_at(run->cluster, KUBE_PVC, j);
-
-            if (kube_same(claim->meta.ns, run->pod->meta.ns))
-                nearest_offer(&nearest, claim->meta.name);
-        }
-        return xasprintf("claim '%s' does not exist in namespace '%s'%s%s%s", name,
-                         run->pod->meta.ns, nearest.name ? "; did you mean '" : "",
-                         nearest.name ? nearest.name : "", nearest.name ? "'?" : "");
-    }
-    return NULL;
-}
-
-static char *explain_refused_claim(const struct explain_run *run)
-{
     for (size_t i = 0; i < run->pod->volume_count; i++) {
         const char *name = run->pod->volumes[i].claim_name;
         const struct kube_pvc *claim =
             name ? cluster_find_pvc(run->cluster, run->pod->meta.ns, name) : NULL;
 
+        if (name && !claim && !missing)
+            missing = name;
         if (claim && kube_same(claim->phase, "Lost"))
             return xasprintf("claim '%s' is lost: its volume '%s' no longer exists; restore the "
                              "PersistentVolume or replace the claim",
@@ -125,7 +109,18 @@ static char *explain_refused_claim(const struct explain_run *run)
                              "create it again",
                              name);
     }
-    return NULL;
+    if (!missing)
+        return NULL;
+    struct nearest nearest = NEAREST_INIT(missing);
+    for (size_t i = 0; i < cluster_count(run->cluster, KUBE_PVC); i++) {
+        const struct kube_pvc *claim = cluster_at(run->cluster, KUBE_PVC, i);
+
+        if (kube_same(claim->meta.ns, run->pod->meta.ns))
+            nearest_offer(&nearest, claim->meta.name);
+    }
+    return xasprintf("claim '%s' does not exist in namespace '%s'%s%s%s", missing,
+                     run->pod->meta.ns, nearest.name ? "; did you mean '" : "",
+                     nearest.name ? nearest.name : "", nearest.name ? "'?" : "");
 }
 
 /* Our own words for a pod that the scheduler rejects as a whole; its own where we have none. */
@@ -138,26 +133,11 @@ static char *pod_headline(const struct explain_run *run)
         if (run->claims.items[i].kind == CLAIM_IMMEDIATE)
             headline = explain_immediate(run, run->claims.items[i].claim);
     if (!headline)
-        headline = explain_refused_claim(run);
-    if (!headline)
-        headline = explain_missing_claim(run);
+        headline = explain_faulty_claim(run);
     return headline ? headline : xstrdup(run->claims.reason ? run->claims.reason : "");
 }
 
 /* --- all nodes --- */
-
-static const struct explained_node *best_fit(const struct explanation *explanation)
-{
-    const struct explained_node *best = NULL;
-
-    for (size_t i = 0; i < explanation->count; i++) {
-        const struct explained_node *row = &explanation->nodes[i];
-
-        if (row->cause == EXPLAIN_FITS && (!best || row->score > best->score))
-            best = row;
-    }
-    return best;
-}
 
 static size_t count_of(const struct explanation *explanation, enum explain_cause cause,
                        const char *subject)
@@ -171,55 +151,43 @@ static size_t count_of(const struct explanation *explanation, enum explain_cause
     return count;
 }
 
-/* The node of that cause that comes nearest to fitting. */
-static const struct explained_node *nearest_row(const struct explanation *explanation,
-                                                enum explain_cause cause)
+/* The node of that cause that is closest to fitting, or fits best. */
+static const struct explained_node *best_row(const struct explanation *explanation,
+                                             enum explain_cause cause)
 {
     const struct explained_node *best = NULL;
 
     for (size_t i = 0; i < explanation->count; i++) {
         const struct explained_node *row = &explanation->nodes[i];
 
-        if (row->cause == cause && (!best || row->room > best->room))
+        if (row->cause == cause &&
+            (!best || row->free_bytes > best->free_bytes || row->score > best->score))
             best = row;
     }
     return best;
 }
 
-/* What stands nearest to success tells most; a claim tied to a node makes all else idle. */
+/* The cause closest to success says most; a claim tied to a node makes all others irrelevant. */
 static const enum explain_cause PRIORITY[] = {
-    EXPLAIN_FAULT,    EXPLAIN_SELECTED_NODE, EXPLAIN_VOLUME_MISSING, EXPLAIN_ROOM,
+    EXPLAIN_FAULT,    EXPLAIN_SELECTED_NODE, EXPLAIN_VOLUME_MISSING, EXPLAIN_NO_SPACE,
     EXPLAIN_LIMIT,    EXPLAIN_NO_CAPACITY,   EXPLAIN_NO_DRIVER,      EXPLAIN_LABEL_MISSING,
     EXPLAIN_ALLOWED,  EXPLAIN_PREBOUND,      EXPLAIN_PLACEMENT,      EXPLAIN_NO_VOLUME,
     EXPLAIN_AFFINITY, EXPLAIN_ZONE,
 };
 
-/* A volume that exists is somewhere, and there the pod would have to go. */
-static bool has_pinned_volume(const struct explain_run *run)
+/* The node whose cause is the pod's. */
+static const struct explained_node *decisive_row(const struct explain_run *run,
+                                                 const struct explanation *explanation)
 {
+    const struct explained_node *row = NULL;
+
+    /* a volume that exists is somewhere, and there the pod would have to go */
     for (size_t i = 0; i < run->claims.count; i++)
         if (run->claims.items[i].pv && run->claims.items[i].pv->has_required)
-            return true;
-    return false;
-}
-
-static const struct explained_node *telling_row(const struct explain_run *run,
-                                                const struct explanation *explanation)
-{
-    const struct explained_node *row =
-        has_pinned_volume(run) ? nearest_row(explanation, EXPLAIN_PLACEMENT) : NULL;
-
+            row = best_row(explanation, EXPLAIN_PLACEMENT);
     for (size_t i = 0; i < ARRAY_LENGTH(PRIORITY) && !row; i++)
-        row = nearest_row(explanation, PRIORITY[i]);
+        row = best_row(explanation, PRIORITY[i]);
     return row;
-}
-
-static char *label_headline(const struct explanation *explanation, const struct explained_node *row)
-{
-    size_t count = count_of(explanation, EXPLAIN_LABEL_MISSING, row->subject);
-
-    return xasprintf("label %s is missing on %zu node%s: %s", row->subject, count,
-                     count == 1 ? "" : "s", row->fix);
 }
 
 /* Where the volumes are, for a pod that is kept away from there by itself. */
@@ -261,12 +229,16 @@ static char *selected_headline(const struct explanation *explanation,
 
 static char *cause_headline(const struct explain_run *run, const struct explanation *explanation)
 {
-    const struct explained_node *row = telling_row(run, explanation);
+    const struct explained_node *row = decisive_row(run, explanation);
 
     if (!row)
         return xstrdup("there are no nodes");
-    if (row->cause == EXPLAIN_LABEL_MISSING)
-        return label_headline(explanation, row);
+    if (row->cause == EXPLAIN_LABEL_MISSING) {
+        size_t count = count_of(explanation, EXPLAIN_LABEL_MISSING, row->subject);
+
+        return xasprintf("label %s is missing on %zu node%s: %s", row->subject, count,
+                         count == 1 ? "" : "s", row->fix);
+    }
     if (row->cause == EXPLAIN_PLACEMENT)
         return placement_headline(run, explanation, row);
     if (row->cause == EXPLAIN_SELECTED_NODE)
@@ -294,7 +266,7 @@ static char *taken_over_domain(const struct explain_run *run)
 
 static char *fits_headline(const struct explain_run *run, const struct explanation *explanation)
 {
-    const struct explained_node *best = best_fit(explanation);
+    const struct explained_node *best = best_row(explanation, EXPLAIN_FITS);
     size_t taken = 0;
 
     for (size_t i = 0; i < explanation->count; i++)
@@ -323,83 +295,52 @@ static int compare_texts(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void count_reasons(const struct explanation *explanation, struct string_list *reasons,
-                          size_t *counts)
+static char *make_summary(const struct explain_run *run, const struct explanation *explanation)
 {
-    for (size_t i = 0; i < explanation->count; i++) {
+    struct text text = TEXT_INIT(TEXT_LIMIT);
+    _cleanup_reason_counts_ struct reason_counts counts = {0};
+    _cleanup_string_list_ struct string_list lines = {0};
+
+    text_addf(&text, "%zu/%zu nodes are available", explanation->fitting, explanation->count);
+    if (run->claims.reason)
+        text_addf(&text, ": %s", run->claims.reason);
+    for (size_t i = 0; !run->claims.reason && i < explanation->count; i++) {
         const char *rest = explanation->nodes[i].verdict;
 
         while (rest[0] != '\0') {
             const char *end = strstr(rest, "; ");
             _cleanup_free_ char *reason =
                 end ? xstrndup(rest, (size_t)(end - rest)) : xstrdup(rest);
-            size_t at = 0;
 
-            while (at < reasons->count && strcmp(reasons->items[at], reason) != 0)
-                at++;
-            if (at == reasons->count)
-                string_list_add(reasons, reason);
-            counts[at]++;
+            reason_counts_add(&counts, reason);
             rest = end ? end + 2 : "";
         }
     }
-}
-
-static char *make_summary(const struct explain_run *run, const struct explanation *explanation)
-{
-    struct text text = TEXT_INIT(TEXT_LIMIT);
-    _cleanup_string_list_ struct string_list reasons = {0};
-    _cleanup_string_list_ struct string_list lines = {0};
-    size_t *counts = xcalloc(explanation->count * 8 + 1, sizeof(*counts));
-
-    text_addf(&text, "%zu/%zu nodes are available", explanation->fitting, explanation->count);
-    if (run->claims.reason) {
-        text_addf(&text, ": %s", run->claims.reason);
-    } else {
-        count_reasons(explanation, &reasons, counts);
-        for (size_t i = 0; i < reasons.count; i++) {
-            _cleanup_free_ char *line = xasprintf("%zu %s", counts[i], reasons.items[i]);
-            string_list_add(&lines, line);
-        }
-        if (lines.count > 1)
-            qsort(lines.items, lines.count, sizeof(*lines.items), compare_texts);
-        for (size_t i = 0; i < lines.count; i++)
-            text_addf(&text, "%s%s", i ? ", " : ": ", lines.items[i]);
-    }
+    for (size_t i = 0; i < counts.reasons.count; i++)
+        string_list_addf(&lines, "%zu %s", counts.counts[i], counts.reasons.items[i]);
+    if (lines.count > 1)
+        qsort(lines.items, lines.count, sizeof(*lines.items), compare_texts);
+    for (size_t i = 0; i < lines.count; i++)
+        text_addf(&text, "%s%s", i ? ", " : ": ", lines.items[i]);
     text_add(&text, ".");
-    free(counts);
     return text_take(&text);
 }
 
 /* --- notes --- */
 
-_printf_(2, 3) static void note(struct explanation *explanation, const char *fmt, ...)
-{
-    va_list args;
-
-    va_start(args, fmt);
-    _cleanup_free_ char *text = xvasprintf(fmt, args);
-    va_end(args);
-    string_list_add(&explanation->notes, text);
-}
-
-static bool is_first_of_its_label(const struct explanation *explanation, size_t at)
-{
-    for (size_t i = 0; i < at; i++)
-        if (explanation->nodes[i].cause == EXPLAIN_LABEL_MISSING &&
-            kube_same(explanation->nodes[i].subject, explanation->nodes[at].subject))
-            return false;
-    return true;
-}
-
 static void note_labels(struct explanation *explanation)
 {
     for (size_t i = 0; i < explanation->count; i++) {
         const struct explained_node *row = &explanation->nodes[i];
+        bool is_first = row->cause == EXPLAIN_LABEL_MISSING;
 
-        if (row->cause == EXPLAIN_LABEL_MISSING && is_first_of_its_label(explanation, i))
-            note(explanation, "label %s is missing on %zu of %zu nodes: %s", row->subject,
-                 count_of(explanation, row->cause, row->subject), explanation->count, row->fix);
+        for (size_t j = 0; is_first && j < i; j++)
+            is_first = explanation->nodes[j].cause != EXPLAIN_LABEL_MISSING ||
+                       !kube_same(explanation->nodes[j].subject, row->subject);
+        if (is_first)
+            string_list_addf(&explanation->notes, "label %s is missing on %zu of %zu nodes: %s",
+                             row->subject, count_of(explanation, row->cause, row->subject),
+                             explanation->count, row->fix);
     }
 }
 
@@ -411,30 +352,31 @@ static void note_claims(const struct explain_run *run, struct explanation *expla
 
         if (item->kind == CLAIM_BOUND && item->pv) {
             _cleanup_free_ char *affinity = explain_affinity(item->pv);
-            note(explanation, "claim '%s' is bound to volume '%s', reachable from: %s", name,
-                 item->pv->meta.name, affinity);
+            string_list_addf(&explanation->notes,
+                             "claim '%s' is bound to volume '%s', reachable from: %s", name,
+                             item->pv->meta.name, affinity);
         } else if (item->kind == CLAIM_DELAYED) {
             _cleanup_free_ char *size = text_size((uint64_t)quantity_value(&item->claim->request));
-            note(explanation, "claim '%s' (%s, class '%s') waits for its first consumer", name,
-                 size, item->class->meta.name);
+            string_list_addf(&explanation->notes,
+                             "claim '%s' (%s, class '%s') waits for its first consumer", name, size,
+                             item->class->meta.name);
         }
     }
 }
 
 /* --- entry --- */
 
-static void look_at_nodes(struct explain_run *run, struct explanation *explanation)
+static void check_nodes(struct explain_run *run, struct explanation *explanation)
 {
     _cleanup_pod_decisions_ struct pod_decisions decisions = {0};
 
     binding_check(run->cluster, run->options, &run->claims, &decisions);
     explanation->nodes = xcalloc(decisions.count + 1, sizeof(*explanation->nodes));
+    explanation->count = decisions.count;
     for (size_t i = 0; i < decisions.count; i++) {
         explain_node(run, cluster_at(run->cluster, KUBE_NODE, i), &decisions.nodes[i],
                      &explanation->nodes[i]);
-        explanation->count++;
-        if (explanation->nodes[i].cause == EXPLAIN_FITS)
-            explanation->fitting++;
+        explanation->fitting += explanation->nodes[i].cause == EXPLAIN_FITS;
     }
 }
 
@@ -460,8 +402,8 @@ static void reject_nodes(struct explain_run *run, struct explanation *explanatio
     }
 }
 
-static void explain(struct cluster_objects *cluster, const struct binding_options *options,
-                    const struct kube_pod *pod, struct explanation *explanation)
+static void explain_any(struct cluster_objects *cluster, const struct binding_options *options,
+                        const struct kube_pod *pod, struct explanation *explanation)
 {
     struct explain_run run = {.cluster = cluster, .options = options, .pod = pod};
 
@@ -473,7 +415,7 @@ static void explain(struct cluster_objects *cluster, const struct binding_option
         explanation->headline = pod_headline(&run);
         reject_nodes(&run, explanation);
     } else {
-        look_at_nodes(&run, explanation);
+        check_nodes(&run, explanation);
         explanation->headline = explanation->fitting > 0 ? fits_headline(&run, explanation)
                                                          : cause_headline(&run, explanation);
         note_claims(&run, explanation);
@@ -485,8 +427,8 @@ static void explain(struct cluster_objects *cluster, const struct binding_option
     pod_claims_done(&run.claims);
 }
 
-static int refuse(const struct cluster_objects *cluster, enum kube_kind kind, const char *ns,
-                  const char *name, struct error *err)
+static int refuse_name(const struct cluster_objects *cluster, enum kube_kind kind, const char *ns,
+                       const char *name, struct error *err)
 {
     struct nearest nearest = NEAREST_INIT(name);
     size_t same_name = 0;
@@ -514,23 +456,9 @@ int explain_pod(struct cluster_objects *cluster, const struct binding_options *o
     const struct kube_pod *pod = cluster_find(cluster, KUBE_POD, ns, name);
 
     if (!pod)
-        return refuse(cluster, KUBE_POD, ns, name, err);
-    explain(cluster, options, pod, explanation);
+        return refuse_name(cluster, KUBE_POD, ns, name, err);
+    explain_any(cluster, options, pod, explanation);
     return 0;
-}
-
-static const struct kube_pod *pending_user(const struct cluster_objects *cluster, const char *ns,
-                                           const char *name)
-{
-    const struct claim_index *index = cluster_claim_index(cluster, ns, name);
-
-    for (size_t i = 0; index && i < index->pods.count; i++) {
-        const struct kube_pod *pod = index->pods.items[i];
-
-        if (kube_same(pod->node_name, ""))
-            return pod;
-    }
-    return NULL;
 }
 
 int explain_claim(struct cluster_objects *cluster, const struct binding_options *options,
@@ -540,19 +468,25 @@ int explain_claim(struct cluster_objects *cluster, const struct binding_options 
     const struct kube_pvc *claim = cluster_find_pvc(cluster, ns, name);
 
     if (!claim)
-        return refuse(cluster, KUBE_PVC, ns, name, err);
-    const struct kube_pod *pod = pending_user(cluster, ns, name);
-    if (pod) {
-        explain(cluster, options, pod, explanation);
-        note(explanation, "looked at through the pending pod '%s'", pod->meta.name);
+        return refuse_name(cluster, KUBE_PVC, ns, name, err);
+    const struct claim_index *index = cluster_claim_index(cluster, ns, name);
+    for (size_t i = 0; index && i < index->pods.count; i++) {
+        const struct kube_pod *pod = index->pods.items[i];
+
+        if (!kube_same(pod->node_name, ""))
+            continue;
+        explain_any(cluster, options, pod, explanation);
+        string_list_addf(&explanation->notes, "looked at through the pending pod '%s'",
+                         pod->meta.name);
         return 0;
     }
     char supposed[] = "any";
     struct kube_pod_volume volume = {.kind = KUBE_VOLUME_CLAIM, .claim_name = claim->meta.name};
     struct kube_pod any = {
         .meta = {.name = supposed, .ns = claim->meta.ns}, .volumes = &volume, .volume_count = 1};
-    explain(cluster, options, &any, explanation);
-    note(explanation, "no pending pod uses the claim: looked at for a pod without other wishes");
+    explain_any(cluster, options, &any, explanation);
+    string_list_addf(&explanation->notes,
+                     "no pending pod uses the claim: looked at for a pod without other wishes");
     return 0;
 }
 

@@ -13,8 +13,8 @@
 
 #define DETAIL_LIMIT 4096
 
-_printf_(3, 4) static void say(struct explained_node *row, enum explain_cause cause,
-                               const char *fmt, ...)
+_printf_(3, 4) static void set_cause(struct explained_node *row, enum explain_cause cause,
+                                     const char *fmt, ...)
 {
     va_list args;
 
@@ -25,7 +25,7 @@ _printf_(3, 4) static void say(struct explained_node *row, enum explain_cause ca
     va_end(args);
 }
 
-_printf_(2, 3) static void help(struct explained_node *row, const char *fmt, ...)
+_printf_(2, 3) static void set_fix(struct explained_node *row, const char *fmt, ...)
 {
     va_list args;
 
@@ -68,16 +68,11 @@ char *explain_membership(const char *key, char **level)
     return xstrdup(dot ? dot + 1 : tail);
 }
 
-static void add_values(struct text *text, const struct string_list *values)
-{
-    for (size_t i = 0; i < values->count; i++)
-        text_addf(text, "%s%s", i ? ", " : "", values->items[i]);
-}
-
 static void add_requirement(struct text *text, const struct selector_requirement *requirement)
 {
     _cleanup_free_ char *level = NULL;
     _cleanup_free_ char *member = explain_membership(requirement->key, &level);
+    bool takes_list = requirement->op == SELECTOR_IN || requirement->op == SELECTOR_NOT_IN;
 
     if (member && requirement->op == SELECTOR_IN) {
         text_addf(text, "%s %s", level, member);
@@ -87,11 +82,9 @@ static void add_requirement(struct text *text, const struct selector_requirement
     switch (requirement->op) {
     case SELECTOR_IN:
         text_add(text, requirement->values.count == 1 ? " = " : " in ");
-        add_values(text, &requirement->values);
         break;
     case SELECTOR_NOT_IN:
         text_add(text, " not in ");
-        add_values(text, &requirement->values);
         break;
     case SELECTOR_EXISTS:
         text_add(text, " present");
@@ -109,6 +102,8 @@ static void add_requirement(struct text *text, const struct selector_requirement
         text_add(text, " (an operator that makes no sense)");
         break;
     }
+    for (size_t i = 0; takes_list && i < requirement->values.count; i++)
+        text_addf(text, "%s%s", i ? ", " : "", requirement->values.items[i]);
 }
 
 static void add_requirements(struct text *text, const struct selector_requirements *list)
@@ -141,13 +136,13 @@ char *explain_affinity(const struct kube_pv *pv)
 
 /* --- a volume that cannot be reached --- */
 
-/* The term with the fewest requirements that fail; *@failing is its first one. */
-static void nearest_failing(const struct node_selector *affinity, const struct kube_node *node,
-                            const struct selector_requirement **failing)
+/* Of the term with the fewest requirements that fail, the first of these. */
+static const struct selector_requirement *find_failing(const struct node_selector *affinity,
+                                                       const struct kube_node *node)
 {
+    const struct selector_requirement *failing = NULL;
     size_t least = SIZE_MAX;
 
-    *failing = NULL;
     for (size_t i = 0; affinity && i < affinity->count; i++) {
         const struct selector_requirements *all = &affinity->terms[i].expressions;
         const struct selector_requirement *first = NULL;
@@ -160,9 +155,10 @@ static void nearest_failing(const struct node_selector *affinity, const struct k
             }
         if (first && count < least) {
             least = count;
-            *failing = first;
+            failing = first;
         }
     }
+    return failing;
 }
 
 /* Whether the node takes part at all in what the key belongs to: it has a label of that prefix. */
@@ -176,61 +172,51 @@ static bool has_prefix_of(const struct kube_node *node, const char *key)
     return false;
 }
 
-static void help_register(const struct explain_run *run, const struct kube_node *node,
-                          const char *driver, const char *key, struct explained_node *row)
-{
-    if (driver && !volume_limits_driver(run->cluster, node->meta.name, driver))
-        help(row, "the node plugin of %s is not registered there: start it", driver);
-    else
-        help(row, "set the label %s on the node and restart its node plugin", key);
-}
-
-/* The driver whose label a key is: "topology.DRIVER/zone". */
-static const char *driver_of_key(const char *key, char **storage)
+char *explain_driver_of_key(const char *key)
 {
     const char *slash = strchr(key, '/');
 
-    if (!text_has_prefix(key, "topology.") || !slash || text_has_prefix(key, "topology.kubernetes"))
+    if (!slash || !text_has_prefix(key, "topology."))
         return NULL;
-    *storage = xstrndup(key + strlen("topology."), (size_t)(slash - key) - strlen("topology."));
-    return *storage;
+    return xstrndup(key + strlen("topology."), (size_t)(slash - key) - strlen("topology."));
 }
 
-static void say_label_missing(const struct explain_run *run, const struct kube_node *node,
-                              const char *driver, const char *key, struct explained_node *row)
+/* @driver NULL: the one whose label the key is, "topology.DRIVER/zone", if it is one. */
+static void diagnose_label(const struct explain_run *run, const struct kube_node *node,
+                           const char *driver, const char *key, struct explained_node *row)
 {
-    _cleanup_free_ char *storage = NULL;
+    _cleanup_free_ char *owner = explain_driver_of_key(key);
 
-    if (!driver)
-        driver = driver_of_key(key, &storage);
-    say(row, EXPLAIN_LABEL_MISSING, "label %s is missing", key);
+    if (!driver && !text_has_prefix(key, "topology.kubernetes"))
+        driver = owner;
+    set_cause(row, EXPLAIN_LABEL_MISSING, "label %s is missing", key);
     set_subject(row, key);
-    help_register(run, node, driver, key, row);
+    if (driver && !volume_limits_driver(run->cluster, node->meta.name, driver))
+        set_fix(row, "the node plugin of %s is not registered there: start it", driver);
+    else
+        set_fix(row, "set the label %s on the node and restart its node plugin", key);
 }
 
 static void diagnose_affinity(const struct explain_run *run, const struct kube_pvc *claim,
                               const struct kube_pv *pv, const struct kube_node *node,
                               struct explained_node *row)
 {
-    const struct selector_requirement *failing = NULL;
     const struct node_selector *counts = binding_affinity_on(run->cluster, pv, node);
+    const struct selector_requirement *failing = find_failing(counts, node);
     _cleanup_free_ char *affinity = affinity_text(counts);
-    _cleanup_free_ char *member = NULL;
 
-    nearest_failing(counts, node, &failing);
     if (failing && failing->op == SELECTOR_IN && !strmap_has(&node->meta.labels, failing->key) &&
         !has_prefix_of(node, failing->key)) {
-        say_label_missing(run, node, pv->plugin ? pv->plugin->driver : pv->driver, failing->key,
-                          row);
+        diagnose_label(run, node, pv->plugin ? pv->plugin->driver : pv->driver, failing->key, row);
         return;
     }
-    say(row, EXPLAIN_AFFINITY, "volume '%s' of claim '%s' can be reached from: %s", pv->meta.name,
-        claim->meta.name, affinity);
-    member = failing ? explain_membership(failing->key, NULL) : NULL;
+    set_cause(row, EXPLAIN_AFFINITY, "volume '%s' of claim '%s' can be reached from: %s",
+              pv->meta.name, claim->meta.name, affinity);
+    _cleanup_free_ char *member = failing ? explain_membership(failing->key, NULL) : NULL;
     if (member)
-        help(row, "run the pod in %s, or let this place take %s over", member, member);
+        set_fix(row, "run the pod in %s, or let this place take %s over", member, member);
     else
-        help(row, "run the pod where its volume is");
+        set_fix(row, "run the pod where its volume is");
 }
 
 static void diagnose_bound(const struct explain_run *run, const struct kube_node *node,
@@ -242,11 +228,11 @@ static void diagnose_bound(const struct explain_run *run, const struct kube_node
         if (item->kind != CLAIM_BOUND)
             continue;
         if (!item->pv) {
-            say(row, EXPLAIN_VOLUME_MISSING,
-                "claim '%s' is bound to volume '%s', which does not exist", item->claim->meta.name,
-                item->claim->volume_name);
-            help(row, "restore the PersistentVolume '%s' from a backup of the API objects",
-                 item->claim->volume_name);
+            set_cause(row, EXPLAIN_VOLUME_MISSING,
+                      "claim '%s' is bound to volume '%s', which does not exist",
+                      item->claim->meta.name, item->claim->volume_name);
+            set_fix(row, "restore the PersistentVolume '%s' from a backup of the API objects",
+                    item->claim->volume_name);
             return;
         }
         if (!binding_fits_bound(run->cluster, item->pv, node)) {
@@ -268,12 +254,14 @@ static bool diagnose_selected(const struct explain_run *run, const struct kube_n
             strcmp(item->selected_node, node->meta.name) == 0)
             continue;
         bool exists = cluster_find(run->cluster, KUBE_NODE, NULL, item->selected_node) != NULL;
-        say(row, EXPLAIN_SELECTED_NODE, "claim '%s' is tied to node '%s'%s", item->claim->meta.name,
-            item->selected_node, exists ? "" : ", which does not exist");
-        help(row,
-             "if provisioning there cannot succeed, remove the annotation: kubectl -n %s annotate "
-             "pvc %s " KUBE_SELECTED_NODE "-",
-             item->claim->meta.ns, item->claim->meta.name);
+        set_cause(row, EXPLAIN_SELECTED_NODE, "claim '%s' is tied to node '%s'%s",
+                  item->claim->meta.name, item->selected_node,
+                  exists ? "" : ", which does not exist");
+        set_fix(
+            row,
+            "if provisioning there cannot succeed, remove the annotation: kubectl -n %s annotate "
+            "pvc %s " KUBE_SELECTED_NODE "-",
+            item->claim->meta.ns, item->claim->meta.name);
         return true;
     }
     return false;
@@ -285,10 +273,11 @@ static bool diagnose_prebound(const struct pod_claim *item, struct explained_nod
         return false;
     const struct kube_pv *pv = item->prebound.items[0];
     _cleanup_free_ char *affinity = explain_affinity(pv);
-    say(row, EXPLAIN_PREBOUND,
+    set_cause(
+        row, EXPLAIN_PREBOUND,
         "volume '%s' is meant for claim '%s' and can be reached from: %s; no other volume is taken",
         pv->meta.name, item->claim->meta.name, affinity);
-    help(row, "run the pod there, or remove spec.claimRef of volume '%s'", pv->meta.name);
+    set_fix(row, "run the pod there, or remove spec.claimRef of volume '%s'", pv->meta.name);
     return true;
 }
 
@@ -307,56 +296,62 @@ static void offer_group(const struct label_bucket *bucket, const struct kube_nod
     }
 }
 
-/* The largest free volume of the class on this node, and the largest of all. */
-static void nearest_volume(const struct pod_claim *item, const struct kube_node *node,
-                           const struct kube_pv **here, const struct kube_pv **elsewhere)
+/* The largest free volume of the class on this node; NULL if there is none. */
+static const struct kube_pv *largest_here(const struct class_index *index,
+                                          const struct kube_node *node)
 {
-    *here = NULL;
-    *elsewhere = NULL;
-    if (!item->index)
-        return;
-    offer_group(&item->index->by_affinity.always, node, here);
+    const struct kube_pv *here = NULL;
+
+    offer_group(&index->by_affinity.always, node, &here);
     for (size_t i = 0; i < node->meta.labels.count; i++)
-        offer_group(label_index_find(&item->index->by_affinity, node->label_pairs[i]), node, here);
-    for (size_t i = 0; !*here && i < item->index->groups.all.count; i++) {
-        const struct pv_group *group = item->index->groups.all.items[i];
+        offer_group(label_index_find(&index->by_affinity, node->label_pairs[i]), node, &here);
+    return here;
+}
+
+static const struct kube_pv *largest_anywhere(const struct class_index *index)
+{
+    const struct kube_pv *largest = NULL;
+
+    for (size_t i = 0; i < index->groups.all.count; i++) {
+        const struct pv_group *group = index->groups.all.items[i];
 
         if (group->pvs.count > 0 &&
-            (!*elsewhere || quantity_compare(&group->largest, &(*elsewhere)->capacity) > 0))
-            *elsewhere = group->pvs.items[group->pvs.count - 1];
+            (!largest || quantity_compare(&group->largest, &largest->capacity) > 0))
+            largest = group->pvs.items[group->pvs.count - 1];
     }
+    return largest;
 }
 
 static void diagnose_no_volume(const struct pod_claim *item, const struct kube_node *node,
                                struct explained_node *row)
 {
-    const struct kube_pv *here = NULL;
-    const struct kube_pv *elsewhere = NULL;
     const struct kube_pvc *claim = item->claim;
     _cleanup_free_ char *asked = text_size((uint64_t)quantity_value(&claim->request));
+    const struct kube_pv *here = item->index ? largest_here(item->index, node) : NULL;
+    const struct kube_pv *largest = item->index && !here ? largest_anywhere(item->index) : here;
 
-    nearest_volume(item, node, &here, &elsewhere);
-    const struct kube_pv *near = here ? here : elsewhere;
-    if (!near) {
-        say(row, EXPLAIN_NO_VOLUME,
-            "claim '%s' asks %s of class '%s', which has no free volume and no provisioner",
-            claim->meta.name, asked, item->class->meta.name);
-        help(row, "create a PersistentVolume of class '%s' of at least %s", item->class->meta.name,
-             asked);
+    if (!largest) {
+        set_cause(row, EXPLAIN_NO_VOLUME,
+                  "claim '%s' asks %s of class '%s', which has no free volume and no provisioner",
+                  claim->meta.name, asked, item->class->meta.name);
+        set_fix(row, "create a PersistentVolume of class '%s' of at least %s",
+                item->class->meta.name, asked);
         return;
     }
-    _cleanup_free_ char *size = text_size((uint64_t)quantity_value(&near->capacity));
-    _cleanup_free_ char *affinity = explain_affinity(near);
-    bool is_small = quantity_compare(&near->capacity, &claim->request) < 0;
+    _cleanup_free_ char *size = text_size((uint64_t)quantity_value(&largest->capacity));
+    _cleanup_free_ char *affinity = explain_affinity(largest);
+    bool is_small = quantity_compare(&largest->capacity, &claim->request) < 0;
     if (here)
-        say(row, EXPLAIN_NO_VOLUME, "claim '%s' asks %s; the largest free volume here, '%s', %s %s",
-            claim->meta.name, asked, near->meta.name,
-            is_small ? "has" : "has other modes, labels or attributes than asked:", size);
+        set_cause(row, EXPLAIN_NO_VOLUME,
+                  "claim '%s' asks %s; the largest free volume here, '%s', %s %s", claim->meta.name,
+                  asked, here->meta.name,
+                  is_small ? "has" : "has other modes, labels or attributes than asked:", size);
     else
-        say(row, EXPLAIN_NO_VOLUME, "claim '%s' asks %s; free volume '%s' (%s) is only on: %s",
-            claim->meta.name, asked, near->meta.name, size, affinity);
-    help(row, "create a PersistentVolume of class '%s' of at least %s for this node",
-         item->class->meta.name, asked);
+        set_cause(row, EXPLAIN_NO_VOLUME,
+                  "claim '%s' asks %s; free volume '%s' (%s) is only on: %s", claim->meta.name,
+                  asked, largest->meta.name, size, affinity);
+    set_fix(row, "create a PersistentVolume of class '%s' of at least %s for this node",
+            item->class->meta.name, asked);
 }
 
 static void diagnose_allowed(const struct explain_run *run, const struct pod_claim *item,
@@ -371,28 +366,24 @@ static void diagnose_allowed(const struct explain_run *run, const struct pod_cla
         for (size_t j = 0; allowed->count == 1 && j < all->count; j++)
             if (!strmap_has(&node->meta.labels, all->items[j].key) &&
                 !has_prefix_of(node, all->items[j].key)) {
-                say_label_missing(run, node, item->class->provisioner, all->items[j].key, row);
+                diagnose_label(run, node, item->class->provisioner, all->items[j].key, row);
                 return;
             }
         text_add(&text, i ? ", or " : "");
         add_requirements(&text, all);
     }
-    say(row, EXPLAIN_ALLOWED, "class '%s' allows only: %s", item->class->meta.name,
-        text.length ? text_chars(&text) : "no node at all (an empty term)");
-    help(row, "widen allowedTopologies of class '%s', or run the pod there",
-         item->class->meta.name);
+    set_cause(row, EXPLAIN_ALLOWED, "class '%s' allows only: %s", item->class->meta.name,
+              text.length ? text_chars(&text) : "no node at all (an empty term)");
+    set_fix(row, "widen allowedTopologies of class '%s', or run the pod there",
+            item->class->meta.name);
 }
 
-static bool has_provisioner(const struct kube_class *class)
-{
-    return !kube_same(class->provisioner, "") &&
-           !kube_same(class->provisioner, KUBE_NO_PROVISIONER);
-}
+/* --- free space --- */
 
-/* --- room --- */
-
+/* Raises *@most, which is -1 at first, to the space that objects of the bucket publish for the
+ * node. */
 static void offer_capacity(const struct label_bucket *bucket, const struct kube_node *node,
-                           const struct kube_capacity **best, int64_t *room)
+                           int64_t *most)
 {
     for (size_t i = 0; bucket && i < bucket->count; i++) {
         const struct kube_capacity *capacity = label_bucket_item(bucket, i);
@@ -400,63 +391,47 @@ static void offer_capacity(const struct label_bucket *bucket, const struct kube_
         bool matches = false;
         int64_t limit = 0;
 
-        if (label_selector_match(&capacity->topology, &node->meta.labels, &matches, &fault) < 0 ||
-            !matches || !binding_capacity_limit(capacity, &limit))
-            continue;
-        if (!*best || limit > *room) {
-            *best = capacity;
-            *room = limit;
-        }
+        if (label_selector_match(&capacity->topology, &node->meta.labels, &matches, &fault) == 0 &&
+            matches && binding_capacity_limit(capacity, &limit) && (limit > *most || *most < 0))
+            *most = limit > 0 ? limit : 0;
     }
 }
 
-/* The most room that is published for the node; NULL: nothing is. */
-static const struct kube_capacity *roomiest(const struct pod_claim *item,
-                                            const struct kube_node *node, int64_t *room)
-{
-    const struct kube_capacity *best = NULL;
-
-    *room = 0;
-    if (!item->index)
-        return NULL;
-    offer_capacity(&item->index->by_topology.always, node, &best, room);
-    for (size_t i = 0; i < node->meta.labels.count; i++)
-        offer_capacity(label_index_find(&item->index->by_topology, node->label_pairs[i]), node,
-                       &best, room);
-    return best;
-}
-
-static void diagnose_room(const struct explain_run *run, const struct pod_claim *item,
-                          const struct kube_node *node, struct explained_node *row)
+static void diagnose_space(const struct explain_run *run, const struct pod_claim *item,
+                           const struct kube_node *node, struct explained_node *row)
 {
     const char *place = explain_place(node);
-    int64_t room = 0;
+    int64_t most = -1;
 
-    if (!roomiest(item, node, &room)) {
+    if (strcmp(place, "-") == 0)
+        place = node->meta.name;
+    if (item->index)
+        offer_capacity(&item->index->by_topology.always, node, &most);
+    for (size_t i = 0; item->index && i < node->meta.labels.count; i++)
+        offer_capacity(label_index_find(&item->index->by_topology, node->label_pairs[i]), node,
+                       &most);
+    if (most < 0) {
         bool is_none = !item->index || item->index->capacities.count == 0;
 
-        say(row, EXPLAIN_NO_CAPACITY,
-            "%s CSIStorageCapacity of class '%s'%s%s, and CSIDriver '%s' asks to look at them",
-            is_none ? "there is no" : "no", item->class->meta.name, is_none ? "" : " covers ",
-            is_none                   ? ""
-            : strcmp(place, "-") == 0 ? node->meta.name
-                                      : place,
-            item->class->provisioner);
+        set_cause(row, EXPLAIN_NO_CAPACITY,
+                  "%s CSIStorageCapacity of class '%s'%s%s, and CSIDriver '%s' asks to look at "
+                  "them",
+                  is_none ? "there is no" : "no", item->class->meta.name, is_none ? "" : " covers ",
+                  is_none ? "" : place, item->class->provisioner);
         if (volume_limits_driver(run->cluster, node->meta.name, item->class->provisioner))
-            help(row, "run csi-provisioner with --enable-capacity, or cephcsi with "
-                      "--publish-capacity");
+            set_fix(row, "run csi-provisioner with --enable-capacity, or cephcsi with "
+                         "--publish-capacity");
         else
-            help(row, "the node plugin of %s is not registered there: start it",
-                 item->class->provisioner);
+            set_fix(row, "the node plugin of %s is not registered there: start it",
+                    item->class->provisioner);
         return;
     }
-    row->room = (uint64_t)(room > 0 ? room : 0);
-    _cleanup_free_ char *has = text_size(row->room);
+    row->free_bytes = (uint64_t)most;
+    _cleanup_free_ char *has = text_size(row->free_bytes);
     _cleanup_free_ char *asks = text_size((uint64_t)quantity_value(&item->claim->request));
-    say(row, EXPLAIN_ROOM, "%s has room for %s of class '%s', the claim '%s' asks %s",
-        strcmp(place, "-") == 0 ? node->meta.name : place, has, item->class->meta.name,
-        item->claim->meta.name, asks);
-    help(row, "make room there, ask for less, or use a class with room");
+    set_cause(row, EXPLAIN_NO_SPACE, "%s has room for %s of class '%s', the claim '%s' asks %s",
+              place, has, item->class->meta.name, item->claim->meta.name, asks);
+    set_fix(row, "make room there, ask for less, or use a class with room");
 }
 
 /* The claim at which the check ended, as the check goes through them. */
@@ -473,7 +448,7 @@ static void diagnose_delayed(const struct explain_run *run, const struct kube_no
 
         if (decision->choices[at].kind == CHOICE_STATIC)
             continue;
-        if (!has_provisioner(item->class)) {
+        if (!binding_has_provisioner(item->class)) {
             if (!diagnose_prebound(item, row))
                 diagnose_no_volume(item, node, row);
             return;
@@ -484,7 +459,7 @@ static void diagnose_delayed(const struct explain_run *run, const struct kube_no
         }
         if (item->driver && item->claim->has_request &&
             !binding_find_capacity(item->index, node, quantity_value(&item->claim->request))) {
-            diagnose_room(run, item, node, row);
+            diagnose_space(run, item, node, row);
             return;
         }
     }
@@ -511,13 +486,14 @@ static void diagnose_limits(struct explain_run *run, const struct kube_node *nod
         return;
     set_subject(row, limits.driver);
     if (limits.added == 0) {
-        say(row, EXPLAIN_NO_DRIVER, "the node plugin of %s is not registered", limits.driver);
-        help(row, "start the node plugin of %s there", limits.driver);
+        set_cause(row, EXPLAIN_NO_DRIVER, "the node plugin of %s is not registered", limits.driver);
+        set_fix(row, "start the node plugin of %s there", limits.driver);
         return;
     }
-    say(row, EXPLAIN_LIMIT, "the node has %lld of at most %lld volumes of %s, the pod needs %lld",
+    set_cause(
+        row, EXPLAIN_LIMIT, "the node has %lld of at most %lld volumes of %s, the pod needs %lld",
         (long long)limits.in_use, (long long)limits.limit, limits.driver, (long long)limits.added);
-    help(row, "move pods with such volumes away, or raise the limit that the driver reports");
+    set_fix(row, "move pods with such volumes away, or raise the limit that the driver reports");
 }
 
 static void diagnose_zone(const struct explain_run *run, const struct kube_node *node,
@@ -530,9 +506,9 @@ static void diagnose_zone(const struct explain_run *run, const struct kube_node 
     add_reason(reasons, VOLUME_ZONE_CONFLICT);
     if (row->cause != EXPLAIN_FITS)
         return;
-    say(row, EXPLAIN_ZONE, "volume '%s' has the label %s=%s", constraint->pv->meta.name,
-        constraint->key, strmap_get(&constraint->pv->meta.labels, constraint->key));
-    help(row, "run the pod in the volume's zone");
+    set_cause(row, EXPLAIN_ZONE, "volume '%s' has the label %s=%s", constraint->pv->meta.name,
+              constraint->key, strmap_get(&constraint->pv->meta.labels, constraint->key));
+    set_fix(row, "run the pod in the volume's zone");
 }
 
 static void diagnose_binding(const struct explain_run *run, const struct kube_node *node,
@@ -544,8 +520,8 @@ static void diagnose_binding(const struct explain_run *run, const struct kube_no
             add_reason(reasons, binding_reason_text((enum binding_reason)(1U << i)));
     if (decision->verdict == BINDING_FAILED) {
         add_reason(reasons, decision->fault);
-        say(row, EXPLAIN_FAULT, "%s", decision->fault);
-        help(row, "correct the claim");
+        set_cause(row, EXPLAIN_FAULT, "%s", decision->fault);
+        set_fix(row, "correct the claim");
     } else if (decision->reasons & (BINDING_NODE_AFFINITY | BINDING_VOLUME_MISSING)) {
         diagnose_bound(run, node, row);
     } else if (decision->reasons) {
@@ -575,8 +551,8 @@ static bool is_foreign(const struct kube_pv *pv, const struct kube_node *node)
     return false;
 }
 
-static void tell_choices(const struct explain_run *run, const struct kube_node *node,
-                         const struct node_decision *decision, struct explained_node *row)
+static void describe_choices(const struct explain_run *run, const struct kube_node *node,
+                             const struct node_decision *decision, struct explained_node *row)
 {
     _cleanup_text_ struct text text = TEXT_INIT(DETAIL_LIMIT);
 
@@ -625,10 +601,10 @@ void explain_node(struct explain_run *run, const struct kube_node *node,
     if (placement && row->cause == EXPLAIN_FITS) {
         _cleanup_free_ char *detail = pod_placement_explain(run->pod, node);
 
-        say(row, EXPLAIN_PLACEMENT, "the volumes fit, but %s", detail);
-        help(row, "change the pod's selector or tolerations, or the node's labels or taints");
+        set_cause(row, EXPLAIN_PLACEMENT, "the volumes fit, but %s", detail);
+        set_fix(row, "change the pod's selector or tolerations, or the node's labels or taints");
     }
-    tell_choices(run, node, decision, row);
+    describe_choices(run, node, decision, row);
     if (row->cause == EXPLAIN_FITS)
         row->score = binding_score(run->options, &run->claims, decision);
     row->reason = xstrdup(text_chars(&reasons));

@@ -18,6 +18,8 @@ void explain_node(struct explain_run *run, const struct kube_node *node,
 
 /* "zone-a" for the key of its membership, NULL for other keys; level and value. Caller frees. */
 char *explain_membership(const char *key, char **level);
+/* The driver in a key "topology.DRIVER/zone"; NULL for other keys. Caller frees. */
+char *explain_driver_of_key(const char *key);
 /* What a volume asks of its nodes, for people: "zone zone-a", "rack in r1, r2 and zone zone-b".
  * Caller frees. */
 char *explain_affinity(const struct kube_pv *pv);

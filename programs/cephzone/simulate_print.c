@@ -88,11 +88,11 @@ static void print_rooms(const struct simulation *simulation, FILE *file)
     static const char *const titles[] = {"CLASS", "PLACE", "BEFORE", "AFTER", "REMARK"};
     _cleanup_columns_ struct columns columns = {.right = 1 << 2 | 1 << 3, .has_dashes = true};
 
-    if (simulation->room_count == 0)
+    if (simulation->space_count == 0)
         return;
     columns_add_titles(&columns, titles, ARRAY_LENGTH(titles));
-    for (size_t i = 0; i < simulation->room_count; i++) {
-        const struct simulated_room *room = &simulation->rooms[i];
+    for (size_t i = 0; i < simulation->space_count; i++) {
+        const struct simulated_space *room = &simulation->spaces[i];
 
         columns_add(&columns, room->class_name);
         columns_add(&columns, room->place);
@@ -121,7 +121,7 @@ static json_t *pod_json(const struct simulated_pod *row)
                      row->is_placed ? row->pod->node_name : NULL, "reason", row->reason);
 }
 
-static json_t *room_json(const struct simulated_room *room)
+static json_t *room_json(const struct simulated_space *room)
 {
     return json_pack("{s:s, s:s, s:I, s:I, s:b}", "class", room->class_name, "place", room->place,
                      "beforeBytes", (json_int_t)room->before, "afterBytes", (json_int_t)room->after,
@@ -135,8 +135,8 @@ void simulate_print_json(const struct simulation *simulation, FILE *file)
 
     for (size_t i = 0; i < simulation->count; i++)
         json_array_append_new(pods, pod_json(&simulation->pods[i]));
-    for (size_t i = 0; i < simulation->room_count; i++)
-        json_array_append_new(rooms, room_json(&simulation->rooms[i]));
+    for (size_t i = 0; i < simulation->space_count; i++)
+        json_array_append_new(rooms, room_json(&simulation->spaces[i]));
     json_t *root = json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "pods", (json_int_t)simulation->count,
         "placed", (json_int_t)simulation->placed, "displaced", (json_int_t)simulation->displaced,
@@ -158,7 +158,7 @@ void simulate_print_json(const struct simulation *simulation, FILE *file)
 #define NAME_CHARS 36          /* as many as fit left of the bars */
 
 /* A name that does not fit is shortened; the tooltip has all of it. */
-static void print_name(const struct simulated_room *room, int y, FILE *file)
+static void print_name(const struct simulated_space *room, int y, FILE *file)
 {
     _cleanup_free_ char *name = xasprintf("%s · %s", room->place, room->class_name);
     bool is_long = strlen(name) > NAME_CHARS;
@@ -185,7 +185,7 @@ static void print_bar(int y, int width, const char *class, FILE *file)
             BAR_LEFT, y, width, BAR_HEIGHT, class);
 }
 
-static void print_room(const struct simulated_room *room, uint64_t largest, int y, FILE *file)
+static void print_room(const struct simulated_space *room, uint64_t largest, int y, FILE *file)
 {
     _cleanup_free_ char *before = text_size(room->before);
     _cleanup_free_ char *after = text_size(room->after);
@@ -202,20 +202,20 @@ static void print_room(const struct simulated_room *room, uint64_t largest, int 
 
 static bool is_drawn(const struct simulation *simulation, size_t i)
 {
-    const struct simulated_room *room = &simulation->rooms[i];
+    const struct simulated_space *room = &simulation->spaces[i];
 
-    return simulation->room_count <= ROWS_WITHOUT_CHANGE || room->has_failed ||
+    return simulation->space_count <= ROWS_WITHOUT_CHANGE || room->has_failed ||
            room->before != room->after;
 }
 
 static void measure_rows(const struct simulation *simulation, size_t *rows, uint64_t *largest)
 {
-    for (size_t i = 0; i < simulation->room_count; i++) {
+    for (size_t i = 0; i < simulation->space_count; i++) {
         if (!is_drawn(simulation, i) || *rows == PICTURE_ROWS_MAX)
             continue;
         (*rows)++;
-        if (simulation->rooms[i].before > *largest)
-            *largest = simulation->rooms[i].before;
+        if (simulation->spaces[i].before > *largest)
+            *largest = simulation->spaces[i].before;
     }
 }
 
@@ -244,7 +244,7 @@ void simulate_print_svg(const struct simulation *simulation, FILE *file)
     int y = 74;
 
     measure_rows(simulation, &rows, &largest);
-    size_t left = simulation->room_count - rows;
+    size_t left = simulation->space_count - rows;
     int height = 90 + (int)rows * ROW_HEIGHT + (left ? ROW_HEIGHT : 0);
     fprintf(file,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
@@ -256,15 +256,15 @@ void simulate_print_svg(const struct simulation *simulation, FILE *file)
             "after: %zu of %zu pods placed</text>\n",
             PICTURE_WIDTH, height, PICTURE_WIDTH, height, simulation->placed, simulation->count);
     print_legend(simulation, file);
-    for (size_t i = 0; i < simulation->room_count && rows > 0; i++)
+    for (size_t i = 0; i < simulation->space_count && rows > 0; i++)
         if (is_drawn(simulation, i)) {
-            print_room(&simulation->rooms[i], largest, y, file);
+            print_room(&simulation->spaces[i], largest, y, file);
             y += ROW_HEIGHT;
             rows--;
         }
     if (left > 0)
         fprintf(file, "  <text x=\"20\" y=\"%d\" class=\"figure\">… and %zu places %s</text>\n",
                 y + 15, left,
-                simulation->room_count - left == PICTURE_ROWS_MAX ? "more" : "without change");
+                simulation->space_count - left == PICTURE_ROWS_MAX ? "more" : "without change");
     fputs("</svg>\n", file);
 }

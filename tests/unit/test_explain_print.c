@@ -74,12 +74,12 @@ TEST(many_nodes_are_grouped_by_what_is_said_of_them)
 
 static void print_picture(size_t rooms, struct printed *printed)
 {
-    struct simulation simulation = {.count = 3, .placed = 2, .room_count = rooms};
+    struct simulation simulation = {.count = 3, .placed = 2, .space_count = rooms};
 
     simulation.pods = xcalloc(simulation.count, sizeof(*simulation.pods));
-    simulation.rooms = xcalloc(rooms + 1, sizeof(*simulation.rooms));
+    simulation.spaces = xcalloc(rooms + 1, sizeof(*simulation.spaces));
     for (size_t i = 0; i < rooms; i++)
-        simulation.rooms[i] = (struct simulated_room){
+        simulation.spaces[i] = (struct simulated_space){
             .class_name = xstrdup("a-class-with-a-name-that-is-longer-than-the-room-for-it"),
             .place = xstrdup("<zone & more>"),
             .has_failed = i == 0,

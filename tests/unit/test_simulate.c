@@ -90,8 +90,8 @@ TEST(room_is_used_up_and_then_nothing_fits)
     assert_int_equal(fixture.simulation.count, 20);
     assert_int_equal(fixture.simulation.placed, 16);
     assert_int_equal(fixture.simulation.volumes_made, 16);
-    for (size_t i = 0; i < fixture.simulation.room_count; i++)
-        assert_int_equal(fixture.simulation.rooms[i].after, 0);
+    for (size_t i = 0; i < fixture.simulation.space_count; i++)
+        assert_int_equal(fixture.simulation.spaces[i].after, 0);
     assert_non_null(strstr(row_of(&fixture, "pod-0000020")->reason, "enough free storage"));
     assert_true(fixture.simulation.remembered > 0);
     end(&fixture);
@@ -128,8 +128,8 @@ TEST(a_failed_zone_leaves_its_pods_stuck)
     assert_string_equal(row_of(&fixture, "p1")->from, "a1");
     assert_non_null(strstr(row_of(&fixture, "p1")->reason, "node affinity"));
     assert_true(row_of(&fixture, "p2")->is_placed);
-    assert_true(fixture.simulation.rooms[0].has_failed);
-    assert_false(fixture.simulation.rooms[1].has_failed);
+    assert_true(fixture.simulation.spaces[0].has_failed);
+    assert_false(fixture.simulation.spaces[1].has_failed);
     end(&fixture);
 }
 

@@ -60,10 +60,9 @@ static struct kube_csi_node *find_csi_node(const struct actors *actors,
 static void csi_node_changed(struct actors *actors, struct kube_csi_node *csi_node, bool is_new)
 {
     free(csi_node->meta.version);
-    csi_node->meta.version = xasprintf("%llu", (unsigned long long)actors->next_version++);
+    csi_node->meta.version = actors_next_version(actors);
     cluster_touch_node(actors->cluster, csi_node->meta.name);
-    if (actors->notify)
-        actors->notify(actors->notify_object, KUBE_CSI_NODE, csi_node, is_new);
+    actors_notify(actors, KUBE_CSI_NODE, csi_node, is_new);
 }
 
 /* A CSINode of a Node that was deleted and made again belongs to the old one. */
@@ -97,20 +96,7 @@ static void entry_done(struct kube_node_driver *entry)
     string_list_done(&entry->topology_keys);
 }
 
-static bool remove_entry(struct kube_csi_node *csi_node, const char *driver)
-{
-    for (size_t i = 0; i < csi_node->driver_count; i++)
-        if (kube_same(csi_node->drivers[i].name, driver)) {
-            entry_done(&csi_node->drivers[i]);
-            csi_node->driver_count--;
-            memmove(&csi_node->drivers[i], &csi_node->drivers[i + 1],
-                    (csi_node->driver_count - i) * sizeof(*csi_node->drivers));
-            return true;
-        }
-    return false;
-}
-
-/* Segments are sorted by key, and so are the keys that are told. */
+/* Segments are sorted by key, and so are the keys that kubelet reports. */
 static struct kube_node_driver entry_of(const struct node_report *report)
 {
     struct kube_node_driver entry = {
@@ -123,13 +109,6 @@ static struct kube_node_driver entry_of(const struct node_report *report)
     for (size_t i = 0; report->segments && i < report->segments->count; i++)
         string_list_add(&entry.topology_keys, report->segments->entries[i].key);
     return entry;
-}
-
-static void add_entry(struct kube_csi_node *csi_node, const struct node_report *report)
-{
-    csi_node->drivers =
-        xreallocarray(csi_node->drivers, csi_node->driver_count + 1, sizeof(*csi_node->drivers));
-    csi_node->drivers[csi_node->driver_count++] = entry_of(report);
 }
 
 static bool same_keys(const struct string_list *a, const struct string_list *b)
@@ -178,39 +157,29 @@ static int store_entry(struct actors *actors, const struct kube_node *node,
     for (size_t i = 0; i < csi_node->driver_count; i++)
         if (kube_same(csi_node->drivers[i].name, report->driver))
             return update_entry(actors, csi_node, &csi_node->drivers[i], report, err);
-    add_entry(csi_node, report);
+    csi_node->drivers =
+        xreallocarray(csi_node->drivers, csi_node->driver_count + 1, sizeof(*csi_node->drivers));
+    csi_node->drivers[csi_node->driver_count++] = entry_of(report);
     csi_node_changed(actors, csi_node, is_new);
     return 0;
 }
 
 /* --- coming and going --- */
 
-static void drop_entry(struct actors *actors, const struct kube_node *node, const char *driver)
-{
-    struct kube_csi_node *csi_node = find_csi_node(actors, node);
-
-    if (csi_node && remove_entry(csi_node, driver))
-        csi_node_changed(actors, csi_node, false);
-}
-
-static int install(struct actors *actors, struct kube_node *node, const struct node_report *report,
-                   struct error *err)
-{
-    if (kube_same(report->node_id, ""))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "error adding CSI driver node info: driverNodeID must not be empty");
-    if (label_node(actors, node, report, err) < 0)
-        return -1;
-    return store_entry(actors, node, report, err);
-}
-
 int kubelet_register(struct actors *actors, struct kube_node *node,
                      const struct node_report *report, struct error *err)
 {
-    if (install(actors, node, report, err) == 0)
-        return 0;
-    kubelet_deregister(actors, node, report->driver);
-    return -1;
+    int result =
+        kube_same(report->node_id, "")
+            ? error_set(err, STATUS_INVALID_ARGUMENT,
+                        "error adding CSI driver node info: driverNodeID must not be empty")
+            : label_node(actors, node, report, err);
+
+    if (result == 0)
+        result = store_entry(actors, node, report, err);
+    if (result < 0)
+        kubelet_deregister(actors, node, report->driver);
+    return result;
 }
 
 int kubelet_refresh(struct actors *actors, const struct kube_node *node,
@@ -221,6 +190,16 @@ int kubelet_refresh(struct actors *actors, const struct kube_node *node,
 
 void kubelet_deregister(struct actors *actors, struct kube_node *node, const char *driver)
 {
+    struct kube_csi_node *csi_node = find_csi_node(actors, node);
+
     note_node_id(node, driver, NULL);
-    drop_entry(actors, node, driver);
+    for (size_t i = 0; csi_node && i < csi_node->driver_count; i++)
+        if (kube_same(csi_node->drivers[i].name, driver)) {
+            entry_done(&csi_node->drivers[i]);
+            csi_node->driver_count--;
+            memmove(&csi_node->drivers[i], &csi_node->drivers[i + 1],
+                    (csi_node->driver_count - i) * sizeof(*csi_node->drivers));
+            csi_node_changed(actors, csi_node, false);
+            return;
+        }
 }

@@ -68,7 +68,7 @@ static bool uses_topology(const struct provision *provision)
     return false;
 }
 
-/* --- room --- */
+/* --- free space --- */
 
 static bool covers(const struct kube_capacity *capacity, const struct kube_node *node)
 {
@@ -79,28 +79,26 @@ static bool covers(const struct kube_capacity *capacity, const struct kube_node 
            matches;
 }
 
-static void take(struct quantity *from, const struct quantity *size)
+/* Objects that overlap show the same storage: each of them loses the space. */
+static void take_space(struct provision *provision, const struct class_index *index)
 {
-    if (size->nano > 0)
-        from->nano = from->nano > size->nano ? from->nano - size->nano : 0;
-}
+    const __int128 size = provision->claim->request.nano;
 
-/* Objects that overlap show the same storage: each of them loses the room. */
-static void take_room(struct provision *provision, const struct class_index *index)
-{
     for (size_t i = 0; index && i < index->capacities.count; i++) {
         struct kube_capacity *capacity = index->capacities.items[i];
+        __int128 *left = &capacity->capacity.nano;
 
         if (!capacity->has_capacity || !covers(capacity, provision->node))
             continue;
-        take(&capacity->capacity, &provision->claim->request);
+        if (size > 0)
+            *left = *left > size ? *left - size : 0;
         if (capacity->has_maximum && quantity_compare(&capacity->maximum, &capacity->capacity) > 0)
             capacity->maximum = capacity->capacity;
     }
 }
 
 /* False if the driver would answer RESOURCE_EXHAUSTED. */
-static bool has_room(const struct provision *provision, const struct class_index *index)
+static bool has_space(const struct provision *provision, const struct class_index *index)
 {
     bool is_known = false;
 
@@ -123,16 +121,7 @@ static bool is_membership(const char *key)
     return text_has_prefix(label_tail(key), "member.");
 }
 
-static void add_segment(struct selector_requirements *expressions, const struct strmap_entry *entry)
-{
-    expressions->items =
-        xreallocarray(expressions->items, expressions->count + 1, sizeof(*expressions->items));
-    struct selector_requirement *item = &expressions->items[expressions->count++];
-    *item = (struct selector_requirement){.key = xstrdup(entry->key), .op = SELECTOR_IN};
-    string_list_add(&item->values, entry->value);
-}
-
-static void pin(struct kube_pv *pv, const struct topology_terms *terms)
+static void pin_volume(struct kube_pv *pv, const struct topology_terms *terms)
 {
     bool has_membership = false;
 
@@ -144,9 +133,15 @@ static void pin(struct kube_pv *pv, const struct topology_terms *terms)
     pv->has_required = true;
     pv->required.terms = xcalloc(1, sizeof(*pv->required.terms));
     pv->required.count = 1;
-    for (size_t i = 0; i < term->count; i++)
-        if (!has_membership || is_membership(term->entries[i].key))
-            add_segment(&pv->required.terms[0].expressions, &term->entries[i]);
+    struct selector_requirements *expressions = &pv->required.terms[0].expressions;
+    for (size_t i = 0; i < term->count; i++) {
+        if (has_membership && !is_membership(term->entries[i].key))
+            continue;
+        struct selector_requirement *item = array_add(expressions->items, expressions->count);
+        item->key = xstrdup(term->entries[i].key);
+        item->op = SELECTOR_IN;
+        string_list_add(&item->values, term->entries[i].value);
+    }
 }
 
 static void make_volume(struct provision *provision)
@@ -158,7 +153,7 @@ static void make_volume(struct provision *provision)
     pv->meta.name = kube_same(claim->meta.uid, "")
                         ? xasprintf("pvc-%s-%s", claim->meta.ns, claim->meta.name)
                         : xasprintf("pvc-%s", claim->meta.uid);
-    pv->meta.version = xasprintf("%llu", (unsigned long long)actors->next_version++);
+    pv->meta.version = actors_next_version(actors);
     strmap_set(&pv->meta.annotations, KUBE_PROVISIONED_BY, provision->class->provisioner);
     pv->class_name = xstrdup(provision->class->meta.name);
     pv->volume_mode = claim->volume_mode ? xstrdup(claim->volume_mode) : NULL;
@@ -171,27 +166,18 @@ static void make_volume(struct provision *provision)
     pv->has_claim = true;
     pv->claim = (struct kube_claim_ref){xstrdup(claim->meta.ns), xstrdup(claim->meta.name),
                                         xstrdup(claim->meta.uid ? claim->meta.uid : "")};
-    pin(pv, &provision->requirement.preferred);
+    pin_volume(pv, &provision->requirement.preferred);
     cluster_put(actors->cluster, KUBE_PV, pv);
     actors->volumes_made++;
-    if (actors->notify)
-        actors->notify(actors->notify_object, KUBE_PV, pv, true);
+    actors_notify(actors, KUBE_PV, pv, true);
 }
 
 /* --- one claim --- */
 
-static enum provision_outcome reschedule(struct provision *provision)
+static enum provision_outcome reschedule_claim(struct provision *provision)
 {
-    struct actors *actors = provision->actors;
-    struct kube_pvc *claim = provision->claim;
-
-    strmap_remove(&claim->meta.annotations, KUBE_SELECTED_NODE);
-    assumption_free(claim->assumed);
-    claim->assumed = NULL;
-    free(claim->meta.version);
-    claim->meta.version = xasprintf("%llu", (unsigned long long)actors->next_version++);
-    if (actors->notify)
-        actors->notify(actors->notify_object, KUBE_PVC, claim, false);
+    strmap_remove(&provision->claim->meta.annotations, KUBE_SELECTED_NODE);
+    actors_changed_claim(provision->actors, provision->claim);
     return PROVISION_RESCHEDULE;
 }
 
@@ -206,20 +192,20 @@ static enum provision_outcome provision_on_node(struct provision *provision)
         return PROVISION_RETRY;
     }
     if (uses_topology(provision) && build_requirement(provision, &state) < 0)
-        return state == PROVISIONER_RESCHEDULE ? reschedule(provision) : PROVISION_RETRY;
-    if (!has_room(provision, index)) {
+        return state == PROVISIONER_RESCHEDULE ? reschedule_claim(provision) : PROVISION_RETRY;
+    if (!has_space(provision, index)) {
         *provision->why =
             xasprintf("CreateVolume on node '%s': RESOURCE_EXHAUSTED", provision->node->meta.name);
-        return reschedule(provision);
+        return reschedule_claim(provision);
     }
     make_volume(provision);
-    take_room(provision, index);
+    take_space(provision, index);
     pv_controller_sync(provision->actors, provision->claim);
     return PROVISION_DONE;
 }
 
-/* A claim that is bound at once has no node: the first by name whose place has room stands for it.
- */
+/* A claim that is bound at once has no node: the first by name whose place has space
+ * stands for it. */
 static const struct kube_node *any_node(const struct provision *provision)
 {
     const struct cluster_objects *cluster = provision->actors->cluster;
@@ -230,7 +216,7 @@ static const struct kube_node *any_node(const struct provision *provision)
 
         there.node = cluster_at(cluster, KUBE_NODE, i);
         if (allowed_topologies_match(&provision->class->allowed, &there.node->meta.labels) &&
-            has_room(&there, index))
+            has_space(&there, index))
             return there.node;
     }
     return NULL;
@@ -243,8 +229,7 @@ enum provision_outcome provisioner_sync(struct actors *actors, struct kube_pvc *
     struct provision provision = {.actors = actors, .claim = claim, .class = class, .why = why};
 
     *why = NULL;
-    if (!class || kube_same(class->provisioner, "") ||
-        kube_same(class->provisioner, KUBE_NO_PROVISIONER) || binding_is_bound(claim) ||
+    if (!class || !binding_has_provisioner(class) || binding_is_bound(claim) ||
         !kube_same(claim->volume_name, "") || claim->meta.deletion_timestamp)
         return PROVISION_NOTHING;
     if (class->mode == KUBE_BINDING_WAIT && kube_same(selected, ""))

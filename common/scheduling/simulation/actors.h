@@ -14,7 +14,7 @@ struct actors {
     const struct binding_options *options;
     uint64_t next_version; /* larger than any in the cluster */
     uint64_t volumes_made;
-    /* Tells of each change, for requeueing; may be NULL. */
+    /* Called with each change, for requeueing; may be NULL. */
     void (*notify)(void *object, enum kube_kind kind, const void *changed, bool is_new);
     void *notify_object;
 };
@@ -42,9 +42,9 @@ enum provision_outcome {
 
 /*
  * The provisioner looks at one claim. The volume is pinned as this driver's would be: to the
- * membership keys of the chosen segments if there are any, else to the segments. Room is taken from
- * the CSIStorageCapacity objects of the class that cover the node; without enough of it the answer
- * is RESOURCE_EXHAUSTED. *@why (caller frees) tells of failures.
+ * membership keys of the chosen segments if there are any, else to the segments. Space is taken
+ * from the CSIStorageCapacity objects of the class that cover the node; without enough of it the
+ * answer is RESOURCE_EXHAUSTED. *@why (caller frees) describes failures.
  */
 enum provision_outcome provisioner_sync(struct actors *actors, struct kube_pvc *claim, char **why);
 
@@ -63,6 +63,12 @@ _must_check_ int kubelet_refresh(struct actors *actors, const struct kube_node *
                                  const struct node_report *report, struct error *err);
 /* The driver's socket is gone. Its labels stay on the Node. */
 void kubelet_deregister(struct actors *actors, struct kube_node *node, const char *driver);
+
+/* What the actors in other files share: the next version, which the caller frees; what follows a
+ * change of a claim in place; and the events. */
+char *actors_next_version(struct actors *actors);
+void actors_changed_claim(struct actors *actors, struct kube_pvc *claim);
+void actors_notify(struct actors *actors, enum kube_kind kind, const void *object, bool is_new);
 
 /* Moves a pod to a node; NULL: off its node. */
 void actors_place_pod(struct actors *actors, struct kube_pod *pod, const char *node);

@@ -27,7 +27,7 @@ struct simulated_event {
     bool is_new;
 };
 
-/* What pods of one kind were told. */
+/* The result for pods that ask the same. */
 struct remembered {
     char *signature;
     char *reason;
@@ -43,8 +43,6 @@ struct scheduler {
     size_t event_count;           /* may be larger than what is kept */
     struct named_list remembered; /* struct remembered, by signature */
     size_t start;                 /* the node to begin with */
-    size_t done;
-    size_t stuck;
 };
 
 /* --- events --- */
@@ -118,119 +116,78 @@ static char *signature_of(const struct kube_pod *pod, const struct pod_claims *c
     return text.length ? text_take(&text) : NULL;
 }
 
-static void remember(struct scheduler *scheduler, const char *signature, const char *reason)
-{
-    struct remembered *item = xcalloc(1, sizeof(*item));
-
-    item->signature = xstrdup(signature);
-    item->reason = xstrdup(reason);
-    named_list_add(&scheduler->remembered, NULL, item->signature, item);
-}
-
 /* --- choosing a node --- */
 
-/* Why nodes were not taken, by the plugin that rejected them first. */
-struct reasons {
-    struct string_list texts;
-    size_t *counts;
-};
-
-static void count_reason(struct reasons *reasons, const char *text)
-{
-    size_t at = 0;
-
-    while (at < reasons->texts.count && strcmp(reasons->texts.items[at], text) != 0)
-        at++;
-    if (at == reasons->texts.count) {
-        string_list_add(&reasons->texts, text);
-        reasons->counts = xreallocarray(reasons->counts, at + 1, sizeof(*reasons->counts));
-        reasons->counts[at] = 0;
-    }
-    reasons->counts[at]++;
-}
-
-static void count_binding(struct reasons *reasons, const struct node_decision *decision)
+static void count_binding(struct reason_counts *counts, const struct node_decision *decision)
 {
     if (decision->verdict == BINDING_FAILED)
-        count_reason(reasons, decision->fault);
+        reason_counts_add(counts, decision->fault);
     for (unsigned i = 0; i < BINDING_REASONS; i++)
         if (decision->reasons & (1U << i))
-            count_reason(reasons, binding_reason_text((enum binding_reason)(1U << i)));
+            reason_counts_add(counts, binding_reason_text((enum binding_reason)(1U << i)));
 }
 
-static char *reasons_text(const struct reasons *reasons, size_t nodes)
-{
-    struct text text = TEXT_INIT(16384);
-
-    text_addf(&text, "0/%zu nodes are available", nodes);
-    for (size_t i = 0; i < reasons->texts.count; i++)
-        text_addf(&text, "%s%zu %s", i ? ", " : ": ", reasons->counts[i], reasons->texts.items[i]);
-    return text_take(&text);
-}
-
-static void reasons_done(struct reasons *reasons)
-{
-    string_list_done(&reasons->texts);
-    free(reasons->counts);
-}
-
-struct pod_look {
+struct pod_survey {
     struct pod_claims claims;
     struct pod_volume_keys keys;
     struct pod_zones zones;
     struct pod_decisions decisions;
-    struct reasons reasons;
+    struct reason_counts reasons; /* of nodes, by the plugin that rejected them first */
 };
 
-static void pod_look_done(struct pod_look *look)
+static void pod_survey_done(struct pod_survey *survey)
 {
-    pod_decisions_done(&look->decisions);
-    pod_zones_done(&look->zones);
-    pod_volume_keys_done(&look->keys);
-    pod_claims_done(&look->claims);
-    reasons_done(&look->reasons);
+    pod_decisions_done(&survey->decisions);
+    pod_zones_done(&survey->zones);
+    pod_volume_keys_done(&survey->keys);
+    pod_claims_done(&survey->claims);
+    reason_counts_done(&survey->reasons);
+}
+
+static char *describe_rejection(const struct pod_survey *survey)
+{
+    struct text text = TEXT_INIT(16384);
+
+    text_addf(&text, "0/%zu nodes are available", survey->decisions.count);
+    for (size_t i = 0; i < survey->reasons.reasons.count; i++)
+        text_addf(&text, "%s%zu %s", i ? ", " : ": ", survey->reasons.counts[i],
+                  survey->reasons.reasons.items[i]);
+    return text_take(&text);
 }
 
 /* All plugins, in the scheduler's order. */
-static bool fits(struct scheduler *scheduler, const struct kube_pod *pod, struct pod_look *look,
-                 size_t at)
+static bool fits_node(struct scheduler *scheduler, const struct kube_pod *pod,
+                      struct pod_survey *survey, size_t at)
 {
     const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, at);
-    struct node_decision *decision = &look->decisions.nodes[at];
+    struct node_decision *decision = &survey->decisions.nodes[at];
     _cleanup_free_ char *placement = pod_placement_check(scheduler->options, pod, node);
     struct limits_decision limits = {0};
 
     if (placement) {
-        count_reason(&look->reasons, placement);
+        reason_counts_add(&survey->reasons, placement);
         return false;
     }
-    volume_limits_check(scheduler->cluster, scheduler->options, &look->keys, node, &limits);
+    volume_limits_check(scheduler->cluster, scheduler->options, &survey->keys, node, &limits);
     _cleanup_free_ char *limits_reason = limits.reason;
     if (limits.verdict != LIMITS_FIT) {
-        count_reason(&look->reasons, limits_reason);
+        reason_counts_add(&survey->reasons, limits_reason);
         return false;
     }
-    binding_check_node(scheduler->cluster, scheduler->options, &look->claims, node, decision);
+    binding_check_node(scheduler->cluster, scheduler->options, &survey->claims, node, decision);
     if (decision->verdict == BINDING_REJECTED || decision->verdict == BINDING_FAILED) {
-        count_binding(&look->reasons, decision);
+        count_binding(&survey->reasons, decision);
         return false;
     }
-    if (volume_zone_check(&look->zones, node)) {
-        count_reason(&look->reasons, VOLUME_ZONE_CONFLICT);
+    if (volume_zone_check(&survey->zones, node)) {
+        reason_counts_add(&survey->reasons, VOLUME_ZONE_CONFLICT);
         return false;
     }
     return true;
 }
 
-static size_t pods_on(const struct cluster_objects *cluster, const struct kube_node *node)
-{
-    const struct node_index *index = cluster_node_index(cluster, node->meta.name);
-
-    return index ? index->pods.count : 0;
-}
-
-/* So many nodes that fit are enough to choose from: Kubernetes' default, 100 or more. */
-static size_t enough(size_t nodes)
+/* How many nodes that fit are enough to choose from: Kubernetes' default, 100 or more. */
+static size_t count_enough(size_t nodes)
 {
     size_t percent = nodes / 125 < 45 ? 50 - nodes / 125 : 5;
     size_t count = nodes * percent / 100;
@@ -244,36 +201,30 @@ struct best_node {
     size_t pods;
 };
 
-static void offer(struct scheduler *scheduler, const struct kube_pod *pod,
-                  const struct pod_look *look, size_t at, struct best_node *best)
-{
-    const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, at);
-    int64_t score = binding_score(scheduler->options, &look->claims, &look->decisions.nodes[at]) +
-                    pod_placement_preference(pod, node);
-    size_t pods = pods_on(scheduler->cluster, node);
-
-    if (best->at == look->decisions.count || score > best->score ||
-        (score == best->score && pods < best->pods))
-        *best = (struct best_node){at, score, pods};
-}
-
 /* The place of the best node; the number of nodes if none fits. Each pod begins where the one
  * before ended. */
 static size_t choose_node(struct scheduler *scheduler, const struct kube_pod *pod,
-                          struct pod_look *look)
+                          struct pod_survey *survey)
 {
-    size_t count = look->decisions.count;
+    size_t count = survey->decisions.count;
     struct best_node best = {.at = count};
     size_t found = 0;
     size_t looked = 0;
 
-    for (; looked < count && found < enough(count); looked++) {
+    for (; looked < count && found < count_enough(count); looked++) {
         size_t at = (scheduler->start + looked) % count;
 
-        if (!fits(scheduler, pod, look, at))
+        if (!fits_node(scheduler, pod, survey, at))
             continue;
-        offer(scheduler, pod, look, at, &best);
-        found++;
+        const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, at);
+        const struct node_index *index = cluster_node_index(scheduler->cluster, node->meta.name);
+        size_t pods = index ? index->pods.count : 0;
+        int64_t score =
+            binding_score(scheduler->options, &survey->claims, &survey->decisions.nodes[at]) +
+            pod_placement_preference(pod, node);
+
+        if (found++ == 0 || score > best.score || (score == best.score && pods < best.pods))
+            best = (struct best_node){at, score, pods};
     }
     scheduler->start = count ? (scheduler->start + looked) % count : 0;
     return best.at;
@@ -311,21 +262,6 @@ static enum bind_progress wait_for_volumes(struct scheduler *scheduler,
     return BIND_WAITING;
 }
 
-static bool bind_volumes(struct scheduler *scheduler, struct pod_binding *binding, char **why)
-{
-    const struct binding_api api = actors_api(&scheduler->actors);
-    _cleanup_error_ struct error err = {0};
-
-    if (binding_bind(scheduler->cluster, &api, binding, &err) < 0) {
-        *why = xstrdup(err.message);
-        return false;
-    }
-    if (wait_for_volumes(scheduler, binding, why) == BIND_DONE)
-        return true;
-    binding_revert(scheduler->cluster, binding);
-    return false;
-}
-
 /* --- one pod --- */
 
 enum attempt { ATTEMPT_PLACED, ATTEMPT_STUCK, ATTEMPT_AGAIN };
@@ -336,47 +272,25 @@ static void set_reason(struct simulated_pod *row, char *reason)
     row->reason = reason;
 }
 
-static enum attempt reject(struct scheduler *scheduler, struct simulated_pod *row,
-                           const struct pod_look *look)
-{
-    _cleanup_free_ char *signature = signature_of(row->pod, &look->claims);
-
-    set_reason(row, reasons_text(&look->reasons, look->decisions.count));
-    if (signature)
-        remember(scheduler, signature, row->reason);
-    return ATTEMPT_STUCK;
-}
-
-static bool is_known(struct scheduler *scheduler, struct simulated_pod *row,
-                     const struct pod_look *look)
-{
-    _cleanup_free_ char *signature = signature_of(row->pod, &look->claims);
-    const struct remembered *known =
-        signature ? name_table_get(&scheduler->remembered.names, NULL, signature) : NULL;
-
-    if (!known)
-        return false;
-    set_reason(row, xstrdup(known->reason));
-    scheduler->result->remembered++;
-    return true;
-}
-
-static enum attempt place(struct scheduler *scheduler, struct simulated_pod *row,
-                          struct pod_look *look, size_t at)
+static enum attempt place_pod(struct scheduler *scheduler, struct simulated_pod *row,
+                              struct pod_survey *survey, size_t at)
 {
     struct kube_pod *pod =
         cluster_find(scheduler->cluster, KUBE_POD, row->pod->meta.ns, row->pod->meta.name);
     const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, at);
     _cleanup_pod_binding_ struct pod_binding binding = {0};
     _cleanup_error_ struct error err = {0};
+    const struct binding_api api = actors_api(&scheduler->actors);
     char *why = NULL;
 
-    if (binding_assume(scheduler->cluster, &look->claims, node, &look->decisions.nodes[at],
-                       &binding, &err) < 0) {
+    if (binding_assume(scheduler->cluster, &survey->claims, node, &survey->decisions.nodes[at],
+                       &binding, &err) < 0 ||
+        binding_bind(scheduler->cluster, &api, &binding, &err) < 0) {
         set_reason(row, xstrdup(err.message));
         return ATTEMPT_AGAIN;
     }
-    if (!bind_volumes(scheduler, &binding, &why)) {
+    if (wait_for_volumes(scheduler, &binding, &why) != BIND_DONE) {
+        binding_revert(scheduler->cluster, &binding);
         set_reason(row, why ? why : xstrdup("waits for its volumes"));
         return ATTEMPT_AGAIN;
     }
@@ -389,70 +303,67 @@ static enum attempt place(struct scheduler *scheduler, struct simulated_pod *row
 
 static enum attempt try_pod(struct scheduler *scheduler, struct simulated_pod *row)
 {
-    _cleanup_(pod_look_done) struct pod_look look = {0};
+    _cleanup_(pod_survey_done) struct pod_survey survey = {0};
 
     row->tries++;
-    binding_prepare(scheduler->cluster, scheduler->options, row->pod, &look.claims);
-    if (look.claims.verdict == BINDING_REJECTED || look.claims.verdict == BINDING_FAILED) {
-        set_reason(row, xstrdup(look.claims.reason));
+    binding_prepare(scheduler->cluster, scheduler->options, row->pod, &survey.claims);
+    if (survey.claims.verdict == BINDING_REJECTED || survey.claims.verdict == BINDING_FAILED) {
+        set_reason(row, xstrdup(survey.claims.reason));
         return ATTEMPT_STUCK;
     }
-    if (is_known(scheduler, row, &look))
+    _cleanup_free_ char *signature = signature_of(row->pod, &survey.claims);
+    const struct remembered *known =
+        signature ? name_table_get(&scheduler->remembered.names, NULL, signature) : NULL;
+    if (known) {
+        set_reason(row, xstrdup(known->reason));
+        scheduler->result->remembered++;
         return ATTEMPT_STUCK;
-    volume_limits_prepare(scheduler->cluster, row->pod, &look.keys);
-    volume_zone_prepare(scheduler->cluster, row->pod, &look.zones);
-    pod_decisions_init(scheduler->cluster, &look.claims, &look.decisions);
+    }
+    volume_limits_prepare(scheduler->cluster, row->pod, &survey.keys);
+    volume_zone_prepare(scheduler->cluster, row->pod, &survey.zones);
+    pod_decisions_init(scheduler->cluster, &survey.claims, &survey.decisions);
     scheduler->result->checks++;
-    size_t at = choose_node(scheduler, row->pod, &look);
-    if (at == look.decisions.count)
-        return reject(scheduler, row, &look);
-    return place(scheduler, row, &look, at);
-}
+    size_t at = choose_node(scheduler, row->pod, &survey);
+    if (at < survey.decisions.count)
+        return place_pod(scheduler, row, &survey, at);
+    set_reason(row, describe_rejection(&survey));
+    if (signature) {
+        struct remembered *item = xcalloc(1, sizeof(*item));
 
-static void schedule_pod(struct scheduler *scheduler, struct simulated_pod *row)
-{
-    enum attempt attempt = ATTEMPT_AGAIN;
-
-    for (unsigned i = 0; i < TRIES_MAX && attempt == ATTEMPT_AGAIN; i++)
-        attempt = try_pod(scheduler, row);
-    if (attempt == ATTEMPT_PLACED)
-        scheduler->result->placed++;
+        *item = (struct remembered){TAKE(signature), xstrdup(row->reason)};
+        named_list_add(&scheduler->remembered, NULL, item->signature, item);
+    }
+    return ATTEMPT_STUCK;
 }
 
 /* --- all pods --- */
 
-static bool is_pending(const struct kube_pod *pod)
-{
-    return kube_same(pod->node_name, "") && !pod->meta.deletion_timestamp &&
-           (kube_same(pod->phase, "") || kube_same(pod->phase, "Pending"));
-}
-
-static void tell_progress(const struct scheduler *scheduler, size_t total)
-{
-    const struct simulation_request *request = scheduler->request;
-
-    if (request->progress && (scheduler->done % PROGRESS_STEP == 0 || scheduler->done == total))
-        request->progress(request->progress_object, scheduler->done, total, scheduler->stuck);
-}
-
 /* Returns how many pods found a place. */
 static size_t run_round(struct scheduler *scheduler, bool is_first)
 {
+    const struct simulation_request *request = scheduler->request;
     struct simulation *result = scheduler->result;
-    size_t before = result->placed;
+    size_t placed = 0;
+    size_t done = 0;
+    size_t stuck = 0;
 
-    scheduler->done = 0;
-    scheduler->stuck = 0;
     for (size_t i = 0; i < result->count; i++) {
         struct simulated_pod *row = &result->pods[i];
 
-        if (!row->is_placed && (is_first || may_be_helped(scheduler, row->pod)))
-            schedule_pod(scheduler, row);
-        scheduler->done++;
-        scheduler->stuck += !row->is_placed;
-        tell_progress(scheduler, result->count);
+        if (!row->is_placed && (is_first || may_be_helped(scheduler, row->pod))) {
+            enum attempt attempt = ATTEMPT_AGAIN;
+
+            for (unsigned try = 0; try < TRIES_MAX && attempt == ATTEMPT_AGAIN; try++)
+                attempt = try_pod(scheduler, row);
+            placed += attempt == ATTEMPT_PLACED;
+        }
+        done++;
+        stuck += !row->is_placed;
+        if (request->progress && (done % PROGRESS_STEP == 0 || done == result->count))
+            request->progress(request->progress_object, done, result->count, stuck);
     }
-    return result->placed - before;
+    result->placed += placed;
+    return placed;
 }
 
 static void schedule_all(struct scheduler *scheduler)
@@ -476,7 +387,7 @@ static void schedule_all(struct scheduler *scheduler)
 }
 
 /* Claims that need not wait are bound and provisioned before any pod is looked at. */
-static void settle_claims(struct scheduler *scheduler)
+static void bind_immediate(struct scheduler *scheduler)
 {
     for (size_t i = 0; i < cluster_count(scheduler->cluster, KUBE_PVC); i++) {
         struct kube_pvc *claim = cluster_at(scheduler->cluster, KUBE_PVC, i);
@@ -516,8 +427,9 @@ static void list_pods(const struct cluster_objects *cluster, const struct displa
         const struct kube_pod *pod = cluster_at(cluster, KUBE_POD, i);
         const char *node = name_table_get(&from, pod->meta.ns, pod->meta.name);
 
-        if (!is_pending(pod))
-            continue;
+        if (!kube_same(pod->node_name, "") || pod->meta.deletion_timestamp ||
+            !(kube_same(pod->phase, "") || kube_same(pod->phase, "Pending")))
+            continue; /* placed, going, or done */
         result->pods[result->count++] = (struct simulated_pod){
             .pod = pod, .was_displaced = node != NULL, .from = node ? xstrdup(node) : NULL};
         result->displaced += node != NULL;
@@ -541,12 +453,12 @@ static void count_results(const struct cluster_objects *cluster, struct simulati
     }
 }
 
-static int prepare(struct scheduler *scheduler, struct error *err)
+static int prepare_scenario(struct scheduler *scheduler, struct error *err)
 {
     struct displaced_list displaced = {0};
     int result = 0;
 
-    scenario_rooms(scheduler->cluster, false, scheduler->result);
+    scenario_measure(scheduler->cluster, false, scheduler->result);
     if (scheduler->request->fail[0] != '\0')
         result = scenario_fail(&scheduler->actors, scheduler->request, on_displaced, &displaced,
                                scheduler->result, err);
@@ -575,11 +487,11 @@ int simulate(struct cluster_objects *cluster, const struct binding_options *opti
     actors_init(&scheduler->actors, cluster, options);
     scheduler->actors.notify = on_event;
     scheduler->actors.notify_object = scheduler;
-    int result = prepare(scheduler, err);
+    int result = prepare_scenario(scheduler, err);
     if (result == 0) {
-        settle_claims(scheduler);
+        bind_immediate(scheduler);
         schedule_all(scheduler);
-        scenario_rooms(cluster, true, simulation);
+        scenario_measure(cluster, true, simulation);
         count_results(cluster, simulation);
         simulation->volumes_made = scheduler->actors.volumes_made;
     } else {
@@ -596,12 +508,12 @@ void simulation_done(struct simulation *simulation)
         free(simulation->pods[i].from);
         free(simulation->pods[i].reason);
     }
-    for (size_t i = 0; i < simulation->room_count; i++) {
-        free(simulation->rooms[i].class_name);
-        free(simulation->rooms[i].place);
+    for (size_t i = 0; i < simulation->space_count; i++) {
+        free(simulation->spaces[i].class_name);
+        free(simulation->spaces[i].place);
     }
     free(simulation->pods);
-    free(simulation->rooms);
+    free(simulation->spaces);
     string_list_done(&simulation->notes);
     *simulation = (struct simulation){0};
 }

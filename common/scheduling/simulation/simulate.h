@@ -4,7 +4,7 @@
 
 /*
  * A scheduler over the library: places all pending pods of a snapshot one after the other, with the
- * PV controller and the provisioner doing their part in between, and tells what became of them.
+ * PV controller and the provisioner doing their part in between, and reports what became of them.
  * Answers "what is stuck if this zone fails?" and "will it fit?". The snapshot is changed. The same
  * snapshot and request give the same result. One thread.
  *
@@ -13,7 +13,8 @@
  * the highest score of volumes and preferred affinity, then with the fewest pods, then the first
  * seen. Pods go in the order of their names; those that found no place are tried again when an
  * event of the meantime may help them. Results for pods without wishes of their own are remembered
- * for others that ask the same, until an event voids them. Processors and memory are not counted.
+ * for others that ask the same, until an event makes them void. Processors and memory are not
+ * counted.
  */
 struct simulation_request {
     const char *fail;       /* "zone=zone-a": these nodes are gone; "" for none */
@@ -38,8 +39,8 @@ struct simulated_pod {
     unsigned tries;
 };
 
-/* Room in one place before and after; of CSIStorageCapacity objects, or of free volumes. */
-struct simulated_room {
+/* Free space in one place before and after: of a CSIStorageCapacity, or of free volumes. */
+struct simulated_space {
     char *class_name;
     char *place;
     bool is_volumes;
@@ -59,8 +60,8 @@ struct simulation {
     size_t rounds;
     size_t checks;     /* pods looked at on all nodes */
     size_t remembered; /* pods answered from results of others */
-    struct simulated_room *rooms;
-    size_t room_count;
+    struct simulated_space *spaces;
+    size_t space_count;
     struct string_list notes;
 };
 

@@ -1,4 +1,5 @@
-/* Scenarios: a domain that fails, its takeover, pods that are added; and the room in each place. */
+/* Scenarios: a domain that fails, its takeover, pods that are added; the free space in each place.
+ */
 #include "common/scheduling/simulation/simulate_scenario.h"
 
 #include <stdlib.h>
@@ -12,41 +13,13 @@
 
 #define ADDED_NAMESPACE "simulated"
 
-_printf_(2, 3) static void note(struct simulation *simulation, const char *fmt, ...)
-{
-    va_list args;
-
-    va_start(args, fmt);
-    _cleanup_free_ char *text = xvasprintf(fmt, args);
-    va_end(args);
-    string_list_add(&simulation->notes, text);
-}
-
 /* --- domains --- */
 
 /* "zone=zone-a": the level is a label, or the part of one behind its slash. */
-struct place {
+struct failed_domain {
     char *level;
     const char *value;
 };
-
-static void place_done(struct place *place)
-{
-    free(place->level);
-}
-
-static int place_parse(const char *text, struct place *place, struct error *err)
-{
-    const char *equals = strchr(text, '=');
-
-    if (!equals || equals == text || equals[1] == '\0') {
-        error_set(err, STATUS_INVALID_ARGUMENT,
-                  "'%.80s' is no domain; write it as LEVEL=VALUE, like 'zone=zone-a'", text);
-        return -1;
-    }
-    *place = (struct place){xstrndup(text, (size_t)(equals - text)), equals + 1};
-    return 0;
-}
 
 /* The node's value on a level; NULL if it has none. */
 static const char *value_on(const struct kube_node *node, const char *level)
@@ -65,8 +38,8 @@ static bool is_in(const struct kube_node *node, const char *level, const char *v
     return kube_same(value_on(node, level), value) && value_on(node, level);
 }
 
-static int refuse_place(const struct cluster_objects *cluster, const char *level, const char *value,
-                        struct error *err)
+static int refuse_domain(const struct cluster_objects *cluster, const char *level,
+                         const char *value, struct error *err)
 {
     _cleanup_string_list_ struct string_list known = {0};
     _cleanup_text_ struct text text = TEXT_INIT(1024);
@@ -127,43 +100,32 @@ static void remove_node(struct actors *actors, const char *name,
 }
 
 /* The keys that mean "serves this domain", whatever driver's they are. */
-static void add_membership(const char *key, const struct place *place, struct string_list *keys)
+static void add_membership(const char *key, const struct failed_domain *domain,
+                           struct string_list *keys)
 {
-    _cleanup_free_ char *wanted = xasprintf("member.%s.%s", label_tail(place->level), place->value);
+    _cleanup_free_ char *wanted =
+        xasprintf("member.%s.%s", label_tail(domain->level), domain->value);
 
     if (strcmp(label_tail(key), wanted) == 0 && !string_list_has(keys, key))
         string_list_add(keys, key);
 }
 
-static void find_membership(const struct cluster_objects *cluster, const struct place *place,
-                            struct string_list *keys)
+static void find_membership(const struct cluster_objects *cluster,
+                            const struct failed_domain *domain, struct string_list *keys)
 {
     for (size_t i = 0; i < cluster_count(cluster, KUBE_NODE); i++) {
         const struct kube_node *node = cluster_at(cluster, KUBE_NODE, i);
 
         for (size_t j = 0; j < node->meta.labels.count; j++)
-            add_membership(node->meta.labels.entries[j].key, place, keys);
+            add_membership(node->meta.labels.entries[j].key, domain, keys);
     }
     for (size_t i = 0; i < cluster_count(cluster, KUBE_PV); i++) {
         const struct kube_pv *pv = cluster_at(cluster, KUBE_PV, i);
 
         for (size_t j = 0; pv->has_required && j < pv->required.count; j++)
             for (size_t k = 0; k < pv->required.terms[j].expressions.count; k++)
-                add_membership(pv->required.terms[j].expressions.items[k].key, place, keys);
+                add_membership(pv->required.terms[j].expressions.items[k].key, domain, keys);
     }
-}
-
-/* The driver on the node whose key it is: "topology.DRIVER/member.zone.zone-a". */
-static const struct kube_node_driver *driver_of(const struct cluster_objects *cluster,
-                                                const struct kube_node *node, const char *key)
-{
-    const char *slash = strchr(key, '/');
-
-    if (!slash || !text_has_prefix(key, "topology."))
-        return NULL;
-    const char *name = key + strlen("topology.");
-    _cleanup_free_ char *driver = xstrndup(name, (size_t)(slash - name));
-    return volume_limits_driver(cluster, node->meta.name, driver);
 }
 
 /* The driver goes and comes back with the key among its segments, as it does when the takeover map
@@ -171,7 +133,9 @@ static const struct kube_node_driver *driver_of(const struct cluster_objects *cl
 static bool register_again(struct actors *actors, struct kube_node *node, const char *key,
                            struct simulation *simulation)
 {
-    const struct kube_node_driver *entry = driver_of(actors->cluster, node, key);
+    _cleanup_free_ char *driver = explain_driver_of_key(key);
+    const struct kube_node_driver *entry =
+        driver ? volume_limits_driver(actors->cluster, node->meta.name, driver) : NULL;
     _cleanup_strmap_ struct strmap segments = {0};
     _cleanup_error_ struct error err = {0};
 
@@ -184,34 +148,34 @@ static bool register_again(struct actors *actors, struct kube_node *node, const 
             strmap_set(&segments, entry->topology_keys.items[i], value);
     }
     strmap_set(&segments, key, "true");
-    _cleanup_free_ char *driver = xstrdup(entry->name);
     _cleanup_free_ char *node_id = xstrdup(entry->node_id ? entry->node_id : "");
     const struct node_report report = {driver, node_id, entry->has_limit ? entry->limit : 0,
                                        &segments};
     kubelet_deregister(actors, node, driver);
     if (kubelet_register(actors, node, &report, &err) == 0)
         return true;
-    note(simulation, "node '%s': %s", node->meta.name, err.message);
+    string_list_addf(&simulation->notes, "node '%s': %s", node->meta.name, err.message);
     return false;
 }
 
 /* False: the node cannot serve the domain. */
-static bool serve(struct actors *actors, struct kube_node *node, const struct string_list *keys,
-                  bool via_nodeinfo, struct simulation *simulation)
+static bool serve_domain(struct actors *actors, struct kube_node *node,
+                         const struct string_list *keys, bool via_nodeinfo,
+                         struct simulation *simulation)
 {
     bool serves = true;
 
-    for (size_t i = 0; via_nodeinfo && i < keys->count; i++)
-        serves = register_again(actors, node, keys->items[i], simulation) && serves;
-    if (via_nodeinfo)
-        return serves;
     for (size_t i = 0; i < keys->count; i++)
-        strmap_set(&node->meta.labels, keys->items[i], "true");
-    actors_relabelled(actors, node);
-    return true;
+        if (via_nodeinfo)
+            serves = register_again(actors, node, keys->items[i], simulation) && serves;
+        else
+            strmap_set(&node->meta.labels, keys->items[i], "true");
+    if (!via_nodeinfo)
+        actors_relabelled(actors, node);
+    return serves;
 }
 
-static int take_over(struct actors *actors, const struct place *failed,
+static int take_over(struct actors *actors, const struct failed_domain *failed,
                      const struct simulation_request *request, const struct string_list *keys,
                      struct simulation *simulation, struct error *err)
 {
@@ -227,105 +191,98 @@ static int take_over(struct actors *actors, const struct place *failed,
 
         if (!(is_all ? value_on(node, failed->level) != NULL : is_in(node, failed->level, value)))
             continue;
-        if (serve(actors, node, keys, request->via_nodeinfo, simulation))
+        if (serve_domain(actors, node, keys, request->via_nodeinfo, simulation))
             count++;
         else
             unable++;
     }
     if (count + unable == 0)
-        return refuse_place(cluster, failed->level, value, err);
+        return refuse_domain(cluster, failed->level, value, err);
     if (keys->count == 0)
-        note(simulation,
-             "nothing is pinned by membership of %s: volumes pinned by plain labels cannot be "
-             "taken over",
-             failed->value);
+        string_list_addf(
+            &simulation->notes,
+            "nothing is pinned by membership of %s: volumes pinned by plain labels cannot be "
+            "taken over",
+            failed->value);
     else
-        note(simulation, "%zu node%s serve%s %s now", count, count == 1 ? "" : "s",
-             count == 1 ? "s" : "", failed->value);
+        string_list_addf(&simulation->notes, "%zu node%s serve%s %s now", count,
+                         count == 1 ? "" : "s", count == 1 ? "s" : "", failed->value);
     if (unable > 0)
-        note(simulation, "%zu node%s cannot: the driver is not registered there", unable,
-             unable == 1 ? "" : "s");
+        string_list_addf(&simulation->notes,
+                         "%zu node%s cannot: the driver is not registered there", unable,
+                         unable == 1 ? "" : "s");
     return 0;
 }
 
-static bool names(const struct label_selector *topology, const struct place *place)
+static bool names_domain(const struct label_selector *topology, const struct failed_domain *domain)
 {
     for (size_t i = 0; i < topology->requirements.count; i++) {
         const struct selector_requirement *item = &topology->requirements.items[i];
 
         if (item->op == SELECTOR_IN && item->values.count == 1 &&
-            (strcmp(item->key, place->level) == 0 ||
-             strcmp(label_tail(item->key), label_tail(place->level)) == 0) &&
-            strcmp(item->values.items[0], place->value) == 0)
+            strcmp(label_tail(item->key), label_tail(domain->level)) == 0 &&
+            strcmp(item->values.items[0], domain->value) == 0)
             return true;
     }
     return false;
-}
-
-static void mark_rooms(const struct cluster_objects *cluster, const struct place *place,
-                       struct simulation *simulation)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < cluster_count(cluster, KUBE_CAPACITY); i++, at++) {
-        const struct kube_capacity *capacity = cluster_at(cluster, KUBE_CAPACITY, i);
-
-        if (at < simulation->room_count && names(&capacity->topology, place))
-            simulation->rooms[at].has_failed = true;
-    }
 }
 
 int scenario_fail(struct actors *actors, const struct simulation_request *request,
                   void (*displaced)(void *object, struct kube_pod *pod, const char *node),
                   void *object, struct simulation *simulation, struct error *err)
 {
-    _cleanup_(place_done) struct place place = {0};
+    const struct cluster_objects *cluster = actors->cluster;
+    const char *equals = strchr(request->fail, '=');
     _cleanup_string_list_ struct string_list keys = {0};
     _cleanup_string_list_ struct string_list gone = {0};
 
-    if (place_parse(request->fail, &place, err) < 0)
-        return -1;
-    for (size_t i = 0; i < cluster_count(actors->cluster, KUBE_NODE); i++) {
-        const struct kube_node *node = cluster_at(actors->cluster, KUBE_NODE, i);
+    if (!equals || equals == request->fail || equals[1] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "'%.80s' is no domain; write it as LEVEL=VALUE, like 'zone=zone-a'",
+                         request->fail);
+    _cleanup_free_ char *level = xstrndup(request->fail, (size_t)(equals - request->fail));
+    const struct failed_domain domain = {level, equals + 1};
+    for (size_t i = 0; i < cluster_count(cluster, KUBE_NODE); i++) {
+        const struct kube_node *node = cluster_at(cluster, KUBE_NODE, i);
 
-        if (is_in(node, place.level, place.value))
+        if (is_in(node, domain.level, domain.value))
             string_list_add(&gone, node->meta.name);
     }
     if (gone.count == 0)
-        return refuse_place(actors->cluster, place.level, place.value, err);
-    find_membership(actors->cluster, &place, &keys);
-    mark_rooms(actors->cluster, &place, simulation);
+        return refuse_domain(cluster, domain.level, domain.value, err);
+    find_membership(cluster, &domain, &keys);
+    for (size_t i = 0; i < cluster_count(cluster, KUBE_CAPACITY); i++) {
+        const struct kube_capacity *capacity = cluster_at(cluster, KUBE_CAPACITY, i);
+
+        if (i < simulation->space_count && names_domain(&capacity->topology, &domain))
+            simulation->spaces[i].has_failed = true;
+    }
     for (size_t i = 0; i < gone.count; i++)
         remove_node(actors, gone.items[i], displaced, object);
-    note(simulation, "%zu node%s of %s %s gone", gone.count, gone.count == 1 ? "" : "s",
-         place.value, gone.count == 1 ? "is" : "are");
+    string_list_addf(&simulation->notes, "%zu node%s of %s %s gone", gone.count,
+                     gone.count == 1 ? "" : "s", domain.value, gone.count == 1 ? "is" : "are");
     if (request->takeover[0] == '\0')
         return 0;
-    return take_over(actors, &place, request, &keys, simulation, err);
+    return take_over(actors, &domain, request, &keys, simulation, err);
 }
 
 /* --- more pods --- */
 
-static void add_claim(struct actors *actors, const struct simulation_request *request,
-                      const char *name)
+static void add_pod(struct actors *actors, const struct simulation_request *request,
+                    const char *name)
 {
     struct kube_pvc *claim = xcalloc(1, sizeof(*claim));
+    struct kube_pod *pod = xcalloc(1, sizeof(*pod));
 
     claim->meta.name = xstrdup(name);
     claim->meta.ns = xstrdup(ADDED_NAMESPACE);
     claim->meta.uid = xasprintf("uid-%s", name);
-    claim->meta.version = xasprintf("%llu", (unsigned long long)actors->next_version++);
+    claim->meta.version = actors_next_version(actors);
     claim->class_name = xstrdup(request->class_name);
     claim->has_request = true;
     claim->request = request->size;
     claim->access_modes = KUBE_ACCESS_RWO;
     cluster_put(actors->cluster, KUBE_PVC, claim);
-}
-
-static void add_pod(struct actors *actors, const char *name)
-{
-    struct kube_pod *pod = xcalloc(1, sizeof(*pod));
-
     pod->meta.name = xstrdup(name);
     pod->meta.ns = xstrdup(ADDED_NAMESPACE);
     pod->phase = xstrdup("Pending");
@@ -346,13 +303,12 @@ int scenario_add(struct actors *actors, const struct simulation_request *request
     for (size_t i = 0; i < request->add_pods; i++) {
         _cleanup_free_ char *name = xasprintf("pod-%07zu", i + 1);
 
-        add_claim(actors, request, name);
-        add_pod(actors, name);
+        add_pod(actors, request, name);
     }
     return 0;
 }
 
-/* --- room --- */
+/* --- free space --- */
 
 /* "zone-a", or all that the selector asks for. */
 static char *topology_name(const struct label_selector *topology)
@@ -395,50 +351,48 @@ static uint64_t free_bytes(const struct class_index *class)
     return sum;
 }
 
-static struct simulated_room *add_room(struct simulation *simulation, const char *class_name,
-                                       char *place)
+static struct simulated_space *add_space(struct simulation *simulation, const char *class_name,
+                                         char *place)
 {
-    if ((simulation->room_count & (simulation->room_count - 1)) == 0)
-        simulation->rooms = xreallocarray(simulation->rooms,
-                                          simulation->room_count ? simulation->room_count * 2 : 1,
-                                          sizeof(*simulation->rooms));
-    struct simulated_room *room = &simulation->rooms[simulation->room_count++];
-    *room = (struct simulated_room){.class_name = xstrdup(class_name), .place = place};
-    return room;
+    struct simulated_space *space = array_add(simulation->spaces, simulation->space_count);
+
+    space->class_name = xstrdup(class_name);
+    space->place = place;
+    return space;
 }
 
 /* Capacities come first, in their order, then classes with free volumes: the same both times,
  * because neither capacities nor classes come or go while pods are placed. */
-void scenario_rooms(const struct cluster_objects *cluster, bool after,
-                    struct simulation *simulation)
+void scenario_measure(const struct cluster_objects *cluster, bool after,
+                      struct simulation *simulation)
 {
     size_t at = 0;
 
-    for (size_t i = 0; i < cluster_count(cluster, KUBE_CAPACITY); i++, at++) {
-        const struct kube_capacity *capacity = cluster_at(cluster, KUBE_CAPACITY, i);
+    for (; at < cluster_count(cluster, KUBE_CAPACITY); at++) {
+        const struct kube_capacity *capacity = cluster_at(cluster, KUBE_CAPACITY, at);
         uint64_t bytes = capacity->has_capacity ? bytes_of(&capacity->capacity) : 0;
 
         if (after)
-            simulation->rooms[at].after = bytes;
+            simulation->spaces[at].after = bytes;
         else
-            add_room(simulation, capacity->class_name ? capacity->class_name : "",
-                     topology_name(&capacity->topology))
+            add_space(simulation, capacity->class_name ? capacity->class_name : "",
+                      topology_name(&capacity->topology))
                 ->before = bytes;
     }
     for (size_t i = 0; i < cluster->classes.all.count; i++) {
         const struct class_index *class = cluster->classes.all.items[i];
         uint64_t bytes = free_bytes(class);
 
-        if (after && at < simulation->room_count &&
-            strcmp(simulation->rooms[at].class_name, class->id.name) == 0 &&
-            simulation->rooms[at].is_volumes) {
-            simulation->rooms[at++].after = bytes;
+        if (after && at < simulation->space_count &&
+            strcmp(simulation->spaces[at].class_name, class->id.name) == 0 &&
+            simulation->spaces[at].is_volumes) {
+            simulation->spaces[at++].after = bytes;
         } else if (!after && bytes > 0) {
-            struct simulated_room *room =
-                add_room(simulation, class->id.name, xstrdup("free volumes"));
+            struct simulated_space *space =
+                add_space(simulation, class->id.name, xstrdup("free volumes"));
 
-            room->is_volumes = true;
-            room->before = bytes;
+            space->is_volumes = true;
+            space->before = bytes;
         }
     }
 }
