@@ -9,6 +9,7 @@
 #include "common/kube/objects/in_tree.h"
 #include "common/scheduling/binding_score.h"
 #include "common/scheduling/pod_placement.h"
+#include "common/topology/domain.h"
 #include "common/topology/labels.h"
 
 #define DETAIL_LIMIT 4096
@@ -57,11 +58,10 @@ const char *explain_place(const struct kube_node *node)
 
 char *explain_membership(const char *key, char **level)
 {
-    const char *tail = label_tail(key);
+    const char *tail = membership_tail(key);
 
-    if (!text_has_prefix(tail, "member."))
+    if (!tail)
         return NULL;
-    tail += strlen("member.");
     const char *dot = strchr(tail, '.');
     if (level)
         *level = dot ? xstrndup(tail, (size_t)(dot - tail)) : xstrdup("domain");

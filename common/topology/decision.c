@@ -4,6 +4,7 @@
 
 #include "common/base/columns.h"
 #include "common/base/memory.h"
+#include "common/topology/domain.h"
 #include "common/topology/labels.h"
 #include "common/topology/placement.h"
 
@@ -23,11 +24,6 @@ static const char *const VERDICTS[] = {
 
 /* --- what was asked --- */
 
-static bool is_membership(const char *tail)
-{
-    return text_has_prefix(tail, "member.");
-}
-
 /* "region=r1,zone=zone-a"; membership keys only where there is nothing else. */
 static void print_term(const struct strmap *term, struct text *text)
 {
@@ -37,7 +33,7 @@ static void print_term(const struct strmap *term, struct text *text)
         for (size_t i = 0; i < term->count; i++) {
             const char *tail = label_tail(term->entries[i].key);
 
-            if (is_membership(tail) == (members == 0))
+            if ((membership_tail(term->entries[i].key) != NULL) == (members == 0))
                 continue;
             text_addf(text, "%s%s%s%s", printed++ ? "," : "", tail, members ? "" : "=",
                       members ? "" : term->entries[i].value);
@@ -66,24 +62,15 @@ static void print_requirement(const struct topology_requirement *requirement, st
 
 /* --- what became of a candidate --- */
 
-static void print_no_room(const struct placement_request *request, const struct room *room,
-                          struct text *text)
-{
-    _cleanup_free_ char *left = text_size(room->bytes);
-
-    if (room->bytes > 0 && request->has_overcommit)
-        text_addf(text, "%s left", left);
-    else
-        text_add(text, room->remark[0] ? room->remark : "full");
-}
-
 static void print_verdict(const struct decision *decision, size_t index, struct text *text)
 {
-    const struct placement_candidate *candidate = &decision->request->candidates[index];
+    const struct placement_request *request = decision->request;
+    const struct placement_candidate *candidate = &request->candidates[index];
+    _cleanup_free_ char *left = text_size(candidate->room.bytes);
 
     switch (decision->verdicts[index]) {
     case VERDICT_CHOSEN:
-        text_addf(text, "chosen (%s)", placement_policy_name(decision->request->policy));
+        text_addf(text, "chosen (%s)", placement_policy_name(request->policy));
         return;
     case VERDICT_NOT_NEEDED:
         text_add(text, "not needed");
@@ -92,11 +79,13 @@ static void print_verdict(const struct decision *decision, size_t index, struct 
         text_add(text, "for a wider place than the one chosen");
         return;
     case VERDICT_POLICY:
-        text_addf(text, "would do, but %s took another",
-                  placement_policy_name(decision->request->policy));
+        text_addf(text, "would do, but %s took another", placement_policy_name(request->policy));
         return;
     case VERDICT_NO_ROOM:
-        print_no_room(decision->request, &candidate->room, text);
+        if (candidate->room.bytes > 0 && request->has_overcommit)
+            text_addf(text, "%s left", left);
+        else
+            text_add(text, candidate->room.remark[0] ? candidate->room.remark : "full");
         return;
     case VERDICT_REFUSED:
         text_add(text, candidate->refusal);
@@ -139,56 +128,28 @@ static void print_candidates(const struct decision *decision, struct text *line)
         text_addf(line, "; and %zu more", all - shown);
 }
 
-static bool is_all_elsewhere(const struct decision *decision)
-{
-    for (size_t i = 0; i < decision->request->count; i++)
-        if (decision->verdicts[i] != VERDICT_ELSEWHERE)
-            return false;
-    return true;
-}
-
 void decision_print_line(const struct decision *decision, struct text *line)
 {
     const struct placement_request *request = decision->request;
     _cleanup_free_ char *size = text_size(request->size_bytes);
+    bool is_served = false;
 
+    for (size_t i = 0; i < request->count; i++)
+        is_served = is_served || decision->verdicts[i] != VERDICT_ELSEWHERE;
     if (decision->chosen >= 0) {
         print_candidate(decision, (size_t)decision->chosen, line);
         text_addf(line, " for %s ", size);
-        print_requirement(request->requirement, line);
-        print_candidates(decision, line);
-        return;
+    } else {
+        text_addf(line, "no pool %s %s ",
+                  is_served ? "that serves the place has room for"
+                            : "of the class serves the place asked for,",
+                  size);
     }
-    text_addf(line, "no pool %s %s ",
-              is_all_elsewhere(decision) ? "of the class serves the place asked for,"
-                                         : "that serves the place has room for",
-              size);
     print_requirement(request->requirement, line);
     print_candidates(decision, line);
 }
 
 /* --- a table --- */
-
-static char *room_cell(const struct placement_candidate *candidate)
-{
-    if (!candidate->room.is_known)
-        return xstrdup("?");
-    return text_size(candidate->room.bytes);
-}
-
-static void add_row(const struct decision *decision, size_t index, struct columns *columns)
-{
-    const struct placement_candidate *candidate = &decision->request->candidates[index];
-    _cleanup_text_ struct text verdict = TEXT_INIT(CELL_LIMIT);
-    bool is_chosen = (ssize_t)index == decision->chosen;
-
-    print_verdict(decision, index, &verdict);
-    columns_take(columns, xasprintf("%s%s", is_chosen ? "* " : "  ", candidate->entry->pool));
-    columns_take(columns, pool_entry_place(candidate->entry));
-    columns_take(columns, room_cell(candidate));
-    columns_take(columns, xasprintf("%llu", (unsigned long long)candidate->volumes));
-    columns_add(columns, text_chars(&verdict));
-}
 
 void decision_print_table(const struct decision *decision, struct text *table)
 {
@@ -197,8 +158,19 @@ void decision_print_table(const struct decision *decision, struct text *table)
 
     for (size_t i = 0; i < ARRAY_LENGTH(titles); i++)
         columns_add(&columns, titles[i]);
-    for (size_t i = 0; i < decision->request->count; i++)
-        add_row(decision, i, &columns);
+    for (size_t i = 0; i < decision->request->count; i++) {
+        const struct placement_candidate *candidate = &decision->request->candidates[i];
+        _cleanup_text_ struct text verdict = TEXT_INIT(CELL_LIMIT);
+        const char *mark = (ssize_t)i == decision->chosen ? "* " : "  ";
+
+        print_verdict(decision, i, &verdict);
+        columns_take(&columns, xasprintf("%s%s", mark, candidate->entry->pool));
+        columns_take(&columns, pool_entry_place(candidate->entry));
+        columns_take(&columns,
+                     candidate->room.is_known ? text_size(candidate->room.bytes) : xstrdup("?"));
+        columns_take(&columns, xasprintf("%llu", (unsigned long long)candidate->volumes));
+        columns_add(&columns, text_chars(&verdict));
+    }
     columns_print(&columns, table);
 }
 
@@ -227,42 +199,31 @@ static json_t *candidate_to_json(const struct decision *decision, size_t index)
     const struct placement_candidate *candidate = &decision->request->candidates[index];
     _cleanup_free_ char *place = pool_entry_place(candidate->entry);
     _cleanup_text_ struct text reason = TEXT_INIT(CELL_LIMIT);
-    json_t *object = json_object();
 
     print_verdict(decision, index, &reason);
-    json_object_set_new(object, "pool", json_string(candidate->entry->pool));
-    if (candidate->entry->cluster_id)
-        json_object_set_new(object, "clusterID", json_string(candidate->entry->cluster_id));
-    json_object_set_new(object, "place", json_string(place));
-    json_object_set_new(object, "origin", json_string(candidate->entry->origin));
-    json_object_set_new(object, "roomBytes",
-                        candidate->room.is_known ? json_integer((json_int_t)candidate->room.bytes)
-                                                 : json_null());
-    json_object_set_new(object, "volumes", json_integer((json_int_t)candidate->volumes));
-    json_object_set_new(object, "verdict", json_string(VERDICTS[decision->verdicts[index]]));
-    json_object_set_new(object, "reason", json_string(text_chars(&reason)));
-    return object;
+    return json_pack("{s:s, s:s*, s:s, s:s, s:o, s:I, s:s, s:s}", "pool", candidate->entry->pool,
+                     "clusterID", candidate->entry->cluster_id, "place", place, "origin",
+                     candidate->entry->origin, "roomBytes",
+                     candidate->room.is_known ? json_integer((json_int_t)candidate->room.bytes)
+                                              : json_null(),
+                     "volumes", (json_int_t)candidate->volumes, "verdict",
+                     VERDICTS[decision->verdicts[index]], "reason", text_chars(&reason));
 }
 
 json_t *decision_to_json(const struct decision *decision)
 {
     const struct placement_request *request = decision->request;
-    json_t *object = json_object();
+    const char *pool =
+        decision->chosen >= 0 ? request->candidates[decision->chosen].entry->pool : NULL;
     json_t *candidates = json_array();
 
     for (size_t i = 0; i < request->count; i++)
         json_array_append_new(candidates, candidate_to_json(decision, i));
-    json_object_set_new(object, "volume", json_string(request->volume_name));
-    json_object_set_new(object, "sizeBytes", json_integer((json_int_t)request->size_bytes));
-    json_object_set_new(object, "preferred", terms_to_json(&request->requirement->preferred));
-    json_object_set_new(object, "requisite", terms_to_json(&request->requirement->requisite));
-    json_object_set_new(object, "policy", json_string(placement_policy_name(request->policy)));
-    json_object_set_new(object, "pool",
-                        decision->chosen >= 0
-                            ? json_string(request->candidates[decision->chosen].entry->pool)
-                            : json_null());
-    json_object_set_new(object, "term",
-                        decision->term ? term_to_json(decision->term) : json_null());
-    json_object_set_new(object, "candidates", candidates);
-    return object;
+    return json_pack("{s:s, s:I, s:o, s:o, s:s, s:s?, s:o, s:o}", "volume", request->volume_name,
+                     "sizeBytes", (json_int_t)request->size_bytes, "preferred",
+                     terms_to_json(&request->requirement->preferred), "requisite",
+                     terms_to_json(&request->requirement->requisite), "policy",
+                     placement_policy_name(request->policy), "pool", pool, "term",
+                     decision->term ? term_to_json(decision->term) : json_null(), "candidates",
+                     candidates);
 }

@@ -133,6 +133,13 @@ char *membership_key(const char *prefix, const char *level, const char *value)
     return xasprintf("%s/%.*s-%016" PRIx64, prefix, (int)keep, name, hash_text(HASH_START, name));
 }
 
+const char *membership_tail(const char *key)
+{
+    const char *tail = label_tail(key);
+
+    return text_has_prefix(tail, MEMBER) ? tail + strlen(MEMBER) : NULL;
+}
+
 int membership_key_claim(struct strmap *seen, const char *key, struct error *err)
 {
     _cleanup_free_ char *lower = lower_case(key);

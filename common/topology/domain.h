@@ -45,6 +45,9 @@ int topology_level_find(const struct topology_levels *levels, const char *name);
 /* PREFIX/LEVEL and PREFIX/member.LEVEL.VALUE. Caller frees. */
 char *segment_key(const char *prefix, const char *level);
 char *membership_key(const char *prefix, const char *level, const char *value);
+/* LEVEL.VALUE of a membership key, whatever stands before its slash; NULL for other keys. Borrowed.
+ */
+const char *membership_tail(const char *key);
 
 /* The node's domain of that level, NULL if it lacks the label or its value is none that CSI allows.
  * Borrowed. */

@@ -35,12 +35,6 @@ static int check_word(const char *word, const char *what, struct error *err)
     return 0;
 }
 
-/* Whether the '-' or '.' at @at stands beside an end or a dot. */
-static bool is_at_edge(const char *prefix, size_t length, size_t at)
-{
-    return at == 0 || at + 1 == length || prefix[at - 1] == '.' || prefix[at + 1] == '.';
-}
-
 /* A DNS-1123 subdomain: lower-case letters, digits and inner dashes between single dots. Its parts
  * may be longer than 63 bytes. */
 static int check_prefix(const char *prefix, size_t length, struct error *err)
@@ -57,7 +51,7 @@ static int check_prefix(const char *prefix, size_t length, struct error *err)
             return error_set(err, STATUS_INVALID_ARGUMENT,
                              "prefix has other characters than lower-case letters, digits, '-' "
                              "and '.'");
-        if (is_at_edge(prefix, length, i))
+        if (i == 0 || i + 1 == length || prefix[i - 1] == '.' || prefix[i + 1] == '.')
             return error_set(err, STATUS_INVALID_ARGUMENT,
                              "a part of the prefix does not start and end with a lower-case "
                              "letter or digit");
@@ -65,26 +59,22 @@ static int check_prefix(const char *prefix, size_t length, struct error *err)
     return 0;
 }
 
-static int check_key_parts(const char *key, struct error *err)
-{
-    const char *slash = strchr(key, '/');
-    const char *name = slash ? slash + 1 : key;
-
-    if (slash && strchr(name, '/'))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "more than one slash");
-    if (slash && check_prefix(key, (size_t)(slash - key), err) < 0)
-        return -1;
-    if (name[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT, "%s",
-                         slash ? "nothing behind the slash" : "is empty");
-    return check_word(name, "name", err);
-}
-
 int label_key_check(const char *key, struct error *err)
 {
-    if (check_key_parts(key, err) < 0)
-        return error_wrap(err, "label key '%.*s'", QUOTED_MAX, key);
-    return 0;
+    const char *slash = strchr(key, '/');
+    const char *name = label_tail(key);
+    int result = 0;
+
+    if (slash && strchr(name, '/'))
+        result = error_set(err, STATUS_INVALID_ARGUMENT, "more than one slash");
+    else if (slash)
+        result = check_prefix(key, (size_t)(slash - key), err);
+    if (result == 0 && name[0] == '\0')
+        result = error_set(err, STATUS_INVALID_ARGUMENT, "%s",
+                           slash ? "nothing behind the slash" : "is empty");
+    else if (result == 0)
+        result = check_word(name, "name", err);
+    return result < 0 ? error_wrap(err, "label key '%.*s'", QUOTED_MAX, key) : 0;
 }
 
 int label_value_check(const char *value, struct error *err)

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "common/base/nearest.h"
 #include "common/topology/domain.h"
 #include "common/topology/labels.h"
 
@@ -17,25 +16,14 @@ static const char *const NAMES[] = {
 
 int pinning_parse(const char *text, enum pinning *pinning, struct error *err)
 {
-    struct nearest nearest = NEAREST_INIT(text);
+    int choice = PINNING_AUTO;
 
-    if (text_is_empty(text)) {
-        *pinning = PINNING_AUTO;
-        return 0;
-    }
-    for (size_t i = 0; i < ARRAY_LENGTH(NAMES); i++) {
-        if (strcmp(NAMES[i], text) == 0) {
-            *pinning = (enum pinning)i;
-            return 0;
-        }
-        nearest_offer(&nearest, NAMES[i]);
-    }
-    error_set(err, STATUS_INVALID_ARGUMENT,
-              "topologyPinning: '%.40s' is none of auto, membership, plain, standard and none",
-              text);
-    if (nearest.name)
-        error_hint(err, "did you mean '%s'?", nearest.name);
-    return -1;
+    if (!text_is_empty(text))
+        choice = placement_parse_choice("topologyPinning", NAMES, ARRAY_LENGTH(NAMES), text, err);
+    if (choice < 0)
+        return -1;
+    *pinning = (enum pinning)choice;
+    return 0;
 }
 
 /* The term's own key with that tail; NULL if it has none. */
@@ -82,22 +70,16 @@ static bool deepest_is_ambiguous(const struct placement_request *request,
     return false;
 }
 
-static void pin_membership(const struct strmap *term, const char *prefix,
-                           const struct pool_segment *segment, struct strmap *segments)
+static void pin_segment(const struct strmap *term, const char *prefix,
+                        const struct pool_segment *segment, enum pinning pinning,
+                        struct strmap *segments)
 {
-    _cleanup_free_ char *key = membership_key(prefix, segment->level, segment->value);
+    bool is_plain = pinning == PINNING_PLAIN;
+    _cleanup_free_ char *key = is_plain ? segment_key(prefix, segment->level)
+                                        : membership_key(prefix, segment->level, segment->value);
     const char *carried = key_in_term(term, label_tail(key));
 
-    strmap_set(segments, carried ? carried : key, "true");
-}
-
-static void pin_plain(const struct strmap *term, const char *prefix,
-                      const struct pool_segment *segment, struct strmap *segments)
-{
-    _cleanup_free_ char *key = segment_key(prefix, segment->level);
-    const char *carried = key_in_term(term, segment->level);
-
-    strmap_set(segments, carried ? carried : key, segment->value);
+    strmap_set(segments, carried ? carried : key, is_plain ? segment->value : "true");
 }
 
 static int pin_standard(const struct pool_entry *entry, struct strmap *segments, struct error *err)
@@ -118,8 +100,8 @@ static int pin_standard(const struct pool_entry *entry, struct strmap *segments,
 }
 
 /* The term says which keys the nodes have. */
-static enum pinning resolve(enum pinning pinning, const struct strmap *term, const char *prefix,
-                            const struct pool_segment *deepest)
+static enum pinning resolve_auto(enum pinning pinning, const struct strmap *term,
+                                 const char *prefix, const struct pool_segment *deepest)
 {
     _cleanup_free_ char *key = membership_key(prefix, deepest->level, deepest->value);
 
@@ -141,14 +123,10 @@ int placement_pin(const struct decision *decision, const char *prefix, enum pinn
     if (pinning == PINNING_STANDARD)
         return pin_standard(entry, segments, err);
     size_t first = entry->count - 1;
-    pinning = resolve(pinning, decision->term, prefix, &entry->segments[first]);
+    pinning = resolve_auto(pinning, decision->term, prefix, &entry->segments[first]);
     if (pinning == PINNING_PLAIN || deepest_is_ambiguous(request, entry))
         first = 0;
-    for (size_t i = first; i < entry->count; i++) {
-        if (pinning == PINNING_PLAIN)
-            pin_plain(decision->term, prefix, &entry->segments[i], segments);
-        else
-            pin_membership(decision->term, prefix, &entry->segments[i], segments);
-    }
+    for (size_t i = first; i < entry->count; i++)
+        pin_segment(decision->term, prefix, &entry->segments[i], pinning, segments);
     return 0;
 }

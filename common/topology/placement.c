@@ -15,7 +15,6 @@
 #include "common/topology/domain.h"
 #include "common/topology/labels.h"
 
-#define MEMBER_PREFIX "member."
 #define NOBODY UINT32_MAX
 
 static const char *const POLICIES[] = {
@@ -30,22 +29,34 @@ const char *placement_policy_name(enum placement_policy policy)
     return POLICIES[policy];
 }
 
-int placement_policy_parse(const char *text, enum placement_policy *policy, struct error *err)
+int placement_parse_choice(const char *parameter, const char *const *names, size_t count,
+                           const char *text, struct error *err)
 {
     struct nearest nearest = NEAREST_INIT(text);
+    _cleanup_text_ struct text all = TEXT_INIT(256);
 
-    for (size_t i = 0; i < ARRAY_LENGTH(POLICIES); i++) {
-        if (strcmp(POLICIES[i], text) == 0) {
-            *policy = (enum placement_policy)i;
-            return 0;
-        }
-        nearest_offer(&nearest, POLICIES[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], text) == 0)
+            return (int)i;
+        nearest_offer(&nearest, names[i]);
+        text_addf(&all, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", names[i]);
     }
-    error_set(err, STATUS_INVALID_ARGUMENT,
-              "poolSelection: '%.40s' is none of free-space, spread, pack and first", text);
+    error_set(err, STATUS_INVALID_ARGUMENT, "%s: '%.40s' is none of %s", parameter, text,
+              text_chars(&all));
     if (nearest.name)
         error_hint(err, "did you mean '%s'?", nearest.name);
     return -1;
+}
+
+int placement_policy_parse(const char *text, enum placement_policy *policy, struct error *err)
+{
+    int choice =
+        placement_parse_choice("poolSelection", POLICIES, ARRAY_LENGTH(POLICIES), text, err);
+
+    if (choice < 0)
+        return -1;
+    *policy = (enum placement_policy)choice;
+    return 0;
 }
 
 /* --- the index --- */
@@ -61,7 +72,7 @@ struct known_domain {
 };
 
 /* Open addressing, at most half full; slots hold the number of a domain, or NOBODY. */
-struct table {
+struct domain_table {
     uint32_t *slots;
     size_t mask;
 };
@@ -72,9 +83,9 @@ struct placement_index {
     size_t domain_count;
     const char **levels;
     size_t level_count;
-    uint32_t *level_seen_in; /* number of the last term that has a plain segment of it */
-    struct table plain;      /* by level and value */
-    struct table members;    /* by the tail of the membership key; empty until needed */
+    uint32_t *level_seen_in;     /* number of the last term that has a plain segment of it */
+    struct domain_table plain;   /* by level and value */
+    struct domain_table members; /* by the tail of the membership key; empty until needed */
     uint32_t *next_candidate;
     uint32_t *segment_domains; /* of all candidates, one after the other */
     size_t *first_segment;     /* of a candidate in segment_domains */
@@ -93,7 +104,7 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 33);
 }
 
-static void table_init(struct table *table, size_t count)
+static void table_init(struct domain_table *table, size_t count)
 {
     size_t size = 16;
 
@@ -204,8 +215,6 @@ static void index_init(struct placement_index *index, const struct placement_req
 
 static void index_members(struct placement_index *index)
 {
-    if (index->members.slots)
-        return;
     table_init(&index->members, index->domain_count);
     for (size_t i = 0; i < index->domain_count; i++) {
         struct known_domain *domain = &index->domains[i];
@@ -233,7 +242,7 @@ static void index_done(struct placement_index *index)
 
 /* --- one term --- */
 
-static void mark(struct placement_index *index, uint32_t domain, uint32_t number)
+static void mark_served(struct placement_index *index, uint32_t domain, uint32_t number)
 {
     if (domain == NOBODY || index->domains[domain].served_in == number)
         return;
@@ -254,7 +263,7 @@ static size_t mark_plain(struct placement_index *index, const struct strmap *ter
             continue;
         index->level_seen_in[level] = number;
         levels++;
-        mark(index, *find_plain(index, level, term->entries[i].value), number);
+        mark_served(index, *find_plain(index, level, term->entries[i].value), number);
     }
     return levels;
 }
@@ -262,20 +271,20 @@ static size_t mark_plain(struct placement_index *index, const struct strmap *ter
 /* Marks the domains of membership keys on levels without a plain segment. */
 static void mark_members(struct placement_index *index, const struct strmap *term, uint32_t number)
 {
-    index_members(index);
+    if (!index->members.slots)
+        index_members(index);
     for (size_t i = 0; i < term->count; i++) {
-        const char *tail = label_tail(term->entries[i].key);
+        const char *key = term->entries[i].key;
 
-        if (strncmp(tail, MEMBER_PREFIX, strlen(MEMBER_PREFIX)) != 0 ||
-            strcmp(term->entries[i].value, "true") != 0)
+        if (!membership_tail(key) || strcmp(term->entries[i].value, "true") != 0)
             continue;
-        uint32_t domain = *find_member(index, tail);
+        uint32_t domain = *find_member(index, label_tail(key));
         if (domain != NOBODY && index->level_seen_in[index->domains[domain].level_index] != number)
-            mark(index, domain, number);
+            mark_served(index, domain, number);
     }
 }
 
-static bool serves(const struct placement_index *index, size_t candidate, uint32_t number)
+static bool is_served(const struct placement_index *index, size_t candidate, uint32_t number)
 {
     const uint32_t *domains = &index->segment_domains[index->first_segment[candidate]];
 
@@ -295,17 +304,9 @@ static void hit_term(struct placement_index *index, const struct strmap *term, u
         uint32_t candidate = index->domains[index->served[i]].first;
 
         for (; candidate != NOBODY; candidate = index->next_candidate[candidate])
-            if (serves(index, candidate, number))
+            if (is_served(index, candidate, number))
                 index->hits[index->hit_count++] = candidate;
     }
-}
-
-/* Entries for everywhere are hit by the first term: if one can be used, it wins. */
-static void hit_everywhere(struct placement_index *index, bool without_requirement)
-{
-    for (size_t i = 0; i < index->request->count; i++)
-        if (without_requirement || index->request->candidates[i].entry->count == 0)
-            index->hits[index->hit_count++] = (uint32_t)i;
 }
 
 /* --- choosing --- */
@@ -359,9 +360,9 @@ static void keep_most_specific(struct placement_index *index, struct decision *d
 
 /* How badly the policy wants a candidate; the lowest wins, the earlier of equals. */
 static double cost_of(const struct placement_request *request,
-                      const struct placement_candidate *candidate, double usual_room)
+                      const struct placement_candidate *candidate, double usual)
 {
-    double room = candidate->room.is_known ? (double)candidate->room.bytes : usual_room;
+    double room = candidate->room.is_known ? (double)candidate->room.bytes : usual;
 
     switch (request->policy) {
     case PLACEMENT_SPREAD:
@@ -382,23 +383,6 @@ static double cost_of(const struct placement_request *request,
     return -log(((double)(hash >> 11) + 0.5) * 0x1p-53) / room;
 }
 
-/* What pools without figures are taken for. */
-static double usual_room(const struct placement_index *index)
-{
-    double sum = 0;
-    size_t known = 0;
-
-    for (size_t i = 0; i < index->hit_count; i++) {
-        const struct room *room = &index->request->candidates[index->hits[i]].room;
-
-        if (room->is_known) {
-            sum += (double)room->bytes;
-            known++;
-        }
-    }
-    return known ? sum / (double)known : 1;
-}
-
 static int compare_numbers(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a;
@@ -407,15 +391,23 @@ static int compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void choose(struct placement_index *index, struct decision *decision)
+static void choose_candidate(struct placement_index *index, struct decision *decision)
 {
-    double room = usual_room(index);
+    const struct placement_candidate *candidates = index->request->candidates;
     double lowest = INFINITY;
+    double sum = 0;
+    size_t known = 0;
 
+    for (size_t i = 0; i < index->hit_count; i++)
+        if (candidates[index->hits[i]].room.is_known) {
+            sum += (double)candidates[index->hits[i]].room.bytes;
+            known++;
+        }
+    double usual = known ? sum / (double)known : 1; /* what pools without figures are taken for */
     qsort(index->hits, index->hit_count, sizeof(*index->hits), compare_numbers);
     decision->chosen = index->hits[0];
     for (size_t i = 0; i < index->hit_count; i++) {
-        double cost = cost_of(index->request, &index->request->candidates[index->hits[i]], room);
+        double cost = cost_of(index->request, &candidates[index->hits[i]], usual);
 
         decision->verdicts[index->hits[i]] = VERDICT_POLICY;
         if (cost < lowest) {
@@ -426,13 +418,15 @@ static void choose(struct placement_index *index, struct decision *decision)
     decision->verdicts[decision->chosen] = VERDICT_CHOSEN;
 }
 
-/* Looks at one term; true if it wins. */
+/* True if the term wins. */
 static bool try_term(struct placement_index *index, const struct strmap *term, uint32_t number,
                      struct decision *decision)
 {
     index->hit_count = 0;
-    if (number == 1)
-        hit_everywhere(index, term == NULL);
+    /* entries for everywhere are hit by the first term: if one can be used, it wins */
+    for (size_t i = 0; number == 1 && i < index->request->count; i++)
+        if (!term || index->request->candidates[i].entry->count == 0)
+            index->hits[index->hit_count++] = (uint32_t)i;
     if (term)
         hit_term(index, term, number);
     drop_unusable(index, decision);
@@ -440,7 +434,7 @@ static bool try_term(struct placement_index *index, const struct strmap *term, u
         return false;
     decision->term = term;
     keep_most_specific(index, decision);
-    choose(index, decision);
+    choose_candidate(index, decision);
     return true;
 }
 
@@ -453,7 +447,7 @@ static bool try_terms(struct placement_index *index, const struct topology_terms
     return false;
 }
 
-static void search(struct placement_index *index, struct decision *decision)
+static void search_terms(struct placement_index *index, struct decision *decision)
 {
     const struct topology_requirement *requirement = index->request->requirement;
     uint32_t number = 0;
@@ -483,7 +477,7 @@ int placement_decide(const struct placement_request *request, struct decision *d
     for (size_t i = 0; i < request->count; i++)
         decision->verdicts[i] = VERDICT_ELSEWHERE;
     index_init(&index, request);
-    search(&index, decision);
+    search_terms(&index, decision);
     index_done(&index);
     if (decision->chosen >= 0)
         return 0;

@@ -29,7 +29,12 @@ enum placement_policy {
     PLACEMENT_FIRST,      /* first in the list, as Ceph-CSI does */
 };
 
-/* "free-space", "spread", "pack", "first"; INVALID_ARGUMENT naming these and the nearest. */
+/* The position of @text among the names that a parameter may have; -1 and INVALID_ARGUMENT naming
+ * these and the closest. */
+_must_check_ int placement_parse_choice(const char *parameter, const char *const *names,
+                                        size_t count, const char *text, struct error *err);
+
+/* "free-space", "spread", "pack", "first". */
 _must_check_ int placement_policy_parse(const char *text, enum placement_policy *policy,
                                         struct error *err);
 const char *placement_policy_name(enum placement_policy policy);

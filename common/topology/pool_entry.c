@@ -86,7 +86,7 @@ static int compare_segments(const void *a, const void *b)
 }
 
 /* What two entries must not have in common: cluster, pool and domains in any order. */
-static char *identity(const struct pool_entry *entry)
+static char *identify_entry(const struct pool_entry *entry)
 {
     struct pool_segment *sorted = xcalloc(entry->count + 1, sizeof(*sorted));
     _cleanup_text_ struct text text = TEXT_INIT(JSON_TEXT_LIMIT);
@@ -102,37 +102,22 @@ static char *identity(const struct pool_entry *entry)
     return text_take(&text);
 }
 
-struct identified {
-    char *identity;
-    size_t index;
-};
-
-static int compare_identified(const void *a, const void *b)
-{
-    const struct identified *x = a;
-    const struct identified *y = b;
-    int order = strcmp(x->identity, y->identity);
-
-    return order ? order : (x->index > y->index) - (x->index < y->index);
-}
-
 static int refuse_twins(const struct pool_entries *entries, struct error *err)
 {
-    struct identified *all = xcalloc(entries->count + 1, sizeof(*all));
-    int result = 0;
+    _cleanup_strmap_ struct strmap seen = {0}; /* identity to index */
 
-    for (size_t i = 0; i < entries->count; i++)
-        all[i] = (struct identified){identity(&entries->items[i]), i};
-    qsort(all, entries->count, sizeof(*all), compare_identified);
-    for (size_t i = 1; i < entries->count && result == 0; i++)
-        if (strcmp(all[i - 1].identity, all[i].identity) == 0)
-            result = error_set(err, STATUS_INVALID_ARGUMENT,
-                               "[%zu] is the same pool '%s' for the same domains as [%zu]",
-                               all[i].index, entries->items[all[i].index].pool, all[i - 1].index);
-    for (size_t i = 0; i < entries->count; i++)
-        free(all[i].identity);
-    free(all);
-    return result;
+    for (size_t i = 0; i < entries->count; i++) {
+        _cleanup_free_ char *key = identify_entry(&entries->items[i]);
+        _cleanup_free_ char *index = xasprintf("%zu", i);
+        const char *earlier = strmap_get(&seen, key);
+
+        if (earlier)
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "[%s] is the same pool '%s' for the same domains as [%s]", index,
+                             entries->items[i].pool, earlier);
+        strmap_set(&seen, key, index);
+    }
+    return 0;
 }
 
 /* --- parsing --- */
@@ -145,8 +130,8 @@ static void drop_empty(char **text)
     }
 }
 
-static int take(struct decoded_entry *decoded, size_t count, struct pool_entries *entries,
-                struct error *err)
+static int take_entries(struct decoded_entry *decoded, size_t count, struct pool_entries *entries,
+                        struct error *err)
 {
     if (count == 0)
         return error_set(err, STATUS_INVALID_ARGUMENT, "the list is empty");
@@ -195,7 +180,7 @@ int pool_entries_parse(const char *text, struct pool_entries *out, struct error 
         return -1;
     if (json_decode_array(json, &ENTRY_TABLE, &decoded, &count, err) < 0)
         return error_wrap(err, PARAMETER);
-    int result = take(decoded, count, &entries, err);
+    int result = take_entries(decoded, count, &entries, err);
     json_free_array(&ENTRY_TABLE, decoded, count);
     if (result < 0)
         return error_wrap(err, PARAMETER);

@@ -67,23 +67,6 @@ static const struct unit *find_unit(const char *suffix)
     return NULL;
 }
 
-static void set_unit(struct number *number, const struct unit *unit)
-{
-    number->unit = NANO;
-    for (int i = 0; i < unit->power; i++)
-        number->unit *= unit->base;
-    for (int i = 0; i > unit->power; i--)
-        number->unit /= unit->base;
-    number->limit = unit->base == 1024 ? BINARY_MAX : DECIMAL_MAX;
-}
-
-static int64_t clamp_exponent(int64_t exponent)
-{
-    if (exponent > EXPONENT_MAX)
-        return EXPONENT_MAX;
-    return exponent < -EXPONENT_MAX ? -EXPONENT_MAX : exponent;
-}
-
 /* 'E' alone is a unit, with a number behind it an exponent. */
 static int scan_suffix(const char *suffix, struct number *number, struct error *err)
 {
@@ -99,9 +82,16 @@ static int scan_suffix(const char *suffix, struct number *number, struct error *
                              "Ei and exponents such as e6)",
                              suffix);
         unit = find_unit("");
-        number->point += clamp_exponent(exponent);
+        if (exponent > EXPONENT_MAX || exponent < -EXPONENT_MAX)
+            exponent = exponent > 0 ? EXPONENT_MAX : -EXPONENT_MAX;
+        number->point += exponent;
     }
-    set_unit(number, unit);
+    number->unit = NANO;
+    for (int i = 0; i < unit->power; i++)
+        number->unit *= unit->base;
+    for (int i = 0; i > unit->power; i--)
+        number->unit /= unit->base;
+    number->limit = unit->base == 1024 ? BINARY_MAX : DECIMAL_MAX;
     return 0;
 }
 
@@ -144,28 +134,19 @@ static nanos broken_part(const struct number *number)
     return carry + (has_rest ? 1 : 0);
 }
 
-static nanos magnitude(const struct number *number)
-{
-    nanos whole = whole_part(number);
-    nanos sum = 0;
-
-    if (__builtin_mul_overflow(whole, number->unit, &sum) ||
-        __builtin_add_overflow(sum, broken_part(number), &sum) || sum > number->limit)
-        return number->limit;
-    return sum;
-}
-
 int quantity_parse(const char *text, struct quantity *quantity, struct error *err)
 {
     bool is_negative = text[0] == '-';
     const char *rest = text + (is_negative || text[0] == '+' ? 1 : 0);
     struct number number = {0};
+    nanos sum = 0;
 
     if (scan_digits(&rest, &number, err) < 0 || scan_suffix(rest, &number, err) < 0)
         return error_wrap(err, "quantity '%.64s'", text);
-    quantity->nano = (__int128)magnitude(&number);
-    if (is_negative)
-        quantity->nano = -quantity->nano;
+    if (__builtin_mul_overflow(whole_part(&number), number.unit, &sum) ||
+        __builtin_add_overflow(sum, broken_part(&number), &sum) || sum > number.limit)
+        sum = number.limit;
+    quantity->nano = is_negative ? -(__int128)sum : (__int128)sum;
     return 0;
 }
 

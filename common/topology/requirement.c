@@ -4,9 +4,7 @@
 
 void topology_terms_add(struct topology_terms *terms, const struct strmap *term)
 {
-    terms->items = xreallocarray(terms->items, terms->count + 1, sizeof(*terms->items));
-    terms->items[terms->count] = (struct strmap){0};
-    strmap_merge(&terms->items[terms->count++], term);
+    strmap_merge(array_add(terms->items, terms->count), term);
 }
 
 void topology_terms_done(struct topology_terms *terms)

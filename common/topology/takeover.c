@@ -13,7 +13,7 @@
 
 /* --- reading --- */
 
-static void entry_done(struct takeover_entry *entry)
+static void takeover_entry_done(struct takeover_entry *entry)
 {
     free(entry->level);
     free(entry->value);
@@ -24,18 +24,9 @@ static void entry_done(struct takeover_entry *entry)
 void takeover_map_done(struct takeover_map *map)
 {
     for (size_t i = 0; i < map->count; i++)
-        entry_done(&map->entries[i]);
+        takeover_entry_done(&map->entries[i]);
     free(map->entries);
     *map = (struct takeover_map){0};
-}
-
-static int check_level(const char *level, const char *value, struct error *err)
-{
-    if (strchr(level, '/'))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "a level is called by what is behind the slash: '%s=%s'",
-                         label_tail(level), value);
-    return label_key_check(level, err) < 0 ? error_wrap(err, "level") : 0;
 }
 
 /* The value in "zone=zone-a" or "zone-a", borrowed; NULL if it is malformed. *@level is NULL where
@@ -50,25 +41,20 @@ static const char *split_name(const char *name, char **level, struct error *err)
         error_set(err, STATUS_INVALID_ARGUMENT, "the name of a domain is missing");
         return NULL;
     }
-    if (label_value_check(value, err) < 0 || (before && check_level(before, value, err) < 0))
+    if (label_value_check(value, err) < 0)
         return NULL;
+    if (before && strchr(before, '/')) {
+        error_set(err, STATUS_INVALID_ARGUMENT,
+                  "a level is called by what is behind the slash: '%s=%s'", label_tail(before),
+                  value);
+        return NULL;
+    }
+    if (before && label_key_check(before, err) < 0) {
+        error_wrap(err, "level");
+        return NULL;
+    }
     *level = TAKE(before);
     return value;
-}
-
-/* What one end says of the level holds for the other. */
-static int agree_on_level(struct takeover_entry *entry, const char *level, struct error *err)
-{
-    if (!level)
-        return 0;
-    if (!entry->level)
-        entry->level = xstrdup(level);
-    if (strcmp(entry->level, level) != 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "is of level '%s', but domains are taken over by others of their own "
-                         "level, here '%s'",
-                         level, entry->level);
-    return 0;
 }
 
 static int add_target(struct takeover_entry *entry, const json_t *target, struct error *err)
@@ -80,8 +66,14 @@ static int add_target(struct takeover_entry *entry, const json_t *target, struct
     const char *value = split_name(json_string_value(target), &level, err);
     if (!value)
         return -1;
-    if (agree_on_level(entry, level, err) < 0)
-        return error_wrap(err, "'%s'", value);
+    /* what one end says of the level holds for the other */
+    if (level && !entry->level)
+        entry->level = xstrdup(level);
+    if (level && strcmp(entry->level, level) != 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "'%s': is of level '%s', but domains are taken over by others of their "
+                         "own level, here '%s'",
+                         value, level, entry->level);
     if (strcmp(value, EVERYBODY) == 0)
         entry->to_all = true;
     else if (strcmp(value, entry->value) == 0)
@@ -110,20 +102,21 @@ static int decode_targets(const json_t *list, struct takeover_entry *entry, stru
 }
 
 /* The long form of an entry. */
-struct terms {
+struct long_entry {
     json_t *to;
     char *fence;
     bool has_fence;
 };
 
-static const struct json_field TERMS_FIELDS[] = {
-    JSON_FIELD_VALUE("to", struct terms, to),
-    JSON_FIELD_STRING("fence", struct terms, fence),
-    JSON_FIELD_PRESENT("fence", struct terms, has_fence),
+static const struct json_field LONG_ENTRY_FIELDS[] = {
+    JSON_FIELD_VALUE("to", struct long_entry, to),
+    JSON_FIELD_STRING("fence", struct long_entry, fence),
+    JSON_FIELD_PRESENT("fence", struct long_entry, has_fence),
 };
-static const struct json_table TERMS = JSON_STRICT_TABLE(struct terms, TERMS_FIELDS);
+static const struct json_table LONG_ENTRY = JSON_STRICT_TABLE(struct long_entry, LONG_ENTRY_FIELDS);
 
-static int use_terms(const struct terms *terms, struct takeover_entry *entry, struct error *err)
+static int use_long_entry(const struct long_entry *terms, struct takeover_entry *entry,
+                          struct error *err)
 {
     if (!terms->to)
         return error_set(err, STATUS_INVALID_ARGUMENT, "'to' is missing");
@@ -142,7 +135,7 @@ static int decode_entry(const char *name, const json_t *value, struct takeover_e
                         struct error *err)
 {
     const char *domain = split_name(name, &entry->level, err);
-    struct terms terms = {0};
+    struct long_entry terms = {0};
 
     if (!domain)
         return -1;
@@ -153,38 +146,24 @@ static int decode_entry(const char *name, const json_t *value, struct takeover_e
                          "those taken over are named one by one");
     if (!json_is_object(value))
         return decode_targets(value, entry, err);
-    int result = json_decode(value, &TERMS, &terms, err);
+    int result = json_decode(value, &LONG_ENTRY, &terms, err);
     if (result == 0)
-        result = use_terms(&terms, entry, err);
-    json_free_fields(&TERMS, &terms);
+        result = use_long_entry(&terms, entry, err);
+    json_free_fields(&LONG_ENTRY, &terms);
     return result;
-}
-
-static bool entry_matches(const struct takeover_entry *entry, const char *level, const char *value)
-{
-    return strcmp(entry->value, value) == 0 &&
-           (!entry->level || !level || strcmp(entry->level, level) == 0);
 }
 
 const struct takeover_entry *takeover_find(const struct takeover_map *map, const char *level,
                                            const char *value)
 {
-    for (size_t i = 0; i < map->count; i++)
-        if (entry_matches(&map->entries[i], level, value))
-            return &map->entries[i];
-    return NULL;
-}
+    for (size_t i = 0; i < map->count; i++) {
+        const struct takeover_entry *entry = &map->entries[i];
 
-/* Appends what @entry owns. */
-static int add_entry(struct takeover_map *map, struct takeover_entry *entry, struct error *err)
-{
-    if (takeover_find(map, entry->level, entry->value))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "an entry before may mean the same domain; one entry per domain, with its "
-                         "level where two levels have one of that name");
-    *array_add(map->entries, map->count) = *entry;
-    *entry = (struct takeover_entry){0};
-    return 0;
+        if (strcmp(entry->value, value) == 0 &&
+            (!entry->level || !level || strcmp(entry->level, level) == 0))
+            return entry;
+    }
+    return NULL;
 }
 
 int takeover_map_decode(const json_t *value, struct takeover_map *out, struct error *err)
@@ -200,11 +179,17 @@ int takeover_map_decode(const json_t *value, struct takeover_map *out, struct er
                          TAKEOVER_ENTRIES_MAX);
     for (void *i = json_object_iter(object); i; i = json_object_iter_next(object, i)) {
         const char *name = json_object_iter_key(i);
-        _cleanup_(entry_done) struct takeover_entry entry = {0};
+        _cleanup_(takeover_entry_done) struct takeover_entry entry = {0};
 
-        if (decode_entry(name, json_object_iter_value(i), &entry, err) < 0 ||
-            add_entry(&map, &entry, err) < 0)
+        if (decode_entry(name, json_object_iter_value(i), &entry, err) < 0)
             return error_wrap(err, "'%.80s'", name);
+        if (takeover_find(&map, entry.level, entry.value))
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "'%.80s': an entry before may mean the same domain; one entry per "
+                             "domain, with its level where two levels have one of that name",
+                             name);
+        *array_add(map.entries, map.count) = entry;
+        entry = (struct takeover_entry){0};
     }
     *out = map;
     map = (struct takeover_map){0};
@@ -220,7 +205,7 @@ bool takeover_is_target(const struct takeover_entry *entry, const char *value)
 }
 
 /* One node under the map. */
-struct application {
+struct node_takeover {
     const struct topology_levels *levels;
     const struct strmap *labels;
     struct strmap *segments;
@@ -228,23 +213,13 @@ struct application {
     struct string_list *skipped;
 };
 
-static const char *home_of(const struct application *node, size_t level)
+static const char *home_of(const struct node_takeover *node, size_t level)
 {
     return topology_home_value(&node->levels->items[level], node->labels);
 }
 
-_printf_(2, 3) static void skip(const struct application *node, const char *fmt, ...)
-{
-    va_list args;
-
-    va_start(args, fmt);
-    _cleanup_free_ char *reason = xvasprintf(fmt, args);
-    va_end(args);
-    string_list_add(node->skipped, reason);
-}
-
 /* The level that an entry names; -1 if there is none of that name. */
-static int named_level(const struct application *node, const struct takeover_entry *entry)
+static int named_level(const struct node_takeover *node, const struct takeover_entry *entry)
 {
     struct nearest nearest = NEAREST_INIT(entry->level);
     int found = topology_level_find(node->levels, entry->level);
@@ -253,14 +228,14 @@ static int named_level(const struct application *node, const struct takeover_ent
         return found;
     for (size_t i = 0; i < node->levels->count; i++)
         nearest_offer(&nearest, node->levels->items[i].name);
-    skip(node, "'%s=%s': no level is called '%s'%s%s%s", entry->level, entry->value, entry->level,
-         nearest.name ? "; did you mean '" : "", nearest.name ? nearest.name : "",
-         nearest.name ? "'?" : "");
+    string_list_addf(node->skipped, "'%s=%s': no level is called '%s'%s%s%s", entry->level,
+                     entry->value, entry->level, nearest.name ? "; did you mean '" : "",
+                     nearest.name ? nearest.name : "", nearest.name ? "'?" : "");
     return -1;
 }
 
 /* The level on which a bare name concerns this node; -1 if there is none, or more than one. */
-static int bare_level(const struct application *node, const struct takeover_entry *entry)
+static int bare_level(const struct node_takeover *node, const struct takeover_entry *entry)
 {
     const struct topology_level *levels = node->levels->items;
     int found = -1;
@@ -271,9 +246,9 @@ static int bare_level(const struct application *node, const struct takeover_entr
         if (!takeover_is_target(entry, home_of(node, i)))
             continue;
         if (found >= 0) {
-            skip(node, "'%s' may be a %s or a %s: write '%s=%s' or '%s=%s'", entry->value,
-                 levels[found].name, levels[i].name, levels[found].name, entry->value,
-                 levels[i].name, entry->value);
+            string_list_addf(node->skipped, "'%s' may be a %s or a %s: write '%s=%s' or '%s=%s'",
+                             entry->value, levels[found].name, levels[i].name, levels[found].name,
+                             entry->value, levels[i].name, entry->value);
             return -1;
         }
         found = (int)i;
@@ -281,7 +256,7 @@ static int bare_level(const struct application *node, const struct takeover_entr
     return found;
 }
 
-static void apply_entry(struct application *node, const struct takeover_entry *entry)
+static void apply_entry(struct node_takeover *node, const struct takeover_entry *entry)
 {
     _cleanup_error_ struct error err = {0};
     int level = entry->level ? named_level(node, entry) : bare_level(node, entry);
@@ -293,14 +268,14 @@ static void apply_entry(struct application *node, const struct takeover_entry *e
     if (membership_key_claim(&node->seen, key, &err) == 0)
         strmap_set(node->segments, key, "true");
     else
-        skip(node, "'%s': %s", entry->value, err.message);
+        string_list_addf(node->skipped, "'%s': %s", entry->value, err.message);
 }
 
 void takeover_apply(const struct takeover_map *map, const struct topology_levels *levels,
                     const struct strmap *labels, struct strmap *segments,
                     struct string_list *skipped)
 {
-    struct application node = {levels, labels, segments, {0}, skipped};
+    struct node_takeover node = {levels, labels, segments, {0}, skipped};
     _cleanup_error_ struct error err = {0};
 
     for (size_t i = 0; i < segments->count; i++)

@@ -7,7 +7,7 @@
 #include "common/scheduling/simulation/actors.h"
 #include "common/scheduling/simulation/provisioner.h"
 #include "common/scheduling/volume_limits.h"
-#include "common/topology/labels.h"
+#include "common/topology/domain.h"
 
 struct provision {
     struct actors *actors;
@@ -116,11 +116,6 @@ static bool has_space(const struct provision *provision, const struct class_inde
 
 /* --- the volume --- */
 
-static bool is_membership(const char *key)
-{
-    return text_has_prefix(label_tail(key), "member.");
-}
-
 static void pin_volume(struct kube_pv *pv, const struct topology_terms *terms)
 {
     bool has_membership = false;
@@ -129,13 +124,13 @@ static void pin_volume(struct kube_pv *pv, const struct topology_terms *terms)
         return;
     const struct strmap *term = &terms->items[0];
     for (size_t i = 0; i < term->count; i++)
-        has_membership = has_membership || is_membership(term->entries[i].key);
+        has_membership = has_membership || membership_tail(term->entries[i].key);
     pv->has_required = true;
     pv->required.terms = xcalloc(1, sizeof(*pv->required.terms));
     pv->required.count = 1;
     struct selector_requirements *expressions = &pv->required.terms[0].expressions;
     for (size_t i = 0; i < term->count; i++) {
-        if (has_membership && !is_membership(term->entries[i].key))
+        if (has_membership && !membership_tail(term->entries[i].key))
             continue;
         struct selector_requirement *item = array_add(expressions->items, expressions->count);
         item->key = xstrdup(term->entries[i].key);

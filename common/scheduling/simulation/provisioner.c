@@ -40,7 +40,7 @@ static void print_keys(struct text *text, const struct string_list *keys)
     text_add(text, "]");
 }
 
-static int refuse(struct error *err, const struct text *message)
+static int refuse_with(struct error *err, const struct text *message)
 {
     return error_set(err, STATUS_FAILED_PRECONDITION, "%s", text_chars(message));
 }
@@ -81,31 +81,22 @@ static void sort_terms(struct topology_terms *terms)
     terms->count = kept;
 }
 
-static void add_rotated(const struct topology_terms *terms, size_t first, struct topology_terms *to)
-{
-    for (size_t i = 0; i < terms->count; i++)
-        topology_terms_add(to, &terms->items[(first + i) % terms->count]);
-}
-
-static bool is_subset(const struct strmap *term, const struct strmap *of)
-{
-    for (size_t i = 0; i < term->count; i++) {
-        const char *value = strmap_get(of, term->entries[i].key);
-
-        if (!value || strcmp(value, term->entries[i].value) != 0)
-            return false;
-    }
-    return true;
-}
-
 /* Index of the first term that @selected fulfils; the number of terms if none. */
 static size_t find_subset(const struct topology_terms *terms, const struct strmap *selected)
 {
-    size_t i = 0;
+    for (size_t i = 0; i < terms->count; i++) {
+        const struct strmap *term = &terms->items[i];
+        bool is_subset = true;
 
-    while (i < terms->count && !is_subset(&terms->items[i], selected))
-        i++;
-    return i;
+        for (size_t j = 0; is_subset && j < term->count; j++) {
+            const char *value = strmap_get(selected, term->entries[j].key);
+
+            is_subset = value && strcmp(value, term->entries[j].value) == 0;
+        }
+        if (is_subset)
+            return i;
+    }
+    return terms->count;
 }
 
 /* The values of all keys, or false if one is missing; *@missing then names it. */
@@ -126,71 +117,47 @@ static bool term_of_labels(const struct strmap *labels, const struct string_list
 
 /* --- allowedTopologies: the product of the values of each term --- */
 
-/* Takes the cost of making @terms with @segments each off the @budget. */
-static int spend(size_t *budget, size_t terms, size_t segments, struct error *err)
-{
-    if (terms > *budget / segments)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "allowedTopologies stand for too many combinations: more than %d segments",
-                         PROVISIONER_SEGMENTS_MAX);
-    *budget -= terms * segments;
-    return 0;
-}
-
-/* Appends a copy of @term, or of nothing, with one more segment. */
-static void add_extended(struct topology_terms *terms, const struct strmap *term, const char *key,
-                         const char *value)
-{
-    static const struct strmap nothing = {0};
-
-    topology_terms_add(terms, term ? term : &nothing);
-    strmap_set(&terms->items[terms->count - 1], key, value);
-}
-
 /*
  * Multiplies @terms by the values of one expression, value by value. Without terms each value
  * starts one; so an expression without values, which the API server does not let pass, forgets
  * what was before it, as upstream does.
  */
-static void multiply(struct topology_terms *terms, const struct selector_requirement *expression)
+static void multiply_terms(struct topology_terms *terms,
+                           const struct selector_requirement *expression)
 {
+    static const struct strmap nothing = {0};
     struct topology_terms product = {0};
 
-    for (size_t i = 0; i < expression->values.count; i++) {
-        const char *value = expression->values.items[i];
-
-        for (size_t k = 0; k < terms->count; k++)
-            add_extended(&product, &terms->items[k], expression->key, value);
-        if (terms->count == 0)
-            add_extended(&product, NULL, expression->key, value);
-    }
+    for (size_t i = 0; i < expression->values.count; i++)
+        for (size_t k = 0; k < terms->count || k == 0; k++) {
+            topology_terms_add(&product, terms->count ? &terms->items[k] : &nothing);
+            strmap_set(&product.items[product.count - 1], expression->key,
+                       expression->values.items[i]);
+        }
     topology_terms_done(terms);
     *terms = product;
 }
 
-static int flatten_term(const struct selector_requirements *expressions,
-                        struct topology_terms *terms, size_t *budget, struct error *err)
-{
-    for (size_t i = 0; i < expressions->count; i++) {
-        size_t factor = terms->count ? terms->count : 1;
-
-        if (spend(budget, factor * expressions->items[i].values.count, i + 1, err) < 0)
-            return -1;
-        multiply(terms, &expressions->items[i]);
-    }
-    return 0;
-}
-
-static int flatten(const struct allowed_topologies *allowed, struct topology_terms *terms,
-                   struct error *err)
+static int flatten_allowed(const struct allowed_topologies *allowed, struct topology_terms *terms,
+                           struct error *err)
 {
     size_t budget = PROVISIONER_SEGMENTS_MAX;
 
     for (size_t i = 0; i < allowed->count; i++) {
+        const struct selector_requirements *expressions = &allowed->terms[i].requirements;
         _cleanup_(topology_terms_done) struct topology_terms product = {0};
 
-        if (flatten_term(&allowed->terms[i].requirements, &product, &budget, err) < 0)
-            return -1;
+        for (size_t k = 0; k < expressions->count; k++) {
+            size_t made = expressions->items[k].values.count * (product.count ? product.count : 1);
+
+            if (made > budget / (k + 1))
+                return error_set(err, STATUS_INVALID_ARGUMENT,
+                                 "allowedTopologies stand for too many combinations: more than %d "
+                                 "segments",
+                                 PROVISIONER_SEGMENTS_MAX);
+            budget -= made * (k + 1);
+            multiply_terms(&product, &expressions->items[k]);
+        }
         for (size_t k = 0; k < product.count; k++)
             topology_terms_add(terms, &product.items[k]);
     }
@@ -212,19 +179,9 @@ static const struct string_list *keys_of_first(const struct provisioner_request 
     return first ? first->keys : &NO_KEYS;
 }
 
-static int check_keys(const struct string_list *keys, struct error *err)
-{
-    for (size_t i = 0; i < keys->count; i++)
-        if (label_key_check(keys->items[i], err) < 0) {
-            error_recode(err, STATUS_FAILED_PRECONDITION);
-            return error_wrap(err, "error parsing topology keys selector");
-        }
-    return 0;
-}
-
 /* Labels are enough: a node that is dead, or has no driver, counts as well. */
-static int aggregate(const struct provisioner_request *request, struct topology_terms *terms,
-                     struct error *err)
+static int collect_terms(const struct provisioner_request *request, struct topology_terms *terms,
+                         struct error *err)
 {
     const struct string_list *keys =
         request->selected ? request->selected->keys : keys_of_first(request);
@@ -233,8 +190,11 @@ static int aggregate(const struct provisioner_request *request, struct topology_
         error_set(err, STATUS_FAILED_PRECONDITION, "no available topology found");
         return error_hint(err, "the driver is registered with topology keys on no node");
     }
-    if (check_keys(keys, err) < 0)
-        return -1;
+    for (size_t i = 0; i < keys->count; i++)
+        if (label_key_check(keys->items[i], err) < 0) {
+            error_recode(err, STATUS_FAILED_PRECONDITION);
+            return error_wrap(err, "error parsing topology keys selector");
+        }
     for (size_t i = 0; i < request->count; i++) {
         _cleanup_strmap_ struct strmap term = {0};
         const char *missing = NULL;
@@ -248,30 +208,17 @@ static int aggregate(const struct provisioner_request *request, struct topology_
         text_add(&message, "topologyKeys ");
         print_keys(&message, keys);
         text_add(&message, " were not found on any nodes");
-        return refuse(err, &message);
+        return refuse_with(err, &message);
     }
     return 0;
 }
 
 /* --- the selected node --- */
 
-static int refuse_labels(const struct provisioner_node *node, const char *missing,
-                         struct error *err)
-{
-    _cleanup_text_ struct text message = TEXT_INIT(MESSAGE_LIMIT);
-
-    text_add(&message, "topology labels from selected node map[] does not match topology keys "
-                       "from CSINode ");
-    print_keys(&message, node->keys);
-    refuse(err, &message);
-    if (!node->labels)
-        return error_hint(err, "there is no node '%s'", node->name);
-    return error_hint(err, "node '%s' has no label '%s'", node->name, missing);
-}
-
 static int term_of_node(const struct provisioner_node *node, struct strmap *term,
                         enum provisioner_state *state, struct error *err)
 {
+    _cleanup_text_ struct text message = TEXT_INIT(MESSAGE_LIMIT);
     const char *missing = NULL;
 
     if (!node->keys) {
@@ -285,9 +232,14 @@ static int term_of_node(const struct provisioner_node *node, struct strmap *term
         error_set(err, STATUS_FAILED_PRECONDITION, "no topology key found for node %s", node->name);
         return error_hint(err, "the driver is not registered there, or reports no domains");
     }
-    if (!term_of_labels(node->labels, node->keys, term, &missing))
-        return refuse_labels(node, missing, err);
-    return 0;
+    if (term_of_labels(node->labels, node->keys, term, &missing))
+        return 0;
+    text_add(&message, "topology labels from selected node map[] does not match topology keys "
+                       "from CSINode ");
+    print_keys(&message, node->keys);
+    refuse_with(err, &message);
+    return node->labels ? error_hint(err, "node '%s' has no label '%s'", node->name, missing)
+                        : error_hint(err, "there is no node '%s'", node->name);
 }
 
 static int check_allowed(const struct provisioner_request *request, const struct strmap *selected,
@@ -298,7 +250,7 @@ static int check_allowed(const struct provisioner_request *request, const struct
 
     if (!request->allowed || request->allowed->count == 0)
         return 0;
-    if (flatten(request->allowed, &terms, err) < 0)
+    if (flatten_allowed(request->allowed, &terms, err) < 0)
         return -1;
     if (find_subset(&terms, selected) < terms.count)
         return 0;
@@ -306,20 +258,7 @@ static int check_allowed(const struct provisioner_request *request, const struct
     print_term(&message, selected);
     text_add(&message, "' is not in allowed topologies: ");
     print_terms(&message, &terms);
-    return refuse(err, &message);
-}
-
-static int refuse_selected(const struct provisioner_request *request, const struct strmap *selected,
-                           const struct topology_terms *terms, struct error *err)
-{
-    _cleanup_text_ struct text message = TEXT_INIT(MESSAGE_LIMIT);
-
-    text_add(&message, "topology ");
-    print_term(&message, selected);
-    text_addf(&message,
-              " from selected node \"%s\" is not in requisite: ", request->selected->name);
-    print_terms(&message, terms);
-    return refuse(err, &message);
+    return refuse_with(err, &message);
 }
 
 /* --- the whole --- */
@@ -335,25 +274,33 @@ static int find_requisite(const struct provisioner_request *request, const struc
         return 0;
     }
     if (request->allowed && request->allowed->count > 0)
-        return flatten(request->allowed, terms, err);
+        return flatten_allowed(request->allowed, terms, err);
     if (!request->selected && !request->immediate)
         return 0;
-    return aggregate(request, terms, err);
+    return collect_terms(request, terms, err);
 }
 
 static int find_first(const struct provisioner_request *request, const struct strmap *selected,
                       const struct topology_terms *terms, size_t *first, struct error *err)
 {
+    _cleanup_text_ struct text message = TEXT_INIT(MESSAGE_LIMIT);
     uint32_t hash = 0;
     uint32_t index = 0;
 
-    if (request->selected) {
-        *first = find_subset(terms, selected);
-        return *first < terms->count ? 0 : refuse_selected(request, selected, terms, err);
+    if (!request->selected) {
+        provisioner_spread(request->claim, &hash, &index);
+        *first = (uint32_t)(hash + index) % (uint32_t)terms->count;
+        return 0;
     }
-    provisioner_spread(request->claim, &hash, &index);
-    *first = (uint32_t)(hash + index) % (uint32_t)terms->count;
-    return 0;
+    *first = find_subset(terms, selected);
+    if (*first < terms->count)
+        return 0;
+    text_add(&message, "topology ");
+    print_term(&message, selected);
+    text_addf(&message,
+              " from selected node \"%s\" is not in requisite: ", request->selected->name);
+    print_terms(&message, terms);
+    return refuse_with(err, &message);
 }
 
 int provisioner_requirement(const struct provisioner_request *request,
@@ -374,7 +321,8 @@ int provisioner_requirement(const struct provisioner_request *request,
     sort_terms(&terms);
     if (find_first(request, &selected, &terms, &first, err) < 0)
         return -1;
-    add_rotated(&terms, first, &requirement->preferred);
+    for (size_t i = 0; i < terms.count; i++)
+        topology_terms_add(&requirement->preferred, &terms.items[(first + i) % terms.count]);
     requirement->requisite = terms;
     terms = (struct topology_terms){0};
     return 0;
