@@ -21,18 +21,6 @@ struct inquiry {
     struct pool_entries entries;
 };
 
-static bool is_served(const struct inquiry *inquiry, const struct pool_entry *entry)
-{
-    const struct strmap *segments = &inquiry->request->segments;
-
-    if (segments->count == 0)
-        return true;
-    for (size_t i = 0; i < entry->count; i++)
-        if (!topology_term_serves(segments, entry->segments[i].level, entry->segments[i].value))
-            return false;
-    return true;
-}
-
 static int credentials_of(const struct inquiry *inquiry, const char *cluster_id,
                           struct credentials *credentials, struct error *err)
 {
@@ -111,7 +99,7 @@ static int ask_provision(const struct inquiry *inquiry, const struct credentials
 /* The capacity of one entry, by *@snapshot, which the caller gives back. A pool that does not exist
  * has none. */
 static int entry_capacity(const struct inquiry *inquiry, const struct pool_entry *entry,
-                          struct usage_snapshot **snapshot, struct room_sum_item *item,
+                          struct usage_snapshot **snapshot, struct free_space_item *item,
                           struct error *err)
 {
     const char *cluster_id = class_pools_cluster(&inquiry->class, entry);
@@ -129,16 +117,17 @@ static int entry_capacity(const struct inquiry *inquiry, const struct pool_entry
         return 0;
     if (ask_provision(inquiry, &credentials, entry, &provision, err) < 0)
         return -1;
-    *item =
-        (struct room_sum_item){room_of_pool(&pool->usage, &provision, inquiry->class.overcommit),
-                               pool->usage.root, cluster_id};
+    *item = (struct free_space_item){
+        free_space_of_pool(&pool->usage, &provision, inquiry->class.overcommit), pool->usage.root,
+        cluster_id};
     return 0;
 }
 
 static int sum_entries(struct inquiry *inquiry, struct capacity *capacity, struct error *err)
 {
     const struct pool_entries *entries = &inquiry->entries;
-    struct room_sum_item *items = xcalloc(entries->count + 1, sizeof(*items));
+    const struct strmap *segments = &inquiry->request->segments;
+    struct free_space_item *items = xcalloc(entries->count + 1, sizeof(*items));
     /* roots are borrowed from them */
     struct usage_snapshot **snapshots =
         xcalloc(entries->count + 1, sizeof(struct usage_snapshot *));
@@ -149,11 +138,12 @@ static int sum_entries(struct inquiry *inquiry, struct capacity *capacity, struc
     for (size_t i = 0; i < entries->count && result == 0; i++) {
         const struct pool_entry *entry = &entries->items[i];
 
-        if (is_served(inquiry, entry) && !place_is_taken_over(takeovers.map, entry))
+        if ((segments->count == 0 || pool_entry_is_served(entry, segments)) &&
+            !place_is_taken_over(takeovers.map, entry))
             result = entry_capacity(inquiry, entry, &snapshots[i], &items[i], err);
     }
     if (result == 0)
-        room_sum(items, entries->count, &capacity->available_bytes, &capacity->maximum_bytes);
+        free_space_sum(items, entries->count, &capacity->available_bytes, &capacity->maximum_bytes);
     for (size_t i = 0; i < entries->count; i++)
         if (snapshots[i])
             usage_snapshot_unref(snapshots[i]);

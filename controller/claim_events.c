@@ -47,7 +47,7 @@ static bool was_dropped(const struct decision *decision, size_t i)
 {
     const char *refusal = decision->request->candidates[i].refusal;
 
-    return decision->verdicts[i] == VERDICT_NO_ROOM ||
+    return decision->verdicts[i] == VERDICT_NO_SPACE ||
            (decision->verdicts[i] == VERDICT_REFUSED && refusal &&
             strcmp(refusal, PLACE_TAKEN_OVER) == 0);
 }

@@ -129,11 +129,6 @@ static const struct cluster_usage *usage_of(struct survey *survey, const char *c
     return NULL;
 }
 
-static bool needs_volumes(const struct class_pools *class)
-{
-    return class->overcommit > 0 || class->policy == PLACEMENT_SPREAD;
-}
-
 /* With @call the listing of a pool's volumes is waited for. */
 static struct pool_provision provision_of(const struct placing *placing,
                                           const struct pool_entry *entry, struct call *call)
@@ -142,7 +137,7 @@ static struct pool_provision provision_of(const struct placing *placing,
                                     placing->rados_namespace,
                                     class_pools_filesystem(placing->class, entry)};
 
-    if (!needs_volumes(placing->class))
+    if (!class_pools_need_volumes(placing->class))
         return (struct pool_provision){0};
     return usage_cache_provision(placing->controller->usage, call, &pool, placing->credentials,
                                  placing->class->overcommit > 0);
@@ -156,14 +151,14 @@ static int survey_entry(struct survey *survey, size_t index, struct call *call, 
     struct placement_candidate *candidate = &survey->candidates[index];
     const struct cluster_pool *pool = NULL;
 
-    *candidate = (struct placement_candidate){.entry = entry, .room = {.remark = "room unknown"}};
+    *candidate = (struct placement_candidate){.entry = entry, .space = {.remark = "room unknown"}};
     struct pool_provision provision = provision_of(placing, entry, call);
     candidate->volumes = provision.volumes;
     if (!usage)
         return 0;
     if (class_pools_look_up(placing->class, entry, index, usage, &pool, err) < 0)
         return -1;
-    candidate->room = room_of_pool(&pool->usage, &provision, placing->class->overcommit);
+    candidate->space = free_space_of_pool(&pool->usage, &provision, placing->class->overcommit);
     return 0;
 }
 
@@ -216,10 +211,7 @@ void place_takeovers(const struct controller *controller, struct takeover_snapsh
 
 bool place_is_taken_over(const struct takeover_map *map, const struct pool_entry *entry)
 {
-    for (size_t i = 0; i < entry->count; i++)
-        if (takeover_find(map, entry->segments[i].level, entry->segments[i].value))
-            return true;
-    return false;
+    return takeover_find_pool(map, entry) != NULL;
 }
 
 static int survey_all(struct survey *survey, struct call *call, struct error *err)
@@ -354,15 +346,9 @@ void place_done(struct place *place)
 static const struct strmap *find_term(const struct topology_terms *terms,
                                       const struct pool_entry *entry)
 {
-    for (size_t i = 0; i < terms->count; i++) {
-        bool serves = true;
-
-        for (size_t j = 0; j < entry->count && serves; j++)
-            serves = topology_term_serves(&terms->items[i], entry->segments[j].level,
-                                          entry->segments[j].value);
-        if (serves)
+    for (size_t i = 0; i < terms->count; i++)
+        if (pool_entry_is_served(entry, &terms->items[i]))
             return &terms->items[i];
-    }
     return NULL;
 }
 

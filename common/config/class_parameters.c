@@ -6,9 +6,9 @@
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
+#include "common/topology/free_space.h"
 #include "common/topology/pinning.h"
 #include "common/topology/placement.h"
-#include "common/topology/room.h"
 #include "common/volume/volume_id.h"
 
 #define PREFIX_MAX 128 /* bytes; with a uuid it must be the name of a directory */

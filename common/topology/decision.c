@@ -17,7 +17,7 @@ static const char *const VERDICTS[] = {
     [VERDICT_NOT_NEEDED] = "not-needed",
     [VERDICT_LESS_SPECIFIC] = "less-specific",
     [VERDICT_POLICY] = "policy",
-    [VERDICT_NO_ROOM] = "no-room",
+    [VERDICT_NO_SPACE] = "no-room",
     [VERDICT_REFUSED] = "refused",
     [VERDICT_ELSEWHERE] = "elsewhere",
 };
@@ -66,7 +66,7 @@ static void print_verdict(const struct decision *decision, size_t index, struct 
 {
     const struct placement_request *request = decision->request;
     const struct placement_candidate *candidate = &request->candidates[index];
-    _cleanup_free_ char *left = text_size(candidate->room.bytes);
+    _cleanup_free_ char *left = text_size(candidate->space.bytes);
 
     switch (decision->verdicts[index]) {
     case VERDICT_CHOSEN:
@@ -81,11 +81,11 @@ static void print_verdict(const struct decision *decision, size_t index, struct 
     case VERDICT_POLICY:
         text_addf(text, "would do, but %s took another", placement_policy_name(request->policy));
         return;
-    case VERDICT_NO_ROOM:
-        if (candidate->room.bytes > 0 && request->has_overcommit)
+    case VERDICT_NO_SPACE:
+        if (candidate->space.bytes > 0 && request->has_overcommit)
             text_addf(text, "%s left", left);
         else
-            text_add(text, candidate->room.remark[0] ? candidate->room.remark : "full");
+            text_add(text, candidate->space.remark[0] ? candidate->space.remark : "full");
         return;
     case VERDICT_REFUSED:
         text_add(text, candidate->refusal);
@@ -167,7 +167,7 @@ void decision_print_table(const struct decision *decision, struct text *table)
         columns_take(&columns, xasprintf("%s%s", mark, candidate->entry->pool));
         columns_take(&columns, pool_entry_place(candidate->entry));
         columns_take(&columns,
-                     candidate->room.is_known ? text_size(candidate->room.bytes) : xstrdup("?"));
+                     candidate->space.is_known ? text_size(candidate->space.bytes) : xstrdup("?"));
         columns_take(&columns, xasprintf("%llu", (unsigned long long)candidate->volumes));
         columns_add(&columns, text_chars(&verdict));
     }
@@ -204,8 +204,8 @@ static json_t *candidate_to_json(const struct decision *decision, size_t index)
     return json_pack("{s:s, s:s*, s:s, s:s, s:o, s:I, s:s, s:s}", "pool", candidate->entry->pool,
                      "clusterID", candidate->entry->cluster_id, "place", place, "origin",
                      candidate->entry->origin, "roomBytes",
-                     candidate->room.is_known ? json_integer((json_int_t)candidate->room.bytes)
-                                              : json_null(),
+                     candidate->space.is_known ? json_integer((json_int_t)candidate->space.bytes)
+                                               : json_null(),
                      "volumes", (json_int_t)candidate->volumes, "verdict",
                      VERDICTS[decision->verdicts[index]], "reason", text_chars(&reason));
 }

@@ -311,13 +311,13 @@ static void hit_term(struct placement_index *index, const struct strmap *term, u
 
 /* --- choosing --- */
 
-static bool has_room(const struct placement_request *request,
-                     const struct placement_candidate *candidate)
+static bool has_space(const struct placement_request *request,
+                      const struct placement_candidate *candidate)
 {
-    if (!candidate->room.is_known)
+    if (!candidate->space.is_known)
         return true;
-    return request->has_overcommit ? candidate->room.bytes >= request->size_bytes
-                                   : candidate->room.bytes > 0;
+    return request->has_overcommit ? candidate->space.bytes >= request->size_bytes
+                                   : candidate->space.bytes > 0;
 }
 
 /* Keeps of the hits those that can be used; says of the others why not. */
@@ -331,8 +331,8 @@ static void drop_unusable(struct placement_index *index, struct decision *decisi
 
         if (candidate->refusal)
             decision->verdicts[index->hits[i]] = VERDICT_REFUSED;
-        else if (!has_room(request, candidate))
-            decision->verdicts[index->hits[i]] = VERDICT_NO_ROOM;
+        else if (!has_space(request, candidate))
+            decision->verdicts[index->hits[i]] = VERDICT_NO_SPACE;
         else
             index->hits[kept++] = index->hits[i];
     }
@@ -362,25 +362,25 @@ static void keep_most_specific(struct placement_index *index, struct decision *d
 static double cost_of(const struct placement_request *request,
                       const struct placement_candidate *candidate, double usual)
 {
-    double room = candidate->room.is_known ? (double)candidate->room.bytes : usual;
+    double space = candidate->space.is_known ? (double)candidate->space.bytes : usual;
 
     switch (request->policy) {
     case PLACEMENT_SPREAD:
         return (double)candidate->volumes;
     case PLACEMENT_PACK:
-        return candidate->room.is_known ? room : INFINITY;
+        return candidate->space.is_known ? space : INFINITY;
     case PLACEMENT_FIRST:
         return 0;
     case PLACEMENT_FREE_SPACE:
         break;
     }
-    /* weighted rendezvous: exponentially distributed with the room as rate, drawn from the names,
-     * so that a retry draws the same and a change of room moves few */
+    /* weighted rendezvous: exponentially distributed with the space as rate, drawn from the names,
+     * so that a retry draws the same and a change of it moves few */
     const struct pool_entry *entry = candidate->entry;
     uint64_t hash = hash_field(HASH_START, request->volume_name);
     hash = hash_field(hash, entry->cluster_id ? entry->cluster_id : "");
     hash = mix(hash_field(hash, entry->pool));
-    return -log(((double)(hash >> 11) + 0.5) * 0x1p-53) / room;
+    return -log(((double)(hash >> 11) + 0.5) * 0x1p-53) / space;
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -399,8 +399,8 @@ static void choose_candidate(struct placement_index *index, struct decision *dec
     size_t known = 0;
 
     for (size_t i = 0; i < index->hit_count; i++)
-        if (candidates[index->hits[i]].room.is_known) {
-            sum += (double)candidates[index->hits[i]].room.bytes;
+        if (candidates[index->hits[i]].space.is_known) {
+            sum += (double)candidates[index->hits[i]].space.bytes;
             known++;
         }
     double usual = known ? sum / (double)known : 1; /* what pools without figures are taken for */

@@ -7,25 +7,25 @@
 
 #include "common/base/error.h"
 #include "common/base/text.h"
+#include "common/topology/free_space.h"
 #include "common/topology/pool_entry.h"
 #include "common/topology/requirement.h"
-#include "common/topology/room.h"
 
 /*
  * Chooses the pool for a new volume, and remembers why. Pure; any thread.
  *
  * Terms in order: each of preferred, then each of requisite; an empty requirement is one empty term
  * that every entry serves. Candidates of a term: entries all of whose domains the term has. Those
- * without room are dropped. The first term with candidates left wins; of these only the ones that
- * constrain the most levels remain, and the policy decides among them.
+ * without enough free space are dropped. The first term with candidates left wins; of these only
+ * the ones that constrain the most levels remain, and the policy decides among them.
  *
  * Cost: one pass over the entries and one over the terms, with a hash of the entries' domains;
  * about 0.5 ms for 1,000 entries and 5,000 terms.
  */
 enum placement_policy {
-    PLACEMENT_FREE_SPACE, /* at random weighted by room, but the same for the same volume name */
+    PLACEMENT_FREE_SPACE, /* at random weighted by space, but the same for the same volume name */
     PLACEMENT_SPREAD,     /* fewest volumes */
-    PLACEMENT_PACK,       /* least room that fits */
+    PLACEMENT_PACK,       /* least space that suffices */
     PLACEMENT_FIRST,      /* first in the list, as Ceph-CSI does */
 };
 
@@ -41,7 +41,7 @@ const char *placement_policy_name(enum placement_policy policy);
 
 struct placement_candidate {
     const struct pool_entry *entry;
-    struct room room;
+    struct free_space space;
     uint64_t volumes;
     const char *refusal; /* not to be used at all, and why: "taken over by zone-b"; NULL usually */
 };
@@ -53,7 +53,7 @@ struct placement_request {
     const struct placement_candidate *candidates; /* in the class's order */
     size_t count;
     enum placement_policy policy;
-    bool has_overcommit; /* room must cover the size; else any room at all will do */
+    bool has_overcommit; /* the space must cover the size; else any at all will do */
 };
 
 enum candidate_verdict {
@@ -61,7 +61,7 @@ enum candidate_verdict {
     VERDICT_NOT_NEEDED,    /* not in the winning term, nor in one before it */
     VERDICT_LESS_SPECIFIC, /* of the winning term, but constrains fewer levels */
     VERDICT_POLICY,        /* of the last round, but the policy took another */
-    VERDICT_NO_ROOM,
+    VERDICT_NO_SPACE,
     VERDICT_REFUSED,
     VERDICT_ELSEWHERE, /* serves none of the terms */
 };
@@ -75,7 +75,7 @@ struct decision {
 
 /*
  * Fills @decision in every case; the caller calls decision_done(). RESOURCE_EXHAUSTED with the
- * trace in one line when no entry serves the domains or none has room, so that the scheduler tries
+ * trace in one line when no entry serves the domains or none has space, so that the scheduler tries
  * another node.
  */
 _must_check_ int placement_decide(const struct placement_request *request,

@@ -195,6 +195,14 @@ void pool_entries_add(struct pool_entries *entries, struct pool_entry *entry)
     *entry = (struct pool_entry){0};
 }
 
+bool pool_entry_is_served(const struct pool_entry *entry, const struct strmap *term)
+{
+    for (size_t i = 0; i < entry->count; i++)
+        if (!topology_term_serves(term, entry->segments[i].level, entry->segments[i].value))
+            return false;
+    return true;
+}
+
 char *pool_entry_place(const struct pool_entry *entry)
 {
     _cleanup_text_ struct text text = TEXT_INIT(PLACE_LIMIT);

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
+#include "common/base/strmap.h"
 
 /*
  * The pools of a class and their places: the class parameter topologyConstrainedPools, in
@@ -48,6 +49,9 @@ _must_check_ int pool_entries_parse(const char *text, struct pool_entries *entri
 
 /* Appends an entry that was found elsewhere; takes over what @entry owns. */
 void pool_entries_add(struct pool_entries *entries, struct pool_entry *entry);
+
+/* Whether @term, a segment map of CSI, is in all domains of the entry. */
+bool pool_entry_is_served(const struct pool_entry *entry, const struct strmap *term);
 
 /* "region=r1,zone=zone-a" or "anywhere". Caller frees. */
 char *pool_entry_place(const struct pool_entry *entry);

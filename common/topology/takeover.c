@@ -166,6 +166,16 @@ const struct takeover_entry *takeover_find(const struct takeover_map *map, const
     return NULL;
 }
 
+const struct takeover_entry *takeover_find_pool(const struct takeover_map *map,
+                                                const struct pool_entry *pool)
+{
+    const struct takeover_entry *found = NULL;
+
+    for (size_t i = 0; i < pool->count && !found; i++)
+        found = takeover_find(map, pool->segments[i].level, pool->segments[i].value);
+    return found;
+}
+
 int takeover_map_decode(const json_t *value, struct takeover_map *out, struct error *err)
 {
     _cleanup_takeover_map_ struct takeover_map map = {0};

@@ -6,6 +6,7 @@
 #include "common/base/error.h"
 #include "common/base/string_list.h"
 #include "common/topology/domain.h"
+#include "common/topology/pool_entry.h"
 
 /*
  * The takeover map: which domains serve the volumes of a failed one. Pure; any thread.
@@ -61,6 +62,10 @@ void takeover_apply(const struct takeover_map *map, const struct topology_levels
  * there. A bare name matches on any level, and @level NULL matches any. Borrowed. */
 const struct takeover_entry *takeover_find(const struct takeover_map *map, const char *level,
                                            const char *value);
+
+/* The first entry by which a domain of the pool is being taken over; NULL if none is. Borrowed. */
+const struct takeover_entry *takeover_find_pool(const struct takeover_map *map,
+                                                const struct pool_entry *pool);
 
 /* Whether nodes whose domain of the entry's level is @value (NULL: none) take over. */
 bool takeover_is_target(const struct takeover_entry *entry, const char *value);

@@ -135,6 +135,11 @@ bool class_pools_want_place(const struct class_pools *pools,
     return !pools->home || pools->has_policy || !topology_requirement_is_empty(requirement);
 }
 
+bool class_pools_need_volumes(const struct class_pools *pools)
+{
+    return pools->overcommit > 0 || pools->policy == PLACEMENT_SPREAD;
+}
+
 const char *class_pools_cluster(const struct class_pools *pools, const struct pool_entry *entry)
 {
     return entry->cluster_id ? entry->cluster_id : pools->cluster_id;

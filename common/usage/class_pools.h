@@ -59,6 +59,9 @@ bool class_pools_have_places(const struct class_pools *pools);
 bool class_pools_want_place(const struct class_pools *pools,
                             const struct topology_requirement *requirement);
 
+/* Whether the choice of a pool depends on the volumes that are in it. */
+bool class_pools_need_volumes(const struct class_pools *pools);
+
 /* The cluster of an entry of the class, and its file system: NULL for RBD. */
 const char *class_pools_cluster(const struct class_pools *pools, const struct pool_entry *entry);
 const char *class_pools_filesystem(const struct class_pools *pools, const struct pool_entry *entry);

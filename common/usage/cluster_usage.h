@@ -8,7 +8,7 @@
 #include "common/base/strmap.h"
 #include "common/ceph/ceph_ops.h"
 #include "common/ceph/filesystem.h"
-#include "common/topology/room.h"
+#include "common/topology/free_space.h"
 #include "common/usage/crush.h"
 
 /*

@@ -123,7 +123,7 @@ static void visit_pool(struct clusters *clusters, const struct storage_class *cl
         figures = (struct pool_figures){.root = pool->usage.root,
                                         .used_bytes = pool->usage.stored_bytes,
                                         .quota_bytes = pool->usage.quota_bytes,
-                                        .room = room_of_pool(&pool->usage, NULL, 0)};
+                                        .room = free_space_of_pool(&pool->usage, NULL, 0)};
     else if (clusters->code == 0)
         clusters->code = TOOL_FOUND;
     visitor->visit(visitor->object, class, entry, &figures);

@@ -59,7 +59,7 @@ struct pool_figures {
     const char *root;     /* of CRUSH; NULL: unknown; borrowed until clusters_close() */
     uint64_t used_bytes;  /* these are the data pool's where there is one */
     uint64_t quota_bytes; /* 0: none */
-    struct room room;
+    struct free_space room;
 };
 
 /* Is given each pool of each class. */

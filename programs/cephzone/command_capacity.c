@@ -1,6 +1,6 @@
 /*
  * cephzone capacity: how much free space each StorageClass has in each place. The arithmetic is in
- * common/topology/room.h, questions to the clusters are in programs/cephzone/clusters.h.
+ * common/topology/free_space.h, questions to the clusters are in programs/cephzone/clusters.h.
  */
 #include "common/base/columns.h"
 #include "common/base/memory.h"

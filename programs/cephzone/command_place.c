@@ -199,10 +199,10 @@ static int ask_room(struct place_run *run, size_t index, struct error *err)
         return 0;
     if (class_pools_look_up(class, entry, index, &cluster->usage, &pool, err) < 0)
         return -1;
-    if (class->overcommit || class->policy == PLACEMENT_SPREAD)
+    if (class_pools_need_volumes(class))
         provision = clusters_count_volumes(&run->clusters, class, entry, class->overcommit > 0);
     candidate->volumes = provision.volumes;
-    candidate->room = room_of_pool(&pool->usage, &provision, class->overcommit);
+    candidate->space = free_space_of_pool(&pool->usage, &provision, class->overcommit);
     return 0;
 }
 
@@ -256,7 +256,7 @@ static int collect_candidates(struct place_run *run, struct error *err)
         struct placement_candidate *candidate = &run->candidates[i];
 
         *candidate =
-            (struct placement_candidate){.entry = entry, .room = {.remark = "room unknown"}};
+            (struct placement_candidate){.entry = entry, .space = {.remark = "room unknown"}};
         /* the only pool of a class is used whatever its free space */
         if (wants_place && is_taken_over(run, entry))
             candidate->refusal = PLACE_TAKEN_OVER;
@@ -265,7 +265,8 @@ static int collect_candidates(struct place_run *run, struct error *err)
         if (volumes)
             candidate->volumes = volumes->value;
         if (room)
-            candidate->room = (struct room){.is_known = true, .bytes = room->value, .remark = ""};
+            candidate->space =
+                (struct free_space){.is_known = true, .bytes = room->value, .remark = ""};
     }
     return 0;
 }

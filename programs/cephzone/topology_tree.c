@@ -56,14 +56,14 @@ void tree_add(struct tree_place *root, const struct topology_levels *levels,
 }
 
 /* The pools here and below, for the sum of their free space. */
-static void collect_pools(const struct tree_place *place, struct room_sum_item **items,
+static void collect_pools(const struct tree_place *place, struct free_space_item **items,
                           size_t *count)
 {
     for (size_t i = 0; i < place->pool_count; i++) {
         const struct tree_pool *pool = &place->pools[i];
 
         /* a pool whose root is not known shares with itself: several classes may have it */
-        *array_add(*items, *count) = (struct room_sum_item){
+        *array_add(*items, *count) = (struct free_space_item){
             pool->figures.room, pool->figures.root ? pool->figures.root : pool->pool,
             pool->cluster_id};
     }
@@ -88,12 +88,12 @@ static char *who_takes_over(const struct tree_place *place, const struct takeove
 
 void tree_finish(struct tree_place *root, const struct takeover_map *map)
 {
-    struct room_sum_item *items = NULL;
+    struct free_space_item *items = NULL;
     size_t count = 0;
     uint64_t largest = 0;
 
     collect_pools(root, &items, &count);
-    room_sum(items, count, &root->room_bytes, &largest);
+    free_space_sum(items, count, &root->room_bytes, &largest);
     free(items);
     root->takeover = who_takes_over(root, map);
     for (size_t i = 0; i < root->place_count; i++)

@@ -64,7 +64,7 @@ static void add_pools(struct question *question, uint64_t room)
     for (size_t i = 0; i < POOLS; i++)
         question->candidates[i] =
             (struct placement_candidate){.entry = &question->entries.items[i],
-                                         .room = {.bytes = room, .is_known = true, .remark = ""}};
+                                         .space = {.bytes = room, .is_known = true, .remark = ""}};
 }
 
 /* Of this thread: what others do on the machine does not count. */

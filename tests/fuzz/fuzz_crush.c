@@ -76,7 +76,7 @@ static void walk(const struct cluster_usage *usage)
     for (size_t i = 0; i < entries.count; i++)
         assert(cluster_usage_find(usage, entries.items[i].pool) && entries.items[i].origin);
     for (size_t i = 0; i < usage->count; i++) {
-        struct room room = room_of_pool(&usage->pools[i].usage, NULL, 0);
+        struct free_space room = free_space_of_pool(&usage->pools[i].usage, NULL, 0);
 
         assert(room.remark && (room.bytes == 0 || room.is_known));
     }

@@ -142,8 +142,8 @@ TEST(line_tells_how_much_room_was_not_enough)
 
         question_init(&question, "a:zone=a", NULL, "zone=a");
         question.request.has_overcommit = cases[i].has_overcommit;
-        question.candidates[0].room =
-            (struct room){.bytes = cases[i].bytes, .is_known = true, .remark = "all promised"};
+        question.candidates[0].space = (struct free_space){
+            .bytes = cases[i].bytes, .is_known = true, .remark = "all promised"};
         if (placement_decide(&question.request, &decision, &err) == 0)
             error_clear(&err);
         decision_print_line(&decision, &line);

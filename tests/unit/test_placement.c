@@ -322,7 +322,7 @@ static bool oracle_usable(const struct placement_request *request, size_t i)
     const struct placement_candidate *candidate = &request->candidates[i];
     uint64_t needed = request->has_overcommit ? request->size_bytes : 1;
 
-    return !candidate->refusal && (!candidate->room.is_known || candidate->room.bytes >= needed);
+    return !candidate->refusal && (!candidate->space.is_known || candidate->space.bytes >= needed);
 }
 
 /* The candidates among which the policy decides; 0 if the term has none. */
@@ -353,7 +353,7 @@ static double oracle_cost(const struct placement_request *request, size_t i)
     if (request->policy == PLACEMENT_SPREAD)
         return (double)candidate->volumes;
     if (request->policy == PLACEMENT_PACK)
-        return candidate->room.is_known ? (double)candidate->room.bytes : INFINITY;
+        return candidate->space.is_known ? (double)candidate->space.bytes : INFINITY;
     return (double)i;
 }
 

@@ -311,6 +311,38 @@ TEST(wrong_shapes_are_refused_with_their_place)
     report_cases("selector shapes", ARRAY_LENGTH(WRONG_SHAPES));
 }
 
+TEST(a_selector_without_terms_allocates_none)
+{
+    json_auto_t *json = make_json("{'nodeSelectorTerms': []}");
+    _cleanup_node_selector_ struct node_selector selector = {0};
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(node_selector_decode(json, &selector, &err), 0);
+    assert_null(selector.terms);
+    assert_int_equal(selector.count, 0);
+}
+
+TEST(selectors_are_empty_after_done)
+{
+    json_auto_t *node_json = make_json(ZONE("In", "'a'"));
+    json_auto_t *label_json = make_json("{'matchLabels': {'zone': 'a'}}");
+    struct node_selector node_selector = {0};
+    struct label_selector label_selector = {0};
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(node_selector_decode(node_json, &node_selector, &err), 0);
+    assert_int_equal(node_selector.count, 1);
+    node_selector_done(&node_selector);
+    assert_null(node_selector.terms);
+    assert_int_equal(node_selector.count, 0);
+    assert_int_equal(label_selector_decode(label_json, &label_selector, &err), 0);
+    assert_true(label_selector.is_set);
+    label_selector_done(&label_selector);
+    assert_false(label_selector.is_set);
+    assert_null(label_selector.requirements.items);
+    assert_int_equal(label_selector.requirements.count, 0);
+}
+
 TEST(absent_node_selector_is_refused)
 {
     _cleanup_node_selector_ struct node_selector selector = {0};

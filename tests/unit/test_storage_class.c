@@ -323,7 +323,7 @@ TEST(quota_bounds_the_room)
                                         .quota_bytes = cases[i].quota,
                                         .has_figures = true};
 
-        assert_int_equal(room_of_pool(&pool, NULL, 0).bytes, cases[i].room);
+        assert_int_equal(free_space_of_pool(&pool, NULL, 0).bytes, cases[i].room);
     }
 }
 
@@ -339,10 +339,11 @@ TEST(full_and_brand_new_pools_are_remarked)
                             "{\"pool_name\":\"full\",\"quota_max_bytes\":0}]}",
                             &usage, &err),
         0);
-    assert_string_equal(room_of_pool(&cluster_usage_find(&usage, "full")->usage, NULL, 0).remark,
-                        "full");
-    assert_string_equal(room_of_pool(&cluster_usage_find(&usage, "new")->usage, NULL, 0).remark,
-                        "no figures yet");
+    assert_string_equal(
+        free_space_of_pool(&cluster_usage_find(&usage, "full")->usage, NULL, 0).remark, "full");
+    assert_string_equal(
+        free_space_of_pool(&cluster_usage_find(&usage, "new")->usage, NULL, 0).remark,
+        "no figures yet");
     assert_null(cluster_usage_find(&usage, "gone"));
 }
 

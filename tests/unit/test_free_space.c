@@ -1,7 +1,7 @@
 /* The arithmetic of room: pools one by one, and together. */
 
 #include "common/base/memory.h"
-#include "common/topology/room.h"
+#include "common/topology/free_space.h"
 #include "tests/test.h"
 
 /* --- one pool --- */
@@ -64,7 +64,7 @@ TEST(every_room_is_as_the_rule_says)
                                          .is_full = ROOMS[i].is_full};
         const struct pool_provision provision = {
             .bytes = ROOMS[i].promised, .in_flight = ROOMS[i].in_flight, .is_known = true};
-        struct room room = room_of_pool(&usage, &provision, ROOMS[i].overcommit);
+        struct free_space room = free_space_of_pool(&usage, &provision, ROOMS[i].overcommit);
 
         if (!room.is_known || room.bytes != ROOMS[i].bytes ||
             strcmp(room.remark, ROOMS[i].remark) != 0)
@@ -81,13 +81,13 @@ TEST(what_is_not_known_is_said)
     const struct pool_usage full = {.has_figures = true};
     const struct pool_provision uncounted = {.bytes = 5};
 
-    assert_false(room_of_pool(&fresh, NULL, 0).is_known);
-    assert_string_equal(room_of_pool(&fresh, NULL, 0).remark, "no figures yet");
-    assert_false(room_of_pool(&usage, &uncounted, 1000).is_known);
-    assert_string_equal(room_of_pool(&usage, NULL, 1000).remark, "volumes not counted yet");
-    assert_true(room_of_pool(&usage, NULL, 0).is_known);
+    assert_false(free_space_of_pool(&fresh, NULL, 0).is_known);
+    assert_string_equal(free_space_of_pool(&fresh, NULL, 0).remark, "no figures yet");
+    assert_false(free_space_of_pool(&usage, &uncounted, 1000).is_known);
+    assert_string_equal(free_space_of_pool(&usage, NULL, 1000).remark, "volumes not counted yet");
+    assert_true(free_space_of_pool(&usage, NULL, 0).is_known);
     /* full is full, whatever is promised */
-    assert_true(room_of_pool(&full, &uncounted, 1000).is_known);
+    assert_true(free_space_of_pool(&full, &uncounted, 1000).is_known);
 }
 
 /* --- overcommit --- */
@@ -130,7 +130,7 @@ TEST(overcommit_is_a_number_with_three_decimals)
 
 static const struct {
     const char *name;
-    struct room_sum_item items[4];
+    struct free_space_item items[4];
     size_t count;
     uint64_t total, largest;
 } SUMS[] = {
@@ -159,7 +159,7 @@ TEST(sums_count_shared_roots_once)
         uint64_t total = 0;
         uint64_t largest = 0;
 
-        room_sum(SUMS[i].items, SUMS[i].count, &total, &largest);
+        free_space_sum(SUMS[i].items, SUMS[i].count, &total, &largest);
         if (total != SUMS[i].total || largest != SUMS[i].largest)
             fail_msg("%s: got %llu, %llu", SUMS[i].name, (unsigned long long)total,
                      (unsigned long long)largest);
