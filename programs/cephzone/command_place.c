@@ -236,14 +236,6 @@ static int check_given(const struct place_run *run, const struct given_figures *
     return 0;
 }
 
-static bool is_taken_over(const struct place_run *run, const struct pool_entry *entry)
-{
-    for (size_t i = 0; run->takeover.map && i < entry->count; i++)
-        if (takeover_find(run->takeover.map, entry->segments[i].level, entry->segments[i].value))
-            return true;
-    return false;
-}
-
 static int collect_candidates(struct place_run *run, struct error *err)
 {
     bool wants_place = class_pools_want_place(&run->class->pools, &run->requirement);
@@ -258,7 +250,7 @@ static int collect_candidates(struct place_run *run, struct error *err)
         *candidate =
             (struct placement_candidate){.entry = entry, .space = {.remark = "room unknown"}};
         /* the only pool of a class is used whatever its free space */
-        if (wants_place && is_taken_over(run, entry))
+        if (wants_place && run->takeover.map && takeover_find_pool(run->takeover.map, entry))
             candidate->refusal = PLACE_TAKEN_OVER;
         if (run->is_live && wants_place && ask_room(run, i, err) < 0)
             return -1;
