@@ -68,10 +68,11 @@ static int check_entry(const struct class_pools *pools, const struct pool_entry 
     return 0;
 }
 
-static int parse(const struct strmap *parameters, struct class_pools *out, struct error *err)
+static int parse_pools(const struct strmap *parameters, struct class_pools start,
+                       struct class_pools *out, struct error *err)
 {
     const char *constrained = strmap_get(parameters, PARAM_CONSTRAINED_POOLS);
-    _cleanup_class_pools_ struct class_pools pools = *out;
+    _cleanup_class_pools_ struct class_pools pools = start;
 
     if (parse_auto(parameters, &pools, err) < 0 || parse_choices(parameters, &pools, err) < 0)
         return -1;
@@ -88,33 +89,27 @@ static int parse(const struct strmap *parameters, struct class_pools *out, struc
 int class_pools_parse_rbd(const struct strmap *parameters, struct class_pools *out,
                           struct error *err)
 {
-    struct class_pools pools = {
+    const struct class_pools start = {
         .cluster_id = strmap_get_or(parameters, PARAM_CLUSTER_ID, NULL),
         .home = strmap_get_or(parameters, PARAM_POOL, NULL),
         .pool = strmap_get_or(parameters, PARAM_POOL, NULL),
         .data_pool = strmap_get_or(parameters, PARAM_DATA_POOL, NULL),
     };
 
-    if (parse(parameters, &pools, err) < 0)
-        return -1;
-    *out = pools;
-    return 0;
+    return parse_pools(parameters, start, out, err);
 }
 
 int class_pools_parse_cephfs(const struct strmap *parameters, struct class_pools *out,
                              struct error *err)
 {
-    struct class_pools pools = {
+    const struct class_pools start = {
         .is_cephfs = true,
         .cluster_id = strmap_get_or(parameters, PARAM_CLUSTER_ID, NULL),
         .home = strmap_get_or(parameters, PARAM_FS_NAME, NULL),
         .pool = strmap_get_or(parameters, PARAM_POOL, NULL),
     };
 
-    if (parse(parameters, &pools, err) < 0)
-        return -1;
-    *out = pools;
-    return 0;
+    return parse_pools(parameters, start, out, err);
 }
 
 void class_pools_done(struct class_pools *pools)
@@ -156,32 +151,23 @@ const char *class_pools_filesystem(const struct class_pools *pools, const struct
 
 enum pool_fault { POOL_USABLE, POOL_MISSING, DATA_POOL_MISSING, FS_MISSING, POOL_NOT_OF_FS };
 
-static enum pool_fault find_image_pool(const struct pool_entry *entry,
-                                       const struct cluster_usage *usage,
-                                       const struct cluster_pool **pool)
-{
-    *pool = cluster_usage_find(usage, entry->pool);
-    if (!*pool)
-        return POOL_MISSING;
-    if (entry->data_pool)
-        *pool = cluster_usage_find(usage, entry->data_pool);
-    return *pool ? POOL_USABLE : DATA_POOL_MISSING;
-}
-
 static enum pool_fault find_pool(const struct class_pools *pools, const struct pool_entry *entry,
                                  const struct cluster_usage *usage,
                                  const struct cluster_pool **pool)
 {
-    if (!pools->is_cephfs)
-        return find_image_pool(entry, usage, pool);
-    const struct filesystem *fs =
-        cluster_usage_find_fs(usage, class_pools_filesystem(pools, entry));
+    const char *fs_name = class_pools_filesystem(pools, entry);
+    const struct filesystem *fs = fs_name ? cluster_usage_find_fs(usage, fs_name) : NULL;
+
     *pool = cluster_usage_find(usage, entry->pool);
-    if (!fs)
+    if (pools->is_cephfs && !fs)
         return FS_MISSING;
     if (!*pool)
         return POOL_MISSING;
-    return filesystem_has_data_pool(fs, (*pool)->id) ? POOL_USABLE : POOL_NOT_OF_FS;
+    if (pools->is_cephfs)
+        return filesystem_has_data_pool(fs, (*pool)->id) ? POOL_USABLE : POOL_NOT_OF_FS;
+    if (entry->data_pool)
+        *pool = cluster_usage_find(usage, entry->data_pool);
+    return *pool ? POOL_USABLE : DATA_POOL_MISSING;
 }
 
 const struct cluster_pool *class_pools_pool(const struct class_pools *pools,
@@ -238,8 +224,8 @@ int class_pools_look_up(const struct class_pools *pools, const struct pool_entry
     return -1;
 }
 
-/* Where a file system puts what nobody puts elsewhere. */
-static char *default_pool(const struct class_pools *pools, const struct cluster_usage *usage)
+/* The name of the file system's first data pool, or what stands for it. */
+static char *name_default_pool(const struct class_pools *pools, const struct cluster_usage *usage)
 {
     const struct filesystem *fs = usage ? cluster_usage_find_fs(usage, pools->home) : NULL;
     const struct cluster_pool *pool =
@@ -252,7 +238,7 @@ struct pool_entry class_pools_plain(const struct class_pools *pools,
                                     const struct cluster_usage *usage)
 {
     return (struct pool_entry){
-        .pool = pools->pool ? xstrdup(pools->pool) : default_pool(pools, usage),
+        .pool = pools->pool ? xstrdup(pools->pool) : name_default_pool(pools, usage),
         .data_pool = pools->data_pool ? xstrdup(pools->data_pool) : NULL,
         .origin = "class",
     };

@@ -66,8 +66,8 @@ bool class_pools_need_volumes(const struct class_pools *pools);
 const char *class_pools_cluster(const struct class_pools *pools, const struct pool_entry *entry);
 const char *class_pools_filesystem(const struct class_pools *pools, const struct pool_entry *entry);
 
-/* The pool whose room counts for the entry: its data pool where it has one. Borrowed from @usage.
- * NULL if it cannot be used, with the reason, which is static, in *@remark. */
+/* The pool whose free space counts for the entry: its data pool where it has one. Borrowed from
+ * @usage. NULL if it cannot be used, with the reason, which is static, in *@remark. */
 const struct cluster_pool *class_pools_pool(const struct class_pools *pools,
                                             const struct pool_entry *entry,
                                             const struct cluster_usage *usage, const char **remark);
@@ -81,11 +81,10 @@ _must_check_ int class_pools_look_up(const struct class_pools *pools,
 /*
  * Adds to @entries the pools of @usage that carry their own place: replicated, with the application
  * "rbd" (CephFS: data pools of any type, with the application "cephfs"), and its metadata
- * cephzone.class naming the class. The place is the metadata's other
- * cephzone.LEVEL keys or, if there are none, the bucket that the pool's CRUSH rule takes and those
- * above it, as far as @levels has their type; a rule that takes a root, or several buckets, gives
- * everywhere. A pool none of whose buckets is of a level is left out. Levels are in CRUSH's order,
- * outermost first.
+ * cephzone.class naming the class. The place is the metadata's other cephzone.LEVEL keys or, if
+ * there are none, the bucket that the pool's CRUSH rule takes and those above it, as far as @levels
+ * has their type; a rule that takes a root, or several buckets, gives everywhere. A pool none of
+ * whose buckets is of a level is left out. Levels are in CRUSH's order, outermost first.
  *
  * @levels are the levels that are asked for; NULL: all types but root, host and what is below it.
  */
@@ -97,6 +96,6 @@ void class_pools_find(const struct class_pools *pools, const struct cluster_usag
 int class_pools_refuse_none(const struct class_pools *pools, struct error *err);
 
 /* The class's one pool, as an entry for everywhere. A CephFS class that names none has its file
- * system's first, which @usage (NULL: not known) tells. Caller calls pool_entry_done(). */
+ * system's first, which @usage (NULL: not known) names. Caller calls pool_entry_done(). */
 struct pool_entry class_pools_plain(const struct class_pools *pools,
                                     const struct cluster_usage *usage);

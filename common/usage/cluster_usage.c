@@ -147,7 +147,7 @@ static int compare_names(const void *a, const void *b)
                   ((const struct cluster_pool *)b)->usage.name);
 }
 
-static struct cluster_pool *find(const struct cluster_usage *usage, const char *name)
+static struct cluster_pool *find_pool(const struct cluster_usage *usage, const char *name)
 {
     _cleanup_free_ char *copy = xstrdup(name);
     const struct cluster_pool key = {.usage = {.name = copy}};
@@ -186,7 +186,8 @@ static void take_pool(struct dump_pool *from, struct cluster_pool *pool)
 }
 
 /* The osdmap says which pools there are; df follows it by a few seconds. */
-static void merge(const struct df_answer *df, struct dump_answer *dump, struct cluster_usage *usage)
+static void merge_answers(const struct df_answer *df, struct dump_answer *dump,
+                          struct cluster_usage *usage)
 {
     *usage = (struct cluster_usage){
         .pools = xcalloc(dump->count + 1, sizeof(*usage->pools)),
@@ -198,7 +199,7 @@ static void merge(const struct df_answer *df, struct dump_answer *dump, struct c
         take_pool(&dump->pools[i], &usage->pools[i]);
     qsort(usage->pools, usage->count, sizeof(*usage->pools), compare_names);
     for (size_t i = 0; i < df->count; i++) {
-        struct cluster_pool *pool = find(usage, df->pools[i].name);
+        struct cluster_pool *pool = find_pool(usage, df->pools[i].name);
 
         if (!pool)
             continue;
@@ -233,7 +234,7 @@ int cluster_usage_parse(const char *df_text, const char *dump_text, struct clust
     if (result == 0)
         result = check_dump(&dump, err);
     if (result == 0)
-        merge(&df, &dump, usage);
+        merge_answers(&df, &dump, usage);
     json_free_fields(&DF_TABLE, &df);
     json_free_fields(&DUMP_TABLE, &dump);
     return result;
@@ -248,19 +249,6 @@ void cluster_usage_set_crush(struct cluster_usage *usage, struct crush_map *crus
         usage->pools[i].usage.root = crush_rule_takes(&usage->crush, usage->pools[i].crush_rule);
 }
 
-static int ask_crush(struct ceph_cluster *cluster, struct call *call, struct cluster_usage *usage,
-                     struct error *err)
-{
-    _cleanup_free_ char *dump = NULL;
-    struct crush_map crush = {0};
-
-    if (cluster->ops->mon_command(cluster, call, CRUSH_DUMP, &dump, err) < 0 ||
-        crush_map_parse(dump, &crush, err) < 0)
-        return -1;
-    cluster_usage_set_crush(usage, &crush);
-    return 0;
-}
-
 int cluster_usage_ask(struct ceph_cluster *cluster, struct call *call, bool is_cephfs,
                       struct cluster_usage *out, struct error *err)
 {
@@ -268,11 +256,16 @@ int cluster_usage_ask(struct ceph_cluster *cluster, struct call *call, bool is_c
     _cleanup_cluster_usage_ struct cluster_usage usage = {0};
     _cleanup_free_ char *df = NULL;
     _cleanup_free_ char *dump = NULL;
+    _cleanup_free_ char *crush_dump = NULL;
+    struct crush_map crush = {0};
 
     if (ops->mon_command(cluster, call, CLUSTER_USAGE_DF, &df, err) < 0 ||
         ops->mon_command(cluster, call, CLUSTER_USAGE_OSD_DUMP, &dump, err) < 0 ||
-        cluster_usage_parse(df, dump, &usage, err) < 0 || ask_crush(cluster, call, &usage, err) < 0)
+        cluster_usage_parse(df, dump, &usage, err) < 0 ||
+        ops->mon_command(cluster, call, CRUSH_DUMP, &crush_dump, err) < 0 ||
+        crush_map_parse(crush_dump, &crush, err) < 0)
         return -1;
+    cluster_usage_set_crush(&usage, &crush);
     if (is_cephfs && filesystem_list_read(cluster, call, &usage.filesystems, err) < 0)
         return -1;
     *out = usage;
@@ -295,7 +288,7 @@ void cluster_usage_done(struct cluster_usage *usage)
 
 const struct cluster_pool *cluster_usage_find(const struct cluster_usage *usage, const char *name)
 {
-    return find(usage, name);
+    return find_pool(usage, name);
 }
 
 const struct cluster_pool *cluster_usage_find_id(const struct cluster_usage *usage, int64_t id)

@@ -97,7 +97,7 @@ static int compare_ids(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct crush_bucket *find_id(const struct crush_map *map, int64_t id)
+static struct crush_bucket *find_bucket_id(const struct crush_map *map, int64_t id)
 {
     const struct crush_bucket key = {.id = id};
 
@@ -120,7 +120,7 @@ static void take_buckets(struct dumped_map *dump, struct crush_map *map)
     qsort(map->buckets, map->bucket_count, sizeof(*map->buckets), compare_ids);
     for (size_t i = 0; i < dump->bucket_count; i++)
         for (size_t j = 0; j < dump->buckets[i].count; j++) {
-            struct crush_bucket *child = find_id(map, dump->buckets[i].items[j].id);
+            struct crush_bucket *child = find_bucket_id(map, dump->buckets[i].items[j].id);
 
             if (child)
                 child->parent = dump->buckets[i].id;
@@ -128,7 +128,7 @@ static void take_buckets(struct dumped_map *dump, struct crush_map *map)
 }
 
 /* The one bucket that the rule takes. A rule that takes several has no place. */
-static char *what_rule_takes(struct dumped_rule *rule)
+static char *find_taken_bucket(struct dumped_rule *rule)
 {
     char *takes = NULL;
 
@@ -147,13 +147,13 @@ static char *what_rule_takes(struct dumped_rule *rule)
     return takes;
 }
 
-static void take_rest(struct dumped_map *dump, struct crush_map *map)
+static void take_rules_and_types(struct dumped_map *dump, struct crush_map *map)
 {
     map->rules = xcalloc(dump->rule_count + 1, sizeof(*map->rules));
     map->rule_count = dump->rule_count;
     for (size_t i = 0; i < dump->rule_count; i++)
         map->rules[i] = (struct crush_rule){.id = dump->rules[i].rule_id,
-                                            .takes = what_rule_takes(&dump->rules[i])};
+                                            .takes = find_taken_bucket(&dump->rules[i])};
     map->types = xcalloc(dump->type_count + 1, sizeof(*map->types));
     map->type_count = dump->type_count;
     for (size_t i = 0; i < dump->type_count; i++) {
@@ -162,7 +162,7 @@ static void take_rest(struct dumped_map *dump, struct crush_map *map)
     }
 }
 
-static int check(const struct dumped_map *dump, struct error *err)
+static int check_dump(const struct dumped_map *dump, struct error *err)
 {
     if (!dump->has_buckets || !dump->has_rules)
         return error_set(err, STATUS_INVALID_ARGUMENT, "%s is missing",
@@ -186,11 +186,11 @@ int crush_map_parse(const char *text, struct crush_map *map, struct error *err)
         return -1;
     int result = json_decode(json, &MAP_TABLE, &dump, err);
     if (result == 0)
-        result = check(&dump, err);
+        result = check_dump(&dump, err);
     if (result == 0) {
         *map = (struct crush_map){0};
         take_buckets(&dump, map);
-        take_rest(&dump, map);
+        take_rules_and_types(&dump, map);
     } else {
         error_wrap(err, "osd crush dump");
     }
@@ -238,7 +238,7 @@ const struct crush_bucket *crush_find_bucket(const struct crush_map *map, const 
 const struct crush_bucket *crush_parent(const struct crush_map *map,
                                         const struct crush_bucket *bucket)
 {
-    return bucket->parent ? find_id(map, bucket->parent) : NULL;
+    return bucket->parent ? find_bucket_id(map, bucket->parent) : NULL;
 }
 
 int64_t crush_type_id(const struct crush_map *map, const char *type)

@@ -6,7 +6,7 @@
 #include "common/base/error.h"
 
 /*
- * The part of a CRUSH map that tells where a pool's data are: what each rule takes, and what stands
+ * The part of a CRUSH map that says where a pool's data are: what each rule takes, and the buckets
  * above that. Pure: no I/O. Any thread.
  */
 #define CRUSH_DUMP "{\"prefix\":\"osd crush dump\",\"format\":\"json\"}"
@@ -21,8 +21,7 @@ struct crush_bucket {
 
 struct crush_rule {
     int64_t id;
-    char *
-        takes; /* name of a bucket, with the device class: "zone-a~ssd"; NULL if it takes several */
+    char *takes; /* bucket's name and device class: "zone-a~ssd"; NULL if it takes several */
 };
 
 struct crush_type {

@@ -68,8 +68,8 @@ static int keep_class(void *context, const char *kind, const json_t *value, stru
     return 0;
 }
 
-/* In a manifest other kinds may stand beside classes; a file with one document is meant. */
-static bool is_beside_the_point(const json_t *documents, size_t index)
+/* A manifest may have other kinds beside classes; a file with one document must be a class. */
+static bool is_other_kind(const json_t *documents, size_t index)
 {
     const json_t *document = json_array_get(documents, index);
     const char *kind = json_string_value(json_object_get(document, "kind"));
@@ -87,7 +87,7 @@ int storage_class_dump_load(const char *path, const char *driver, struct storage
     if (documents_load_path(path, STORAGE_CLASS_DUMP_LIMIT, &documents, err) < 0)
         return -1;
     for (size_t i = 0; i < json_array_size(documents); i++)
-        if (!is_beside_the_point(documents, i) &&
+        if (!is_other_kind(documents, i) &&
             kube_dump_each(json_array_get(documents, i), keep_class, &reading, err) < 0) {
             storage_class_dump_done(&reading.dump);
             return error_wrap(err, "'%s' is no output of 'kubectl get storageclass'", path);

@@ -8,7 +8,7 @@
 #include "common/ceph/on_disk.h"
 #include "common/ceph/subvolume.h"
 
-struct count {
+struct volume_count {
     const struct subvolume_source *source;
     const struct session *session;
     struct call *call;
@@ -21,14 +21,15 @@ struct count {
     int64_t bytes;
 };
 
-static void add(struct count *count, uint64_t size_bytes)
+static void add_volume(struct volume_count *count, uint64_t size_bytes)
 {
     count->volumes++;
     count->bytes += (int64_t)size_bytes;
 }
 
-/* One of Ceph-CSI's. */
-static int add_foreign(struct count *count, const struct journal_entry *entry, struct error *err)
+/* A volume of Ceph-CSI, whose entry has no size. */
+static int add_foreign(struct volume_count *count, const struct journal_entry *entry,
+                       struct error *err)
 {
     const struct subvolume_group group = {count->session->cluster, count->fs->name,
                                           session_cephfs_group(count->session)};
@@ -41,11 +42,12 @@ static int add_foreign(struct count *count, const struct journal_entry *entry, s
         return 0;
     }
     if (facts.data_pool && strcmp(facts.data_pool, count->data_pool) == 0)
-        add(count, facts.size_bytes);
+        add_volume(count, facts.size_bytes);
     return 0;
 }
 
-static int add_entry(struct count *count, const struct journal_entry *entry, struct error *err)
+static int add_entry(struct volume_count *count, const struct journal_entry *entry,
+                     struct error *err)
 {
     const struct strmap *extra = &entry->extra;
     const char *size = strmap_get(extra, JOURNAL_KEY_SIZE);
@@ -56,12 +58,12 @@ static int add_entry(struct count *count, const struct journal_entry *entry, str
     if (!size)
         return add_foreign(count, entry, err);
     if (data_pool ? strcmp(data_pool, count->data_pool) == 0 : count->is_default)
-        add(count, strtoull(strmap_get_or(extra, CEPHFS_KEY_GROWN, size), NULL, 10));
+        add_volume(count, strtoull(strmap_get_or(extra, CEPHFS_KEY_GROWN, size), NULL, 10));
     return 0;
 }
 
-static int count_names(struct count *count, struct ceph_pool *directory, const struct strmap *names,
-                       struct error *err)
+static int count_names(struct volume_count *count, struct ceph_pool *directory,
+                       const struct strmap *names, struct error *err)
 {
     for (size_t i = 0; i < names->count; i++) {
         _cleanup_journal_entry_ struct journal_entry entry = {0};
@@ -72,7 +74,7 @@ static int count_names(struct count *count, struct ceph_pool *directory, const s
             return -1;
         if (journal_parse_value(directory, names->entries[i].key, names->entries[i].value, &ref,
                                 err) < 0) {
-            error_clear(err); /* broken: nothing that takes room */
+            error_clear(err); /* broken: no volume */
             continue;
         }
         if (ref.image_pool_id != count->fs->metadata_pool_id)
@@ -85,7 +87,8 @@ static int count_names(struct count *count, struct ceph_pool *directory, const s
     return 0;
 }
 
-static int count_directory(struct count *count, struct ceph_pool *directory, struct error *err)
+static int count_directory(struct volume_count *count, struct ceph_pool *directory,
+                           struct error *err)
 {
     _cleanup_free_ char *object = journal_directory(&count->journal);
     _cleanup_free_ char *after = xstrdup("");
@@ -94,8 +97,8 @@ static int count_directory(struct count *count, struct ceph_pool *directory, str
     while (more) {
         _cleanup_strmap_ struct strmap names = {0};
 
-        if (directory->ops->omap_list(directory, count->call, object, after,
-                                      journal_key_prefix(JOURNAL_VOLUME), &names, &more, err) < 0) {
+        if (directory->ops->omap_list(directory, count->call, object, after, JOURNAL_VOLUME_PREFIX,
+                                      &names, &more, err) < 0) {
             if (err->status != STATUS_NOT_FOUND && err->status != STATUS_PERMISSION_DENIED)
                 return -1;
             error_clear(err); /* no volumes, or not for this user */
@@ -111,7 +114,7 @@ static int count_directory(struct count *count, struct ceph_pool *directory, str
     return 0;
 }
 
-static int open_journal(const struct count *count, const struct filesystem *fs,
+static int open_journal(const struct volume_count *count, const struct filesystem *fs,
                         struct ceph_pool **pool, struct error *err)
 {
     struct ceph_cluster *cluster = count->session->cluster;
@@ -121,7 +124,7 @@ static int open_journal(const struct count *count, const struct filesystem *fs,
         session_cephfs_namespace(count->session, count->source->rados_namespace), pool, err);
 }
 
-static int find_default(struct count *count, struct error *err)
+static int check_default_pool(struct volume_count *count, struct error *err)
 {
     struct ceph_cluster *cluster = count->session->cluster;
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
@@ -132,34 +135,17 @@ static int find_default(struct count *count, struct error *err)
     return 0;
 }
 
-/* A class may keep the names of one file system's volumes in another. */
-static int count_all(struct count *count, const struct filesystem_list *list, struct error *err)
-{
-    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
-
-    if (find_default(count, err) < 0 || open_journal(count, count->fs, &pool, err) < 0)
-        return -1;
-    count->pool = pool;
-    for (size_t i = 0; i < list->count; i++) {
-        _cleanup_ceph_pool_ struct ceph_pool *directory = NULL;
-
-        if (open_journal(count, &list->items[i], &directory, err) < 0 ||
-            count_directory(count, directory, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 int subvolume_count(const struct subvolume_source *source, const struct session *session,
                     struct call *call, const char *fs_name, const char *data_pool, int64_t *volumes,
                     int64_t *bytes, struct error *err)
 {
     _cleanup_filesystem_list_ struct filesystem_list list = {0};
-    struct count count = {.source = source,
-                          .session = session,
-                          .call = call,
-                          .journal = {JOURNAL_VOLUME, source->instance_id},
-                          .data_pool = data_pool};
+    _cleanup_ceph_pool_ struct ceph_pool *journal = NULL;
+    struct volume_count count = {.source = source,
+                                 .session = session,
+                                 .call = call,
+                                 .journal = {JOURNAL_VOLUME, source->instance_id},
+                                 .data_pool = data_pool};
 
     if (filesystem_list_read(session->cluster, call, &list, err) < 0)
         return -1;
@@ -168,8 +154,17 @@ int subvolume_count(const struct subvolume_source *source, const struct session 
             count.fs = &list.items[i];
     if (!count.fs)
         return error_set(err, STATUS_NOT_FOUND, "there is no file system '%s'", fs_name);
-    if (count_all(&count, &list, err) < 0)
+    if (check_default_pool(&count, err) < 0 || open_journal(&count, count.fs, &journal, err) < 0)
         return -1;
+    count.pool = journal;
+    /* a class may keep the names of one file system's volumes in another */
+    for (size_t i = 0; i < list.count; i++) {
+        _cleanup_ceph_pool_ struct ceph_pool *directory = NULL;
+
+        if (open_journal(&count, &list.items[i], &directory, err) < 0 ||
+            count_directory(&count, directory, err) < 0)
+            return -1;
+    }
     *volumes = count.volumes;
     *bytes = count.bytes;
     return 0;

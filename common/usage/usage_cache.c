@@ -10,7 +10,7 @@
 #include "common/base/tasks.h"
 #include "common/config/session.h"
 
-/* One for the figures, which must not wait behind long listings of volumes. */
+/* Apart, because figures must not wait behind long listings of volumes. */
 #define FIGURE_THREADS 2
 #define LISTING_THREADS 2
 #define STALE_PATIENCE_MS 2000
@@ -34,8 +34,8 @@ struct figures {
 };
 
 /* The volumes of one pool. */
-struct listing {
-    struct listing *next;
+struct volume_listing {
+    struct volume_listing *next;
     char *key;
     bool is_known;
     bool has_bytes;
@@ -60,11 +60,11 @@ struct usage_cache {
     pthread_cond_t changed;
     pthread_mutex_t placement;
     struct figures *figures;
-    struct listing *listings;
+    struct volume_listing *listings;
 };
 
 /* Whom a background task asks, and about what. */
-struct question {
+struct usage_question {
     struct usage_cache *cache;
     char *key;
     char *cluster_id;
@@ -76,7 +76,7 @@ struct question {
 
 static void question_release(void *object)
 {
-    struct question *question = object;
+    struct usage_question *question = object;
 
     free(question->key);
     free(question->cluster_id);
@@ -87,15 +87,16 @@ static void question_release(void *object)
     free(question);
 }
 
-static struct question *question_new(struct usage_cache *cache, const char *key,
-                                     const char *cluster_id, const struct credentials *credentials)
+static struct usage_question *question_new(struct usage_cache *cache, const char *key,
+                                           const char *cluster_id,
+                                           const struct credentials *credentials)
 {
-    struct question *question = xcalloc(1, sizeof(*question));
+    struct usage_question *question = xcalloc(1, sizeof(*question));
 
-    *question = (struct question){.cache = cache,
-                                  .key = xstrdup(key),
-                                  .cluster_id = xstrdup(cluster_id),
-                                  .credentials = {.user = xstrdup(credentials->user)}};
+    *question = (struct usage_question){.cache = cache,
+                                        .key = xstrdup(key),
+                                        .cluster_id = xstrdup(cluster_id),
+                                        .credentials = {.user = xstrdup(credentials->user)}};
     secret_copy(&question->credentials.key, &credentials->key);
     return question;
 }
@@ -133,15 +134,6 @@ const struct cluster_usage *usage_snapshot_usage(const struct usage_snapshot *sn
     return &snapshot->usage;
 }
 
-static void free_figures(struct figures *figures)
-{
-    if (figures->snapshot)
-        usage_snapshot_unref(figures->snapshot);
-    error_clear(&figures->failure);
-    free(figures->key);
-    free(figures);
-}
-
 void usage_cache_free(struct usage_cache *cache)
 {
     tasks_free(cache->figure_tasks);
@@ -150,10 +142,14 @@ void usage_cache_free(struct usage_cache *cache)
         struct figures *figures = cache->figures;
 
         cache->figures = figures->next;
-        free_figures(figures);
+        if (figures->snapshot)
+            usage_snapshot_unref(figures->snapshot);
+        error_clear(&figures->failure);
+        free(figures->key);
+        free(figures);
     }
     while (cache->listings) {
-        struct listing *listing = cache->listings;
+        struct volume_listing *listing = cache->listings;
 
         cache->listings = listing->next;
         free(listing->key);
@@ -183,67 +179,44 @@ static struct figures *find_figures(struct usage_cache *cache, const char *key)
     return figures;
 }
 
-static void keep_answer(struct usage_cache *cache, const char *key, struct usage_snapshot *snapshot,
-                        struct error *failure)
-{
-    struct usage_snapshot *old = NULL;
-
-    pthread_mutex_lock(&cache->lock);
-    struct figures *figures = find_figures(cache, key);
-    figures->answers++;
-    figures->is_asked = false;
-    error_clear(&figures->failure);
-    if (snapshot) {
-        old = figures->snapshot;
-        figures->snapshot = snapshot;
-        figures->taken_ms = clock_monotonic_ms();
-    } else {
-        error_move(&figures->failure, failure);
-    }
-    pthread_cond_broadcast(&cache->changed);
-    pthread_mutex_unlock(&cache->lock);
-    if (old)
-        usage_snapshot_unref(old);
-}
-
 /* The task's call has no deadline of its own. */
 static int ask_figures(void *object, struct call *task, struct error *err)
 {
-    const struct question *question = object;
+    const struct usage_question *question = object;
     struct usage_cache *cache = question->cache;
     _cleanup_session_ struct session session = {0};
-    struct usage_snapshot *snapshot = xcalloc(1, sizeof(*snapshot));
-    _cleanup_error_ struct error failure = {0};
+    _cleanup_usage_snapshot_ struct usage_snapshot *snapshot = xcalloc(1, sizeof(*snapshot));
     struct call call;
 
     call_init(&call, task->id, task->method, deadline_in_ms(ASK_TIMEOUT_MS));
     call.cancelled = task->cancelled;
     atomic_init(&snapshot->refs, 1);
     int result = session_open(cache->options.ceph, cache->options.config, &call,
-                              question->cluster_id, &question->credentials, &session, &failure);
+                              question->cluster_id, &question->credentials, &session, err);
     if (result == 0)
         result = cluster_usage_ask(session.cluster, &call, cache->options.subvolumes != NULL,
-                                   &snapshot->usage, &failure);
+                                   &snapshot->usage, err);
     call_done(&call);
-    if (result < 0) {
-        usage_snapshot_unref(snapshot);
-        error_set(err, failure.status, "%s", failure.message);
+    pthread_mutex_lock(&cache->lock);
+    struct figures *figures = find_figures(cache, question->key);
+    figures->answers++;
+    figures->is_asked = false;
+    error_clear(&figures->failure);
+    if (result == 0) {
+        struct usage_snapshot *old = figures->snapshot;
+
+        figures->snapshot = snapshot;
+        figures->taken_ms = clock_monotonic_ms();
+        snapshot = old;
+    } else {
+        error_set(&figures->failure, err->status, "%s", err->message);
     }
-    keep_answer(cache, question->key, result < 0 ? NULL : snapshot, &failure);
+    pthread_cond_broadcast(&cache->changed);
+    pthread_mutex_unlock(&cache->lock);
     return result;
 }
 
 static const struct task_kind FIGURES = {ask_figures, question_release, "capacity"};
-
-/* Lock held; waits until an answer newer than @answers has come or @limit is over. */
-static void wait_for_answer(struct usage_cache *cache, const struct figures *figures,
-                            uint64_t answers, struct deadline limit)
-{
-    const struct timespec wake = deadline_timespec(limit);
-
-    while (figures->answers == answers && !deadline_has_passed(limit))
-        pthread_cond_clockwait(&cache->changed, &cache->lock, CLOCK_MONOTONIC, &wake);
-}
 
 int usage_cache_get(struct usage_cache *cache, struct call *call, const char *cluster_id,
                     const struct credentials *credentials, struct usage_snapshot **snapshot,
@@ -262,12 +235,13 @@ int usage_cache_get(struct usage_cache *cache, struct call *call, const char *cl
                     question_new(cache, key, cluster_id, credentials));
     }
     if (!figures->snapshot || age_ms > cache->options.max_age_ms) {
-        struct deadline limit =
-            figures->snapshot ? deadline_earlier(call->deadline, deadline_in_ms(STALE_PATIENCE_MS))
-                              : deadline_earlier(call->deadline, deadline_in_ms(ASK_TIMEOUT_MS));
+        const struct deadline limit = deadline_earlier(
+            call->deadline, deadline_in_ms(figures->snapshot ? STALE_PATIENCE_MS : ASK_TIMEOUT_MS));
+        const struct timespec wake = deadline_timespec(limit);
 
         call_stage(call, "waiting {age} for the capacity of cluster '%s'", cluster_id);
-        wait_for_answer(cache, figures, answers, limit);
+        while (figures->answers == answers && !deadline_has_passed(limit))
+            pthread_cond_clockwait(&cache->changed, &cache->lock, CLOCK_MONOTONIC, &wake);
     }
     if (figures->snapshot) {
         *snapshot = figures->snapshot;
@@ -285,15 +259,10 @@ int usage_cache_get(struct usage_cache *cache, struct call *call, const char *cl
 
 /* --- volumes --- */
 
-static char *listing_key(const struct usage_pool *pool)
-{
-    return xasprintf("%s/%s/%s", pool->cluster_id, pool->pool, pool->rados_namespace);
-}
-
 /* Lock held. */
-static struct listing *find_listing(struct usage_cache *cache, const char *key)
+static struct volume_listing *find_listing(struct usage_cache *cache, const char *key)
 {
-    struct listing *listing = cache->listings;
+    struct volume_listing *listing = cache->listings;
 
     while (listing && strcmp(listing->key, key) != 0)
         listing = listing->next;
@@ -304,6 +273,16 @@ static struct listing *find_listing(struct usage_cache *cache, const char *key)
         cache->listings = listing;
     }
     return listing;
+}
+
+/* Locks the cache and finds the listing of @pool. */
+static struct volume_listing *lock_listing(struct usage_cache *cache, const struct usage_pool *pool)
+{
+    _cleanup_free_ char *key =
+        xasprintf("%s/%s/%s", pool->cluster_id, pool->pool, pool->rados_namespace);
+
+    pthread_mutex_lock(&cache->lock);
+    return find_listing(cache, key);
 }
 
 static int add_sizes(struct ceph_pool *pool, struct call *call, const struct strmap *images,
@@ -324,7 +303,7 @@ static int add_sizes(struct ceph_pool *pool, struct call *call, const struct str
     return 0;
 }
 
-static int list_pool(const struct question *question, struct call *call, bool with_bytes,
+static int list_pool(const struct usage_question *question, struct call *call, bool with_bytes,
                      int64_t *volumes, int64_t *bytes, struct error *err)
 {
     const struct usage_cache_options *options = &question->cache->options;
@@ -346,44 +325,34 @@ static int list_pool(const struct question *question, struct call *call, bool wi
     return with_bytes ? add_sizes(pool, call, &images, bytes, err) : 0;
 }
 
-/* What our calls did while the listing went on may be in it or not: half of it is not worth being
- * exact about, and the next listing knows. */
-static void keep_listing(const struct question *question, int64_t volumes, int64_t bytes,
-                         const struct listing *before)
-{
-    struct usage_cache *cache = question->cache;
-
-    pthread_mutex_lock(&cache->lock);
-    struct listing *listing = find_listing(cache, question->key);
-    listing->volumes = volumes + listing->changed_volumes - before->changed_volumes;
-    listing->bytes = bytes + listing->changed_bytes - before->changed_bytes;
-    listing->has_bytes = before->need_bytes;
-    listing->is_known = true;
-    listing->listed_ms = clock_monotonic_ms();
-    pthread_mutex_unlock(&cache->lock);
-}
-
 static int list_volumes(void *object, struct call *task, struct error *err)
 {
-    const struct question *question = object;
+    const struct usage_question *question = object;
     struct usage_cache *cache = question->cache;
     int64_t volumes = 0;
     int64_t bytes = 0;
     struct call call;
 
     pthread_mutex_lock(&cache->lock);
-    struct listing *listing = find_listing(cache, question->key);
+    struct volume_listing *listing = find_listing(cache, question->key);
     listing->is_asked = true; /* also when it runs once more for those who came meanwhile */
     listing->asked_bytes = listing->need_bytes;
-    const struct listing before = *listing;
+    const struct volume_listing before = *listing;
     pthread_mutex_unlock(&cache->lock);
     call_init(&call, task->id, task->method, deadline_in_ms(LISTING_TIMEOUT_MS));
     call.cancelled = task->cancelled;
     int result = list_pool(question, &call, before.need_bytes, &volumes, &bytes, err);
     call_done(&call);
-    if (result == 0)
-        keep_listing(question, volumes, bytes, &before);
     pthread_mutex_lock(&cache->lock);
+    if (result == 0) {
+        /* What our calls did meanwhile may be in the listing or not: it is not worth being exact
+         * about, and the next listing knows. */
+        listing->volumes = volumes + listing->changed_volumes - before.changed_volumes;
+        listing->bytes = bytes + listing->changed_bytes - before.changed_bytes;
+        listing->has_bytes = before.need_bytes;
+        listing->is_known = true;
+        listing->listed_ms = clock_monotonic_ms();
+    }
     listing->rounds++;
     listing->is_asked = false;
     pthread_cond_broadcast(&cache->changed);
@@ -395,14 +364,15 @@ static const struct task_kind LISTING = {list_volumes, question_release, "list-v
 
 /* Lock held. One round at a time; one that is under way without the bytes that are needed now is
  * followed by another. Returns the round that will have the answer. */
-static uint64_t start_listing(struct usage_cache *cache, struct listing *listing,
+static uint64_t start_listing(struct usage_cache *cache, struct volume_listing *listing,
                               const struct usage_pool *pool, const struct credentials *credentials)
 {
     bool is_under_way = listing->is_asked;
 
     if (is_under_way && (listing->asked_bytes || !listing->need_bytes))
         return listing->rounds + 1;
-    struct question *question = question_new(cache, listing->key, pool->cluster_id, credentials);
+    struct usage_question *question =
+        question_new(cache, listing->key, pool->cluster_id, credentials);
     question->pool = xstrdup(pool->pool);
     question->rados_namespace = xstrdup(pool->rados_namespace);
     question->fs_name = pool->fs_name ? xstrdup(pool->fs_name) : NULL;
@@ -412,19 +382,19 @@ static uint64_t start_listing(struct usage_cache *cache, struct listing *listing
     return listing->rounds + (is_under_way ? 2 : 1);
 }
 
-static bool is_answer(const struct listing *listing, bool need_bytes)
+static bool has_answer(const struct volume_listing *listing, bool need_bytes)
 {
     return listing->is_known && (listing->has_bytes || !need_bytes);
 }
 
 /* Lock held. */
 static void wait_for_listing(struct usage_cache *cache, struct call *call, const char *pool,
-                             const struct listing *listing, bool need_bytes, uint64_t round)
+                             const struct volume_listing *listing, bool need_bytes, uint64_t round)
 {
     const struct timespec limit = deadline_timespec(call->deadline);
 
     call_stage(call, "waiting {age} until the volumes of pool '%s' are counted", pool);
-    while (!is_answer(listing, need_bytes) && listing->rounds < round && !call_is_cancelled(call))
+    while (!has_answer(listing, need_bytes) && listing->rounds < round && !call_is_cancelled(call))
         if (pthread_cond_clockwait(&cache->changed, &cache->lock, CLOCK_MONOTONIC, &limit) != 0)
             return;
 }
@@ -438,22 +408,20 @@ struct pool_provision usage_cache_provision(struct usage_cache *cache, struct ca
                                             const struct usage_pool *pool,
                                             const struct credentials *credentials, bool need_bytes)
 {
-    _cleanup_free_ char *key = listing_key(pool);
-
-    pthread_mutex_lock(&cache->lock);
-    struct listing *listing = find_listing(cache, key);
+    struct volume_listing *listing = lock_listing(cache, pool);
     uint64_t round = listing->rounds;
+
     listing->need_bytes |= need_bytes;
-    if (!is_answer(listing, need_bytes) ||
+    if (!has_answer(listing, need_bytes) ||
         clock_monotonic_ms() - listing->listed_ms > cache->options.listing_age_ms)
         round = start_listing(cache, listing, pool, credentials);
-    if (!is_answer(listing, need_bytes) && call)
+    if (!has_answer(listing, need_bytes) && call)
         wait_for_listing(cache, call, pool->pool, listing, need_bytes, round);
     struct pool_provision provision = {
         .bytes = not_negative(listing->bytes),
         .in_flight = listing->in_flight_bytes,
         .volumes = not_negative(listing->volumes) + listing->in_flight_volumes,
-        .is_known = is_answer(listing, need_bytes),
+        .is_known = has_answer(listing, need_bytes),
     };
     pthread_mutex_unlock(&cache->lock);
     return provision;
@@ -461,7 +429,7 @@ struct pool_provision usage_cache_provision(struct usage_cache *cache, struct ca
 
 /* --- our own calls --- */
 
-static void change(struct listing *listing, int64_t volumes, int64_t bytes)
+static void change_listing(struct volume_listing *listing, int64_t volumes, int64_t bytes)
 {
     listing->volumes += volumes;
     listing->bytes += bytes;
@@ -472,10 +440,8 @@ static void change(struct listing *listing, int64_t volumes, int64_t bytes)
 void usage_cache_creation_begins(struct usage_cache *cache, const struct usage_pool *pool,
                                  uint64_t size_bytes)
 {
-    _cleanup_free_ char *key = listing_key(pool);
+    struct volume_listing *listing = lock_listing(cache, pool);
 
-    pthread_mutex_lock(&cache->lock);
-    struct listing *listing = find_listing(cache, key);
     listing->in_flight_volumes++;
     listing->in_flight_bytes += size_bytes;
     pthread_mutex_unlock(&cache->lock);
@@ -484,24 +450,19 @@ void usage_cache_creation_begins(struct usage_cache *cache, const struct usage_p
 void usage_cache_creation_ends(struct usage_cache *cache, const struct usage_pool *pool,
                                uint64_t size_bytes, bool is_made)
 {
-    _cleanup_free_ char *key = listing_key(pool);
+    struct volume_listing *listing = lock_listing(cache, pool);
 
-    pthread_mutex_lock(&cache->lock);
-    struct listing *listing = find_listing(cache, key);
     listing->in_flight_volumes--;
     listing->in_flight_bytes -= size_bytes;
     if (is_made)
-        change(listing, 1, (int64_t)size_bytes);
+        change_listing(listing, 1, (int64_t)size_bytes);
     pthread_mutex_unlock(&cache->lock);
 }
 
 void usage_cache_deletion(struct usage_cache *cache, const struct usage_pool *pool,
                           uint64_t size_bytes)
 {
-    _cleanup_free_ char *key = listing_key(pool);
-
-    pthread_mutex_lock(&cache->lock);
-    change(find_listing(cache, key), -1, -(int64_t)size_bytes);
+    change_listing(lock_listing(cache, pool), -1, -(int64_t)size_bytes);
     pthread_mutex_unlock(&cache->lock);
 }
 

@@ -11,10 +11,10 @@
 #include "common/usage/subvolume_count.h"
 
 /*
- * What is known about the room in the clusters, kept in memory: the monitors' figures, one round of
- * questions per cluster, user and interval however many callers there are, and for the pools where
- * somebody needs it the number and sizes of volumes, listed in the background and corrected by our
- * own calls in between.
+ * What is known about the capacity of the clusters, kept in memory: the monitors' figures, one
+ * round of questions per cluster, user and interval however many callers there are, and for the
+ * pools where somebody needs it the number and sizes of volumes, listed in the background and
+ * corrected by our own calls in between.
  *
  * Any thread. A look-up costs a mutex and a reference.
  */
