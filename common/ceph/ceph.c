@@ -8,7 +8,11 @@
 #include "common/base/text.h"
 #include "common/ceph/connections.h"
 
-#define NAME_LIMIT 4096 /* bytes of a pool's name */
+#define NAME_LIMIT 4096    /* bytes of a pool's name */
+#define POOL_CALLS 40      /* at once in one pool */
+#define POOL_WAITING 64    /* further calls that may wait for one of these */
+#define MANAGER_COMMANDS 8 /* to the managers of one cluster at once */
+#define MANAGER_WAITING 256
 
 static int cluster_connect(struct ceph *ceph, struct call *call, const struct ceph_target *target,
                            struct ceph_cluster **out, struct error *err)
@@ -125,13 +129,12 @@ static int pool_list(struct ceph_cluster *cluster, struct call *call, struct str
 {
     rados_t rados = real_cluster(cluster)->rados;
     int length = rados_pool_list(rados, NULL, 0);
+    size_t size = (length < 0 ? 0 : (size_t)length) + NAME_LIMIT; /* pools may be added meanwhile */
+    _cleanup_free_ char *buffer = xcalloc(size, 1);
 
     (void)call;
-    if (length < 0)
-        return error_set_errno(err, length, "list the pools of cluster '%s'", cluster->cluster_id);
-    size_t size = (size_t)length + NAME_LIMIT; /* pools may be added in between */
-    _cleanup_free_ char *buffer = xcalloc(size, 1);
-    length = rados_pool_list(rados, buffer, size);
+    if (length >= 0)
+        length = rados_pool_list(rados, buffer, size);
     if (length < 0)
         return error_set_errno(err, length, "list the pools of cluster '%s'", cluster->cluster_id);
     for (const char *name = buffer; *name; name += strlen(name) + 1)
@@ -247,12 +250,12 @@ struct ceph *ceph_new(const struct ceph_options *options)
     ceph->options.max_connections = (size_t)or_default((int64_t)options->max_connections, 64);
     ceph->connections = connections_new(&ceph->options);
     ceph->admission = admission_new(&(struct admission_options){
-        .running = (unsigned)or_default(options->pool_workers, 40),
-        .waiting = (unsigned)or_default(options->pool_waiting, 64),
+        .running = POOL_CALLS,
+        .waiting = POOL_WAITING,
     });
     ceph->managers = admission_new(&(struct admission_options){
-        .running = (unsigned)or_default(options->manager_commands, 8),
-        .waiting = 256,
+        .running = MANAGER_COMMANDS,
+        .waiting = MANAGER_WAITING,
         .stall_ms = ceph->options.mon_op_timeout_ms,
         .kind = "the manager of cluster",
         .hint = "is a ceph-mgr up?",

@@ -16,9 +16,6 @@ struct ceph_options {
     int64_t mon_op_timeout_ms;  /* 30 s */
     int64_t osd_op_timeout_ms;  /* 30 s */
     int64_t idle_expiry_ms;     /* of a connection that nobody uses; 10 min */
-    unsigned pool_workers;      /* calls at once in one pool; 40 */
-    unsigned pool_waiting;      /* further calls that may wait for a place; 64 */
-    unsigned manager_commands;  /* to the managers of one cluster at once; others wait; 8 */
     size_t max_connections;     /* 64 */
     const char *ceph_conf;      /* NULL: /etc/ceph/ceph.conf, if it is there */
 };

@@ -10,20 +10,11 @@ void object_state_done(struct object_state *state)
     *state = (struct object_state){0};
 }
 
-void image_parent_done(struct image_parent *parent)
-{
-    free(parent->pool_name);
-    free(parent->rados_namespace);
-    free(parent->image_name);
-    free(parent->image_id);
-    free(parent->snapshot_name);
-    *parent = (struct image_parent){0};
-}
-
 void image_facts_done(struct image_facts *facts)
 {
     free(facts->id);
-    image_parent_done(&facts->parent);
+    free(facts->parent.rados_namespace);
+    free(facts->parent.image_name);
     *facts = (struct image_facts){0};
 }
 

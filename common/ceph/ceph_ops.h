@@ -58,11 +58,8 @@ struct image_options {
 /* The image that an image was cloned from and still depends on. */
 struct image_parent {
     int64_t pool_id;
-    char *pool_name;
     char *rados_namespace;
     char *image_name;
-    char *image_id;
-    char *snapshot_name;
     bool in_trash;
 };
 
@@ -78,11 +75,9 @@ struct image_facts {
 enum snapshot_namespace { SNAPSHOT_USER, SNAPSHOT_GROUP, SNAPSHOT_TRASH, SNAPSHOT_OTHER };
 
 struct image_snapshot {
-    uint64_t id;
     char *name;
     enum snapshot_namespace kind;
     char *original_name; /* SNAPSHOT_TRASH: the name it had; otherwise NULL */
-    uint64_t size_bytes;
 };
 
 struct image_snapshots {
@@ -325,7 +320,6 @@ struct ceph_ops {
 };
 
 void object_state_done(struct object_state *state);
-void image_parent_done(struct image_parent *parent);
 void image_facts_done(struct image_facts *facts);
 void image_snapshots_done(struct image_snapshots *snapshots);
 void trash_entries_done(struct trash_entries *entries);

@@ -239,17 +239,6 @@ static struct connection *connection_new(struct connections *connections,
     return connection;
 }
 
-static void connection_free(struct connection *connection)
-{
-    if (connection->rados)
-        rados_shutdown(connection->rados);
-    free(connection->cluster_id);
-    free(connection->monitors);
-    free(connection->user);
-    secret_done(&connection->key);
-    free(connection);
-}
-
 /* Takes the connections that nobody has used since @before_ms off the list; failed ones go after
  * the same time, fenced ones at once. Lock held. */
 static struct connection *take_idle(struct connections *connections, int64_t before_ms)
@@ -280,7 +269,13 @@ static void free_connections(struct connection *connection)
 
         log_v(2, NULL, "closing the unused connection to cluster '%s' as client.%s",
               connection->cluster_id, connection->user);
-        connection_free(connection);
+        if (connection->rados)
+            rados_shutdown(connection->rados);
+        free(connection->cluster_id);
+        free(connection->monitors);
+        free(connection->user);
+        secret_done(&connection->key);
+        free(connection);
         connection = next;
     }
 }

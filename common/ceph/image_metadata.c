@@ -122,13 +122,22 @@ static int change_with_librbd(struct ceph_pool *pool, struct call *call, const c
     return 0;
 }
 
-static int change_directly(struct ceph_pool *pool, struct call *call, const char *header,
-                           const struct strmap *entries, const struct string_list *removed,
-                           struct error *err)
+static int image_metadata_change(struct ceph_pool *pool, struct call *call, const char *name,
+                                 const struct strmap *entries, const struct string_list *removed,
+                                 struct error *err)
 {
+    _cleanup_free_ char *header = NULL;
     _cleanup_strmap_ struct strmap set = {0};
     _cleanup_string_list_ struct string_list gone = {0};
+    uint64_t features = 0;
 
+    if (has_setting(entries, removed))
+        return change_with_librbd(pool, call, name, entries, removed, err);
+    if (find_header(pool, call, name, &header, err) < 0 ||
+        read_features(pool, call, header, &features, err) < 0)
+        return -1;
+    if (features & NEEDS_LIBRBD)
+        return change_with_librbd(pool, call, name, entries, removed, err);
     for (size_t i = 0; i < entries->count; i++) {
         _cleanup_free_ char *key = xasprintf(RBD_HEADER_METADATA "%s", entries->entries[i].key);
 
@@ -139,24 +148,7 @@ static int change_directly(struct ceph_pool *pool, struct call *call, const char
 
         string_list_add(&gone, key);
     }
-    return object_change_keys(pool, call, header, &set, &gone, err);
-}
-
-static int image_metadata_change(struct ceph_pool *pool, struct call *call, const char *name,
-                                 const struct strmap *entries, const struct string_list *removed,
-                                 struct error *err)
-{
-    _cleanup_free_ char *header = NULL;
-    uint64_t features = 0;
-
-    if (has_setting(entries, removed))
-        return change_with_librbd(pool, call, name, entries, removed, err);
-    if (find_header(pool, call, name, &header, err) < 0 ||
-        read_features(pool, call, header, &features, err) < 0)
-        return -1;
-    if (features & NEEDS_LIBRBD)
-        return change_with_librbd(pool, call, name, entries, removed, err);
-    if (change_directly(pool, call, header, entries, removed, err) < 0)
+    if (object_change_keys(pool, call, header, &set, &gone, err) < 0)
         return error_wrap(err, "change the metadata of image '%s'", name);
     return 0;
 }

@@ -171,11 +171,6 @@ static int image_has_snapshots(struct ceph_pool *pool, struct call *call, const 
     return 0;
 }
 
-static char *copy_or_empty(const char *text)
-{
-    return xstrdup(text ? text : "");
-}
-
 static int read_parent(rbd_image_t image, struct image_facts *facts)
 {
     rbd_linked_image_spec_t parent;
@@ -189,11 +184,8 @@ static int read_parent(rbd_image_t image, struct image_facts *facts)
     facts->has_parent = true;
     facts->parent = (struct image_parent){
         .pool_id = parent.pool_id,
-        .pool_name = copy_or_empty(parent.pool_name),
-        .rados_namespace = copy_or_empty(parent.pool_namespace),
-        .image_name = copy_or_empty(parent.image_name),
-        .image_id = copy_or_empty(parent.image_id),
-        .snapshot_name = copy_or_empty(snapshot.name),
+        .rados_namespace = xstrdup(parent.pool_namespace ? parent.pool_namespace : ""),
+        .image_name = xstrdup(parent.image_name ? parent.image_name : ""),
         .in_trash = parent.trash,
     };
     rbd_linked_image_spec_cleanup(&parent);

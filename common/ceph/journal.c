@@ -98,28 +98,6 @@ int journal_find(const struct journal *journal, struct call *call, struct ceph_p
     return 0;
 }
 
-/* The pool whose directory has the name; -1 if none, and then UNAVAILABLE if one did not answer. */
-static int pick_answer(struct ceph_pool *const *directories, size_t count, const char *key,
-                       const struct omap_answer *answers, struct journal_ref *ref, ssize_t *index,
-                       struct error *err)
-{
-    const struct ceph_pool *silent = NULL;
-
-    *index = -1;
-    for (size_t i = 0; i < count; i++) {
-        if (answers[i].value) {
-            *index = (ssize_t)i;
-            return journal_parse_value(directories[i], key, answers[i].value, ref, err);
-        }
-        if (!answers[i].answered)
-            silent = directories[i];
-    }
-    if (silent)
-        return error_set(err, STATUS_UNAVAILABLE,
-                         "pool '%s' does not answer whether it has the name", silent->name);
-    return 0;
-}
-
 int journal_find_in_pools(const struct journal *journal, struct call *call,
                           struct ceph_pool *const *directories, size_t count,
                           const char *request_name, int64_t patience_ms, struct journal_ref *ref,
@@ -128,14 +106,24 @@ int journal_find_in_pools(const struct journal *journal, struct call *call,
     _cleanup_free_ char *object = journal_directory(journal);
     _cleanup_free_ char *key = print_key(journal, request_name);
     struct omap_answer *answers = xcalloc(count + 1, sizeof(*answers));
+    const struct ceph_pool *silent = NULL;
     int result = 0;
 
     *index = -1;
     if (count > 0)
         result = directories[0]->ops->omap_get_many(directories, count, call, object, key,
                                                     patience_ms, answers, err);
-    if (result == 0)
-        result = pick_answer(directories, count, key, answers, ref, index, err);
+    for (size_t i = 0; result == 0 && *index < 0 && i < count; i++) {
+        if (!answers[i].answered)
+            silent = directories[i];
+        if (!answers[i].value)
+            continue;
+        *index = (ssize_t)i;
+        result = journal_parse_value(directories[i], key, answers[i].value, ref, err);
+    }
+    if (result == 0 && *index < 0 && silent)
+        result = error_set(err, STATUS_UNAVAILABLE,
+                           "pool '%s' does not answer whether it has the name", silent->name);
     for (size_t i = 0; i < count; i++)
         free(answers[i].value);
     free(answers);

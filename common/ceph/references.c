@@ -31,46 +31,40 @@ static bool has_reference(const struct tracker *tracker, const char *key, const 
     return value && strcmp(value, kind) == 0;
 }
 
-static int broken(const struct tracker *tracker, const char *what, struct error *err)
+static int set_broken(const struct tracker *tracker, const char *what, struct error *err)
 {
     return error_set(err, STATUS_DATA_LOSS, "reference tracker '%s' in pool '%s' %s",
                      tracker->object, tracker->pool->name, what);
-}
-
-static int take_state(struct tracker *tracker, struct object_state *state, struct error *err)
-{
-    uint32_t version = 0;
-    uint32_t count = 0;
-
-    if (state->attribute_length != sizeof(version))
-        return broken(tracker, "has no version", err);
-    memcpy(&version, state->attribute, sizeof(version));
-    if (be32toh(version) != REFERENCES_VERSION)
-        return broken(tracker, "is of a version that this driver does not know", err);
-    if (state->data_length != sizeof(count))
-        return broken(tracker, "has no count", err);
-    memcpy(&count, state->data, sizeof(count));
-    tracker->version = state->version;
-    tracker->count = be32toh(count);
-    tracker->present = state->omap;
-    state->omap = (struct strmap){0};
-    return 0;
 }
 
 static int tracker_read(struct tracker *tracker, const struct string_list *keys, struct error *err)
 {
     _cleanup_(object_state_done) struct object_state state = {0};
     struct ceph_pool *pool = tracker->pool;
+    uint32_t version = 0;
 
     strmap_done(&tracker->present);
     tracker->version = 0;
     tracker->count = 0;
     if (pool->ops->object_read(pool, tracker->call, tracker->object, REFERENCES_XATTR, keys, &state,
-                               err) == 0)
-        return take_state(tracker, &state, err);
-    if (err->status != STATUS_NOT_FOUND)
-        return -1;
-    error_clear(err);
+                               err) < 0) {
+        if (err->status != STATUS_NOT_FOUND)
+            return -1;
+        error_clear(err);
+        return 0;
+    }
+    if (state.attribute_length != sizeof(version))
+        return set_broken(tracker, "has no version", err);
+    memcpy(&version, state.attribute, sizeof(version));
+    if (be32toh(version) != REFERENCES_VERSION)
+        return set_broken(tracker, "is of a version that this driver does not know", err);
+    if (state.data_length != sizeof(tracker->count))
+        return set_broken(tracker, "has no count", err);
+    memcpy(&tracker->count, state.data, sizeof(tracker->count));
+    tracker->count = be32toh(tracker->count);
+    tracker->version = state.version;
+    tracker->present = state.omap;
+    state.omap = (struct strmap){0};
     return 0;
 }
 
@@ -174,8 +168,8 @@ int references_mask(struct ceph_pool *pool, struct call *call, const char *snaps
     return change_references(pool, call, MASK_SNAPSHOT, snapshot, NULL, is_last, err);
 }
 
-int references_look(struct ceph_pool *pool, struct call *call, const char *snapshot,
-                    struct references *references, struct error *err)
+int references_are_masked(struct ceph_pool *pool, struct call *call, const char *snapshot,
+                          bool *are_masked, struct error *err)
 {
     _cleanup_(tracker_done) struct tracker tracker = {
         .pool = pool,
@@ -187,7 +181,6 @@ int references_look(struct ceph_pool *pool, struct call *call, const char *snaps
     string_list_add(&keys, snapshot);
     if (tracker_read(&tracker, &keys, err) < 0)
         return error_wrap(err, "references to snapshot '%s'", snapshot);
-    *references = (struct references){tracker.version != 0,
-                                      has_reference(&tracker, snapshot, REFERENCE_MASKED)};
+    *are_masked = has_reference(&tracker, snapshot, REFERENCE_MASKED);
     return 0;
 }

@@ -18,14 +18,9 @@
  * is then tried again a few times, and ABORTED in the end. 2 RT each. Any thread.
  */
 
-/* What is known of one snapshot. */
-struct references {
-    bool exist;     /* there is an object: volumes show the snapshot, or did when it was deleted */
-    bool is_masked; /* the snapshot was deleted */
-};
-
-_must_check_ int references_look(struct ceph_pool *pool, struct call *call, const char *snapshot,
-                                 struct references *references, struct error *err);
+/* Whether the snapshot was deleted while volumes showed it. */
+_must_check_ int references_are_masked(struct ceph_pool *pool, struct call *call,
+                                       const char *snapshot, bool *are_masked, struct error *err);
 
 /* Adds the snapshot and @volume, as far as they are not there. */
 _must_check_ int references_add(struct ceph_pool *pool, struct call *call, const char *snapshot,

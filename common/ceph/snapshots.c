@@ -70,10 +70,8 @@ static void take_snapshot(rbd_image_t image, const rbd_snap_info_t *info,
     char original[NAME_LIMIT] = "";
 
     *snapshot = (struct image_snapshot){
-        .id = info->id,
         .name = xstrdup(info->name),
         .kind = kind_of(image, info->id),
-        .size_bytes = info->size,
     };
     if (snapshot->kind != SNAPSHOT_TRASH)
         return;

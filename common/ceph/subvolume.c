@@ -116,20 +116,6 @@ static char *copy_string(const json_t *object, const char *key)
     return text ? xstrdup(text) : NULL;
 }
 
-static bool has_feature(const json_t *answer, const char *feature)
-{
-    const json_t *features = json_object_get(answer, "features");
-    const json_t *item = NULL;
-    size_t i = 0;
-
-    json_array_foreach(features, i, item)
-    {
-        if (json_is_string(item) && strcmp(json_string_value(item), feature) == 0)
-            return true;
-    }
-    return false;
-}
-
 int subvolume_get_facts(const struct subvolume_group *group, struct call *call, const char *name,
                         struct subvolume_facts *facts, struct error *err)
 {
@@ -142,7 +128,6 @@ int subvolume_get_facts(const struct subvolume_group *group, struct call *call, 
         .path = copy_string(answer, "path"),
         .size_bytes = quota > 0 ? (uint64_t)quota : 0, /* "infinite" is no number */
         .data_pool = copy_string(answer, "data_pool"),
-        .keeps_snapshots = has_feature(answer, "snapshot-retention"),
     };
     return 0;
 }

@@ -9,7 +9,7 @@
 /*
  * CephFS subvolumes, through commands to the manager. Any thread; each function is one command
  * unless said. The manager executes one command after the other, so that commands of many calls
- * wait for each other there; see the limit in ceph.h.
+ * wait for each other there; ceph.c limits their number.
  *
  * Errors: NOT_FOUND when subvolume or snapshot are missing, FAILED_PRECONDITION when the subvolume
  * group is (with the command that makes it) or snapshots are in the way, ABORTED when Ceph says to
@@ -27,7 +27,6 @@ struct subvolume_facts {
     char *path;          /* NULL: deleted, and kept for its snapshots only */
     uint64_t size_bytes; /* 0: no quota */
     char *data_pool;
-    bool keeps_snapshots; /* can be deleted before its snapshots */
 };
 
 /* @data_pool may be NULL; @size_bytes 0 for no quota. One that is there gets this quota. */

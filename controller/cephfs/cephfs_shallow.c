@@ -69,14 +69,14 @@ int cephfs_shallow_release(struct call *call, struct ceph_pool *pool,
                            const char *snapshot, const char *name, struct error *err)
 {
     _cleanup_(backing_done) struct backing_snapshot backing = {0};
-    struct references references = {0};
+    bool are_masked = false;
     bool is_last = false;
 
-    if (references_look(pool, call, snapshot, &references, err) < 0 ||
+    if (references_are_masked(pool, call, snapshot, &are_masked, err) < 0 ||
         backing_read(call, pool, instance, snapshot, &backing, err) < 0)
         return -1;
-    bool is_deleted = references.is_masked ||
-                      (backing.found && strmap_has(&backing.entry.extra, CEPHFS_KEY_DELETED));
+    bool is_deleted =
+        are_masked || (backing.found && strmap_has(&backing.entry.extra, CEPHFS_KEY_DELETED));
     if (is_deleted && backing.found &&
         mark_deleted(&backing.journal, call, pool, &backing.entry, err) < 0)
         return -1;

@@ -144,13 +144,13 @@ int cephfs_read_snapshot(struct call *call, struct located *located, struct snap
     const struct subvolume_group group = cephfs_group(&located->session, &located->fs);
     const struct journal_entry *entry = &located->entry;
     _cleanup_strmap_ struct strmap attributes = {0};
-    struct references references = {0};
+    bool are_masked = false;
     char handle[VOLUME_ID_LENGTH_MAX + 1];
 
     handle_format(&located->id, &entry->uuid, handle);
-    if (references_look(located->pool, call, handle, &references, err) < 0)
+    if (references_are_masked(located->pool, call, handle, &are_masked, err) < 0)
         return -1;
-    if (references.is_masked || strmap_has(&entry->extra, CEPHFS_KEY_DELETED) || !entry->source)
+    if (are_masked || strmap_has(&entry->extra, CEPHFS_KEY_DELETED) || !entry->source)
         return error_set(err, STATUS_NOT_FOUND, "snapshot '%s' was deleted", handle);
     strmap_merge(&attributes, &entry->extra);
     if (!strmap_has(&attributes, CEPHFS_KEY_CREATED) && /* one of Ceph-CSI's */

@@ -69,13 +69,13 @@ static int read_subvolume(struct call *call, const struct located *located,
 static int check_not_deleted(struct call *call, struct located *located, bool shown,
                              struct error *err)
 {
-    struct references references = {0};
+    bool are_masked = false;
 
     if (shown)
         return 0;
-    if (references_look(located->pool, call, located->handle, &references, err) < 0)
+    if (references_are_masked(located->pool, call, located->handle, &are_masked, err) < 0)
         return -1;
-    if (references.is_masked)
+    if (are_masked)
         return error_set(err, STATUS_NOT_FOUND, "snapshot '%s' was deleted", located->handle);
     return 0;
 }

@@ -229,18 +229,14 @@ static uint64_t shown_features(const struct fake_ceph *fake, const struct fake_i
     return image->features | (operations ? FEATURE_OPERATIONS : 0);
 }
 
-static struct image_parent describe_parent(const struct fake_ceph *fake,
-                                           const struct fake_image *image)
+static struct image_parent describe_parent(const struct fake_image *image)
 {
     const struct fake_image *parent = image->parent;
 
     return (struct image_parent){
         .pool_id = parent->pool_id,
-        .pool_name = xstrdup(fake_pool_find_id(fake, parent->pool_id)->name),
         .rados_namespace = xstrdup(parent->rados_namespace),
         .image_name = xstrdup(parent->name),
-        .image_id = xstrdup(parent->id),
-        .snapshot_name = xstrdup(fake_snapshot_find_id(parent, image->parent_snapshot_id)->name),
         .in_trash = parent->in_trash,
     };
 }
@@ -282,7 +278,7 @@ static int image_get_facts(struct ceph_pool *pool, struct call *call, const char
     found.created.tv_sec = FIRST_CREATED + (time_t)image->number;
     found.has_parent = image->has_parent;
     if (image->has_parent)
-        found.parent = describe_parent(step.fake, image);
+        found.parent = describe_parent(image);
     if (fake_step_end(&step, 0, err) < 0) {
         image_facts_done(&found);
         return -1;

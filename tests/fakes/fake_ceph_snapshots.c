@@ -109,11 +109,9 @@ static void copy_snapshots(const struct fake_image *image, struct image_snapshot
         const char *original = snapshot->original_name;
 
         copies->items[copies->count++] = (struct image_snapshot){
-            .id = snapshot->id,
             .name = xstrdup(snapshot->name),
             .kind = snapshot->kind,
             .original_name = original ? xstrdup(original) : NULL,
-            .size_bytes = snapshot->size_bytes,
         };
     }
 }

@@ -136,15 +136,15 @@ TEST(snapshot_that_was_not_deleted_keeps_its_tracker, PLACED)
 {
     struct place_of_test *place = *state;
     _cleanup_(object_state_done) struct object_state object = {0};
-    struct references references = {0};
+    bool are_masked = true;
     _cleanup_error_ struct error err = {0};
 
     add(place, "csi-vol-1");
     assert_false(drop(place, "csi-vol-1"));
     assert_int_equal(count(place, &object), 1);
-    assert_int_equal(references_look(place->pool, &place->call, SNAPSHOT, &references, &err), 0);
-    assert_true(references.exist);
-    assert_false(references.is_masked);
+    assert_int_equal(references_are_masked(place->pool, &place->call, SNAPSHOT, &are_masked, &err),
+                     0);
+    assert_false(are_masked);
     assert_true(mask(place));
     assert_int_equal(count(place, &object), -1);
 }
