@@ -5,6 +5,7 @@
 #include "common/ceph/journal.h"
 
 #include "common/base/memory.h"
+#include "common/base/text.h"
 #include "tests/fakes/fake_ceph.h"
 #include "tests/test.h"
 
@@ -149,6 +150,56 @@ TEST(claimed_name_is_found_by_the_next, WITH_WORLD)
         journal_find(&VOLUMES, &world->call, world->rbd, "pvc-1", &found, &is_found, &err), 0);
     assert_true(is_found);
     assert_string_equal(found.uuid.chars, first.uuid.chars);
+}
+
+/* What the call was doing when the directory was written. */
+static char stage_seen[128];
+
+static void note_stage(struct call *call)
+{
+    _cleanup_text_ struct text text = TEXT_INIT(sizeof(stage_seen));
+
+    call_describe(call, &text);
+    snprintf(stage_seen, sizeof(stage_seen), "%s", text_chars(&text));
+}
+
+static int note_add(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
+                    const char *value, struct error *err)
+{
+    (void)pool, (void)object, (void)key, (void)value, (void)err;
+    note_stage(call);
+    return 0;
+}
+
+static int note_remove(struct ceph_pool *pool, struct call *call, const char *object,
+                       const char *key, const char *expected, const struct strmap *added,
+                       bool *removed, struct error *err)
+{
+    (void)pool, (void)object, (void)key, (void)expected, (void)added, (void)err;
+    note_stage(call);
+    *removed = true;
+    return 0;
+}
+
+TEST(stage_says_where_a_name_is_reserved_or_given_back)
+{
+    static const struct ceph_ops ops = {.omap_add = note_add, .omap_remove_if = note_remove};
+    static char name[] = "far";
+    struct ceph_pool pool = {.ops = &ops, .id = 26, .name = name};
+    struct journal_ref ref;
+    struct call call;
+    bool fresh = false;
+    _cleanup_error_ struct error err = {0};
+
+    (void)state;
+    call_init(&call, 1, "Test", deadline_never());
+    assert_int_equal(journal_claim(&VOLUMES, &call, &pool, "pvc-1", 3, &ref, &fresh, &err), 0);
+    assert_true(text_has_prefix(stage_seen, "Test has been reserving the name in pool 'far' for "));
+    assert_int_equal(
+        journal_release_name(&VOLUMES, &call, &pool, "pvc-1", 3, &ref.uuid, NULL, &err), 0);
+    assert_true(
+        text_has_prefix(stage_seen, "Test has been giving the name back in pool 'far' for "));
+    call_done(&call);
 }
 
 TEST(name_of_a_known_uuid_is_claimed_once, WITH_WORLD)
