@@ -143,8 +143,8 @@ static int pool_list(struct ceph_cluster *cluster, struct call *call, struct str
 }
 
 /*
- * librados asks the monitors for a newer osdmap when it does not know a pool, however long that
- * takes (16.2). So the map that is there is looked at first, and a command, which does end, finds
+ * librados (16.2) asks the monitors for a newer osdmap when it does not know a pool, however long
+ * that takes. So callers check the present map first, and a command, which has a time limit, finds
  * out whether the monitors answer.
  */
 int cluster_refresh_map(struct ceph_cluster *cluster, struct call *call, struct error *err)
@@ -171,7 +171,7 @@ static int pool_open(struct ceph_cluster *cluster, struct call *call, const char
 
     if (pool_list(cluster, call, &known, err) < 0)
         return -1;
-    if (!string_list_has(&known, name) && /* it may have just been made */
+    if (!string_list_has(&known, name) && /* it may be new */
         cluster_refresh_map(cluster, call, err) < 0)
         return error_wrap(err, "open pool '%s'", name);
     int result = rados_ioctx_create(real_cluster(cluster)->rados, name, &io);

@@ -14,13 +14,13 @@
 
 /*
  * Everything the driver asks of Ceph, as one table of functions. The real one is made by ceph_new()
- * in ceph.h; tests/fakes/fake_ceph.c keeps everything in memory and can fail or cut any call.
+ * in ceph.h; tests/fakes/fake_ceph.c keeps everything in memory and can fail or interrupt any call.
  *
  * Common rules. Any thread; an open pool belongs to one call. Each function names in its error the
  * pool and the object or image, keeps the errno in err->sys_errno and maps it as error_set_errno()
  * does: ENOENT is NOT_FOUND, EEXIST is ALREADY_EXISTS. A write that timed out is DEADLINE_EXCEEDED
- * and may or may not have happened. @call gives deadline and cancellation and is told the stage; it
- * is never NULL. Costs are in round trips to the OSDs (RT).
+ * and may or may not have happened. @call has deadline and cancellation and gets the stage; it is
+ * never NULL. Costs are in round trips to the OSDs (RT).
  */
 
 /* Whom to talk to and as whom. All borrowed. */
@@ -31,7 +31,7 @@ struct ceph_target {
     const struct secret *key;
 };
 
-/* A reference to a shared connection; made by connect, given back by disconnect. */
+/* A reference to a shared connection, from connect to disconnect. */
 struct ceph_cluster {
     const struct ceph_ops *ops;
     char *cluster_id;
@@ -124,7 +124,7 @@ struct image_hold {
     char *image_name;
 };
 
-/* How far a long operation has come, 0 to 100. Returns non-zero to stop it. */
+/* Progress of a long operation in percent. Returns non-zero to stop it. */
 typedef int (*ceph_progress)(void *object, int percent);
 
 /* What one of several pools said: @value (owned) is NULL when the object or the key is absent. */
@@ -164,8 +164,8 @@ struct ceph_ops {
                      struct error *err);
 
     /* Returns when each of the pool's @groups (pg_num) placement groups has the OSD map that the
-     * monitors have now, and so lets nobody write whom it shuts out; those without an OSD are
-     * passed over. 2 RT per group, or four, one after the other. */
+     * monitors have now, and so refuses the writes of fenced clients; those without an OSD are
+     * skipped. 2 RT per group, or four, one after the other. */
     int (*pool_settle)(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err);
 
     /* @command and @reply are JSON texts; @reply (caller frees) is NUL-terminated. A refusal keeps
@@ -256,7 +256,7 @@ struct ceph_ops {
     int (*image_lockers)(struct ceph_pool *pool, struct call *call, const char *name,
                          struct string_list *lockers, struct error *err);
     /* Whether no object of the image's data has ever been written, its parent's included. Fast with
-     * the feature fast-diff; otherwise at most 16384 objects at each end are looked at. */
+     * the feature fast-diff; otherwise at most 16384 objects at each end are checked. */
     int (*image_is_empty)(struct ceph_pool *pool, struct call *call, const char *name, bool *empty,
                           struct error *err);
     int (*image_resize)(struct ceph_pool *pool, struct call *call, const char *name,
@@ -266,7 +266,7 @@ struct ceph_ops {
     int (*image_clone)(struct ceph_pool *parent_pool, struct call *call, const char *parent,
                        const char *snapshot, struct ceph_pool *pool, const char *name,
                        const struct image_options *options, struct error *err);
-    /* Removes an image at once, data and all; also one whose creation was cut half-way. Absent:
+    /* Removes an image at once, data and all; also one whose creation was interrupted. Absent:
      * NOT_FOUND. */
     int (*image_remove)(struct ceph_pool *pool, struct call *call, const char *name,
                         struct error *err);

@@ -78,20 +78,6 @@ static bool wait_for_reply(struct command *command, const struct call *call,
     return done;
 }
 
-static int take_reply(const struct command *command, const struct ceph_cluster *cluster,
-                      const char *whom, char **reply, struct error *err)
-{
-    if (command->result < 0)
-        return error_set_errno(err, command->result, "the %s of cluster '%s' refused %s: %.*s",
-                               whom, cluster->cluster_id, command->text,
-                               (int)command->status_length, command->status ? command->status : "");
-    if (command->output_length > REPLY_LIMIT)
-        return error_set(err, STATUS_INTERNAL, "the %s of cluster '%s' answered %s with %zu bytes",
-                         whom, cluster->cluster_id, command->text, command->output_length);
-    *reply = xstrndup(command->output ? command->output : "", command->output_length);
-    return 0;
-}
-
 static int send_command(struct ceph_cluster *cluster, struct call *call,
                         struct connection *connection, send_fn *send, const char *whom,
                         const char *text, char **reply, struct error *err)
@@ -119,7 +105,17 @@ static int send_command(struct ceph_cluster *cluster, struct call *call,
                          "the %s of cluster '%s' have not answered %s for %lld ms", whom,
                          cluster->cluster_id, text, (long long)(clock_monotonic_ms() - start_ms));
     }
-    int result = take_reply(command, cluster, whom, reply, err);
+    int result = 0;
+    if (command->result < 0)
+        result = error_set_errno(err, command->result, "the %s of cluster '%s' refused %s: %.*s",
+                                 whom, cluster->cluster_id, text, (int)command->status_length,
+                                 command->status ? command->status : "");
+    else if (command->output_length > REPLY_LIMIT)
+        result =
+            error_set(err, STATUS_INTERNAL, "the %s of cluster '%s' answered %s with %zu bytes",
+                      whom, cluster->cluster_id, text, command->output_length);
+    else
+        *reply = xstrndup(command->output ? command->output : "", command->output_length);
     command_free(command);
     return result;
 }

@@ -5,11 +5,10 @@
  *
  * A monitor address without "v1:" or "v2:" and with a port of its own makes librados try both
  * protocols in turn; a refused key then looks like an unreachable monitor until the time-out. So
- * such addresses are tried as v2 first, for a short while, which tells the two apart.
+ * such addresses are tried as v2 first, for a short while, which distinguishes the two.
  *
- * A client on the OSDs' blocklist never gets off it for good: its address is spent. Such a
- * connection is marked as fenced, no call joins it any more, and it is closed when the last one has
- * left.
+ * A client on the OSDs' blocklist cannot be used again. Such a connection is marked as fenced, no
+ * call joins it any more, and it is closed when the last one has left.
  */
 #include "common/ceph/connections.h"
 
@@ -412,7 +411,7 @@ static int wait_for_attempt(struct connection *connection, struct call *call, st
     return connection->state == CONNECTION_READY ? 0 : explain_failure(connection, err);
 }
 
-/* Finds or makes the connection; NULL if there are too many. Lock held. */
+/* Finds or starts the connection; NULL if there are too many. Lock held. */
 static struct connection *find_or_start(struct connections *connections,
                                         const struct ceph_target *target, bool manager,
                                         struct error *err)

@@ -6,8 +6,7 @@
 #include "common/ceph/admission.h"
 #include "common/ceph/ceph.h"
 
-/* Inside of common/ceph: the connections behind ceph_new(), and the real types behind ceph_ops.h.
- */
+/* Inside common/ceph: the connections behind ceph_new(), and the real types behind ceph_ops.h. */
 
 struct connection;
 struct connections;

@@ -6,8 +6,7 @@
 
 #include "common/ceph/ceph_ops.h"
 
-/* The file systems of a cluster, as the monitors know them. One monitor command each; any thread.
- */
+/* The file systems of a cluster, as the monitors know them. One command each; any thread. */
 struct filesystem {
     int64_t id; /* fscid: the location in a volume handle */
     char *name;

@@ -2,8 +2,8 @@
  * An image's metadata, which are keys in the omap of its header object. They are read and written
  * there, in two or three round trips: opening the image takes about ten, and to change anything
  * librbd would first take the exclusive lock from whoever has the image mapped. It does so only
- * where it must: for settings, of which it tells those who have the image open, for images with a
- * journal, which carries the change to a mirror, and for those that are being migrated.
+ * where it must: for settings, of which it notifies those who have the image open, for images with
+ * a journal, which carries the change to a mirror, and for those that are being migrated.
  */
 #include <endian.h>
 #include <errno.h>

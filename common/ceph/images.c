@@ -219,7 +219,7 @@ static int image_get_facts(struct ceph_pool *pool, struct call *call, const char
 }
 
 /* Our own read-only open does not watch; but the removal of a clone opens its parent for writing
- * for a moment, and what this process removes in the background is nobody else's use. */
+ * for a moment, and what this process removes in the background does not count as use. */
 static int image_watchers(struct ceph_pool *pool, struct call *call, const char *name,
                           struct string_list *watchers, struct error *err)
 {

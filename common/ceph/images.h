@@ -20,7 +20,7 @@ _must_check_ int image_get_id(struct ceph_pool *pool, struct call *call, const c
 
 /* librbd's progress callback; its object is a struct progress_sink. */
 struct progress_sink {
-    ceph_progress report; /* NULL: nobody wants to know */
+    ceph_progress report; /* may be NULL */
     void *object;
 };
 /* Right before and after the call that gets it: librbd reports in a thread of its own, but not any

@@ -107,7 +107,7 @@ static int wait_for_result(const struct ceph_pool *pool, struct operation_in_fli
     return result;
 }
 
-/* The last of the preparations: what comes next gives @operation to librados' thread. */
+/* The last preparation: the next call hands @operation to librados' thread. */
 static void add_completion(struct operation_in_flight *operation)
 {
     rados_aio_create_completion2(operation, on_complete, &operation->completion);
@@ -126,7 +126,7 @@ static int send_operation(struct operation_in_flight *operation, struct ceph_poo
                                 : rados_aio_read_op_operate(operation->read, io,
                                                             operation->completion, object, 0);
     if (sent < 0)
-        atomic_fetch_sub(&operation->refs, 1); /* no answer will come to give it back */
+        atomic_fetch_sub(&operation->refs, 1); /* no answer will release it */
     return sent;
 }
 
@@ -424,7 +424,7 @@ static int omap_add(struct ceph_pool *pool, struct call *call, const char *objec
     const struct strmap_entry entry = {(char *)(uintptr_t)key, (char *)(uintptr_t)value};
     const struct strmap entries = {(struct strmap_entry *)(uintptr_t)&entry, 1};
 
-    assert(value[0] != '\0'); /* could not be told from an absent key */
+    assert(value[0] != '\0'); /* could not be distinguished from an absent key */
     operation->write = rados_create_write_op();
     rados_write_op_create(operation->write, LIBRADOS_CREATE_IDEMPOTENT, NULL);
     add_compare(operation, key, "");

@@ -146,7 +146,7 @@ static int change_references(struct ceph_pool *pool, struct call *call, enum cha
             return 0;
         if (err->status != STATUS_ABORTED || tries == TRIES || call_is_cancelled(call))
             return error_wrap(err, "references to snapshot '%s'", snapshot);
-        error_clear(err); /* another volume of the snapshot came between */
+        error_clear(err); /* another volume of the snapshot was faster */
     }
 }
 

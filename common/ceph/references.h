@@ -14,8 +14,8 @@
  *                               omap: REFERENCE -> 01, or 02 where it is masked
  *
  * References are the snapshot's handle itself, which is masked when the snapshot is deleted, and
- * the names of the volumes. Each change is one operation that fails if another one came between; it
- * is then tried again a few times, and ABORTED in the end. 2 RT each. Any thread.
+ * the names of the volumes. Each change is one operation that fails if another one came first; it
+ * is then retried a few times, and ABORTED in the end. 2 RT each. Any thread.
  */
 
 /* Whether the snapshot was deleted while volumes showed it. */
@@ -26,11 +26,10 @@ _must_check_ int references_are_masked(struct ceph_pool *pool, struct call *call
 _must_check_ int references_add(struct ceph_pool *pool, struct call *call, const char *snapshot,
                                 const char *volume, struct error *err);
 
-/* Removes @volume. *@is_last says that nobody needs the snapshot any more: there is no object now.
- */
+/* Removes @volume. *@is_last: nobody needs the snapshot any more, there is no object now. */
 _must_check_ int references_remove(struct ceph_pool *pool, struct call *call, const char *snapshot,
                                    const char *volume, bool *is_last, struct error *err);
 
-/* Masks the snapshot. *@is_last says that no volume needs it: there is no object now. */
+/* Masks the snapshot. *@is_last: no volume needs it, there is no object now. */
 _must_check_ int references_mask(struct ceph_pool *pool, struct call *call, const char *snapshot,
                                  bool *is_last, struct error *err);

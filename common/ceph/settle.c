@@ -1,16 +1,15 @@
 /*
  * Waiting for the OSDs to know what the monitors have decided. A new OSD map, and with it a fence,
- * reaches an OSD when it happens to hear of it, a second later or more: until then it takes the
- * writes of whom the map shuts out. But a group does nothing for a client whose map is newer than
- * its own before it has caught up. So each group is asked something small by a client with the
- * newest map; that it answers is what counts.
+ * reaches an OSD a second later or more: until then it accepts writes of the fenced client. But a
+ * group serves no client whose map is newer than its own before it has caught up. So a client with
+ * the newest map asks each group something small; that it answers is what counts.
  *
  * Groups are reached by listing: the objects of a pool in their order, split into as many equal
  * parts as there are groups, or up to twice as many while their number is no power of two.
  *
- * A group without any OSD is passed over: nobody writes there, and who serves it again needs a
- * newer map for that, which has the fence. So what a failed zone took with it does not keep others
- * from taking over what has survived.
+ * A group without any OSD is skipped: nobody writes there, and an OSD that serves it again needs a
+ * newer map for that, which has the fence. So the groups that a failed zone took with it do not
+ * keep others from taking over what has survived.
  */
 #include <errno.h>
 

@@ -13,7 +13,7 @@
 /* --- one command --- */
 
 /* Sends @command, which it takes over. *@answer (json_decref) is set on success; with NULL the
- * answer is not looked at. INTERNAL if it is no JSON. */
+ * answer is ignored. INTERNAL if it is no JSON. */
 static int ask_manager(struct ceph_cluster *cluster, struct call *call, json_t *command,
                        json_t **answer, struct error *err)
 {

@@ -12,8 +12,8 @@
  * wait for each other there; ceph.c limits their number.
  *
  * Errors: NOT_FOUND when subvolume or snapshot are missing, FAILED_PRECONDITION when the subvolume
- * group is (with the command that makes it) or snapshots are in the way, ABORTED when Ceph says to
- * try later (EAGAIN).
+ * group is (with the command that creates it) or snapshots are in the way, ABORTED when Ceph says
+ * to try later (EAGAIN).
  */
 
 /* Where subvolumes are. All borrowed. */
@@ -45,7 +45,7 @@ _must_check_ int subvolume_resize(const struct subvolume_group *group, struct ca
                                   const char *name, uint64_t size_bytes, struct error *err);
 /* Missing is success. Snapshots stay, and keep the rest of it, where Ceph can do that;
  * FAILED_PRECONDITION where it cannot. A clone that failed goes as well; ABORTED for one that is
- * being made. 1 command, 2 in these cases. */
+ * in progress. 1 command, 2 in these cases. */
 _must_check_ int subvolume_remove(const struct subvolume_group *group, struct call *call,
                                   const char *name, struct error *err);
 /* Of the subvolume, or of @snapshot if that is not NULL. A cluster whose manager is too old to keep

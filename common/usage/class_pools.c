@@ -46,12 +46,12 @@ static int parse_choices(const struct strmap *parameters, struct class_pools *po
         (overcommit && overcommit_parse(overcommit, &pools->overcommit, err) < 0) ||
         class_parameter_check(parameters, driver, PARAM_CROSS_POOL_RESTORE, err) < 0)
         return -1;
-    /* what CephFS makes of a source is a copy wherever it is, and needs nothing of the source */
+    /* a clone in CephFS is a full copy, in whichever pool, that does not depend on its source */
     pools->may_cross_pools = crossing ? strcmp(crossing, "copy") == 0 : pools->is_cephfs;
     return 0;
 }
 
-/* What only the kind of volume makes wrong. */
+/* Mistakes that depend on the kind of volume. */
 static int check_entry(const struct class_pools *pools, const struct pool_entry *entry,
                        struct error *err)
 {
@@ -224,7 +224,7 @@ int class_pools_look_up(const struct class_pools *pools, const struct pool_entry
     return -1;
 }
 
-/* The name of the file system's first data pool, or what stands for it. */
+/* The name of the file system's first data pool, or a description of it. */
 static char *name_default_pool(const struct class_pools *pools, const struct cluster_usage *usage)
 {
     const struct filesystem *fs = usage ? cluster_usage_find_fs(usage, pools->home) : NULL;
@@ -311,7 +311,7 @@ static bool place_by_crush(const struct cluster_pool *pool, const struct crush_m
     bool is_everywhere = !bucket || strcmp(bucket->type, "root") == 0;
 
     entry->origin = "crush";
-    /* a map of the cluster's making cannot be deeper than it has buckets */
+    /* no map is deeper than it has buckets, unless it is broken */
     for (size_t i = 0; bucket && i < crush->bucket_count; i++) {
         if (is_level(crush, bucket, levels))
             add_segment(entry, crush, bucket->type, bucket->name);

@@ -91,7 +91,7 @@ _must_check_ int class_pools_look_up(const struct class_pools *pools,
 void class_pools_find(const struct class_pools *pools, const struct cluster_usage *usage,
                       const struct string_list *levels, struct pool_entries *entries);
 
-/* Sets RESOURCE_EXHAUSTED for a class that found no pools and says what makes one take part.
+/* Sets RESOURCE_EXHAUSTED for a class that found no pools and says how one takes part.
  * Returns -1. */
 int class_pools_refuse_none(const struct class_pools *pools, struct error *err);
 

@@ -149,8 +149,7 @@ static int compare_names(const void *a, const void *b)
 
 static struct cluster_pool *find_pool(const struct cluster_usage *usage, const char *name)
 {
-    _cleanup_free_ char *copy = xstrdup(name);
-    const struct cluster_pool key = {.usage = {.name = copy}};
+    const struct cluster_pool key = {.usage = {.name = (char *)(uintptr_t)name}};
 
     return usage->count ? bsearch(&key, usage->pools, usage->count, sizeof(key), compare_names)
                         : NULL;

@@ -31,7 +31,7 @@ struct cluster_usage {
     struct cluster_pool *pools; /* sorted by name */
     size_t count;
     uint64_t available_bytes;           /* of the whole cluster, raw */
-    int64_t crush_version;              /* -1: the cluster does not tell */
+    int64_t crush_version;              /* -1: not reported */
     struct crush_map crush;             /* empty until cluster_usage_set_crush() */
     struct filesystem_list filesystems; /* empty unless asked for */
 };
@@ -40,7 +40,7 @@ struct cluster_usage {
  * place for anything else. Caller calls cluster_usage_done(). */
 _must_check_ int cluster_usage_parse(const char *df, const char *osd_dump,
                                      struct cluster_usage *usage, struct error *err);
-/* Takes over @crush and tells each pool its root. */
+/* Takes over @crush and sets the root of each pool. */
 void cluster_usage_set_crush(struct cluster_usage *usage, struct crush_map *crush);
 /* Asks a cluster for all of it: three questions to the monitors, and with @is_cephfs a fourth for
  * its file systems. */

@@ -128,23 +128,20 @@ static void take_buckets(struct dumped_map *dump, struct crush_map *map)
 }
 
 /* The one bucket that the rule takes. A rule that takes several has no place. */
-static char *find_taken_bucket(struct dumped_rule *rule)
+static char *find_taken_bucket(const struct dumped_rule *rule)
 {
-    char *takes = NULL;
+    const char *takes = NULL;
 
     for (size_t i = 0; i < rule->count; i++) {
-        struct rule_step *step = &rule->steps[i];
+        const struct rule_step *step = &rule->steps[i];
 
         if (!step->op || strcmp(step->op, "take") != 0 || !step->item_name)
             continue;
-        if (takes && strcmp(takes, step->item_name) != 0) {
-            free(takes);
+        if (takes && strcmp(takes, step->item_name) != 0)
             return NULL;
-        }
-        if (!takes)
-            takes = xstrdup(step->item_name);
+        takes = step->item_name;
     }
-    return takes;
+    return takes ? xstrdup(takes) : NULL;
 }
 
 static void take_rules_and_types(struct dumped_map *dump, struct crush_map *map)

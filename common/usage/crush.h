@@ -38,8 +38,7 @@ struct crush_map {
     size_t type_count;
 };
 
-/* From the answer to CRUSH_DUMP. INVALID_ARGUMENT naming the place. Caller calls crush_map_done().
- */
+/* From the answer to CRUSH_DUMP. INVALID_ARGUMENT naming the place. crush_map_done() frees. */
 _must_check_ int crush_map_parse(const char *dump, struct crush_map *map, struct error *err);
 void crush_map_done(struct crush_map *map);
 

@@ -7,7 +7,7 @@
 
 /*
  * What "kubectl get storageclass -o json" printed, as far as pools and their places are concerned:
- * a List of StorageClasses, or a single one. Or a manifest in YAML, in which other kinds may stand
+ * a List of StorageClasses, or a single one. Or a manifest in YAML, which may have other kinds
  * beside them. Any thread. Strings are owned and never NULL unless said.
  */
 struct storage_class {

@@ -6,9 +6,9 @@
 #include "common/config/session.h"
 
 /*
- * How many CephFS volumes have their files in a data pool, and what they are promised: from the
- * journal, because the manager, which works on one command after the other, would need one for each
- * of them. Any thread.
+ * How many CephFS volumes have their files in a data pool, and their total size: from the journal,
+ * because the manager, which executes one command after the other, would need one for each of
+ * them. Any thread.
  */
 
 /* Where volumes are noted. Borrowed. */
@@ -20,7 +20,7 @@ struct subvolume_source {
 /*
  * Counts the volumes of file system @fs_name with files in @data_pool, those that are being made
  * too, but not those that show a snapshot. One round trip per 512 volumes of the cluster and one
- * for each of the file system; for one of Ceph-CSI's, whose entry does not tell, a command to the
+ * for each of the file system; for one of Ceph-CSI's, whose entry has no size, a command to the
  * manager.
  */
 _must_check_ int subvolume_count(const struct subvolume_source *source,

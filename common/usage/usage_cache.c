@@ -249,9 +249,9 @@ int usage_cache_get(struct usage_cache *cache, struct call *call, const char *cl
     } else if (figures->failure.message) {
         result = error_set(err, figures->failure.status, "%s", figures->failure.message);
     } else {
-        result =
-            error_set(err, STATUS_UNAVAILABLE,
-                      "the monitors of cluster '%s' have not told its capacity yet", cluster_id);
+        result = error_set(err, STATUS_UNAVAILABLE,
+                           "the monitors of cluster '%s' have not reported its capacity yet",
+                           cluster_id);
     }
     pthread_mutex_unlock(&cache->lock);
     return result;
@@ -335,7 +335,7 @@ static int list_volumes(void *object, struct call *task, struct error *err)
 
     pthread_mutex_lock(&cache->lock);
     struct volume_listing *listing = find_listing(cache, question->key);
-    listing->is_asked = true; /* also when it runs once more for those who came meanwhile */
+    listing->is_asked = true; /* also when it runs again for later callers */
     listing->asked_bytes = listing->need_bytes;
     const struct volume_listing before = *listing;
     pthread_mutex_unlock(&cache->lock);
@@ -387,18 +387,6 @@ static bool has_answer(const struct volume_listing *listing, bool need_bytes)
     return listing->is_known && (listing->has_bytes || !need_bytes);
 }
 
-/* Lock held. */
-static void wait_for_listing(struct usage_cache *cache, struct call *call, const char *pool,
-                             const struct volume_listing *listing, bool need_bytes, uint64_t round)
-{
-    const struct timespec limit = deadline_timespec(call->deadline);
-
-    call_stage(call, "waiting {age} until the volumes of pool '%s' are counted", pool);
-    while (!has_answer(listing, need_bytes) && listing->rounds < round && !call_is_cancelled(call))
-        if (pthread_cond_clockwait(&cache->changed, &cache->lock, CLOCK_MONOTONIC, &limit) != 0)
-            return;
-}
-
 static uint64_t not_negative(int64_t value)
 {
     return value < 0 ? 0 : (uint64_t)value;
@@ -415,8 +403,15 @@ struct pool_provision usage_cache_provision(struct usage_cache *cache, struct ca
     if (!has_answer(listing, need_bytes) ||
         clock_monotonic_ms() - listing->listed_ms > cache->options.listing_age_ms)
         round = start_listing(cache, listing, pool, credentials);
-    if (!has_answer(listing, need_bytes) && call)
-        wait_for_listing(cache, call, pool->pool, listing, need_bytes, round);
+    if (!has_answer(listing, need_bytes) && call) {
+        const struct timespec limit = deadline_timespec(call->deadline);
+        int waited = 0;
+
+        call_stage(call, "waiting {age} until the volumes of pool '%s' are counted", pool->pool);
+        while (!has_answer(listing, need_bytes) && listing->rounds < round && waited == 0 &&
+               !call_is_cancelled(call))
+            waited = pthread_cond_clockwait(&cache->changed, &cache->lock, CLOCK_MONOTONIC, &limit);
+    }
     struct pool_provision provision = {
         .bytes = not_negative(listing->bytes),
         .in_flight = listing->in_flight_bytes,
