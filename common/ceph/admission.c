@@ -165,8 +165,8 @@ static int wait_for_place(struct admission *admission, struct call *call, struct
 }
 
 /* Takes a place that is free, or queues for one. Lock held, given up while waiting. */
-static int take_place(struct admission *admission, struct call *call, struct pool_gate *gate,
-                      const char *pool_name, struct error *err)
+static int take_or_await_place(struct admission *admission, struct call *call,
+                               struct pool_gate *gate, const char *pool_name, struct error *err)
 {
     struct waiter waiter = {0};
 
@@ -194,7 +194,7 @@ int admission_enter(struct admission *admission, struct call *call, const char *
 {
     pthread_mutex_lock(&admission->lock);
     struct pool_gate *gate = find_gate(admission, cluster_id, pool_id);
-    int result = take_place(admission, call, gate, pool_name, err);
+    int result = take_or_await_place(admission, call, gate, pool_name, err);
     if (result == 0) {
         *place = (struct admission_place){admission->places, gate, call};
         admission->places = place;

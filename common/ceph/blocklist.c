@@ -37,7 +37,7 @@ static bool split_entry(const char *text, char *address, const char **behind)
 }
 
 /* False for an entry of a single client. */
-static bool decode_entry(const char *text, bool is_range, struct blocklist_entry *entry)
+static bool decode_blocklist_entry(const char *text, bool is_range, struct blocklist_entry *entry)
 {
     _cleanup_error_ struct error err = {0};
     char address[NETWORK_TEXT_MAX];
@@ -67,7 +67,7 @@ static void add_entries(struct blocklist *list, const json_t *items, bool is_ran
         const char *until = json_string_value(json_object_get(item, "until"));
         struct blocklist_entry entry = {0};
 
-        if (!text || !until || !decode_entry(text, is_range, &entry))
+        if (!text || !until || !decode_blocklist_entry(text, is_range, &entry))
             continue;
         entry.until = xstrdup(until);
         *array_add(list->items, list->count) = entry;
@@ -131,7 +131,7 @@ bool blocklist_has(const struct blocklist *list, const struct network *network, 
 
 /* --- changing --- */
 
-static char *print_command(const char *operation, const char *address, bool is_range)
+static char *print_change(const char *operation, const char *address, bool is_range)
 {
     _cleanup_text_ struct text command = TEXT_INIT(512);
 
@@ -158,11 +158,11 @@ char *blocklist_command(const char *operation, const struct network *network, bo
 
     if (is_range) {
         network_print(network, text);
-        return print_command(operation, text, true);
+        return print_change(operation, text, true);
     }
     network_print_address(network, text);
     _cleanup_free_ char *address = print_address(text, network->is_v6);
-    return print_command(operation, address, false);
+    return print_change(operation, address, false);
 }
 
 static int send_change(struct ceph_cluster *cluster, struct call *call, const char *command,
@@ -191,7 +191,7 @@ int blocklist_remove(struct ceph_cluster *cluster, struct call *call,
     _cleanup_free_ char *address = entry->is_range
                                        ? xstrdup(entry->address)
                                        : print_address(entry->address, entry->network.is_v6);
-    _cleanup_free_ char *command = print_command("rm", address, entry->is_range);
+    _cleanup_free_ char *command = print_change("rm", address, entry->is_range);
 
     return send_change(cluster, call, command, err);
 }

@@ -44,7 +44,7 @@ static void command_free(struct command *command)
 }
 
 /* The command's thread. */
-static void run_command(rados_t rados, void *object)
+static void run_ceph_command(rados_t rados, void *object)
 {
     struct command *command = object;
     const char *text = command->text;
@@ -94,7 +94,7 @@ static int send_command(struct ceph_cluster *cluster, struct call *call,
     pthread_cond_init(&command->ended, NULL);
     call_stage(call, "waiting {age} for a command to the %s of cluster '%s'", whom,
                cluster->cluster_id);
-    if (connections_run(ceph->connections, connection, run_command, command, err) < 0) {
+    if (connections_run(ceph->connections, connection, run_ceph_command, command, err) < 0) {
         command_free(command);
         return -1;
     }

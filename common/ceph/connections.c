@@ -72,8 +72,8 @@ static void set_seconds(rados_t rados, const char *option, int64_t ms)
     rados_conf_set(rados, option, text);
 }
 
-static void set_options(rados_t rados, const struct ceph_options *options, int64_t mount_ms,
-                        bool manager)
+static void set_connection_options(rados_t rados, const struct ceph_options *options,
+                                   int64_t mount_ms, bool manager)
 {
     static const char *const settings[][2] = {
         {"keyring", "/dev/null"}, /* the key comes with the call, from nowhere else */
@@ -106,7 +106,7 @@ static int connect_once(const struct connection *connection, const struct ceph_o
     /* Reading any file, even an empty one, puts librados' log settings into effect; until then it
      * writes errors to stderr whatever they say. */
     rados_conf_read_file(handle, access(conf, R_OK) == 0 ? conf : "/dev/null");
-    set_options(handle, options, mount_ms, connection->manager);
+    set_connection_options(handle, options, mount_ms, connection->manager);
     result = rados_conf_set(handle, "mon_host", monitors);
     if (result == 0)
         result = rados_conf_set(handle, "key", secret_reveal(&connection->key));

@@ -15,8 +15,8 @@
 #define WATCHERS_MAX 64
 #define LIST_FIRST 1024 /* names; librbd says when there are more */
 
-static int fail(struct error *err, int result, const char *what, const struct ceph_pool *pool,
-                const char *name)
+static int fail_image(struct error *err, int result, const char *what, const struct ceph_pool *pool,
+                      const char *name)
 {
     return error_set_errno(err, result, "%s image '%s' in pool '%s'", what, name, pool->name);
 }
@@ -31,7 +31,7 @@ int image_open(struct ceph_pool *pool, struct call *call, const char *name, bool
         return -1;
     int result = read_only ? rbd_open_read_only(io, name, &image->handle, NULL)
                            : rbd_open(io, name, &image->handle, NULL);
-    return result < 0 ? fail(err, result, "open", pool, name) : 0;
+    return result < 0 ? fail_image(err, result, "open", pool, name) : 0;
 }
 
 void image_close(struct open_image *image)
@@ -43,7 +43,7 @@ void image_close(struct open_image *image)
 
 /* --- creation --- */
 
-static void set_options(rbd_image_options_t options, const struct image_options *wanted)
+static void set_image_options(rbd_image_options_t options, const struct image_options *wanted)
 {
     if (wanted->features != IMAGE_FEATURES_DEFAULT)
         rbd_image_options_set_uint64(options, RBD_IMAGE_OPTION_FEATURES, wanted->features);
@@ -67,14 +67,14 @@ static int image_create(struct ceph_pool *pool, struct call *call, const char *n
         return -1;
     rbd_image_options_create(&options);
     rbd_image_options_set_uint64(options, RBD_IMAGE_OPTION_FORMAT, 2);
-    set_options(options, wanted);
+    set_image_options(options, wanted);
     int result = rbd_create4(real_pool(pool)->io, name, size_bytes, options);
     rbd_image_options_destroy(options);
     if (result == -ENOENT && wanted->data_pool)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "create image '%s' in pool '%s': there is no data pool '%s'", name,
                          pool->name, wanted->data_pool);
-    return result < 0 ? fail(err, result, "create", pool, name) : 0;
+    return result < 0 ? fail_image(err, result, "create", pool, name) : 0;
 }
 
 static int image_clone(struct ceph_pool *parent_pool, struct call *call, const char *parent,
@@ -88,7 +88,7 @@ static int image_clone(struct ceph_pool *parent_pool, struct call *call, const c
         return -1;
     rbd_image_options_create(&options);
     rbd_image_options_set_uint64(options, RBD_IMAGE_OPTION_CLONE_FORMAT, 2);
-    set_options(options, wanted);
+    set_image_options(options, wanted);
     int result = rbd_clone3(real_pool(parent_pool)->io, parent, snapshot, real_pool(pool)->io, name,
                             options);
     rbd_image_options_destroy(options);
@@ -212,7 +212,7 @@ static int image_get_facts(struct ceph_pool *pool, struct call *call, const char
     if (result == 0)
         result = read_parent(image.handle, &found);
     if (result < 0)
-        return fail(err, result, "look at", pool, name);
+        return fail_image(err, result, "look at", pool, name);
     found.id = xstrdup(id);
     *facts = found;
     return 0;
@@ -233,7 +233,7 @@ static int image_watchers(struct ceph_pool *pool, struct call *call, const char 
         return -1;
     int result = rbd_watchers_list(image.handle, found, &count);
     if (result < 0)
-        return fail(err, result, "list the watchers of", pool, name);
+        return fail_image(err, result, "list the watchers of", pool, name);
     for (size_t i = 0; i < count; i++)
         if (found[i].id != ourselves)
             string_list_add(watchers, found[i].addr);
@@ -248,7 +248,7 @@ static int image_remove(struct ceph_pool *pool, struct call *call, const char *n
     if (call_check(call, err) < 0)
         return -1;
     int result = rbd_remove(real_pool(pool)->io, name);
-    return result < 0 ? fail(err, result, "remove", pool, name) : 0;
+    return result < 0 ? fail_image(err, result, "remove", pool, name) : 0;
 }
 
 #define LOCKERS_BYTES 65536
@@ -272,7 +272,7 @@ static int image_lockers(struct ceph_pool *pool, struct call *call, const char *
                                        &sizes[3], buffer, &sizes[0], buffer + LOCKERS_BYTES,
                                        &sizes[1], buffer + (size_t)2 * LOCKERS_BYTES, &sizes[2]);
     if (count < 0)
-        return fail(err, (int)count, "list the locks of", pool, name);
+        return fail_image(err, (int)count, "list the locks of", pool, name);
     for (ssize_t i = 0; i < count; i++) {
         if (strncmp(cookie, RBD_LOCK_AUTOMATIC, strlen(RBD_LOCK_AUTOMATIC)) != 0) {
             _cleanup_free_ char *locker = xasprintf("%s at %s", client, address);
@@ -329,7 +329,7 @@ static int image_is_empty(struct ceph_pool *pool, struct call *call, const char 
                 look_for_data(image.handle, size - EMPTY_CHECK_BYTES, EMPTY_CHECK_BYTES, &found);
     }
     if (result < 0)
-        return fail(err, result, "look for data in", pool, name);
+        return fail_image(err, result, "look for data in", pool, name);
     *empty = found;
     return 0;
 }
@@ -348,7 +348,7 @@ static int image_resize(struct ceph_pool *pool, struct call *call, const char *n
     _cleanup_progress_sink_ struct progress_sink nobody;
     progress_sink_init(&nobody, NULL, NULL);
     int result = rbd_resize2(image.handle, size_bytes, false, image_progress, &nobody);
-    return result < 0 ? fail(err, result, "grow", pool, name) : 0;
+    return result < 0 ? fail_image(err, result, "grow", pool, name) : 0;
 }
 
 void progress_sink_init(struct progress_sink *sink, ceph_progress report, void *object)
@@ -387,7 +387,7 @@ static int image_flatten(struct ceph_pool *pool, struct call *call, const char *
     int result = rbd_flatten_with_progress(image.handle, image_progress, &sink);
     if (result == -EINVAL) /* has no parent: done before */
         return 0;
-    return result < 0 ? fail(err, result, "flatten", pool, name) : 0;
+    return result < 0 ? fail_image(err, result, "flatten", pool, name) : 0;
 }
 
 static int image_list(struct ceph_pool *pool, struct call *call, struct strmap *ids,

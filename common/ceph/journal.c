@@ -32,7 +32,7 @@ char *journal_directory(const struct journal *journal)
     return xasprintf("%s%s", NAMES[journal->kind].directory, journal->instance);
 }
 
-static char *print_key(const struct journal *journal, const char *request_name)
+static char *print_directory_key(const struct journal *journal, const char *request_name)
 {
     return xasprintf("%s%s", NAMES[journal->kind].prefix, request_name);
 }
@@ -47,8 +47,8 @@ const char *journal_key_prefix(enum journal_kind kind)
     return NAMES[kind].prefix;
 }
 
-static char *print_value(const struct ceph_pool *directory, int64_t image_pool_id,
-                         const struct uuid_text *uuid)
+static char *print_directory_value(const struct ceph_pool *directory, int64_t image_pool_id,
+                                   const struct uuid_text *uuid)
 {
     if (directory->id == image_pool_id)
         return xstrdup(uuid->chars);
@@ -87,7 +87,7 @@ int journal_find(const struct journal *journal, struct call *call, struct ceph_p
                  const char *request_name, struct journal_ref *ref, bool *found, struct error *err)
 {
     _cleanup_free_ char *object = journal_directory(journal);
-    _cleanup_free_ char *key = print_key(journal, request_name);
+    _cleanup_free_ char *key = print_directory_key(journal, request_name);
     _cleanup_free_ char *value = NULL;
 
     if (directory->ops->omap_get(directory, call, object, key, &value, err) < 0)
@@ -104,7 +104,7 @@ int journal_find_in_pools(const struct journal *journal, struct call *call,
                           ssize_t *index, struct error *err)
 {
     _cleanup_free_ char *object = journal_directory(journal);
-    _cleanup_free_ char *key = print_key(journal, request_name);
+    _cleanup_free_ char *key = print_directory_key(journal, request_name);
     struct omap_answer *answers = xcalloc(count + 1, sizeof(*answers));
     const struct ceph_pool *silent = NULL;
     int result = 0;
@@ -135,9 +135,9 @@ int journal_claim(const struct journal *journal, struct call *call, struct ceph_
                   bool *fresh, struct error *err)
 {
     _cleanup_free_ char *object = journal_directory(journal);
-    _cleanup_free_ char *key = print_key(journal, request_name);
+    _cleanup_free_ char *key = print_directory_key(journal, request_name);
     struct journal_ref claimed = {uuid_text_generate(), image_pool_id};
-    _cleanup_free_ char *value = print_value(directory, image_pool_id, &claimed.uuid);
+    _cleanup_free_ char *value = print_directory_value(directory, image_pool_id, &claimed.uuid);
     bool found = false;
 
     call_stage(call, "reserving the name in pool '%s' for {age}", directory->name);
@@ -163,8 +163,8 @@ int journal_claim_for(const struct journal *journal, struct call *call, struct c
                       const char *request_name, const struct journal_ref *ref, struct error *err)
 {
     _cleanup_free_ char *object = journal_directory(journal);
-    _cleanup_free_ char *key = print_key(journal, request_name);
-    _cleanup_free_ char *value = print_value(directory, ref->image_pool_id, &ref->uuid);
+    _cleanup_free_ char *key = print_directory_key(journal, request_name);
+    _cleanup_free_ char *value = print_directory_value(directory, ref->image_pool_id, &ref->uuid);
 
     if (directory->ops->omap_add(directory, call, object, key, value, err) == 0)
         return 0;
@@ -251,8 +251,8 @@ static char *take_out(struct strmap *attributes, const char *key)
 }
 
 /* What has no member of its own stays in @attributes, which becomes the entry's extra. */
-static void decode_entry(const struct journal *journal, const struct uuid_text *uuid,
-                         struct strmap *attributes, struct journal_entry *entry)
+static void decode_attributes(const struct journal *journal, const struct uuid_text *uuid,
+                              struct strmap *attributes, struct journal_entry *entry)
 {
     const struct journal_names *names = &NAMES[journal->kind];
     _cleanup_free_ char *journal_pool = take_out(attributes, JOURNAL_KEY_POOL);
@@ -285,7 +285,7 @@ int journal_read(const struct journal *journal, struct call *call, struct ceph_p
         *found = false;
         return 0;
     }
-    decode_entry(journal, uuid, &attributes, entry);
+    decode_attributes(journal, uuid, &attributes, entry);
     *found = true;
     return 0;
 }
@@ -315,12 +315,12 @@ int journal_release_name(const struct journal *journal, struct call *call,
                          const struct strmap *queued, struct error *err)
 {
     _cleanup_free_ char *object = journal_directory(journal);
-    _cleanup_free_ char *value = print_value(directory, image_pool_id, uuid);
+    _cleanup_free_ char *value = print_directory_value(directory, image_pool_id, uuid);
     bool removed = false;
 
     call_stage(call, "giving the name back in pool '%s' for {age}", directory->name);
     if (request_name) {
-        _cleanup_free_ char *key = print_key(journal, request_name);
+        _cleanup_free_ char *key = print_directory_key(journal, request_name);
 
         if (directory->ops->omap_remove_if(directory, call, object, key, value, queued, &removed,
                                            err) < 0)

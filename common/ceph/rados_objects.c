@@ -139,8 +139,8 @@ static int run_operation(struct operation_in_flight *operation, struct ceph_pool
     return sent < 0 ? sent : wait_for_result(pool, operation, call, admission_deadline(call));
 }
 
-static int fail(struct error *err, int result, const char *what, const char *object,
-                const struct ceph_pool *pool)
+static int fail_object(struct error *err, int result, const char *what, const char *object,
+                       const struct ceph_pool *pool)
 {
     return error_set_errno(err, result, "%s '%s' in pool '%s'", what, object, pool->name);
 }
@@ -182,7 +182,7 @@ static int take_entries(struct operation_in_flight *operation, const struct ceph
             rados_omap_get_next2(operation->iterator, &key, &value, &key_length, &value_length);
 
         if (result < 0)
-            return fail(err, result, "read the omap of", object, pool);
+            return fail_object(err, result, "read the omap of", object, pool);
         if (!key)
             return 0;
         /* an empty value comes as NULL */
@@ -196,7 +196,7 @@ static int take_entries(struct operation_in_flight *operation, const struct ceph
     }
 }
 
-static struct operation_in_flight *new_get(struct ceph_pool *pool, const char *key)
+static struct operation_in_flight *new_omap_get(struct ceph_pool *pool, const char *key)
 {
     struct operation_in_flight *operation = operation_new(pool);
     const size_t key_length = strlen(key);
@@ -230,7 +230,7 @@ static int take_value(struct operation_in_flight *operation, const struct ceph_p
 static int omap_get(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
                     char **value, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = new_get(pool, key);
+    _cleanup_operation_ struct operation_in_flight *operation = new_omap_get(pool, key);
     int result = run_operation(operation, pool, call, object);
 
     return take_value(operation, pool, object, key, result, value, err);
@@ -248,7 +248,7 @@ static int omap_get_many(struct ceph_pool *const *pools, size_t count, struct ca
     if (patience_ms >= 0)
         give_up = deadline_earlier(give_up, deadline_in_ms(patience_ms));
     for (size_t i = 0; i < count; i++) {
-        operations[i] = new_get(pools[i], key);
+        operations[i] = new_omap_get(pools[i], key);
         sent[i] = send_operation(operations[i], pools[i], object);
     }
     for (size_t i = 0; i < count; i++) {
@@ -275,7 +275,7 @@ int object_list_keys(struct ceph_pool *pool, struct call *call, const char *obje
                                  &operation->more, &operation->step_result);
     int result = run_operation(operation, pool, call, object);
     if (result < 0)
-        return fail(err, result, "list the omap of", object, pool);
+        return fail_object(err, result, "list the omap of", object, pool);
     *more = operation->more;
     return take_entries(operation, pool, object, entries, err);
 }
@@ -289,7 +289,7 @@ static int object_modified(struct ceph_pool *pool, struct call *call, const char
     rados_read_op_stat(operation->read, NULL, &operation->modified, &operation->step_result);
     int result = run_operation(operation, pool, call, object);
     if (result < 0)
-        return fail(err, result, "ask for the age of", object, pool);
+        return fail_object(err, result, "ask for the age of", object, pool);
     *modified = operation->modified;
     return 0;
 }
@@ -335,7 +335,7 @@ static int object_read(struct ceph_pool *pool, struct call *call, const char *ob
     if (result >= 0)
         result = take_attribute(operation, attribute, &found);
     if (result < 0)
-        return fail(err, result, "read object", object, pool);
+        return fail_object(err, result, "read object", object, pool);
     if (take_entries(operation, pool, object, &found.omap, err) < 0)
         return -1;
     found.version = rados_aio_get_version(operation->completion);
@@ -392,7 +392,7 @@ static int object_list(struct ceph_pool *pool, struct call *call, const char *pr
 /* --- writing --- */
 
 /* @entries may be NULL. */
-static void add_set(rados_write_op_t write, const struct strmap *entries)
+static void add_omap_set(rados_write_op_t write, const struct strmap *entries)
 {
     if (!entries || entries->count == 0)
         return;
@@ -411,7 +411,8 @@ static void add_set(rados_write_op_t write, const struct strmap *entries)
 }
 
 /* Fails the write unless @key has @value; an absent key counts as empty. */
-static void add_compare(struct operation_in_flight *operation, const char *key, const char *value)
+static void add_omap_compare(struct operation_in_flight *operation, const char *key,
+                             const char *value)
 {
     rados_write_op_omap_cmp2(operation->write, key, LIBRADOS_CMPXATTR_OP_EQ, value, strlen(key),
                              strlen(value), &operation->step_result);
@@ -427,8 +428,8 @@ static int omap_add(struct ceph_pool *pool, struct call *call, const char *objec
     assert(value[0] != '\0'); /* could not be distinguished from an absent key */
     operation->write = rados_create_write_op();
     rados_write_op_create(operation->write, LIBRADOS_CREATE_IDEMPOTENT, NULL);
-    add_compare(operation, key, "");
-    add_set(operation->write, &entries);
+    add_omap_compare(operation, key, "");
+    add_omap_set(operation->write, &entries);
     int result = run_operation(operation, pool, call, object);
     if (result == -ECANCELED)
         return error_set(err, STATUS_ALREADY_EXISTS, "key '%s' of '%s' in pool '%s' exists", key,
@@ -439,7 +440,7 @@ static int omap_add(struct ceph_pool *pool, struct call *call, const char *objec
     return 0;
 }
 
-static void add_removals(rados_write_op_t write, const struct string_list *removed)
+static void add_omap_removals(rados_write_op_t write, const struct string_list *removed)
 {
     for (size_t i = 0; removed && i < removed->count; i++) {
         const char *key = removed->items[i];
@@ -457,10 +458,10 @@ int object_change_keys(struct ceph_pool *pool, struct call *call, const char *ob
 
     operation->write = rados_create_write_op();
     rados_write_op_assert_exists(operation->write);
-    add_set(operation->write, set);
-    add_removals(operation->write, removed);
+    add_omap_set(operation->write, set);
+    add_omap_removals(operation->write, removed);
     int result = run_operation(operation, pool, call, object);
-    return result < 0 ? fail(err, result, "set keys of", object, pool) : 0;
+    return result < 0 ? fail_object(err, result, "set keys of", object, pool) : 0;
 }
 
 static int omap_set(struct ceph_pool *pool, struct call *call, const char *object,
@@ -478,9 +479,9 @@ static int omap_remove_if(struct ceph_pool *pool, struct call *call, const char 
 
     operation->write = rados_create_write_op();
     rados_write_op_assert_exists(operation->write);
-    add_compare(operation, key, expected);
+    add_omap_compare(operation, key, expected);
     rados_write_op_omap_rm_keys2(operation->write, &key, &key_length, 1);
-    add_set(operation->write, added);
+    add_omap_set(operation->write, added);
     int result = run_operation(operation, pool, call, object);
     *removed = result == 0;
     if (result < 0 && result != -ECANCELED && result != -ENOENT)
@@ -496,9 +497,9 @@ static int object_create(struct ceph_pool *pool, struct call *call, const char *
 
     operation->write = rados_create_write_op();
     rados_write_op_create(operation->write, LIBRADOS_CREATE_EXCLUSIVE, NULL);
-    add_set(operation->write, entries);
+    add_omap_set(operation->write, entries);
     int result = run_operation(operation, pool, call, object);
-    return result < 0 ? fail(err, result, "create object", object, pool) : 0;
+    return result < 0 ? fail_object(err, result, "create object", object, pool) : 0;
 }
 
 static int object_remove(struct ceph_pool *pool, struct call *call, const char *object,
@@ -509,7 +510,8 @@ static int object_remove(struct ceph_pool *pool, struct call *call, const char *
     operation->write = rados_create_write_op();
     rados_write_op_remove(operation->write);
     int result = run_operation(operation, pool, call, object);
-    return result < 0 && result != -ENOENT ? fail(err, result, "remove object", object, pool) : 0;
+    return result < 0 && result != -ENOENT ? fail_object(err, result, "remove object", object, pool)
+                                           : 0;
 }
 
 static int object_change(struct ceph_pool *pool, struct call *call, const char *object,
@@ -531,13 +533,13 @@ static int object_change(struct ceph_pool *pool, struct call *call, const char *
                                     change->attribute_length);
         if (change->data)
             rados_write_op_write_full(write, change->data, change->data_length);
-        add_set(write, change->set);
-        add_removals(write, change->removed);
+        add_omap_set(write, change->set);
+        add_omap_removals(write, change->removed);
     }
     int result = run_operation(operation, pool, call, object);
     if (result >= 0)
         return 0;
-    fail(err, result, "change object", object, pool);
+    fail_object(err, result, "change object", object, pool);
     if (result == -ERANGE || result == -EOVERFLOW || result == -EEXIST)
         error_recode(err, STATUS_ABORTED); /* another was faster */
     return -1;

@@ -8,7 +8,7 @@
 
 #define TRIES 16
 
-/* The object as it was read, and what is to become of it. */
+/* The object as it was read. */
 struct tracker {
     struct ceph_pool *pool;
     struct call *call;
@@ -31,7 +31,7 @@ static bool has_reference(const struct tracker *tracker, const char *key, const 
     return value && strcmp(value, kind) == 0;
 }
 
-static int set_broken(const struct tracker *tracker, const char *what, struct error *err)
+static int fail_broken(const struct tracker *tracker, const char *what, struct error *err)
 {
     return error_set(err, STATUS_DATA_LOSS, "reference tracker '%s' in pool '%s' %s",
                      tracker->object, tracker->pool->name, what);
@@ -54,12 +54,12 @@ static int tracker_read(struct tracker *tracker, const struct string_list *keys,
         return 0;
     }
     if (state.attribute_length != sizeof(version))
-        return set_broken(tracker, "has no version", err);
+        return fail_broken(tracker, "has no version", err);
     memcpy(&version, state.attribute, sizeof(version));
     if (be32toh(version) != REFERENCES_VERSION)
-        return set_broken(tracker, "is of a version that this driver does not know", err);
+        return fail_broken(tracker, "is of a version that this driver does not know", err);
     if (state.data_length != sizeof(tracker->count))
-        return set_broken(tracker, "has no count", err);
+        return fail_broken(tracker, "has no count", err);
     memcpy(&tracker->count, state.data, sizeof(tracker->count));
     tracker->count = be32toh(tracker->count);
     tracker->version = state.version;
@@ -95,8 +95,8 @@ static int tracker_write(const struct tracker *tracker, uint32_t count, const st
 enum change { ADD_VOLUME, REMOVE_VOLUME, MASK_SNAPSHOT };
 
 /* Changes @tracker as it was read; nothing is written where it is as wanted already. */
-static int change_once(const struct tracker *tracker, enum change change, const char *snapshot,
-                       const char *volume, bool *is_last, struct error *err)
+static int change_tracker(const struct tracker *tracker, enum change change, const char *snapshot,
+                          const char *volume, bool *is_last, struct error *err)
 {
     _cleanup_strmap_ struct strmap set = {0};
     _cleanup_string_list_ struct string_list removed = {0};
@@ -142,7 +142,7 @@ static int change_references(struct ceph_pool *pool, struct call *call, enum cha
     for (int tries = 1;; tries++) {
         if (tracker_read(&tracker, &keys, err) < 0)
             return -1;
-        if (change_once(&tracker, change, snapshot, volume, is_last, err) == 0)
+        if (change_tracker(&tracker, change, snapshot, volume, is_last, err) == 0)
             return 0;
         if (err->status != STATUS_ABORTED || tries == TRIES || call_is_cancelled(call))
             return error_wrap(err, "references to snapshot '%s'", snapshot);

@@ -12,8 +12,8 @@
 #define TRASH_FIRST 256
 #define NAME_LIMIT 4096
 
-static int fail(struct error *err, int result, const char *what, const struct ceph_pool *pool,
-                const char *image, const char *snapshot)
+static int fail_snapshot(struct error *err, int result, const char *what,
+                         const struct ceph_pool *pool, const char *image, const char *snapshot)
 {
     return error_set_errno(err, result, "%s snapshot '%s@%s' in pool '%s'", what, image, snapshot,
                            pool->name);
@@ -28,7 +28,7 @@ static int snapshot_create(struct ceph_pool *pool, struct call *call, const char
         return -1;
     call_stage(call, "making snapshot '%s@%s' in pool '%s' for {age}", image, snapshot, pool->name);
     int result = rbd_snap_create(opened.handle, snapshot);
-    return result < 0 ? fail(err, result, "make", pool, image, snapshot) : 0;
+    return result < 0 ? fail_snapshot(err, result, "make", pool, image, snapshot) : 0;
 }
 
 static int snapshot_remove(struct ceph_pool *pool, struct call *call, const char *image,
@@ -41,12 +41,12 @@ static int snapshot_remove(struct ceph_pool *pool, struct call *call, const char
     call_stage(call, "removing snapshot '%s@%s' in pool '%s' for {age}", image, snapshot,
                pool->name);
     int result = rbd_snap_remove(opened.handle, snapshot);
-    return result < 0 ? fail(err, result, "remove", pool, image, snapshot) : 0;
+    return result < 0 ? fail_snapshot(err, result, "remove", pool, image, snapshot) : 0;
 }
 
 /* --- listing --- */
 
-static enum snapshot_namespace kind_of(rbd_image_t image, uint64_t id)
+static enum snapshot_namespace read_snapshot_kind(rbd_image_t image, uint64_t id)
 {
     rbd_snap_namespace_type_t type = RBD_SNAP_NAMESPACE_TYPE_USER;
 
@@ -71,7 +71,7 @@ static void take_snapshot(rbd_image_t image, const rbd_snap_info_t *info,
 
     *snapshot = (struct image_snapshot){
         .name = xstrdup(info->name),
-        .kind = kind_of(image, info->id),
+        .kind = read_snapshot_kind(image, info->id),
     };
     if (snapshot->kind != SNAPSHOT_TRASH)
         return;
@@ -122,7 +122,7 @@ static int snapshot_children(struct ceph_pool *pool, struct call *call, const ch
         result = rbd_list_children3(opened.handle, children, &count);
     }
     if (result < 0)
-        return fail(err, result, "list the clones of", pool, image, snapshot);
+        return fail_snapshot(err, result, "list the clones of", pool, image, snapshot);
     for (size_t i = 0; i < count; i++)
         string_list_add(image_ids, children[i].image_id);
     rbd_linked_image_spec_list_cleanup(children, count);

@@ -61,8 +61,8 @@ static int explain_refusal(const struct subvolume_group *group, struct error *er
 }
 
 /* Sends @command, which it takes over. */
-static int send_command(const struct subvolume_group *group, struct call *call, json_t *command,
-                        json_t **answer, struct error *err)
+static int send_subvolume_command(const struct subvolume_group *group, struct call *call,
+                                  json_t *command, json_t **answer, struct error *err)
 {
     json_object_set_new(command, "vol_name", json_string(group->fs_name));
     if (group->name[0])
@@ -106,7 +106,7 @@ int subvolume_create(const struct subvolume_group *group, struct call *call, con
     if (data_pool)
         json_object_set_new(sent, "pool_layout", json_string(data_pool));
     json_object_set_new(sent, "namespace_isolated", json_false());
-    return send_command(group, call, sent, NULL, err);
+    return send_subvolume_command(group, call, sent, NULL, err);
 }
 
 static char *copy_string(const json_t *object, const char *key)
@@ -121,7 +121,8 @@ int subvolume_get_facts(const struct subvolume_group *group, struct call *call, 
 {
     json_auto_t *answer = NULL;
 
-    if (send_command(group, call, new_command("fs subvolume info", name), &answer, err) < 0)
+    if (send_subvolume_command(group, call, new_command("fs subvolume info", name), &answer, err) <
+        0)
         return -1;
     json_int_t quota = json_integer_value(json_object_get(answer, "bytes_quota"));
     *facts = (struct subvolume_facts){
@@ -147,7 +148,7 @@ int subvolume_resize(const struct subvolume_group *group, struct call *call, con
 
     json_object_set_new(sent, "new_size", json_string(size));
     json_object_set_new(sent, "no_shrink", json_true());
-    return send_command(group, call, sent, NULL, err);
+    return send_subvolume_command(group, call, sent, NULL, err);
 }
 
 /* @option may be NULL. */
@@ -158,7 +159,7 @@ static int remove_subvolume(const struct subvolume_group *group, struct call *ca
 
     if (option)
         json_object_set_new(sent, option, json_true());
-    if (send_command(group, call, sent, NULL, err) == 0)
+    if (send_subvolume_command(group, call, sent, NULL, err) == 0)
         return 0;
     return clear_expected(STATUS_NOT_FOUND, err);
 }
@@ -194,7 +195,7 @@ int subvolume_set_metadata(const struct subvolume_group *group, struct call *cal
 
         json_object_set_new(sent, "key_name", json_string(entries->entries[i].key));
         json_object_set_new(sent, "value", json_string(entries->entries[i].value));
-        if (send_command(group, call, sent, NULL, err) == 0)
+        if (send_subvolume_command(group, call, sent, NULL, err) == 0)
             continue;
         if (!is_unknown_command(err))
             return -1;
@@ -212,8 +213,8 @@ int subvolume_get_metadata(const struct subvolume_group *group, struct call *cal
     const char *key = NULL;
     json_t *value = NULL;
 
-    if (send_command(group, call, new_command("fs subvolume metadata ls", name), &answer, err) <
-        0) {
+    if (send_subvolume_command(group, call, new_command("fs subvolume metadata ls", name), &answer,
+                               err) < 0) {
         if (!is_unknown_command(err))
             return -1;
         error_clear(err);
@@ -232,9 +233,9 @@ int subvolume_get_metadata(const struct subvolume_group *group, struct call *cal
 int subvolume_snapshot_create(const struct subvolume_group *group, struct call *call,
                               const char *name, const char *snapshot, struct error *err)
 {
-    if (send_command(group, call,
-                     new_snapshot_command("fs subvolume snapshot create", name, snapshot), NULL,
-                     err) == 0)
+    if (send_subvolume_command(group, call,
+                               new_snapshot_command("fs subvolume snapshot create", name, snapshot),
+                               NULL, err) == 0)
         return 0;
     return clear_expected(STATUS_ALREADY_EXISTS, err);
 }
@@ -245,13 +246,13 @@ int subvolume_snapshot_remove(const struct subvolume_group *group, struct call *
     json_t *sent = new_snapshot_command("fs subvolume snapshot rm", name, snapshot);
 
     json_object_set_new(sent, "force", json_true());
-    if (send_command(group, call, sent, NULL, err) == 0)
+    if (send_subvolume_command(group, call, sent, NULL, err) == 0)
         return 0;
     return clear_expected(STATUS_NOT_FOUND, err);
 }
 
 /* "2026-11-16 06:10:54.477800", UTC. */
-static void parse_time(const char *text, struct timespec *time)
+static void parse_creation_time(const char *text, struct timespec *time)
 {
     struct tm utc = {0};
     const char *rest = text ? strptime(text, "%Y-%m-%d %H:%M:%S", &utc) : NULL;
@@ -270,12 +271,12 @@ int subvolume_snapshot_get_facts(const struct subvolume_group *group, struct cal
 {
     json_auto_t *answer = NULL;
 
-    if (send_command(group, call,
-                     new_snapshot_command("fs subvolume snapshot info", name, snapshot), &answer,
-                     err) < 0)
+    if (send_subvolume_command(group, call,
+                               new_snapshot_command("fs subvolume snapshot info", name, snapshot),
+                               &answer, err) < 0)
         return -1;
     const char *pending = json_string_value(json_object_get(answer, "has_pending_clones"));
-    parse_time(json_string_value(json_object_get(answer, "created_at")), &facts->created);
+    parse_creation_time(json_string_value(json_object_get(answer, "created_at")), &facts->created);
     facts->has_pending_clones = pending && strcmp(pending, "yes") == 0;
     return 0;
 }
@@ -293,7 +294,7 @@ int subvolume_clone(const struct subvolume_group *group, struct call *call, cons
         json_object_set_new(sent, "target_group_name", json_string(group->name));
     if (data_pool)
         json_object_set_new(sent, "pool_layout", json_string(data_pool));
-    return send_command(group, call, sent, NULL, err);
+    return send_subvolume_command(group, call, sent, NULL, err);
 }
 
 /* The state, why it failed, and how far it is where Ceph says so (from 19 on). */
@@ -329,7 +330,7 @@ int subvolume_clone_status(const struct subvolume_group *group, struct call *cal
     json_t *sent = json_pack("{s:s, s:s, s:s}", "prefix", "fs clone status", "format", "json",
                              "clone_name", name);
 
-    if (send_command(group, call, sent, &answer, err) < 0) {
+    if (send_subvolume_command(group, call, sent, &answer, err) < 0) {
         bool is_missing = err->status == STATUS_NOT_FOUND;
 
         if (!is_missing && err->sys_errno != EOPNOTSUPP)

@@ -52,8 +52,8 @@ static int parse_choices(const struct strmap *parameters, struct class_pools *po
 }
 
 /* Mistakes that depend on the kind of volume. */
-static int check_entry(const struct class_pools *pools, const struct pool_entry *entry,
-                       struct error *err)
+static int check_class_entry(const struct class_pools *pools, const struct pool_entry *entry,
+                             struct error *err)
 {
     if (entry->cluster_id && class_check_cluster(entry->cluster_id, err) < 0)
         return -1;
@@ -79,7 +79,7 @@ static int parse_pools(const struct strmap *parameters, struct class_pools start
     if (constrained && pool_entries_parse(constrained, &pools.entries, err) < 0)
         return -1;
     for (size_t i = 0; i < pools.entries.count; i++)
-        if (check_entry(&pools, &pools.entries.items[i], err) < 0)
+        if (check_class_entry(&pools, &pools.entries.items[i], err) < 0)
             return error_wrap(err, PARAM_CONSTRAINED_POOLS "[%zu]", i);
     *out = pools;
     pools = (struct class_pools){0};
@@ -151,9 +151,10 @@ const char *class_pools_filesystem(const struct class_pools *pools, const struct
 
 enum pool_fault { POOL_USABLE, POOL_MISSING, DATA_POOL_MISSING, FS_MISSING, POOL_NOT_OF_FS };
 
-static enum pool_fault find_pool(const struct class_pools *pools, const struct pool_entry *entry,
-                                 const struct cluster_usage *usage,
-                                 const struct cluster_pool **pool)
+static enum pool_fault find_entry_pool(const struct class_pools *pools,
+                                       const struct pool_entry *entry,
+                                       const struct cluster_usage *usage,
+                                       const struct cluster_pool **pool)
 {
     const char *fs_name = class_pools_filesystem(pools, entry);
     const struct filesystem *fs = fs_name ? cluster_usage_find_fs(usage, fs_name) : NULL;
@@ -182,7 +183,7 @@ const struct cluster_pool *class_pools_pool(const struct class_pools *pools,
         [POOL_NOT_OF_FS] = "no data pool of the file system",
     };
     const struct cluster_pool *pool = NULL;
-    enum pool_fault fault = find_pool(pools, entry, usage, &pool);
+    enum pool_fault fault = find_entry_pool(pools, entry, usage, &pool);
 
     *remark = remarks[fault];
     return fault == POOL_USABLE ? pool : NULL;
@@ -194,7 +195,7 @@ int class_pools_look_up(const struct class_pools *pools, const struct pool_entry
 {
     const char *cluster_id = class_pools_cluster(pools, entry);
     const char *fs_name = class_pools_filesystem(pools, entry);
-    const enum pool_fault fault = find_pool(pools, entry, usage, pool);
+    const enum pool_fault fault = find_entry_pool(pools, entry, usage, pool);
 
     switch (fault) {
     case POOL_USABLE:
@@ -264,8 +265,8 @@ static bool takes_part(const struct class_pools *pools, const struct cluster_usa
 }
 
 /* Puts a segment where its level belongs, outermost first. */
-static void add_segment(struct pool_entry *entry, const struct crush_map *crush, const char *level,
-                        const char *value)
+static void insert_segment(struct pool_entry *entry, const struct crush_map *crush,
+                           const char *level, const char *value)
 {
     int64_t order = crush_type_id(crush, level);
     size_t at = 0;
@@ -288,7 +289,7 @@ static void place_by_metadata(const struct strmap *metadata, const struct crush_
         if (!text_has_prefix(item->key, POOL_METADATA) ||
             strcmp(item->key, POOL_METADATA_CLASS) == 0)
             continue;
-        add_segment(entry, crush, item->key + strlen(POOL_METADATA), item->value);
+        insert_segment(entry, crush, item->key + strlen(POOL_METADATA), item->value);
         entry->origin = "metadata";
     }
 }
@@ -314,7 +315,7 @@ static bool place_by_crush(const struct cluster_pool *pool, const struct crush_m
     /* no map is deeper than it has buckets, unless it is broken */
     for (size_t i = 0; bucket && i < crush->bucket_count; i++) {
         if (is_level(crush, bucket, levels))
-            add_segment(entry, crush, bucket->type, bucket->name);
+            insert_segment(entry, crush, bucket->type, bucket->name);
         bucket = crush_parent(crush, bucket);
     }
     return is_everywhere || entry->count > 0;

@@ -130,7 +130,7 @@ static int check_df(const struct df_answer *df, struct error *err)
     return 0;
 }
 
-static int check_dump(const struct dump_answer *dump, struct error *err)
+static int check_osd_dump(const struct dump_answer *dump, struct error *err)
 {
     if (!dump->has_pools)
         return error_set(err, STATUS_INVALID_ARGUMENT, "osd dump: pools is missing");
@@ -141,17 +141,17 @@ static int check_dump(const struct dump_answer *dump, struct error *err)
     return 0;
 }
 
-static int compare_names(const void *a, const void *b)
+static int compare_pool_names(const void *a, const void *b)
 {
     return strcmp(((const struct cluster_pool *)a)->usage.name,
                   ((const struct cluster_pool *)b)->usage.name);
 }
 
-static struct cluster_pool *find_pool(const struct cluster_usage *usage, const char *name)
+static struct cluster_pool *find_pool_named(const struct cluster_usage *usage, const char *name)
 {
     const struct cluster_pool key = {.usage = {.name = (char *)(uintptr_t)name}};
 
-    return usage->count ? bsearch(&key, usage->pools, usage->count, sizeof(key), compare_names)
+    return usage->count ? bsearch(&key, usage->pools, usage->count, sizeof(key), compare_pool_names)
                         : NULL;
 }
 
@@ -196,9 +196,9 @@ static void merge_answers(const struct df_answer *df, struct dump_answer *dump,
     };
     for (size_t i = 0; i < dump->count; i++)
         take_pool(&dump->pools[i], &usage->pools[i]);
-    qsort(usage->pools, usage->count, sizeof(*usage->pools), compare_names);
+    qsort(usage->pools, usage->count, sizeof(*usage->pools), compare_pool_names);
     for (size_t i = 0; i < df->count; i++) {
-        struct cluster_pool *pool = find_pool(usage, df->pools[i].name);
+        struct cluster_pool *pool = find_pool_named(usage, df->pools[i].name);
 
         if (!pool)
             continue;
@@ -209,8 +209,8 @@ static void merge_answers(const struct df_answer *df, struct dump_answer *dump,
     }
 }
 
-static int decode_answer(const char *text, const char *what, const struct json_table *table,
-                         void *target, struct error *err)
+static int decode_mon_answer(const char *text, const char *what, const struct json_table *table,
+                             void *target, struct error *err)
 {
     json_auto_t *json = NULL;
 
@@ -224,14 +224,14 @@ int cluster_usage_parse(const char *df_text, const char *dump_text, struct clust
 {
     struct df_answer df = {0};
     struct dump_answer dump = {.crush_version = -1};
-    int result = decode_answer(df_text, "df", &DF_TABLE, &df, err);
+    int result = decode_mon_answer(df_text, "df", &DF_TABLE, &df, err);
 
     if (result == 0)
-        result = decode_answer(dump_text, "osd dump", &DUMP_TABLE, &dump, err);
+        result = decode_mon_answer(dump_text, "osd dump", &DUMP_TABLE, &dump, err);
     if (result == 0)
         result = check_df(&df, err);
     if (result == 0)
-        result = check_dump(&dump, err);
+        result = check_osd_dump(&dump, err);
     if (result == 0)
         merge_answers(&df, &dump, usage);
     json_free_fields(&DF_TABLE, &df);
@@ -287,7 +287,7 @@ void cluster_usage_done(struct cluster_usage *usage)
 
 const struct cluster_pool *cluster_usage_find(const struct cluster_usage *usage, const char *name)
 {
-    return find_pool(usage, name);
+    return find_pool_named(usage, name);
 }
 
 const struct cluster_pool *cluster_usage_find_id(const struct cluster_usage *usage, int64_t id)

@@ -159,7 +159,7 @@ static void take_rules_and_types(struct dumped_map *dump, struct crush_map *map)
     }
 }
 
-static int check_dump(const struct dumped_map *dump, struct error *err)
+static int check_crush_dump(const struct dumped_map *dump, struct error *err)
 {
     if (!dump->has_buckets || !dump->has_rules)
         return error_set(err, STATUS_INVALID_ARGUMENT, "%s is missing",
@@ -183,7 +183,7 @@ int crush_map_parse(const char *text, struct crush_map *map, struct error *err)
         return -1;
     int result = json_decode(json, &MAP_TABLE, &dump, err);
     if (result == 0)
-        result = check_dump(&dump, err);
+        result = check_crush_dump(&dump, err);
     if (result == 0) {
         *map = (struct crush_map){0};
         take_buckets(&dump, map);

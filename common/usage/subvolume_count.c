@@ -21,15 +21,15 @@ struct volume_count {
     int64_t bytes;
 };
 
-static void add_volume(struct volume_count *count, uint64_t size_bytes)
+static void count_volume(struct volume_count *count, uint64_t size_bytes)
 {
     count->volumes++;
     count->bytes += (int64_t)size_bytes;
 }
 
 /* A volume of Ceph-CSI, whose entry has no size. */
-static int add_foreign(struct volume_count *count, const struct journal_entry *entry,
-                       struct error *err)
+static int count_foreign(struct volume_count *count, const struct journal_entry *entry,
+                         struct error *err)
 {
     const struct subvolume_group group = {count->session->cluster, count->fs->name,
                                           session_cephfs_group(count->session)};
@@ -42,12 +42,12 @@ static int add_foreign(struct volume_count *count, const struct journal_entry *e
         return 0;
     }
     if (facts.data_pool && strcmp(facts.data_pool, count->data_pool) == 0)
-        add_volume(count, facts.size_bytes);
+        count_volume(count, facts.size_bytes);
     return 0;
 }
 
-static int add_entry(struct volume_count *count, const struct journal_entry *entry,
-                     struct error *err)
+static int count_entry(struct volume_count *count, const struct journal_entry *entry,
+                       struct error *err)
 {
     const struct strmap *extra = &entry->extra;
     const char *size = strmap_get(extra, JOURNAL_KEY_SIZE);
@@ -56,9 +56,9 @@ static int add_entry(struct volume_count *count, const struct journal_entry *ent
     if (!entry->image_name || strmap_get_or(extra, CEPHFS_KEY_BACKING, NULL))
         return 0;
     if (!size)
-        return add_foreign(count, entry, err);
+        return count_foreign(count, entry, err);
     if (data_pool ? strcmp(data_pool, count->data_pool) == 0 : count->is_default)
-        add_volume(count, strtoull(strmap_get_or(extra, CEPHFS_KEY_GROWN, size), NULL, 10));
+        count_volume(count, strtoull(strmap_get_or(extra, CEPHFS_KEY_GROWN, size), NULL, 10));
     return 0;
 }
 
@@ -81,7 +81,7 @@ static int count_names(struct volume_count *count, struct ceph_pool *directory,
             continue;
         if (journal_read(&count->journal, count->call, count->pool, &ref.uuid, &entry, &found,
                          err) < 0 ||
-            (found && add_entry(count, &entry, err) < 0))
+            (found && count_entry(count, &entry, err) < 0))
             return -1;
     }
     return 0;

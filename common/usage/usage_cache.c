@@ -325,7 +325,7 @@ static int list_pool(const struct usage_question *question, struct call *call, b
     return with_bytes ? add_sizes(pool, call, &images, bytes, err) : 0;
 }
 
-static int list_volumes(void *object, struct call *task, struct error *err)
+static int run_listing(void *object, struct call *task, struct error *err)
 {
     const struct usage_question *question = object;
     struct usage_cache *cache = question->cache;
@@ -360,7 +360,7 @@ static int list_volumes(void *object, struct call *task, struct error *err)
     return result;
 }
 
-static const struct task_kind LISTING = {list_volumes, question_release, "list-volumes"};
+static const struct task_kind LISTING = {run_listing, question_release, "list-volumes"};
 
 /* Lock held. One round at a time; one that is under way without the bytes that are needed now is
  * followed by another. Returns the round that will have the answer. */
