@@ -6,8 +6,8 @@
 /*
  * Clients that the OSDs refuse, by address: what "ceph osd blocklist" keeps. There are two kinds of
  * entries for whole machines: an address ("osd blocklist add 192.0.2.7:0/0") and a range ("osd
- * blocklist range add 192.0.2.0/24"), which may be as small as one address. They do not know of
- * each other: each is removed as it was added. Entries of single clients (192.0.2.7:0/3141), which
+ * blocklist range add 192.0.2.0/24"), which may be as small as one address. They are
+ * independent: each is removed as it was added. Entries of single clients (192.0.2.7:0/3141), which
  * Ceph adds by itself, are ignored here.
  *
  * Any thread. Each function but the pure ones is one command to the monitors, and each change a new

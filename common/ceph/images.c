@@ -312,7 +312,7 @@ static int image_is_empty(struct ceph_pool *pool, struct call *call, const char 
     _cleanup_image_ struct open_image image = {0};
     uint64_t features = 0;
     uint64_t size = 0;
-    bool found = true;
+    bool none = true;
 
     if (image_open(pool, call, name, true, &image, err) < 0)
         return -1;
@@ -320,17 +320,15 @@ static int image_is_empty(struct ceph_pool *pool, struct call *call, const char 
     int result = rbd_get_size(image.handle, &size);
     if (result == 0)
         result = rbd_get_features(image.handle, &features);
-    if (result == 0 && (features & IMAGE_FEATURE_FAST_DIFF || size <= 2 * EMPTY_CHECK_BYTES)) {
-        result = look_for_data(image.handle, 0, size, &found);
-    } else if (result == 0) {
-        result = look_for_data(image.handle, 0, EMPTY_CHECK_BYTES, &found);
-        if (result == 0 && found)
-            result =
-                look_for_data(image.handle, size - EMPTY_CHECK_BYTES, EMPTY_CHECK_BYTES, &found);
-    }
+    const bool is_quick = features & IMAGE_FEATURE_FAST_DIFF || size <= 2 * EMPTY_CHECK_BYTES;
+    const uint64_t part = is_quick ? size : EMPTY_CHECK_BYTES;
+    if (result == 0)
+        result = look_for_data(image.handle, 0, part, &none);
+    if (result == 0 && none && part < size)
+        result = look_for_data(image.handle, size - part, part, &none);
     if (result < 0)
         return fail_image(err, result, "look for data in", pool, name);
-    *empty = found;
+    *empty = none;
     return 0;
 }
 

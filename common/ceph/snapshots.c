@@ -48,20 +48,16 @@ static int snapshot_remove(struct ceph_pool *pool, struct call *call, const char
 
 static enum snapshot_namespace read_snapshot_kind(rbd_image_t image, uint64_t id)
 {
+    static const enum snapshot_namespace kinds[] = {
+        [RBD_SNAP_NAMESPACE_TYPE_USER] = SNAPSHOT_USER,
+        [RBD_SNAP_NAMESPACE_TYPE_GROUP] = SNAPSHOT_GROUP,
+        [RBD_SNAP_NAMESPACE_TYPE_TRASH] = SNAPSHOT_TRASH,
+    };
     rbd_snap_namespace_type_t type = RBD_SNAP_NAMESPACE_TYPE_USER;
 
-    if (rbd_snap_get_namespace_type(image, id, &type) < 0)
+    if (rbd_snap_get_namespace_type(image, id, &type) < 0 || type >= ARRAY_LENGTH(kinds))
         return SNAPSHOT_OTHER;
-    switch (type) {
-    case RBD_SNAP_NAMESPACE_TYPE_USER:
-        return SNAPSHOT_USER;
-    case RBD_SNAP_NAMESPACE_TYPE_GROUP:
-        return SNAPSHOT_GROUP;
-    case RBD_SNAP_NAMESPACE_TYPE_TRASH:
-        return SNAPSHOT_TRASH;
-    default:
-        return SNAPSHOT_OTHER;
-    }
+    return kinds[type];
 }
 
 static void take_snapshot(rbd_image_t image, const rbd_snap_info_t *info,

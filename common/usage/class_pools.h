@@ -54,8 +54,8 @@ void class_pools_done(struct class_pools *pools);
 /* Whether there are several pools to choose from; without, the class's pool is the only one. */
 bool class_pools_have_places(const struct class_pools *pools);
 
-/* Whether a volume with that wish is put into one of these: without a wish the class's pool takes
- * it, if there is one and no poolSelection says otherwise. */
+/* Whether a volume with that requirement goes into one of these: without a requirement it goes into
+ * the class's pool, if there is one and no poolSelection. */
 bool class_pools_want_place(const struct class_pools *pools,
                             const struct topology_requirement *requirement);
 

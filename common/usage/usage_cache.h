@@ -58,16 +58,16 @@ struct usage_pool {
 };
 
 /*
- * What is promised to volumes in a pool. With @need_bytes their sizes are listed too, which takes a
- * round trip per volume (CephFS: in any case); without, only their number. The first time the
- * listing is waited for as long as @call may take, not at all if that is NULL; is_known is false if
- * it has not ended by then.
+ * Number and total size of the volumes in a pool. With @need_bytes their sizes are listed too,
+ * which takes a round trip per volume (CephFS: in any case); without, only their number. The first
+ * time the listing is waited for as long as @call may take, not at all if that is NULL; is_known is
+ * false if it has not finished by then.
  */
 struct pool_provision usage_cache_provision(struct usage_cache *cache, struct call *call,
                                             const struct usage_pool *pool,
                                             const struct credentials *credentials, bool need_bytes);
 
-/* What our own calls do. A creation begins, then ends with or without a volume. */
+/* What our own calls change. A creation begins, then ends with or without a volume. */
 void usage_cache_creation_begins(struct usage_cache *cache, const struct usage_pool *pool,
                                  uint64_t size_bytes);
 void usage_cache_creation_ends(struct usage_cache *cache, const struct usage_pool *pool,
@@ -75,7 +75,7 @@ void usage_cache_creation_ends(struct usage_cache *cache, const struct usage_poo
 void usage_cache_deletion(struct usage_cache *cache, const struct usage_pool *pool,
                           uint64_t size_bytes);
 
-/* A decision and the begin of the creation it leads to belong together: others wait meanwhile. No
- * I/O in between. */
+/* Held from a decision to the start of the creation that it leads to; others wait. No I/O in
+ * between. */
 void usage_cache_lock_placement(struct usage_cache *cache);
 void usage_cache_unlock_placement(struct usage_cache *cache);
