@@ -8,7 +8,7 @@
  * Each line has the name, its value and who writes it. "ours": only this driver, since 0.1.0.
  * "Ceph-CSI": only Ceph-CSI. "both": this driver writes what Ceph-CSI writes. In parentheses: the
  * release of Ceph-CSI that began it, where it is known. Ceph-CSI reads omap keys that start with
- * "csi" and ignores all others.
+ * "csi." and ignores all others.
  *
  * HANDLE is a volume or snapshot handle of CSI; UUID has 36 characters; POOLID is a pool's id in 16
  * hex digits; REQUEST is the name in a CSI request, such as pvc-UUID; NODE is a node's id; INSTANCE
@@ -54,7 +54,7 @@
 
 /* --- omap keys of entries that Ceph-CSI does not look at --- */
 
-#define JOURNAL_KEY_OURS           "cephzone."             /* prefix of all of these */
+#define JOURNAL_KEY_OURS           "cephzone."             /* prefix of all of these; ours */
 #define JOURNAL_KEY_SIZE           "cephzone.size"         /* bytes requested; CephFS snapshots: quota of the source; ours */
 #define JOURNAL_KEY_DATA_POOL      "cephzone.datapool"     /* data pool, if not the default one; ours */
 #define JOURNAL_KEY_REQUEST_SOURCE "cephzone.source"       /* requested: none, snapshot:HANDLE, volume:HANDLE; ours */
