@@ -7,67 +7,50 @@
 #include "common/base/text.h"
 #include "common/encoding/json.h"
 
-struct mdsmap {
-    char *fs_name;
+struct dumped_filesystem {
+    int64_t id;
+    char *name;
     int64_t metadata_pool;
     json_t *data_pools; /* ids */
 };
 
-struct dumped {
-    int64_t id;
-    struct mdsmap mdsmap;
-};
-
 struct fsmap {
-    struct dumped *items;
+    struct dumped_filesystem *items;
     size_t count;
 };
 
-static const struct json_field MDSMAP_FIELDS[] = {
-    JSON_FIELD_STRING("fs_name", struct mdsmap, fs_name),
-    JSON_FIELD_INT("metadata_pool", struct mdsmap, metadata_pool),
-    JSON_FIELD_VALUE("data_pools", struct mdsmap, data_pools),
+static const struct json_field FILESYSTEM_FIELDS[] = {
+    JSON_FIELD_INT("id", struct dumped_filesystem, id),
+    JSON_FIELD_STRING("mdsmap.fs_name", struct dumped_filesystem, name),
+    JSON_FIELD_INT("mdsmap.metadata_pool", struct dumped_filesystem, metadata_pool),
+    JSON_FIELD_VALUE("mdsmap.data_pools", struct dumped_filesystem, data_pools),
 };
-static const struct json_table MDSMAP = JSON_TABLE(struct mdsmap, MDSMAP_FIELDS);
-
-static const struct json_field DUMPED_FIELDS[] = {
-    JSON_FIELD_INT("id", struct dumped, id),
-    JSON_FIELD_OBJECT("mdsmap", struct dumped, mdsmap, &MDSMAP),
-};
-static const struct json_table DUMPED = JSON_TABLE(struct dumped, DUMPED_FIELDS);
+static const struct json_table FILESYSTEM = JSON_TABLE(struct dumped_filesystem, FILESYSTEM_FIELDS);
 
 static const struct json_field FSMAP_FIELDS[] = {
-    JSON_FIELD_OBJECTS("filesystems", struct fsmap, items, count, &DUMPED),
+    JSON_FIELD_OBJECTS("filesystems", struct fsmap, items, count, &FILESYSTEM),
 };
 static const struct json_table FSMAP = JSON_TABLE(struct fsmap, FSMAP_FIELDS);
 
-static void take_data_pools(const json_t *ids, struct filesystem *filesystem)
-{
-    const json_t *id = NULL;
-    size_t i = 0;
-
-    filesystem->data_pool_ids =
-        xcalloc(json_array_size(ids) + 1, sizeof(*filesystem->data_pool_ids));
-    json_array_foreach(ids, i, id)
-    {
-        filesystem->data_pool_ids[filesystem->data_pool_count++] = json_integer_value(id);
-    }
-}
-
-static void take_all(struct fsmap *map, struct filesystem_list *list)
+static void take_filesystems(struct fsmap *map, struct filesystem_list *list)
 {
     list->items = xcalloc(map->count, sizeof(*list->items));
     for (size_t i = 0; i < map->count; i++) {
-        struct dumped *item = &map->items[i];
-        struct filesystem *filesystem = &list->items[list->count];
+        struct dumped_filesystem *from = &map->items[i];
+        const size_t pools = json_array_size(from->data_pools);
 
-        if (!item->mdsmap.fs_name)
+        if (!from->name)
             continue;
-        *filesystem =
-            (struct filesystem){.id = item->id, .metadata_pool_id = item->mdsmap.metadata_pool};
-        filesystem->name = TAKE(item->mdsmap.fs_name);
-        take_data_pools(item->mdsmap.data_pools, filesystem);
-        list->count++;
+        struct filesystem *filesystem = &list->items[list->count++];
+        *filesystem = (struct filesystem){
+            .id = from->id,
+            .metadata_pool_id = from->metadata_pool,
+            .data_pool_ids = xcalloc(pools + 1, sizeof(*filesystem->data_pool_ids)),
+            .data_pool_count = pools,
+        };
+        filesystem->name = TAKE(from->name);
+        for (size_t p = 0; p < pools; p++)
+            filesystem->data_pool_ids[p] = json_integer_value(json_array_get(from->data_pools, p));
     }
 }
 
@@ -85,7 +68,7 @@ int filesystem_list_read(struct ceph_cluster *cluster, struct call *call,
     if (result == 0)
         result = json_decode(json, &FSMAP, &map, err);
     if (result == 0)
-        take_all(&map, list);
+        take_filesystems(&map, list);
     else
         error_recode(err, STATUS_INTERNAL); /* not the caller's fault */
     json_free_fields(&FSMAP, &map);

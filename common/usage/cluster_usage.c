@@ -8,7 +8,8 @@
 
 /* As the monitors of Ceph 16 answer. Presence is checked: a figure that has moved elsewhere in
  * another release must not read as zero. */
-struct df_stats {
+struct df_pool {
+    char *name;
     uint64_t stored;
     uint64_t objects;
     uint64_t max_avail;
@@ -16,26 +17,11 @@ struct df_stats {
     bool has_max_avail;
 };
 
-struct df_pool {
-    char *name;
-    struct df_stats stats;
-};
-
-struct df_totals {
-    uint64_t available;
-};
-
 struct df_answer {
-    struct df_totals totals;
+    uint64_t available;
     struct df_pool *pools;
     size_t count;
     bool has_pools;
-};
-
-struct dump_applications {
-    struct strmap rbd;
-    bool has_rbd;
-    struct strmap cephfs;
 };
 
 struct dump_pool {
@@ -46,7 +32,9 @@ struct dump_pool {
     char *flags;
     uint64_t quota;
     uint64_t quota_objects;
-    struct dump_applications applications;
+    struct strmap rbd;
+    struct strmap cephfs;
+    bool has_rbd;
     bool has_quota;
 };
 
@@ -57,40 +45,22 @@ struct dump_answer {
     bool has_pools;
 };
 
-static const struct json_field STATS_FIELDS[] = {
-    JSON_FIELD_UINT("stored", struct df_stats, stored),
-    JSON_FIELD_UINT("objects", struct df_stats, objects),
-    JSON_FIELD_UINT("max_avail", struct df_stats, max_avail),
-    JSON_FIELD_PRESENT("stored", struct df_stats, has_stored),
-    JSON_FIELD_PRESENT("max_avail", struct df_stats, has_max_avail),
-};
-static const struct json_table STATS_TABLE = JSON_TABLE(struct df_stats, STATS_FIELDS);
-
 static const struct json_field DF_POOL_FIELDS[] = {
     JSON_FIELD_STRING("name", struct df_pool, name),
-    JSON_FIELD_OBJECT("stats", struct df_pool, stats, &STATS_TABLE),
+    JSON_FIELD_UINT("stats.stored", struct df_pool, stored),
+    JSON_FIELD_UINT("stats.objects", struct df_pool, objects),
+    JSON_FIELD_UINT("stats.max_avail", struct df_pool, max_avail),
+    JSON_FIELD_PRESENT("stats.stored", struct df_pool, has_stored),
+    JSON_FIELD_PRESENT("stats.max_avail", struct df_pool, has_max_avail),
 };
 static const struct json_table DF_POOL_TABLE = JSON_TABLE(struct df_pool, DF_POOL_FIELDS);
 
-static const struct json_field TOTALS_FIELDS[] = {
-    JSON_FIELD_UINT("total_avail_bytes", struct df_totals, available),
-};
-static const struct json_table TOTALS_TABLE = JSON_TABLE(struct df_totals, TOTALS_FIELDS);
-
 static const struct json_field DF_FIELDS[] = {
-    JSON_FIELD_OBJECT("stats", struct df_answer, totals, &TOTALS_TABLE),
+    JSON_FIELD_UINT("stats.total_avail_bytes", struct df_answer, available),
     JSON_FIELD_OBJECTS("pools", struct df_answer, pools, count, &DF_POOL_TABLE),
     JSON_FIELD_PRESENT("pools", struct df_answer, has_pools),
 };
 static const struct json_table DF_TABLE = JSON_TABLE(struct df_answer, DF_FIELDS);
-
-static const struct json_field APPLICATION_FIELDS[] = {
-    JSON_FIELD_STRMAP("rbd", struct dump_applications, rbd),
-    JSON_FIELD_PRESENT("rbd", struct dump_applications, has_rbd),
-    JSON_FIELD_STRMAP("cephfs", struct dump_applications, cephfs),
-};
-static const struct json_table APPLICATION_TABLE =
-    JSON_TABLE(struct dump_applications, APPLICATION_FIELDS);
 
 static const struct json_field DUMP_POOL_FIELDS[] = {
     JSON_FIELD_INT("pool", struct dump_pool, id),
@@ -99,7 +69,9 @@ static const struct json_field DUMP_POOL_FIELDS[] = {
     JSON_FIELD_INT("crush_rule", struct dump_pool, crush_rule),
     JSON_FIELD_STRING("flags_names", struct dump_pool, flags),
     JSON_FIELD_UINT("quota_max_objects", struct dump_pool, quota_objects),
-    JSON_FIELD_OBJECT("application_metadata", struct dump_pool, applications, &APPLICATION_TABLE),
+    JSON_FIELD_STRMAP("application_metadata.rbd", struct dump_pool, rbd),
+    JSON_FIELD_PRESENT("application_metadata.rbd", struct dump_pool, has_rbd),
+    JSON_FIELD_STRMAP("application_metadata.cephfs", struct dump_pool, cephfs),
     JSON_FIELD_UINT("quota_max_bytes", struct dump_pool, quota),
     JSON_FIELD_PRESENT("quota_max_bytes", struct dump_pool, has_quota),
 };
@@ -121,11 +93,11 @@ static int check_df(const struct df_answer *df, struct error *err)
     for (size_t i = 0; i < df->count; i++) {
         const struct df_pool *pool = &df->pools[i];
 
-        if (!pool->name || !pool->stats.has_stored || !pool->stats.has_max_avail)
+        if (!pool->name || !pool->has_stored || !pool->has_max_avail)
             return error_set(err, STATUS_INVALID_ARGUMENT, "df: pools[%zu].%s is missing", i,
-                             !pool->name               ? "name"
-                             : !pool->stats.has_stored ? "stats.stored"
-                                                       : "stats.max_avail");
+                             !pool->name         ? "name"
+                             : !pool->has_stored ? "stats.stored"
+                                                 : "stats.max_avail");
     }
     return 0;
 }
@@ -175,13 +147,13 @@ static void take_pool(struct dump_pool *from, struct cluster_pool *pool)
         .id = from->id,
         .crush_rule = from->crush_rule,
         .is_replicated = from->type == 1,
-        .is_rbd = from->applications.has_rbd,
-        .rbd_metadata = from->applications.rbd,
-        .cephfs_metadata = from->applications.cephfs,
+        .is_rbd = from->has_rbd,
+        .rbd_metadata = from->rbd,
+        .cephfs_metadata = from->cephfs,
     };
     pool->usage.name = TAKE(from->name);
-    from->applications.rbd = (struct strmap){0};
-    from->applications.cephfs = (struct strmap){0};
+    from->rbd = (struct strmap){0};
+    from->cephfs = (struct strmap){0};
 }
 
 /* The osdmap says which pools there are; df follows it by a few seconds. */
@@ -191,7 +163,7 @@ static void merge_answers(const struct df_answer *df, struct dump_answer *dump,
     *usage = (struct cluster_usage){
         .pools = xcalloc(dump->count + 1, sizeof(*usage->pools)),
         .count = dump->count,
-        .available_bytes = df->totals.available,
+        .available_bytes = df->available,
         .crush_version = dump->crush_version,
     };
     for (size_t i = 0; i < dump->count; i++)
@@ -202,9 +174,9 @@ static void merge_answers(const struct df_answer *df, struct dump_answer *dump,
 
         if (!pool)
             continue;
-        pool->usage.stored_bytes = df->pools[i].stats.stored;
-        pool->usage.objects = df->pools[i].stats.objects;
-        pool->usage.max_avail_bytes = df->pools[i].stats.max_avail;
+        pool->usage.stored_bytes = df->pools[i].stored;
+        pool->usage.objects = df->pools[i].objects;
+        pool->usage.max_avail_bytes = df->pools[i].max_avail;
         pool->usage.has_figures = true;
     }
 }
