@@ -63,9 +63,9 @@ struct controller_backend {
     int (*check_snapshot_class)(const struct strmap *parameters, struct error *err);
     /* What must hold before a snapshot is begun. */
     int (*prepare_snapshot)(struct snapshot_work *work, struct error *err);
-    /* Makes the snapshot, unless it is there, and commits it. With @cut the cut is made too;
-     * without it cut_together() has made it. */
-    int (*build_snapshot)(struct snapshot_work *work, bool cut, struct error *err);
+    /* Makes the snapshot, unless it is there, and commits it. With @takes_source
+     * the snapshot of the source is taken too; without it snapshot_together() has taken it. */
+    int (*build_snapshot)(struct snapshot_work *work, bool takes_source, struct error *err);
     /* Fills what the caller of the rpc is told. */
     int (*describe_snapshot)(struct snapshot_work *work, struct snapshot *snapshot,
                              struct error *err);
@@ -78,10 +78,10 @@ struct controller_backend {
     /* NOT_FOUND if there is nothing behind the entry. */
     int (*read_snapshot)(struct call *call, struct located *located, struct snapshot *snapshot,
                          struct error *err);
-    /* Makes the cuts of all of @works at one moment, which is put into *@moment. What an earlier
-     * try has cut is dropped first. */
-    int (*cut_together)(struct snapshot_work *const *works, size_t count, struct timespec *moment,
-                        struct error *err);
+    /* Takes the snapshots of all sources of @works at one moment, which is put into *@moment.
+     * What an earlier try has taken is dropped first. */
+    int (*snapshot_together)(struct snapshot_work *const *works, size_t count,
+                             struct timespec *moment, struct error *err);
 
     /* --- the journal --- */
 

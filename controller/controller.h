@@ -24,7 +24,8 @@
  * translates from and to the wire; main builds the object. What differs between RBD and CephFS is
  * in backend.h. Any thread.
  *
- * Everything is repeatable: a call that was cut anywhere is continued by the same call made again.
+ * Everything is repeatable: a call that was interrupted anywhere is continued by the same call made
+ * again.
  */
 struct clone_limits {
     unsigned hard_depth;    /* --rbdhardmaxclonedepth: do not build on a longer chain */

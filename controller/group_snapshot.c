@@ -183,7 +183,8 @@ static int snapshot_members(struct group_work *group, struct error *err)
         return 0;
     for (size_t i = 0; i < group->count; i++)
         works[i] = &group->members[i].work;
-    if (controller_backend(group->controller)->cut_together(works, group->count, &moment, err) < 0)
+    if (controller_backend(group->controller)
+            ->snapshot_together(works, group->count, &moment, err) < 0)
         return -1;
     _cleanup_free_ char *text = print_time(&moment);
     strmap_set(&attributes, JOURNAL_KEY_GROUP_CREATED, text);

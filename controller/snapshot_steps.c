@@ -85,14 +85,11 @@ void snapshot_format_source(const struct located *located, char *handle)
 {
     const char *recorded = strmap_get(&located->entry.extra, JOURNAL_KEY_SOURCE_HANDLE);
     const char *source = located->entry.source ? located->entry.source : "";
-    size_t length = strlen(source);
     struct uuid_text uuid;
 
     handle[0] = '\0';
-    if (recorded) {
+    if (recorded)
         snprintf(handle, VOLUME_ID_LENGTH_MAX + 1, "%s", recorded);
-    } else if (length >= UUID_LENGTH && uuid_text_is_valid(source + length - UUID_LENGTH)) {
-        memcpy(uuid.chars, source + length - UUID_LENGTH, UUID_LENGTH + 1);
+    else if (uuid_text_at_end(source, strlen(source), &uuid))
         handle_format(&located->id, &uuid, handle);
-    }
 }

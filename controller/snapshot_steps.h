@@ -24,7 +24,7 @@ _must_check_ int snapshot_reserve(struct snapshot_work *work, const char *name,
 void snapshot_work_done(struct snapshot_work *work);
 
 /* The handle of a snapshot's source, "" if it is not known: Ceph-CSI's snapshots have only the name
- * of what they were cut from, with its uuid at the end. */
+ * of what they were taken from, with its uuid at the end. */
 void snapshot_format_source(const struct located *located, char *handle);
 
 /* The handle of something in the same place as @like. */

@@ -1,7 +1,7 @@
 #include "common/encoding/uuid.h"
 
 #include <ctype.h>
-#include <stddef.h>
+#include <string.h>
 #include <uuid/uuid.h>
 
 struct uuid_text uuid_text_generate(void)
@@ -23,4 +23,13 @@ bool uuid_text_is_valid(const char *text)
             return false;
     }
     return text[UUID_LENGTH] == '\0';
+}
+
+bool uuid_text_at_end(const char *text, size_t length, struct uuid_text *uuid)
+{
+    if (length < UUID_LENGTH)
+        return false;
+    memcpy(uuid->chars, text + length - UUID_LENGTH, UUID_LENGTH);
+    uuid->chars[UUID_LENGTH] = '\0';
+    return uuid_text_is_valid(uuid->chars);
 }

@@ -29,7 +29,7 @@ struct cephfs_source {
     struct filesystem fs;
     char *data_pool; /* NULL: Ceph does not tell */
     char *subvolume;
-    char *snapshot;        /* NULL: must be cut first */
+    char *snapshot;        /* NULL: must be taken first */
     char *snapshot_handle; /* NULL with @snapshot */
     char *root;            /* the directory above the subvolume's own */
     uint64_t size_bytes;   /* 0: not known */
@@ -68,7 +68,8 @@ _must_check_ int cephfs_shallow_forget(struct call *call, struct located *snapsh
 
 _must_check_ int cephfs_check_snapshot_class(const struct strmap *parameters, struct error *err);
 _must_check_ int cephfs_prepare_snapshot(struct snapshot_work *work, struct error *err);
-_must_check_ int cephfs_build_snapshot(struct snapshot_work *work, bool cut, struct error *err);
+_must_check_ int cephfs_build_snapshot(struct snapshot_work *work, bool takes_source,
+                                       struct error *err);
 _must_check_ int cephfs_describe_snapshot(struct snapshot_work *work, struct snapshot *snapshot,
                                           struct error *err);
 void cephfs_give_up_snapshot(struct snapshot_work *work);
@@ -77,5 +78,5 @@ _must_check_ int cephfs_discard_snapshot(const struct controller *controller, st
                                          const struct credentials *credentials, struct error *err);
 _must_check_ int cephfs_read_snapshot(struct call *call, struct located *located,
                                       struct snapshot *snapshot, struct error *err);
-_must_check_ int cephfs_cut_together(struct snapshot_work *const *works, size_t count,
-                                     struct timespec *moment, struct error *err);
+_must_check_ int cephfs_snapshot_together(struct snapshot_work *const *works, size_t count,
+                                          struct timespec *moment, struct error *err);

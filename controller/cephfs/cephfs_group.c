@@ -2,7 +2,7 @@
  * One moment for several subvolumes: Ceph pauses all that write to them ('fs quiesce') while the
  * snapshots are made. The pause ends by itself; if it ended before the last snapshot was made, the
  * snapshots are of different moments and count for nothing. Its id is in the journal before it
- * begins, so that the retry of a call that was cut can end it.
+ * begins, so that the retry of an interrupted call can end it.
  */
 #include <string.h>
 #include <time.h>
@@ -103,7 +103,7 @@ static int pause_all(const struct quiesce_sets *sets, struct call *call, struct 
     return 0;
 }
 
-static int cut_all(struct snapshot_work *const *works, size_t count, struct error *err)
+static int snapshot_all(struct snapshot_work *const *works, size_t count, struct error *err)
 {
     for (size_t i = 0; i < count; i++) {
         const struct located *source = works[i]->source;
@@ -162,8 +162,8 @@ static int begin_set(struct snapshot_work *first, struct quiesce_sets *sets, str
                        &chosen, err);
 }
 
-int cephfs_cut_together(struct snapshot_work *const *works, size_t count, struct timespec *moment,
-                        struct error *err)
+int cephfs_snapshot_together(struct snapshot_work *const *works, size_t count,
+                             struct timespec *moment, struct error *err)
 {
     _cleanup_(quiesce_sets_done) struct quiesce_sets sets = {0};
     struct call *call = works[0]->call;
@@ -177,7 +177,7 @@ int cephfs_cut_together(struct snapshot_work *const *works, size_t count, struct
     int result = pause_all(&sets, call, err);
     clock_gettime(CLOCK_REALTIME, moment);
     if (result == 0)
-        result = cut_all(works, count, err);
+        result = snapshot_all(works, count, err);
     if (result == 0)
         result = release_all(&sets, call, err);
     if (result < 0)

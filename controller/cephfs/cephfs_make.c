@@ -1,7 +1,7 @@
 /*
  * The middle of CreateVolume: a subvolume, a clone, or a reference to a snapshot.
  *
- * A clone of a volume is made from a cut of it, a snapshot that bears the new subvolume's name, as
+ * A clone of a volume is made from a snapshot of it that bears the new subvolume's name, as
  * Ceph-CSI does it. Ceph copies in the background. The call waits for the end of a copy, because
  * small ones are done in seconds and a sidecar that is told ABORTED comes back late; but only so
  * long, and only so many calls at once, so that workers remain for others.
@@ -19,7 +19,7 @@
 #define WAITERS_MAX 32
 #define PAUSE_FIRST_MS 100
 #define PAUSE_MAX_MS 2000
-#define CUT_TRIES 5
+#define REMOVE_TRIES 5
 
 static bool is_committed(const struct cephfs_creation *creation)
 {
@@ -88,8 +88,8 @@ static int make_empty(struct cephfs_creation *creation, struct error *err)
 
 /* --- a clone --- */
 
-/* The subvolume that the cut is on; NULL if there was none to make, or it is not known. */
-static const char *cut_source(const struct cephfs_creation *creation)
+/* The subvolume that has the snapshot; NULL if there was none to make, or it is not known. */
+static const char *snapshot_source(const struct cephfs_creation *creation)
 {
     const char *recorded = strmap_get(&creation->base.entry.extra, CEPHFS_KEY_CLONED);
 
@@ -98,9 +98,9 @@ static const char *cut_source(const struct cephfs_creation *creation)
     return creation->source.snapshot ? NULL : creation->source.subvolume;
 }
 
-static int remove_cut(struct cephfs_creation *creation, struct error *err)
+static int remove_source_snapshot(struct cephfs_creation *creation, struct error *err)
 {
-    const char *source = cut_source(creation);
+    const char *source = snapshot_source(creation);
 
     if (!source)
         return 0;
@@ -109,7 +109,7 @@ static int remove_cut(struct cephfs_creation *creation, struct error *err)
         if (subvolume_snapshot_remove(&creation->group, creation->base.call, source,
                                       creation->base.entry.image_name, err) == 0)
             return 0;
-        if (err->status != STATUS_ABORTED || tries == CUT_TRIES ||
+        if (err->status != STATUS_ABORTED || tries == REMOVE_TRIES ||
             !creation->base.controller->clone_waiters)
             return -1;
         error_clear(err);
@@ -252,7 +252,8 @@ static int make_clone(struct cephfs_creation *creation, struct error *err)
         return -1;
     if (status.state != CLONE_COMPLETE && wait_for_clone(creation, &status, err) < 0)
         return -1;
-    /* of what Ceph-CSI began, only the source tells where the cut is; it may be gone meanwhile */
+    /* of what Ceph-CSI began, only the source says where the snapshot is; it may be gone meanwhile
+     */
     if (!fingerprint_is_present(&creation->base.entry.extra) &&
         cephfs_open_source(&creation->base, err) < 0) {
         if (err->status != STATUS_NOT_FOUND)
@@ -261,7 +262,7 @@ static int make_clone(struct cephfs_creation *creation, struct error *err)
     }
     if (grow_clone(creation, err) < 0)
         return -1;
-    return remove_cut(creation, err);
+    return remove_source_snapshot(creation, err);
 }
 
 /* --- one that shows its snapshot --- */
@@ -335,5 +336,5 @@ int cephfs_unmake_volume(struct creation *base, struct error *err)
                                       base->controller->instance_id, backing, name, err);
     if (subvolume_remove(&creation->group, base->call, name, err) < 0)
         return -1;
-    return remove_cut(creation, err);
+    return remove_source_snapshot(creation, err);
 }

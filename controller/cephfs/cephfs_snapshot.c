@@ -81,14 +81,14 @@ static int commit(struct snapshot_work *work, const struct subvolume_group *grou
                        err);
 }
 
-int cephfs_build_snapshot(struct snapshot_work *work, bool cut, struct error *err)
+int cephfs_build_snapshot(struct snapshot_work *work, bool takes_source, struct error *err)
 {
     const struct subvolume_group group = cephfs_group(&work->source->session, &work->source->fs);
     const struct journal_entry *entry = &work->entry;
 
     if (strmap_has(&entry->extra, CEPHFS_KEY_COMPLETE))
         return 0;
-    if (cut &&
+    if (takes_source &&
         subvolume_snapshot_create(&group, work->call, entry->source, entry->image_name, err) < 0)
         return -1;
     return commit(work, &group, err);

@@ -13,8 +13,7 @@
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
 #include "controller/fsck/fsck_scan.h"
-
-#define POOL_ID_DIGITS 16
+#include "controller/rbd/purge.h"
 
 /* --- look-ups --- */
 
@@ -125,11 +124,7 @@ bool scan_uuid_of(const char *name, struct uuid_text *uuid, bool *is_temp)
         *is_temp = has_suffix;
     if (has_suffix)
         length -= strlen(IMAGE_SUFFIX_CLONE);
-    if (length <= UUID_LENGTH)
-        return false;
-    memcpy(uuid->chars, name + length - UUID_LENGTH, UUID_LENGTH);
-    uuid->chars[UUID_LENGTH] = '\0';
-    return uuid_text_is_valid(uuid->chars);
+    return length > UUID_LENGTH && uuid_text_at_end(name, length, uuid);
 }
 
 const struct trash_entry *scan_find_trash(const struct scan_pool *pool, const char *name,
@@ -176,19 +171,6 @@ int scan_key_is_unchanged(struct scan *scan, const struct scan_key *key, bool *u
 
 /* --- directories --- */
 
-static bool parse_purge_key(struct scan_key *purge)
-{
-    const char *digits = purge->key + strlen(PURGE_KEY);
-    char *end = NULL;
-    const int64_t pool_id = (int64_t)strtoull(digits, &end, 16);
-
-    if (end != digits + POOL_ID_DIGITS || *end != '.' || end[1] == '\0')
-        return false;
-    purge->ref.image_pool_id = pool_id;
-    purge->image_id = end + 1;
-    return true;
-}
-
 static void add_key(struct scan *scan, size_t directory, const struct journal *journal,
                     const char *object, const struct strmap_entry *item)
 {
@@ -209,7 +191,7 @@ static void add_key(struct scan *scan, size_t directory, const struct journal *j
         .pool = SCAN_NO_POOL,
     };
     if (is_purge)
-        key->broken = !parse_purge_key(key);
+        key->broken = !purge_key_parse(key->key, &key->ref.image_pool_id, &key->image_id);
     else
         key->broken = journal_parse_value(scan->pools[directory].pool, item->key, item->value,
                                           &key->ref, &err) < 0;

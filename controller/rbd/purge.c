@@ -84,7 +84,7 @@ void purge_add(struct strmap *queued, const struct ceph_pool *pool, const char *
     strmap_set(queued, key, image_name);
 }
 
-static bool parse_key(const char *key, int64_t *pool_id, const char **image_id)
+bool purge_key_parse(const char *key, int64_t *pool_id, const char **image_id)
 {
     const char *digits = key + strlen(PURGE_KEY);
     char *end = NULL;
@@ -210,7 +210,7 @@ static int purge_key(const struct purge *purge, struct ceph_cluster *cluster, st
     bool gone = false;
     bool removed = false;
 
-    if (!parse_key(item->key, &pool_id, &image_id))
+    if (!purge_key_parse(item->key, &pool_id, &image_id))
         return error_set(err, STATUS_DATA_LOSS, "'%s' is not a purge key", item->key);
     bool mine = false;
     if (claim_removal(&removal, call, &mine, err) < 0)

@@ -13,7 +13,7 @@
  *   cephzone.purging.POOLID.IMAGEID -> process and time, while the removal begins
  *
  * The first key is written in the same step that removes the name, so that no crash can lose it,
- * and trash that somebody else made is never touched. A background task works the keys off. A
+ * and trash that somebody else made is never touched. A background task processes the keys. A
  * parent whose clones still need it stays until they are gone. Nothing here needs the mgr.
  */
 /* Removal begins when nothing has been deleted for @quiet_ms, so that calls come before it, but
@@ -21,11 +21,14 @@
 struct purger *purger_new(int64_t quiet_ms);
 void purger_free(struct purger *purger);
 
+/* Reads a key of that form; *@image_id is borrowed from it. False if it is none. */
+bool purge_key_parse(const char *key, int64_t *pool_id, const char **image_id);
+
 /* Adds the key for a trashed image to what is set with the removal of its name. */
 void purge_add(struct strmap *queued, const struct ceph_pool *pool, const char *image_id,
                const char *image_name);
 
-/* Queues what was trashed where no name is given back with it, and starts working it off. */
+/* Queues what was trashed where no name is given back with it, and starts to remove it. */
 _must_check_ int purge_queue(const struct controller *controller, struct call *call,
                              const char *cluster_id, const struct credentials *credentials,
                              struct ceph_pool *directory, const struct strmap *queued,

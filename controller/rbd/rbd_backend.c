@@ -31,7 +31,7 @@ static int discard_volume(const struct controller *controller, struct call *call
     _cleanup_free_ char *intermediate_id = NULL;
     if (image_find(located->pool, call, intermediate, &intermediate_id, err) < 0)
         return -1;
-    /* it went first, so that a deletion cut there left it in the trash */
+    /* it went first, so that a deletion interrupted there left it in the trash */
     bool may_be_trashed = !fingerprint_is_present(&entry->extra);
     if ((intermediate_id || may_be_trashed) &&
         image_discard(located->pool, call, intermediate, intermediate_id, &queued, err) < 0)
@@ -199,7 +199,7 @@ const struct controller_backend RBD_BACKEND = {
     .give_up_snapshot = rbd_give_up_snapshot,
     .discard_snapshot = rbd_discard_snapshot,
     .read_snapshot = rbd_read_snapshot,
-    .cut_together = rbd_cut_together,
+    .snapshot_together = rbd_snapshot_together,
     .open_location = open_location,
     .list_locations = list_locations,
     .journal_namespace = journal_namespace,

@@ -11,7 +11,8 @@ _must_check_ int rbd_grow_image(struct ceph_pool *pool, struct call *call, const
                                 uint64_t wanted, uint64_t *size, struct error *err);
 
 _must_check_ int rbd_prepare_snapshot(struct snapshot_work *work, struct error *err);
-_must_check_ int rbd_build_snapshot(struct snapshot_work *work, bool cut, struct error *err);
+_must_check_ int rbd_build_snapshot(struct snapshot_work *work, bool takes_source,
+                                    struct error *err);
 _must_check_ int rbd_describe_snapshot(struct snapshot_work *work, struct snapshot *snapshot,
                                        struct error *err);
 void rbd_give_up_snapshot(struct snapshot_work *work);
@@ -20,5 +21,5 @@ _must_check_ int rbd_discard_snapshot(const struct controller *controller, struc
                                       const struct credentials *credentials, struct error *err);
 _must_check_ int rbd_read_snapshot(struct call *call, struct located *located,
                                    struct snapshot *snapshot, struct error *err);
-_must_check_ int rbd_cut_together(struct snapshot_work *const *works, size_t count,
-                                  struct timespec *moment, struct error *err);
+_must_check_ int rbd_snapshot_together(struct snapshot_work *const *works, size_t count,
+                                       struct timespec *moment, struct error *err);

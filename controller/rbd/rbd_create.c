@@ -142,7 +142,7 @@ static bool is_committed(const struct rbd_creation *creation, const char *image_
     return recorded && strcmp(recorded, image_id) == 0;
 }
 
-/* A deletion, or an undoing, that was cut left an image of this name in the trash. Its data are
+/* An interrupted deletion or clean-up left an image of this name in the trash. Its data are
  * queued before the name is used again, because nothing would lead to them afterwards. */
 static int forget_trashed(struct rbd_creation *creation, struct error *err)
 {
@@ -202,7 +202,7 @@ static int settle_size(struct rbd_creation *creation, const char *image_id, stru
 }
 
 /* The image is there, but an earlier try did not come to its end: is it whole? If not, it is made
- * again. If it is, its cut may still be on the source. */
+ * again. If it is, its snapshot may still be on the source. */
 static int settle_begun(struct rbd_creation *creation, bool *usable, struct error *err)
 {
     struct begun_image image = {creation->base.pool,
@@ -217,7 +217,7 @@ static int settle_begun(struct rbd_creation *creation, bool *usable, struct erro
     if (open_source(&creation->base, err) < 0) {
         if (err->status != STATUS_NOT_FOUND)
             return -1;
-        error_clear(err); /* and the cut with it */
+        error_clear(err); /* and the snapshot with it */
         source_is_gone = true;
     }
     if (is_clone && !source_is_gone) {
@@ -230,18 +230,19 @@ static int settle_begun(struct rbd_creation *creation, bool *usable, struct erro
         return -1;
     if (!*usable || !is_clone || source_is_gone)
         return 0;
-    return source_remove_cut(&creation->source, creation->base.call,
-                             creation->base.entry.image_name, err);
+    return source_remove_snapshot(&creation->source, creation->base.call,
+                                  creation->base.entry.image_name, err);
 }
 
-/* Ceph-CSI clones a volume through an intermediate image, for which it cuts the source as well. */
-static int remove_foreign_cut(struct rbd_creation *creation, struct error *err)
+/* Ceph-CSI clones a volume through an intermediate image, from another snapshot of the source. */
+static int remove_foreign_snapshot(struct rbd_creation *creation, struct error *err)
 {
-    _cleanup_free_ char *cut = xasprintf("%s" IMAGE_SUFFIX_CLONE, creation->base.entry.image_name);
+    _cleanup_free_ char *snapshot =
+        xasprintf("%s" IMAGE_SUFFIX_CLONE, creation->base.entry.image_name);
 
     if (creation->base.fresh || fingerprint_is_present(&creation->base.entry.extra))
         return 0;
-    return source_remove_cut(&creation->source, creation->base.call, cut, err);
+    return source_remove_snapshot(&creation->source, creation->base.call, snapshot, err);
 }
 
 static int commit(struct rbd_creation *creation, const char *image_id, struct error *err)
@@ -251,7 +252,7 @@ static int commit(struct rbd_creation *creation, const char *image_id, struct er
 
     if (is_committed(creation, image_id))
         return 0;
-    if (remove_foreign_cut(creation, err) < 0 ||
+    if (remove_foreign_snapshot(creation, err) < 0 ||
         metadata_apply(creation->base.pool, creation->base.call, entry->image_name, is_clone,
                        &creation->base.metadata, err) < 0)
         return -1;
@@ -302,7 +303,7 @@ static int unmake_volume(struct creation *creation, struct error *err)
 {
     const char *name = creation->entry.image_name;
 
-    if (source_remove_cut(&rbd_of(creation)->source, creation->call, name, err) < 0)
+    if (source_remove_snapshot(&rbd_of(creation)->source, creation->call, name, err) < 0)
         return -1;
     return image_discard(creation->pool, creation->call, name, NULL, &creation->queued, err);
 }

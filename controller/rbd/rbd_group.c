@@ -1,6 +1,6 @@
 /*
- * One moment for several images: every member's exclusive lock is held while the cuts are made, so
- * that nobody writes to any of them in between.
+ * One moment for several images: every member's exclusive lock is held while the snapshots are
+ * taken, so that nobody writes to any of them in between.
  */
 #include <time.h>
 
@@ -8,7 +8,7 @@
 #include "controller/rbd/rbd_backend.h"
 #include "controller/rbd/rbd_images.h"
 
-static int drop_old_cuts(struct snapshot_work *const *works, size_t count, struct error *err)
+static int drop_old_snapshots(struct snapshot_work *const *works, size_t count, struct error *err)
 {
     for (size_t i = 0; i < count; i++) {
         const struct located *source = works[i]->source;
@@ -33,8 +33,8 @@ static int hold_all(struct snapshot_work *const *works, size_t count, struct ima
     return 0;
 }
 
-static int cut_all(struct snapshot_work *const *works, size_t count,
-                   struct image_hold *const *holds, struct error *err)
+static int snapshot_all(struct snapshot_work *const *works, size_t count,
+                        struct image_hold *const *holds, struct error *err)
 {
     for (size_t i = 0; i < count; i++)
         if (holds[i]->ops->hold_snapshot(holds[i], works[i]->call, works[i]->entry.image_name,
@@ -43,18 +43,18 @@ static int cut_all(struct snapshot_work *const *works, size_t count,
     return 0;
 }
 
-int rbd_cut_together(struct snapshot_work *const *works, size_t count, struct timespec *moment,
-                     struct error *err)
+int rbd_snapshot_together(struct snapshot_work *const *works, size_t count, struct timespec *moment,
+                          struct error *err)
 {
     _cleanup_free_ struct image_hold **holds = xcalloc(count, sizeof(struct image_hold *));
 
-    if (drop_old_cuts(works, count, err) < 0)
+    if (drop_old_snapshots(works, count, err) < 0)
         return -1;
     call_stage(works[0]->call, "holding the locks of %zu images for {age}", count);
     int result = hold_all(works, count, holds, err);
     clock_gettime(CLOCK_REALTIME, moment);
     if (result == 0)
-        result = cut_all(works, count, holds, err);
+        result = snapshot_all(works, count, holds, err);
     for (size_t i = 0; i < count; i++)
         if (holds[i])
             ceph_hold_release(holds[i]);

@@ -61,9 +61,9 @@ int something_interfered(struct error *err)
     return error_recode(err, STATUS_ABORTED);
 }
 
-int image_cut_and_clone(struct ceph_pool *parent_pool, struct call *call, const char *parent,
-                        struct ceph_pool *pool, const char *name,
-                        const struct image_options *options, struct error *err)
+int image_snapshot_and_clone(struct ceph_pool *parent_pool, struct call *call, const char *parent,
+                             struct ceph_pool *pool, const char *name,
+                             const struct image_options *options, struct error *err)
 {
     const struct ceph_ops *ops = parent_pool->ops;
     _cleanup_error_ struct error undo = {0};
@@ -74,10 +74,10 @@ int image_cut_and_clone(struct ceph_pool *parent_pool, struct call *call, const 
     error_clear(err);
     if (ops->image_clone(parent_pool, call, parent, name, pool, name, options, err) == 0)
         return 0;
-    /* The clone is there and was not made from our cut, which nobody needs then. */
+    /* The clone is there and was not made from our snapshot, which nobody needs then. */
     if (made && err->status == STATUS_ALREADY_EXISTS &&
         snapshot_ensure_gone(parent_pool, call, parent, name, &undo) < 0)
-        log_warn(call, "a cut stays until the image is deleted: %s", undo.message);
+        log_warn(call, "a snapshot stays until the image is deleted: %s", undo.message);
     return something_interfered(err);
 }
 
@@ -141,21 +141,20 @@ int image_settle(const struct controller *controller, struct call *call,
 
 /* --- discarding --- */
 
-/* True for PREFIX-UUID and PREFIX-UUID-temp, which this driver and Ceph-CSI give to their cuts. */
-static bool is_cut(const char *name)
+/* True for PREFIX-UUID and PREFIX-UUID-temp, which this driver and Ceph-CSI give to the snapshots
+ * that clones are made from. */
+static bool is_clone_snapshot(const char *name)
 {
     size_t length = strlen(name);
+    struct uuid_text uuid;
 
     if (text_has_suffix(name, IMAGE_SUFFIX_CLONE))
         length -= strlen(IMAGE_SUFFIX_CLONE);
-    if (length < UUID_LENGTH)
-        return false;
-    _cleanup_free_ char *uuid = xstrndup(name + length - UUID_LENGTH, UUID_LENGTH);
-    return uuid_text_is_valid(uuid);
+    return uuid_text_at_end(name, length, &uuid);
 }
 
-static int remove_cuts(struct ceph_pool *pool, struct call *call, const char *name,
-                       struct error *err)
+static int remove_clone_snapshots(struct ceph_pool *pool, struct call *call, const char *name,
+                                  struct error *err)
 {
     _cleanup_(image_snapshots_done) struct image_snapshots snapshots = {0};
 
@@ -166,7 +165,7 @@ static int remove_cuts(struct ceph_pool *pool, struct call *call, const char *na
 
         if (item->kind == SNAPSHOT_TRASH)
             continue; /* goes with its last clone */
-        if (item->kind != SNAPSHOT_USER || !is_cut(item->name))
+        if (item->kind != SNAPSHOT_USER || !is_clone_snapshot(item->name))
             return error_set(err, STATUS_FAILED_PRECONDITION,
                              "image '%s' in pool '%s' has snapshot '%s', which this driver did not "
                              "make; remove it first",
@@ -229,7 +228,7 @@ static int move_to_trash(struct ceph_pool *pool, struct call *call, const char *
 
     if (pool->ops->image_has_snapshots(pool, call, image_id, &has_snapshots, err) < 0)
         return -1;
-    if (has_snapshots && remove_cuts(pool, call, name, err) < 0)
+    if (has_snapshots && remove_clone_snapshots(pool, call, name, err) < 0)
         return -1;
     if (check_unused(pool, call, name, err) < 0)
         return -1;

@@ -19,8 +19,8 @@ _must_check_ int image_discard(struct ceph_pool *pool, struct call *call, const 
                                const char *known_id, struct strmap *queued, struct error *err);
 
 /*
- * An image that the journal knows but whose id is not committed: an earlier call was cut while it
- * made it, or is still at it in another process.
+ * An image that the journal knows but whose id is not committed: an earlier call was interrupted
+ * while it made it, or is still at it in another process.
  */
 struct begun_image {
     struct ceph_pool *pool;
@@ -32,16 +32,16 @@ struct begun_image {
 };
 
 /*
- * Finds out what it is worth. librbd's own steps may have been cut: an image without a header, a
- * clone without its parent or that the parent does not know. Such a one holds nobody's data,
- * because nobody was told of it, and is removed: *@usable is false and it has to be made again.
- * ABORTED while another process may be at it. What Ceph-CSI began is taken as it is as long as it
- * can be opened.
+ * Finds out what it is worth. librbd's own steps may have been interrupted: an image without a
+ * header, a clone without its parent or that the parent does not know. Such a one holds nobody's
+ * data, because nobody was told of it, and is removed: *@usable is false and it has to be made
+ * again. ABORTED while another process may be at it. What Ceph-CSI began is taken as it is as long
+ * as it can be opened.
  */
 _must_check_ int image_settle(const struct controller *controller, struct call *call,
                               const struct begun_image *image, bool *usable, struct error *err);
 
-/* Queues what is in the trash under that name: a cut deletion left it there. */
+/* Queues what is in the trash under that name: an interrupted deletion left it there. */
 _must_check_ int image_queue_trashed(struct ceph_pool *pool, struct call *call, const char *name,
                                      struct strmap *queued, struct error *err);
 
@@ -50,16 +50,17 @@ _must_check_ int image_queue_trashed(struct ceph_pool *pool, struct call *call, 
 int another_is_faster(struct error *err);
 
 /* The same after a failure to clone an image that was there a moment ago. It may also be that the
- * image is being flattened, or that its cut has served another process and is gone. */
+ * image is being flattened, or that its snapshot has served another process and is gone. */
 int something_interfered(struct error *err);
 
 /*
- * Makes clone @name of @parent: cuts the parent if @snapshot is not there, clones, and fails with
- * ABORTED if another process turns out to do the same. Does not remove the cut.
+ * Makes clone @name of @parent: takes the snapshot if it is not there, clones, and fails with
+ * ABORTED if another process turns out to do the same. Does not remove the snapshot.
  */
-_must_check_ int image_cut_and_clone(struct ceph_pool *parent_pool, struct call *call,
-                                     const char *parent, struct ceph_pool *pool, const char *name,
-                                     const struct image_options *options, struct error *err);
+_must_check_ int image_snapshot_and_clone(struct ceph_pool *parent_pool, struct call *call,
+                                          const char *parent, struct ceph_pool *pool,
+                                          const char *name, const struct image_options *options,
+                                          struct error *err);
 
 /* As the table's functions, but EEXIST (create) and ENOENT (remove) are success. */
 _must_check_ int snapshot_ensure(struct ceph_pool *pool, struct call *call, const char *image,

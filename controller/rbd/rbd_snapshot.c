@@ -1,6 +1,6 @@
 /*
- * A CSI snapshot of an image is an image of its own, N, cloned from a cut S@N of the source volume,
- * with a snapshot N@N on it to restore from; S@N goes as soon as N exists.
+ * A CSI snapshot of an image is an image of its own, N, cloned from a snapshot S@N of the source
+ * volume, with a snapshot N@N on it to restore from; S@N goes as soon as N exists.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static int finish(struct snapshot_work *work, struct error *err)
     return journal_set_image_id(&work->journal, work->call, pool, &work->entry.uuid, image_id, err);
 }
 
-/* N is there or not; one that was cut half-way is removed. */
+/* N is there or not; one that was interrupted half-way is removed. */
 static int find_whole(struct snapshot_work *work, bool *found, struct error *err)
 {
     struct ceph_pool *pool = work->source->pool;
@@ -67,9 +67,9 @@ static int find_whole(struct snapshot_work *work, bool *found, struct error *err
     return *found ? image_settle(work->controller, work->call, &image, found, err) : 0;
 }
 
-/* Makes N from S@N, which a group has cut. */
-static int clone_cut(struct snapshot_work *work, const struct image_options *options,
-                     struct error *err)
+/* Makes N from S@N, which the group has taken. */
+static int clone_group_snapshot(struct snapshot_work *work, const struct image_options *options,
+                                struct error *err)
 {
     struct ceph_pool *pool = work->source->pool;
     const char *name = work->entry.image_name;
@@ -80,7 +80,7 @@ static int clone_cut(struct snapshot_work *work, const struct image_options *opt
     return something_interfered(err);
 }
 
-int rbd_build_snapshot(struct snapshot_work *work, bool cut, struct error *err)
+int rbd_build_snapshot(struct snapshot_work *work, bool takes_source, struct error *err)
 {
     const struct image_options options = {.features = SNAPSHOT_FEATURES};
     struct ceph_pool *pool = work->source->pool;
@@ -93,9 +93,10 @@ int rbd_build_snapshot(struct snapshot_work *work, bool cut, struct error *err)
     if (find_whole(work, &found, err) < 0)
         return -1;
     if (!found)
-        result = cut ? image_cut_and_clone(pool, work->call, work->source->entry.image_name, pool,
-                                           name, &options, err)
-                     : clone_cut(work, &options, err);
+        result = takes_source
+                     ? image_snapshot_and_clone(pool, work->call, work->source->entry.image_name,
+                                                pool, name, &options, err)
+                     : clone_group_snapshot(work, &options, err);
     return result < 0 ? -1 : finish(work, err);
 }
 
@@ -166,7 +167,7 @@ int rbd_discard_snapshot(const struct controller *controller, struct call *call,
     if (snapshot_ensure_gone(snapshot->pool, call, entry->image_name, entry->image_name, err) < 0 ||
         image_discard(snapshot->pool, call, entry->image_name, NULL, &queued, err) < 0)
         return -1;
-    if (entry->source && /* what a cut creation left on the source */
+    if (entry->source && /* what an interrupted creation left on the source */
         snapshot_ensure_gone(snapshot->pool, call, entry->source, entry->image_name, err) < 0)
         return -1;
     int result = located_release(snapshot, call, &queued, err);

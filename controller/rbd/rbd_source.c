@@ -83,12 +83,13 @@ int source_clone(struct source *source, struct call *call, struct ceph_pool *poo
             return 0;
         return something_interfered(err);
     }
-    if (image_cut_and_clone(parent, call, source->image, pool, name, options, err) < 0)
+    if (image_snapshot_and_clone(parent, call, source->image, pool, name, options, err) < 0)
         return -1;
-    return source_remove_cut(source, call, name, err);
+    return source_remove_snapshot(source, call, name, err);
 }
 
-int source_remove_cut(struct source *source, struct call *call, const char *name, struct error *err)
+int source_remove_snapshot(struct source *source, struct call *call, const char *name,
+                           struct error *err)
 {
     if (source->kind != SOURCE_VOLUME || !source->image)
         return 0;

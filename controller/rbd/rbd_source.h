@@ -23,14 +23,15 @@ void source_done(struct source *source);
 
 /*
  * Makes image @name in @pool as a clone of the source; repeatable. A snapshot is an image with a
- * snapshot of the same name on it; a volume gets a cut of the new image's name, which goes again as
- * soon as the clone exists.
+ * snapshot of the same name on it; a volume gets a snapshot of the new image's name, which goes
+ * again as soon as the clone exists.
  */
 _must_check_ int source_clone(struct source *source, struct call *call, struct ceph_pool *pool,
                               const char *name, const struct image_options *options,
                               struct error *err);
 
-/* Removes the cut that an interrupted source_clone() left on the volume. Safe on a zeroed source.
+/* Removes the snapshot that an interrupted source_clone() left on the volume. Safe on a zeroed
+ * source.
  */
-_must_check_ int source_remove_cut(struct source *source, struct call *call, const char *name,
-                                   struct error *err);
+_must_check_ int source_remove_snapshot(struct source *source, struct call *call, const char *name,
+                                        struct error *err);

@@ -1,5 +1,6 @@
 #include "programs/cephcsi/options.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,9 +44,25 @@ static const struct options DEFAULTS = {
         (name), FLAG_IGNORED_VALUE, NULL, NULL, (reason)                                           \
     }
 
-static int parse_flags(struct options *o, int argc, char **argv)
+#define FLAGS_MAX 96
+
+/* All flags of the program; the targets are members of one struct options. */
+struct flag_table {
+    struct flag flags[FLAGS_MAX];
+    size_t count;
+};
+
+static void add_flags(struct flag_table *table, const struct flag *flags, size_t count)
 {
-    const struct flag table[] = {
+    assert(table->count + count <= FLAGS_MAX);
+    memcpy(&table->flags[table->count], flags, count * sizeof(*flags));
+    table->count += count;
+}
+
+/* What is served, and where it finds its surroundings. */
+static void add_service_flags(struct options *o, struct flag_table *table)
+{
+    const struct flag flags[] = {
         {"type", FLAG_STRING, &o->type, "TYPE", "what to run: rbd, cephfs, liveness or controller"},
         {"endpoint", FLAG_STRING, &o->endpoint, "URL", "CSI socket, unix:///path"},
         {"csi-addons-endpoint", FLAG_STRING, &o->addons_endpoint, NULL,
@@ -93,6 +110,15 @@ static int parse_flags(struct options *o, int argc, char **argv)
          "read from the nearest replica, for clusters that have readAffinity enabled"},
         {"crush-location-labels", FLAG_STRING, &o->crush_location_labels, "LABELS",
          "labels of the node that are its CRUSH location: LABEL,LABEL"},
+    };
+
+    add_flags(table, flags, ARRAY_LENGTH(flags));
+}
+
+/* How volumes are handled; liveness; the log. */
+static void add_volume_flags(struct options *o, struct flag_table *table)
+{
+    const struct flag flags[] = {
         {"kubeletdir", FLAG_STRING, &o->kubelet_dir, "DIR",
          "kubelet's folder, if links lead to it; below it no link is followed"},
         {"rundir", FLAG_STRING, &o->run_dir, "DIR",
@@ -139,6 +165,14 @@ static int parse_flags(struct options *o, int argc, char **argv)
         {"skip_headers", FLAG_BOOL, &o->skip_headers, NULL,
          "leave time and source line out of the log"},
         {"version", FLAG_BOOL, &o->version, NULL, "print the version and exit"},
+    };
+
+    add_flags(table, flags, ARRAY_LENGTH(flags));
+}
+
+static void add_legacy_flags(struct flag_table *table)
+{
+    const struct flag flags[] = {
         LEGACY_BOOL("enableprofiling", "there is no Go profiler"),
         LEGACY_BOOL("enablegrpcmetrics", "figures of calls are always among the metrics"),
         LEGACY_BOOL("enable-fencing", "nodes are not fenced by themselves"),
@@ -161,20 +195,30 @@ static int parse_flags(struct options *o, int argc, char **argv)
         LEGACY_VALUE("stderrthreshold", "there is one log, not one for each severity"),
         LEGACY_VALUE("vmodule", "--v counts for all files"),
     };
+
+    add_flags(table, flags, ARRAY_LENGTH(flags));
+}
+
+static int parse_flags(struct options *o, int argc, char **argv)
+{
+    struct flag_table table = {0};
     _cleanup_error_ struct error err = {0};
     int next = 0;
 
+    add_service_flags(o, &table);
+    add_volume_flags(o, &table);
+    add_legacy_flags(&table);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         printf("Usage: %s --type=TYPE [flags]\n", argv[0]);
-        flags_print_usage(stdout, table, ARRAY_LENGTH(table));
+        flags_print_usage(stdout, table.flags, table.count);
         return 0;
     }
-    if (flags_parse(table, ARRAY_LENGTH(table), argc, argv, &next, &err) < 0) {
+    if (flags_parse(table.flags, table.count, argc, argv, &next, &err) < 0) {
         struct options defaults = DEFAULTS;
 
         fprintf(stderr, "%s\nUsage of %s:\n", err.message, argv[0]);
         *o = defaults; /* the table points into @o: show defaults, not what was read so far */
-        flags_print_usage(stderr, table, ARRAY_LENGTH(table));
+        flags_print_usage(stderr, table.flags, table.count);
         return 2;
     }
     return -1;

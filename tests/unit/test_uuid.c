@@ -130,3 +130,17 @@ TEST(text_is_not_read_behind_its_end)
     _cleanup_free_ char *whole = xstrdup(uuid);
     assert_true(uuid_text_is_valid(whole));
 }
+
+TEST(uuid_at_the_end_of_a_name)
+{
+    const char *name = "csi-vol-0c2e7d34-6f7b-4a0a-9c0d-1f6f7d2e9a11-temp";
+    const size_t length = strlen(name) - strlen("-temp");
+    struct uuid_text uuid;
+
+    assert_true(uuid_text_at_end(name, length, &uuid));
+    assert_string_equal(uuid.chars, "0c2e7d34-6f7b-4a0a-9c0d-1f6f7d2e9a11");
+    assert_true(uuid_text_at_end(uuid.chars, UUID_LENGTH, &uuid));
+    assert_false(uuid_text_at_end(name, strlen(name), &uuid));
+    assert_false(uuid_text_at_end(name, length - 1, &uuid));
+    assert_false(uuid_text_at_end("short", 5, &uuid));
+}
