@@ -164,6 +164,13 @@ static int wait_for_place(struct admission *admission, struct call *call, struct
     return 0;
 }
 
+static void join_queue(struct pool_gate *gate, struct waiter *waiter)
+{
+    *gate->last = waiter;
+    gate->last = &waiter->next;
+    gate->waiting++;
+}
+
 /* Takes a place that is free, or queues for one. Lock held, given up while waiting. */
 static int take_or_await_place(struct admission *admission, struct call *call,
                                struct pool_gate *gate, const char *pool_name, struct error *err)
@@ -178,9 +185,7 @@ static int take_or_await_place(struct admission *admission, struct call *call,
     call_stage(call, "waiting {age} for a place among the calls in %s '%s'",
                admission->options.kind, pool_name);
     pthread_cond_init(&waiter.woken, NULL);
-    *gate->last = &waiter;
-    gate->last = &waiter.next;
-    gate->waiting++;
+    join_queue(gate, &waiter);
     int result = wait_for_place(admission, call, gate, &waiter, pool_name, err);
     if (result < 0)
         leave_queue(gate, &waiter);

@@ -111,7 +111,7 @@ static int snapshot_children(struct ceph_pool *pool, struct call *call, const ch
     if (image_open(pool, call, image, true, &opened, err) < 0)
         return -1;
     int result = rbd_snap_set(opened.handle, snapshot);
-    if (result == 0)
+    if (result >= 0)
         result = -ERANGE;
     for (int tries = 0; result == -ERANGE && tries < 5; tries++) { /* @count becomes enough */
         children = xreallocarray(children, count, sizeof(*children));
