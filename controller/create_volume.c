@@ -357,10 +357,8 @@ static int record_entry(struct creation *creation, const struct uuid_text *uuid,
         return journal_fill(&creation->journal, creation->call, creation->attributes, entry, err);
     if (journal_write(&creation->journal, creation->call, creation->pool, entry, err) == 0)
         return 0;
-    if (err->status != STATUS_ALREADY_EXISTS)
-        return -1;
-    error_clear(err); /* another process continues the same reservation */
-    return 0;
+    /* or another process continues the same reservation */
+    return error_ignore(err, STATUS_ALREADY_EXISTS);
 }
 
 /* Finds or writes the entry that the request name leads to. What an earlier call chose stays

@@ -50,10 +50,8 @@ static int record(struct snapshot_work *work, const char *name, const char *name
         return journal_fill(&work->journal, work->call, source->pool, &work->entry, err);
     if (journal_write(&work->journal, work->call, source->pool, &work->entry, err) == 0)
         return 0;
-    if (err->status != STATUS_ALREADY_EXISTS)
-        return -1;
-    error_clear(err); /* another process continues the same reservation */
-    return 0;
+    return error_ignore(err,
+                        STATUS_ALREADY_EXISTS); /* another process continues the same reservation */
 }
 
 int snapshot_reserve(struct snapshot_work *work, const char *name, const char *name_prefix,

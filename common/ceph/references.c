@@ -48,10 +48,7 @@ static int tracker_read(struct tracker *tracker, const struct string_list *keys,
     tracker->count = 0;
     if (pool->ops->object_read(pool, tracker->call, tracker->object, REFERENCES_XATTR, keys, &state,
                                err) < 0) {
-        if (err->status != STATUS_NOT_FOUND)
-            return -1;
-        error_clear(err);
-        return 0;
+        return error_ignore(err, STATUS_NOT_FOUND);
     }
     if (state.attribute_length != sizeof(version))
         return fail_broken(tracker, "has no version", err);

@@ -19,10 +19,7 @@ static int open_directory(struct located *located, struct call *call, struct err
         located->directory = located->other_pool;
         return 0;
     }
-    if (err->status != STATUS_NOT_FOUND)
-        return -1;
-    error_clear(err); /* the directory was deleted with its pool */
-    return 0;
+    return error_ignore(err, STATUS_NOT_FOUND); /* the directory was deleted with its pool */
 }
 
 /* Adopts the attributes of a split entry if pool @name has them. */

@@ -50,10 +50,7 @@ static int look(struct cephfs_creation *creation, bool *found, struct error *err
     *found = false;
     if (subvolume_get_facts(&creation->group, creation->base.call, creation->base.entry.image_name,
                             &facts, err) < 0) {
-        if (err->status != STATUS_NOT_FOUND)
-            return -1;
-        error_clear(err);
-        return 0;
+        return error_ignore(err, STATUS_NOT_FOUND);
     }
     *found = true;
     free(creation->path);
@@ -132,10 +129,8 @@ static int begin_clone(struct cephfs_creation *creation, struct error *err)
     if (subvolume_clone(&creation->group, creation->base.call, source->subvolume, snapshot, name,
                         creation->base.data_pool, err) == 0)
         return 0;
-    if (err->status != STATUS_ALREADY_EXISTS)
-        return -1;
-    error_clear(err); /* begun by another process: its state is looked at next */
-    return 0;
+    /* begun by another process: its state is looked at next */
+    return error_ignore(err, STATUS_ALREADY_EXISTS);
 }
 
 /* Sees how far the clone is, and begins it if need be. One that failed is removed and made again,

@@ -170,10 +170,7 @@ static int check_not_copied(const struct subvolume_group *group, struct call *ca
 
     if (subvolume_snapshot_get_facts(group, call, entry->source, entry->image_name, &facts, err) <
         0) {
-        if (err->status != STATUS_NOT_FOUND)
-            return -1;
-        error_clear(err);
-        return 0;
+        return error_ignore(err, STATUS_NOT_FOUND);
     }
     if (facts.has_pending_clones)
         return error_set(err, STATUS_FAILED_PRECONDITION,

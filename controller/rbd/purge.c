@@ -247,10 +247,7 @@ static int purge_directory(const struct purge *purge, struct ceph_cluster *clust
 
         if (directory->ops->omap_list(directory, call, object, after, PURGE_KEY, &keys, &more,
                                       err) < 0) {
-            if (err->status != STATUS_NOT_FOUND)
-                return -1;
-            error_clear(err); /* no volume has ever been here */
-            return 0;
+            return error_ignore(err, STATUS_NOT_FOUND); /* no volume has ever been here */
         }
         for (size_t i = 0; i < keys.count; i++)
             if (call_check(call, err) < 0 ||

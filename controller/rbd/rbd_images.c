@@ -28,10 +28,7 @@ int snapshot_ensure(struct ceph_pool *pool, struct call *call, const char *image
 {
     if (pool->ops->snapshot_create(pool, call, image, snapshot, err) == 0)
         return 0;
-    if (err->status != STATUS_ALREADY_EXISTS)
-        return -1;
-    error_clear(err);
-    return 0;
+    return error_ignore(err, STATUS_ALREADY_EXISTS);
 }
 
 int snapshot_ensure_gone(struct ceph_pool *pool, struct call *call, const char *image,
@@ -39,10 +36,7 @@ int snapshot_ensure_gone(struct ceph_pool *pool, struct call *call, const char *
 {
     if (pool->ops->snapshot_remove(pool, call, image, snapshot, err) == 0)
         return 0;
-    if (err->status != STATUS_NOT_FOUND)
-        return -1;
-    error_clear(err);
-    return 0;
+    return error_ignore(err, STATUS_NOT_FOUND);
 }
 
 int another_is_faster(struct error *err)
@@ -98,10 +92,7 @@ static int clone_is_whole(struct call *call, const struct begun_image *image,
         *whole = string_list_has(&children, facts->id);
         return 0;
     }
-    if (err->status != STATUS_NOT_FOUND)
-        return -1;
-    error_clear(err);
-    return 0;
+    return error_ignore(err, STATUS_NOT_FOUND);
 }
 
 static int image_is_whole(struct call *call, const struct begun_image *image, bool *whole,
@@ -133,10 +124,7 @@ int image_settle(const struct controller *controller, struct call *call,
         return -1;
     if (image->pool->ops->image_remove(image->pool, call, image->name, err) == 0)
         return 0;
-    if (err->status != STATUS_NOT_FOUND)
-        return -1;
-    error_clear(err);
-    return 0;
+    return error_ignore(err, STATUS_NOT_FOUND);
 }
 
 /* --- discarding --- */
