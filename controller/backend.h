@@ -66,7 +66,7 @@ struct controller_backend {
     /* Makes the snapshot, unless it is there, and commits it. With @takes_source
      * the snapshot of the source is taken too; without it snapshot_together() has taken it. */
     int (*build_snapshot)(struct snapshot_work *work, bool takes_source, struct error *err);
-    /* Fills what the caller of the rpc is told. */
+    /* Fills the answer of the rpc. */
     int (*describe_snapshot)(struct snapshot_work *work, struct snapshot *snapshot,
                              struct error *err);
     /* Removes what there is of a snapshot that could not be made, its name and its entry. Logs a
@@ -97,7 +97,7 @@ struct controller_backend {
     /* The RADOS namespace of the journal. */
     const char *(*journal_namespace)(const struct controller *controller,
                                      const struct session *session);
-    /* Whether the making of what the entry stands for came to its end, as far as it tells. */
+    /* Whether creation of what the entry stands for has completed, as far as the entry shows. */
     bool (*entry_is_complete)(const struct journal_entry *entry);
 };
 

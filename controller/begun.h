@@ -4,7 +4,7 @@
 
 /*
  * Who began to make a volume or snapshot, and when: kept in its journal entry until it is complete,
- * so that what an interrupted call left can be told from what another process is making now.
+ * so that what an interrupted call left is distinguished from what another process is making now.
  */
 void begun_write(const struct controller *controller, struct strmap *extra);
 

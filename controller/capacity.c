@@ -84,7 +84,7 @@ static int ask_provision(const struct inquiry *inquiry, const struct credentials
 
     if (inquiry->class.overcommit == 0)
         return 0;
-    if (!inquiry->class.is_cephfs) { /* volumes of CephFS are told apart by their file system */
+    if (!inquiry->class.is_cephfs) { /* volumes of CephFS are distinguished by their file system */
         if (config_file_get(inquiry->controller->config, &config, err) < 0 ||
             config_find_cluster(config, cluster_id, &cluster, err) < 0)
             return -1;
@@ -96,7 +96,7 @@ static int ask_provision(const struct inquiry *inquiry, const struct credentials
     return 0;
 }
 
-/* The capacity of one entry, by *@snapshot, which the caller gives back. A pool that does not exist
+/* The capacity of one entry, by *@snapshot, which the caller releases. A pool that does not exist
  * has none. */
 static int entry_capacity(const struct inquiry *inquiry, const struct pool_entry *entry,
                           struct usage_snapshot **snapshot, struct free_space_item *item,

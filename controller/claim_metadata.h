@@ -2,7 +2,7 @@
 
 #include "controller/controller.h"
 
-/* What is written to images and subvolumes for people who look at them: whose claim it is. */
+/* What is written to images and subvolumes for administrators: whose claim it is. */
 
 enum metadata_kind { METADATA_VOLUME, METADATA_SNAPSHOT };
 

@@ -145,7 +145,7 @@ _must_check_ int controller_get_volume(const struct controller *controller, stru
                                        const struct handle_request *request,
                                        struct volume_state *state, struct error *err);
 
-/* How much room there is. */
+/* GetCapacity. */
 struct capacity_request {
     struct strmap parameters; /* of the class; may be empty */
     struct strmap segments;   /* of the place; empty: everywhere */
@@ -158,7 +158,7 @@ struct capacity {
     bool has_maximum;
 };
 
-/* No RT while the figures are fresh. A place that no pool serves has no room. */
+/* No RT while the figures are fresh. A place that no pool serves has no capacity. */
 _must_check_ int controller_get_capacity(const struct controller *controller, struct call *call,
                                          const struct capacity_request *request,
                                          struct capacity *capacity, struct error *err);

@@ -15,7 +15,7 @@ struct creation {
     struct class_pools class;
     const char *name_prefix; /* of the image or subvolume; borrowed, as the owner */
     const char *owner;       /* namespace of the claim; NULL if it is not known */
-    struct strmap metadata;  /* for people who look at images or subvolumes */
+    struct strmap metadata;  /* of the image or subvolume, for administrators */
     uint64_t size_bytes;
     bool shows_source; /* the volume has no data of its own: it shows a snapshot */
 

@@ -4,14 +4,15 @@
 
 /*
  * What a volume was asked for, kept beside its journal entry, so that a second request of the same
- * name can be told from a retry. Ceph-CSI does not see these keys; its volumes do not have them.
+ * name is distinguished from a retry. Ceph-CSI does not see these keys; its volumes do not have
+ * them.
  */
 
 /* Adds the keys for @request and the size that was chosen. */
 void fingerprint_write(const struct create_request *request, uint64_t size_bytes,
                        struct strmap *extra);
 
-/* ALREADY_EXISTS, saying what differs, if @extra was written for another request. Does not look at
+/* ALREADY_EXISTS, saying what differs, if @extra was written for another request. Does not compare
  * the size. */
 _must_check_ int fingerprint_check(const struct create_request *request, const struct strmap *extra,
                                    struct error *err);

@@ -88,12 +88,12 @@ int place_entries(const struct controller *controller, struct call *call,
     return 0;
 }
 
-/* --- their room --- */
+/* --- their free space --- */
 
 /* The figures of the clusters that the entries are in. */
 struct known_cluster {
     const char *id;
-    struct usage_snapshot *snapshot; /* NULL: it does not tell */
+    struct usage_snapshot *snapshot; /* NULL: not known */
 };
 
 struct survey {
@@ -124,7 +124,7 @@ static const struct cluster_usage *usage_of(struct survey *survey, const char *c
     if (usage_cache_get(placing->controller->usage, placing->call, cluster_id, placing->credentials,
                         &known->snapshot, &err) == 0)
         return usage_snapshot_usage(known->snapshot);
-    log_warn(placing->call, "choosing a pool without knowing the room of cluster '%s': %s",
+    log_warn(placing->call, "choosing a pool without knowing the free space of cluster '%s': %s",
              cluster_id, err.message);
     return NULL;
 }

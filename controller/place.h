@@ -4,7 +4,7 @@
 #include "controller/controller.h"
 
 /*
- * Where a new volume goes: the class's pools, the room they have now, and the topology that was
+ * Where a new volume goes: the class's pools, their free space, and the topology that was
  * asked for, brought together for common/topology to decide.
  */
 struct placing {
@@ -21,7 +21,7 @@ struct placing {
      * the volume stays in its pool. */
     const char *source_cluster;
     const char *source_fs;   /* CephFS */
-    const char *source_pool; /* CephFS: may be NULL, if Ceph does not tell */
+    const char *source_pool; /* CephFS: may be NULL, if Ceph does not report it */
     bool shows_source;       /* CephFS: has no files of its own, and stays where the source's are */
     /* CephFS: where the request name leads already; NULL: nowhere yet */
     const char *only_fs;
@@ -42,8 +42,8 @@ struct place {
 };
 
 /*
- * RESOURCE_EXHAUSTED with the trace when there is no place or no room; INVALID_ARGUMENT naming key
- * and position when the class lists a pool that does not exist. The room counts as taken until
+ * RESOURCE_EXHAUSTED with the trace when there is no place or no space; INVALID_ARGUMENT naming key
+ * and position when the class lists a pool that does not exist. The space counts as used until
  * place_end(). No RT while the figures are fresh.
  */
 _must_check_ int place_decide(const struct placing *placing, struct place *place,

@@ -195,7 +195,7 @@ static int list_locations(const struct controller *controller, struct call *call
     return 0;
 }
 
-/* Entries of Ceph-CSI do not tell: whether there is something behind them is Ceph's to say. */
+/* Entries of Ceph-CSI do not say; whether there is something behind them, Ceph must be asked. */
 static bool entry_is_complete(const struct journal_entry *entry)
 {
     if (strmap_has(&entry->extra, CEPHFS_KEY_COMPLETE))

@@ -27,7 +27,7 @@ struct cephfs_source {
     struct operation operation; /* keeps deletion of the source out */
     char cluster_id[VOLUME_ID_CLUSTER_MAX + 1];
     struct filesystem fs;
-    char *data_pool; /* NULL: Ceph does not tell */
+    char *data_pool; /* NULL: Ceph does not report it */
     char *subvolume;
     char *snapshot;        /* NULL: must be taken first */
     char *snapshot_handle; /* NULL with @snapshot */

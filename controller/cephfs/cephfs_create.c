@@ -10,7 +10,7 @@
  *
  * Making again what is not committed does no harm: Ceph takes the same subvolume or snapshot twice,
  * and reports a clone that it knows. Only a committed volume may have grown since, so that it is
- * looked at and nothing else.
+ * examined and nothing else.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static int check_request(struct creation *creation, struct error *err)
     return 0;
 }
 
-/* What can be told of the source as soon as it is known. */
+/* What can be checked as soon as the source is known. */
 static int check_source(struct creation *creation, struct error *err)
 {
     const struct create_request *request = creation->request;

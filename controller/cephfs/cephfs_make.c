@@ -3,7 +3,7 @@
  *
  * A clone of a volume is made from a snapshot of it that bears the new subvolume's name, as
  * Ceph-CSI does it. Ceph copies in the background. The call waits for the end of a copy, because
- * small ones are done in seconds and a sidecar that is told ABORTED comes back late; but only so
+ * small ones are done in seconds and a sidecar that gets ABORTED retries late; but only so
  * long, and only so many calls at once, so that workers remain for others.
  */
 #include <stdlib.h>
@@ -129,7 +129,7 @@ static int begin_clone(struct cephfs_creation *creation, struct error *err)
     if (subvolume_clone(&creation->group, creation->base.call, source->subvolume, snapshot, name,
                         creation->base.data_pool, err) == 0)
         return 0;
-    /* begun by another process: its state is looked at next */
+    /* begun by another process: its state is checked next */
     return error_ignore(err, STATUS_ALREADY_EXISTS);
 }
 
@@ -215,7 +215,7 @@ static int wait_for_clone(struct cephfs_creation *creation, struct clone_status 
     int result = poll_clone(creation, status, err);
     atomic_fetch_sub(creation->base.controller->clone_waiters, 1);
     if (result < 0)
-        reopened = &failure; /* the first error is the one to tell */
+        reopened = &failure; /* the first error is the one to report */
     if (creation_reopen_pools(&creation->base, directory_id, pool_id, reopened) < 0)
         return -1;
     return result;
@@ -295,7 +295,7 @@ static int make_shallow(struct cephfs_creation *creation, struct error *err)
 /* --- the whole --- */
 
 /* Makes what is not there. One that is committed, or that Ceph-CSI has made, may have grown since
- * and is only looked at. */
+ * and is only examined. */
 static int make_subvolume(struct cephfs_creation *creation, struct error *err)
 {
     const bool is_clone = creation->base.request->source_kind != SOURCE_NONE;

@@ -5,7 +5,8 @@
  *
  * Order of deletion. The snapshot's own entry says that it was deleted before the last reference
  * goes: when a call is interrupted after that, the retry finds no references, and must be able to
- * tell a deleted snapshot from one that a volume whose creation was interrupted never referred to.
+ * distinguish a deleted snapshot from one that a volume whose creation was interrupted never
+ * referred to.
  */
 #include "common/base/memory.h"
 #include "common/ceph/references.h"

@@ -34,7 +34,7 @@ static void take_place(const struct located *located, struct cephfs_source *sour
 }
 
 /* The directory above that of the subvolume's files. Of a deleted one that is kept for its
- * snapshots Ceph does not tell the path, but it is always made like this. */
+ * snapshots Ceph does not report the path, but it always has this form. */
 static char *root_of(const struct subvolume_group *group, const char *name, const char *path)
 {
     const char *end = path ? strrchr(path, '/') : NULL;

@@ -32,7 +32,7 @@ struct purger {
     int64_t quiet_ms;
     atomic_llong deleted_ms; /* when something was last queued */
     pthread_mutex_t lock;
-    struct string_list visited; /* directories that this process has looked at, by key */
+    struct string_list visited; /* directories that this process has scanned, by key */
     struct purge **waiting;     /* those with images whose clones are not gone yet, which may be
                                    queued in other directories */
     size_t waiting_count;
@@ -262,7 +262,7 @@ static int purge_directory(const struct purge *purge, struct ceph_cluster *clust
 }
 
 /* Whether another pass may do more: the removal of a clone frees its parent, and who has an image
- * open may be another driver that just looked at it. */
+ * open may be another driver that just examined it. */
 static bool is_worth_another(const struct pass *pass, unsigned *patience, const struct call *call)
 {
     struct timespec pause = {.tv_nsec = 100000000};

@@ -73,7 +73,7 @@ static int modify_volume(struct call *call, struct located *located, const struc
                                                      entries, removed, err);
 }
 
-/* A raw block device grows with the image; a file system has to be told. */
+/* A raw block device grows with the image; a file system has to be resized. */
 static bool needs_node_expansion(const struct volume_capability *capability)
 {
     return capability->type != ACCESS_TYPE_BLOCK;

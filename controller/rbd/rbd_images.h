@@ -34,7 +34,7 @@ struct begun_image {
 /*
  * Finds out what it is worth. librbd's own steps may have been interrupted: an image without a
  * header, a clone without its parent or that the parent does not know. Such a one holds nobody's
- * data, because nobody was told of it, and is removed: *@usable is false and it has to be made
+ * data, because nobody has its handle, and is removed: *@usable is false and it has to be made
  * again. ABORTED while another process may be at it. What Ceph-CSI began is taken as it is as long
  * as it can be opened.
  */
