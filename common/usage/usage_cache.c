@@ -203,11 +203,10 @@ static int ask_figures(void *object, struct call *task, struct error *err)
     figures->is_asked = false;
     error_clear(&figures->failure);
     if (result == 0) {
-        struct usage_snapshot *old = figures->snapshot;
-
-        figures->snapshot = snapshot;
+        if (figures->snapshot)
+            usage_snapshot_unref(figures->snapshot);
+        figures->snapshot = TAKE(snapshot);
         figures->taken_ms = clock_monotonic_ms();
-        snapshot = old;
     } else {
         error_set(&figures->failure, err->status, "%s", err->message);
     }
