@@ -16,8 +16,8 @@
 #define POOL_ID_DIGITS 16
 #define CLAIM_MS 10000 /* for opening an image */
 #define BUSY_TRIES 45  /* a client that died counts for 30 s */
-#define BUSY_PAUSES 10 /* of a tenth of a second */
-#define PATIENCE 30    /* a burst of deletions may hold up removal this many quiet times */
+#define BUSY_PAUSE_MS 1000
+#define PATIENCE 30 /* a burst of deletions may hold up removal this many quiet times */
 
 struct purge {
     const struct controller *controller;
@@ -265,16 +265,14 @@ static int purge_directory(const struct purge *purge, struct ceph_cluster *clust
  * open may be another driver that just examined it. */
 static bool is_worth_another(const struct pass *pass, unsigned *patience, const struct call *call)
 {
-    struct timespec pause = {.tv_nsec = 100000000};
+    _cleanup_error_ struct error cancelled = {0};
 
     if (pass->removed > 0)
         return true;
     if (pass->busy == 0 || *patience == 0)
         return false;
     (*patience)--;
-    for (unsigned i = 0; i < BUSY_PAUSES && !call_is_cancelled(call); i++)
-        nanosleep(&pause, NULL);
-    return !call_is_cancelled(call);
+    return call_pause(call, BUSY_PAUSE_MS, &cancelled) == 0;
 }
 
 /* Passes until nothing is left, or nothing that could go soon. @total is right after a failure too.
@@ -357,12 +355,12 @@ static void wake_others(const struct purge *purge)
 static void wait_for_quiet(const struct purge *purge, const struct call *call)
 {
     const struct purger *purger = purge->controller->purger;
-    const struct timespec step = {.tv_nsec = 20000000};
+    _cleanup_error_ struct error cancelled = {0};
     struct deadline limit = deadline_in_ms(purger->quiet_ms * PATIENCE);
 
     while (clock_monotonic_ms() - atomic_load(&purger->deleted_ms) < purger->quiet_ms &&
-           !deadline_has_passed(limit) && !call_is_cancelled(call))
-        nanosleep(&step, NULL);
+           !deadline_has_passed(limit) && call_pause(call, 20, &cancelled) == 0)
+        ;
 }
 
 static int purge_run(void *object, struct call *call, struct error *err)
