@@ -265,6 +265,9 @@ void list_request_done(struct list_request *request);
 void group_request_done(struct group_request *request);
 void volume_done(struct volume *volume);
 void volume_state_done(struct volume_state *state);
+/* After a failure to examine the volume: one that is missing is abnormal, and that is no failure.
+ */
+_must_check_ int volume_state_conclude(struct volume_state *state, struct error *err);
 void volume_list_done(struct volume_list *list);
 void snapshot_list_done(struct snapshot_list *list);
 void group_snapshot_done(struct group_snapshot *group);

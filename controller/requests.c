@@ -100,6 +100,15 @@ void volume_done(struct volume *volume)
     strmap_done(&volume->segments);
 }
 
+int volume_state_conclude(struct volume_state *state, struct error *err)
+{
+    if (err->status == STATUS_NOT_FOUND) {
+        state->abnormal = true;
+        state->message = TAKE(err->message);
+    }
+    return error_ignore(err, STATUS_NOT_FOUND);
+}
+
 void volume_state_done(struct volume_state *state)
 {
     volume_done(&state->volume);

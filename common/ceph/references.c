@@ -122,15 +122,17 @@ static int change_tracker(const struct tracker *tracker, enum change change, con
     return tracker_write(tracker, count, &set, &removed, err);
 }
 
+static struct tracker tracker_of(struct ceph_pool *pool, struct call *call, const char *snapshot)
+{
+    return (struct tracker){
+        .pool = pool, .call = call, .object = xasprintf(REFERENCES_PREFIX "%s", snapshot)};
+}
+
 static int change_references(struct ceph_pool *pool, struct call *call, enum change change,
                              const char *snapshot, const char *volume, bool *is_last,
                              struct error *err)
 {
-    _cleanup_(tracker_done) struct tracker tracker = {
-        .pool = pool,
-        .call = call,
-        .object = xasprintf(REFERENCES_PREFIX "%s", snapshot),
-    };
+    _cleanup_(tracker_done) struct tracker tracker = tracker_of(pool, call, snapshot);
     _cleanup_string_list_ struct string_list keys = {0};
 
     string_list_add(&keys, snapshot);
@@ -168,11 +170,7 @@ int references_mask(struct ceph_pool *pool, struct call *call, const char *snaps
 int references_are_masked(struct ceph_pool *pool, struct call *call, const char *snapshot,
                           bool *are_masked, struct error *err)
 {
-    _cleanup_(tracker_done) struct tracker tracker = {
-        .pool = pool,
-        .call = call,
-        .object = xasprintf(REFERENCES_PREFIX "%s", snapshot),
-    };
+    _cleanup_(tracker_done) struct tracker tracker = tracker_of(pool, call, snapshot);
     _cleanup_string_list_ struct string_list keys = {0};
 
     string_list_add(&keys, snapshot);

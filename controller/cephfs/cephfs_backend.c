@@ -129,12 +129,7 @@ static int examine_subvolume(struct call *call, struct located *located, struct 
             strmap_set(&state->volume.context, PARAM_SUBVOLUME_PATH, facts.path);
         return 0;
     }
-    if (err->status != STATUS_NOT_FOUND)
-        return -1;
-    state->abnormal = true;
-    state->message = TAKE(err->message);
-    error_clear(err);
-    return 0;
+    return volume_state_conclude(state, err);
 }
 
 static int examine_volume(struct call *call, struct located *located, bool with_context,

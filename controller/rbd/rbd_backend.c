@@ -103,12 +103,7 @@ static int examine_volume(struct call *call, struct located *located, bool with_
                                                                    &state->volume.size_bytes, err);
     if (result == 0)
         return 0;
-    if (err->status != STATUS_NOT_FOUND)
-        return -1;
-    state->abnormal = true;
-    state->message = TAKE(err->message);
-    error_clear(err);
-    return 0;
+    return volume_state_conclude(state, err);
 }
 
 static int check_volume(struct call *call, struct located *located, struct error *err)
