@@ -260,9 +260,8 @@ static const struct class_parameter PARAMETERS[] = {
      .help = "With `topologyPools: auto`: what `cephzone.class` of the pools must be; the value of "
              "`pool` "
              "(CephFS: `fsName`) if left out."},
-    {PARAM_POOL_SELECTION, BOTH, CREATE, check_policy, "free-space, spread, pack, first",
-     "free-space", .help = "Which of the pools that serve a place equally well is taken.",
-     .may_be_empty = true},
+    {PARAM_POOL_SELECTION, BOTH, CREATE, check_policy, PLACEMENT_POLICIES, "free-space",
+     .help = "Which of the pools that serve a place equally well is taken.", .may_be_empty = true},
     {PARAM_TOPOLOGY_PINNING, BOTH, CREATE, check_pinning, "auto, membership, plain, standard, none",
      "auto", .help = "Labels that a volume is pinned to.", .may_be_empty = true},
     {PARAM_OVERCOMMIT, BOTH, CREATE, check_overcommit, "0.001 to 1000, three decimals", NULL,

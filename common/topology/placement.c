@@ -17,18 +17,6 @@
 
 #define NOBODY UINT32_MAX
 
-static const char *const POLICIES[] = {
-    [PLACEMENT_FREE_SPACE] = "free-space",
-    [PLACEMENT_SPREAD] = "spread",
-    [PLACEMENT_PACK] = "pack",
-    [PLACEMENT_FIRST] = "first",
-};
-
-const char *placement_policy_name(enum placement_policy policy)
-{
-    return POLICIES[policy];
-}
-
 int placement_parse_choice(const char *parameter, const char *const *names, size_t count,
                            const char *text, struct error *err)
 {
@@ -48,11 +36,83 @@ int placement_parse_choice(const char *parameter, const char *const *names, size
     return -1;
 }
 
+static uint64_t mix(uint64_t x)
+{
+    x ^= x >> 33;
+    x *= UINT64_C(0xff51afd7ed558ccd);
+    x ^= x >> 33;
+    x *= UINT64_C(0xc4ceb9fe1a85ec53);
+    return x ^ (x >> 33);
+}
+
+/* --- policies --- */
+
+/* Weighted rendezvous: exponentially distributed with the space as rate, drawn from the names, so
+ * that a retry draws the same and a change of it moves few. */
+static double cost_by_draw(const struct placement_request *request,
+                           const struct placement_candidate *candidate, double usual)
+{
+    const struct pool_entry *entry = candidate->entry;
+    double space = candidate->space.is_known ? (double)candidate->space.bytes : usual;
+    uint64_t hash = hash_field(HASH_START, request->volume_name);
+
+    hash = hash_field(hash, entry->cluster_id ? entry->cluster_id : "");
+    hash = mix(hash_field(hash, entry->pool));
+    return -log(((double)(hash >> 11) + 0.5) * 0x1p-53) / space;
+}
+
+static double cost_by_volumes(const struct placement_request *request,
+                              const struct placement_candidate *candidate, double usual)
+{
+    (void)request, (void)usual;
+    return (double)candidate->volumes;
+}
+
+static double cost_by_space(const struct placement_request *request,
+                            const struct placement_candidate *candidate, double usual)
+{
+    (void)request, (void)usual;
+    return candidate->space.is_known ? (double)candidate->space.bytes : INFINITY;
+}
+
+static double cost_of_all(const struct placement_request *request,
+                          const struct placement_candidate *candidate, double usual)
+{
+    (void)request, (void)candidate, (void)usual;
+    return 0;
+}
+
+static const struct policy {
+    const char *name;
+    /* How badly it wants a candidate; the lowest wins, the earlier of equals. @usual is the space
+     * that a pool without figures is taken to have. */
+    double (*cost)(const struct placement_request *request,
+                   const struct placement_candidate *candidate, double usual);
+    bool counts_volumes;
+} POLICIES[] = {
+    [PLACEMENT_FREE_SPACE] = {"free-space", cost_by_draw, false},
+    [PLACEMENT_SPREAD] = {"spread", cost_by_volumes, true},
+    [PLACEMENT_PACK] = {"pack", cost_by_space, false},
+    [PLACEMENT_FIRST] = {"first", cost_of_all, false},
+};
+
+const char *placement_policy_name(enum placement_policy policy)
+{
+    return POLICIES[policy].name;
+}
+
+bool placement_policy_counts_volumes(enum placement_policy policy)
+{
+    return POLICIES[policy].counts_volumes;
+}
+
 int placement_policy_parse(const char *text, enum placement_policy *policy, struct error *err)
 {
-    int choice =
-        placement_parse_choice("poolSelection", POLICIES, ARRAY_LENGTH(POLICIES), text, err);
+    const char *names[ARRAY_LENGTH(POLICIES)];
 
+    for (size_t i = 0; i < ARRAY_LENGTH(POLICIES); i++)
+        names[i] = POLICIES[i].name;
+    int choice = placement_parse_choice("poolSelection", names, ARRAY_LENGTH(names), text, err);
     if (choice < 0)
         return -1;
     *policy = (enum placement_policy)choice;
@@ -94,15 +154,6 @@ struct placement_index {
     uint32_t *hits; /* candidates that it has */
     size_t hit_count;
 };
-
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 33;
-    x *= UINT64_C(0xff51afd7ed558ccd);
-    x ^= x >> 33;
-    x *= UINT64_C(0xc4ceb9fe1a85ec53);
-    return x ^ (x >> 33);
-}
 
 static void table_init(struct domain_table *table, size_t count)
 {
@@ -358,31 +409,6 @@ static void keep_most_specific(struct placement_index *index, struct decision *d
     index->hit_count = kept;
 }
 
-/* How badly the policy wants a candidate; the lowest wins, the earlier of equals. */
-static double cost_of(const struct placement_request *request,
-                      const struct placement_candidate *candidate, double usual)
-{
-    double space = candidate->space.is_known ? (double)candidate->space.bytes : usual;
-
-    switch (request->policy) {
-    case PLACEMENT_SPREAD:
-        return (double)candidate->volumes;
-    case PLACEMENT_PACK:
-        return candidate->space.is_known ? space : INFINITY;
-    case PLACEMENT_FIRST:
-        return 0;
-    case PLACEMENT_FREE_SPACE:
-        break;
-    }
-    /* weighted rendezvous: exponentially distributed with the space as rate, drawn from the names,
-     * so that a retry draws the same and a change of it moves few */
-    const struct pool_entry *entry = candidate->entry;
-    uint64_t hash = hash_field(HASH_START, request->volume_name);
-    hash = hash_field(hash, entry->cluster_id ? entry->cluster_id : "");
-    hash = mix(hash_field(hash, entry->pool));
-    return -log(((double)(hash >> 11) + 0.5) * 0x1p-53) / space;
-}
-
 static int compare_numbers(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a;
@@ -407,7 +433,8 @@ static void choose_candidate(struct placement_index *index, struct decision *dec
     qsort(index->hits, index->hit_count, sizeof(*index->hits), compare_numbers);
     decision->chosen = index->hits[0];
     for (size_t i = 0; i < index->hit_count; i++) {
-        double cost = cost_of(index->request, &candidates[index->hits[i]], usual);
+        double cost = POLICIES[index->request->policy].cost(index->request,
+                                                            &candidates[index->hits[i]], usual);
 
         decision->verdicts[index->hits[i]] = VERDICT_POLICY;
         if (cost < lowest) {

@@ -132,7 +132,7 @@ bool class_pools_want_place(const struct class_pools *pools,
 
 bool class_pools_need_volumes(const struct class_pools *pools)
 {
-    return pools->overcommit > 0 || pools->policy == PLACEMENT_SPREAD;
+    return pools->overcommit > 0 || placement_policy_counts_volumes(pools->policy);
 }
 
 const char *class_pools_cluster(const struct class_pools *pools, const struct pool_entry *entry)

@@ -245,6 +245,16 @@ TEST(policies_are_known_by_name)
     }
 }
 
+TEST(policies_for_users_are_all_of_them_in_order)
+{
+    _cleanup_text_ struct text names = TEXT_INIT(256);
+
+    for (int policy = PLACEMENT_FREE_SPACE; policy <= PLACEMENT_FIRST; policy++)
+        text_addf(&names, "%s%s", policy ? ", " : "",
+                  placement_policy_name((enum placement_policy)policy));
+    assert_string_equal(text_chars(&names), PLACEMENT_POLICIES);
+}
+
 /* --- random worlds --- */
 
 #define WORLDS 2000
