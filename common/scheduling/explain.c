@@ -12,30 +12,6 @@
 
 #define TEXT_LIMIT 65536
 
-const char *explain_cause_name(enum explain_cause cause)
-{
-    static const char *const NAMES[EXPLAIN_CAUSES] = {
-        [EXPLAIN_FITS] = "fits",
-        [EXPLAIN_POD] = "pod",
-        [EXPLAIN_SELECTED_NODE] = "selected-node",
-        [EXPLAIN_NO_SPACE] = "room",
-        [EXPLAIN_NO_CAPACITY] = "no-capacity-object",
-        [EXPLAIN_LIMIT] = "volume-limit",
-        [EXPLAIN_NO_DRIVER] = "no-driver",
-        [EXPLAIN_ALLOWED] = "allowed-topologies",
-        [EXPLAIN_LABEL_MISSING] = "label-missing",
-        [EXPLAIN_PREBOUND] = "prebound",
-        [EXPLAIN_NO_VOLUME] = "no-volume",
-        [EXPLAIN_AFFINITY] = "node-affinity",
-        [EXPLAIN_VOLUME_MISSING] = "volume-missing",
-        [EXPLAIN_ZONE] = "zone-label",
-        [EXPLAIN_PLACEMENT] = "placement",
-        [EXPLAIN_FAULT] = "fault",
-    };
-
-    return cause < EXPLAIN_CAUSES ? NAMES[cause] : "";
-}
-
 /* --- the whole pod --- */
 
 static char *explain_named(const struct explain_run *run, const struct kube_pvc *claim)
@@ -167,14 +143,6 @@ static const struct explained_node *best_row(const struct explanation *explanati
     return best;
 }
 
-/* The cause closest to success says most; a claim tied to a node makes all others irrelevant. */
-static const enum explain_cause PRIORITY[] = {
-    EXPLAIN_FAULT,    EXPLAIN_SELECTED_NODE, EXPLAIN_VOLUME_MISSING, EXPLAIN_NO_SPACE,
-    EXPLAIN_LIMIT,    EXPLAIN_NO_CAPACITY,   EXPLAIN_NO_DRIVER,      EXPLAIN_LABEL_MISSING,
-    EXPLAIN_ALLOWED,  EXPLAIN_PREBOUND,      EXPLAIN_PLACEMENT,      EXPLAIN_NO_VOLUME,
-    EXPLAIN_AFFINITY, EXPLAIN_ZONE,
-};
-
 /* The node whose cause is the pod's. */
 static const struct explained_node *decisive_row(const struct explain_run *run,
                                                  const struct explanation *explanation)
@@ -185,8 +153,8 @@ static const struct explained_node *decisive_row(const struct explain_run *run,
     for (size_t i = 0; i < run->claims.count; i++)
         if (run->claims.items[i].pv && run->claims.items[i].pv->has_required)
             row = best_row(explanation, EXPLAIN_PLACEMENT);
-    for (size_t i = 0; i < ARRAY_LENGTH(PRIORITY) && !row; i++)
-        row = best_row(explanation, PRIORITY[i]);
+    for (int cause = EXPLAIN_FAULT; cause < EXPLAIN_CAUSES && !row; cause++)
+        row = best_row(explanation, (enum explain_cause)cause);
     return row;
 }
 

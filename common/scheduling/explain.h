@@ -11,23 +11,25 @@
  * the affinity between pods are not looked at. One thread; the cluster is not changed but counts
  * are remembered in it.
  */
+/* Those of nodes in the order in which one is picked for the whole pod: a claim that is tied to a
+ * node makes all others irrelevant, and then the one closest to success says most. */
 enum explain_cause {
     EXPLAIN_FITS,
-    EXPLAIN_POD,           /* for the whole pod: a claim is missing, lost, unbound */
+    EXPLAIN_POD, /* for the whole pod: a claim is missing, lost, unbound */
+    EXPLAIN_FAULT,
     EXPLAIN_SELECTED_NODE, /* a claim is tied to another node */
+    EXPLAIN_VOLUME_MISSING,
     EXPLAIN_NO_SPACE,
-    EXPLAIN_NO_CAPACITY, /* nobody publishes how much free space there is */
     EXPLAIN_LIMIT,       /* the node has as many volumes as it may */
+    EXPLAIN_NO_CAPACITY, /* nobody publishes how much free space there is */
     EXPLAIN_NO_DRIVER,
-    EXPLAIN_ALLOWED,       /* allowedTopologies */
     EXPLAIN_LABEL_MISSING, /* the node lacks the label that a volume or class asks for */
+    EXPLAIN_ALLOWED,       /* allowedTopologies */
     EXPLAIN_PREBOUND,      /* the volume meant for the claim is of no use here */
+    EXPLAIN_PLACEMENT,     /* the volumes fit, the pod itself does not */
     EXPLAIN_NO_VOLUME,
     EXPLAIN_AFFINITY,
-    EXPLAIN_VOLUME_MISSING,
     EXPLAIN_ZONE,
-    EXPLAIN_PLACEMENT, /* the volumes fit, the pod itself does not */
-    EXPLAIN_FAULT,
     EXPLAIN_CAUSES,
 };
 

@@ -14,6 +14,30 @@
 
 #define DETAIL_LIMIT 4096
 
+const char *explain_cause_name(enum explain_cause cause)
+{
+    static const char *const NAMES[EXPLAIN_CAUSES] = {
+        [EXPLAIN_FITS] = "fits",
+        [EXPLAIN_POD] = "pod",
+        [EXPLAIN_FAULT] = "fault",
+        [EXPLAIN_SELECTED_NODE] = "selected-node",
+        [EXPLAIN_VOLUME_MISSING] = "volume-missing",
+        [EXPLAIN_NO_SPACE] = "room",
+        [EXPLAIN_LIMIT] = "volume-limit",
+        [EXPLAIN_NO_CAPACITY] = "no-capacity-object",
+        [EXPLAIN_NO_DRIVER] = "no-driver",
+        [EXPLAIN_LABEL_MISSING] = "label-missing",
+        [EXPLAIN_ALLOWED] = "allowed-topologies",
+        [EXPLAIN_PREBOUND] = "prebound",
+        [EXPLAIN_PLACEMENT] = "placement",
+        [EXPLAIN_NO_VOLUME] = "no-volume",
+        [EXPLAIN_AFFINITY] = "node-affinity",
+        [EXPLAIN_ZONE] = "zone-label",
+    };
+
+    return cause < EXPLAIN_CAUSES ? NAMES[cause] : "";
+}
+
 _printf_(3, 4) static void set_cause(struct explained_node *row, enum explain_cause cause,
                                      const char *fmt, ...)
 {
