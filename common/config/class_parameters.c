@@ -220,7 +220,8 @@ static const struct class_parameter PARAMETERS[] = {
      .help = "Whether a volume made from a snapshot shows the snapshot itself instead of a copy; "
              "if left "
              "out it does so when it is only read."},
-    {PARAM_MOUNTER, RBD, CREATE | STAGE, NULL, "rbd, rbd-nbd, fuse", NULL,
+    {PARAM_MOUNTER, RBD, CREATE | STAGE, NULL,
+     "`rbd`, `rbd-nbd` or another of the [mappers](node.md#mappers)", NULL,
      .help = "How nodes map images; `--mounter` of the node if left out, else `rbd` or, where the "
              "kernel "
              "has no rbd driver, `rbd-nbd`."},

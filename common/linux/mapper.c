@@ -11,7 +11,8 @@
 
 #define MODPROBE_TIMEOUT_MS 10000
 
-const struct mapper *const MAPPERS[] = {&MAPPER_KRBD, &MAPPER_NBD, &MAPPER_FUSE, NULL};
+#define MAPPER_ADDRESS(name) &(name),
+const struct mapper *const MAPPERS[] = {MAPPER_ROWS(MAPPER_ADDRESS) NULL};
 
 const struct mapper *mapper_find(const char *name)
 {

@@ -5,12 +5,8 @@
 #include "common/linux/host_ops.h"
 
 /*
- * Ways to make a block device of an RBD image. Each is a file mapper_NAME.c and a row of MAPPERS:
- *
- *   krbd   the kernel's own client, through /sys/bus/rbd
- *   nbd    rbd-nbd, a process per image beside the kernel's nbd driver
- *   fuse   qemu-storage-daemon's FUSE export with a loop device, for kernels that have neither;
- *          only when the class or a flag names it
+ * Ways to make a block device of an RBD image. Each is a file mapper_NAME.c and a row of
+ * MAPPER_ROWS in mapper_internal.h, which says what they are.
  *
  * No mapper keeps anything in memory: what is mapped is asked of the kernel and of the processes,
  * so that a restarted driver knows what its previous run did. Any thread; calls for one image must

@@ -4,9 +4,22 @@
 
 /* Inside of common/linux: what the mappers share. */
 
-extern const struct mapper MAPPER_KRBD;
-extern const struct mapper MAPPER_NBD;
-extern const struct mapper MAPPER_FUSE;
+/*
+ * All of them, each in its file mapper_NAME.c; the first one is the default:
+ *
+ *   krbd   the kernel's own client, through /sys/bus/rbd
+ *   nbd    rbd-nbd, a process per image beside the kernel's nbd driver
+ *   fuse   qemu-storage-daemon's FUSE export with a loop device, for kernels that have neither;
+ *          only when the class or a flag names it
+ */
+#define MAPPER_ROWS(ROW)                                                                           \
+    ROW(MAPPER_KRBD)                                                                               \
+    ROW(MAPPER_NBD)                                                                                \
+    ROW(MAPPER_FUSE)
+
+#define DECLARE_MAPPER(name) extern const struct mapper name;
+MAPPER_ROWS(DECLARE_MAPPER)
+#undef DECLARE_MAPPER
 
 /* A program that maps takes well under a second, or hangs because the cluster does. */
 #define MAPPER_TIMEOUT_MS 60000

@@ -124,8 +124,9 @@ static void add_volume_flags(struct options *o, struct flag_table *table)
         {"rundir", FLAG_STRING, &o->run_dir, "DIR",
          "folder for exports of the fuse mapper and for keys of programs"},
         {"mounter", FLAG_STRING, &o->mounter, "NAME",
-         "rbd, rbd-nbd or fuse, for CephFS kernel or fuse, for classes that name none; else what "
-         "is available"},
+         "for classes that name none: rbd, rbd-nbd or another mapper of images, for CephFS kernel "
+         "or "
+         "fuse; else what is available"},
         {"forcecephkernelclient", FLAG_BOOL, &o->force_kernel_client, NULL,
          "CephFS: mount with the kernel's client even if it is too old to enforce quotas"},
         {"kernelmountoptions", FLAG_STRING, &o->kernel_mount_options, "OPTIONS",
