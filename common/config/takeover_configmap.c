@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/worker.h"
+#include "common/config/takeover_kinds.h"
 #include "common/config/watched_file.h"
 #include "common/encoding/json.h"
 #include "common/kube/kube.h"
@@ -110,31 +111,32 @@ static void poll_configmap(void *object)
     }
 }
 
-int takeover_configmap_new(struct kube *kube, const char *name_space, int64_t poll_ms,
-                           struct takeover_configmap **out, struct error *err)
+static int open_configmap(const struct takeover_setup *setup, void **place, struct error *err)
 {
     const struct kube_location location = {.api = "v1",
                                            .resource = "configmaps",
-                                           .name_space = name_space,
+                                           .name_space = setup->name_space,
                                            .name = TAKEOVER_CONFIGMAP};
     char *path = NULL;
 
+    if (!setup->kube)
+        return 0;
     if (kube_path(&location, &path, err) < 0)
         return -1;
     struct takeover_configmap *configmap = xcalloc(1, sizeof(*configmap));
-    configmap->kube = kube;
+    configmap->kube = setup->kube;
     configmap->path = path;
-    configmap->poll_ms = poll_ms > 0 ? poll_ms : POLL_MS;
+    configmap->poll_ms = setup->poll_ms > 0 ? setup->poll_ms : POLL_MS;
     pthread_mutex_init(&configmap->lock, NULL);
     worker_start(&configmap->worker, "takeover-map", poll_configmap, configmap);
-    *out = configmap;
+    *place = configmap;
     return 0;
 }
 
-void takeover_configmap_free(struct takeover_configmap *configmap)
+static void close_configmap(void *place)
 {
-    if (!configmap)
-        return;
+    struct takeover_configmap *configmap = place;
+
     worker_stop(&configmap->worker);
     watched_version_unref(configmap->map);
     condition_done(&configmap->state);
@@ -144,9 +146,10 @@ void takeover_configmap_free(struct takeover_configmap *configmap)
     free(configmap);
 }
 
-bool takeover_configmap_get(struct takeover_configmap *configmap,
-                            struct takeover_snapshot *snapshot)
+static bool get_from_configmap(void *place, struct takeover_snapshot *snapshot)
 {
+    struct takeover_configmap *configmap = place;
+
     pthread_mutex_lock(&configmap->lock);
     bool found = configmap->is_found;
     if (found && configmap->map)
@@ -155,11 +158,16 @@ bool takeover_configmap_get(struct takeover_configmap *configmap,
     return found;
 }
 
-bool takeover_configmap_is_healthy(struct takeover_configmap *configmap, char **message,
-                                   time_t *since)
+static bool configmap_is_healthy(void *place, char **message, time_t *since)
 {
+    struct takeover_configmap *configmap = place;
+
     pthread_mutex_lock(&configmap->lock);
     bool healthy = condition_is_healthy(&configmap->state, message, since);
     pthread_mutex_unlock(&configmap->lock);
     return healthy;
 }
+
+const struct takeover_kind TAKEOVER_IN_CONFIGMAP = {
+    "a ConfigMap", open_configmap, close_configmap, get_from_configmap, configmap_is_healthy,
+};

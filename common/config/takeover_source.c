@@ -7,21 +7,19 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/config/takeover_configmap.h"
+#include "common/config/takeover_kinds.h"
 #include "common/config/watched_file.h"
 #include "common/encoding/json.h"
 
 static const struct takeover_map NOTHING = {0};
 
+#define KIND_ADDRESS(name) &(name),
+static const struct takeover_kind *const KINDS[] = {TAKEOVER_KINDS(KIND_ADDRESS)};
+
 struct takeover_source {
-    struct watched_file *file;            /* NULL: none was named */
-    struct takeover_configmap *configmap; /* NULL: none */
-    struct config_file *config;
-    pthread_mutex_t lock;         /* over the three below */
-    struct config *last_good;     /* the config.json whose map is in force; NULL: none yet */
-    struct condition in_config;   /* the map in config.json, not config.json itself */
-    struct string_list returning; /* domains whose giveback is in progress */
-    char *config_subject;         /* that map in the log */
+    void *places[ARRAY_LENGTH(KINDS)]; /* NULL: none of that kind */
+    pthread_mutex_t lock;              /* over the next one */
+    struct string_list returning;      /* domains whose giveback is in progress */
     atomic_uint_fast64_t is_broken;
 };
 
@@ -75,15 +73,25 @@ static int load_map(const char *path, struct watched_version **out, struct error
 static const struct watched_kind MAP_FILE = {
     .what = "takeover map", .is_optional = true, .load = load_map};
 
-/* True if the file decides, and then with its map. */
-static bool get_from_file(struct takeover_source *source, struct takeover_snapshot *snapshot)
+static int open_file(const struct takeover_setup *setup, void **place, struct error *err)
+{
+    (void)err;
+    if (setup->path[0])
+        *place = watched_file_new(setup->path, &MAP_FILE);
+    return 0;
+}
+
+static void close_file(void *place)
+{
+    watched_file_free(place);
+}
+
+static bool get_from_file(void *place, struct takeover_snapshot *snapshot)
 {
     _cleanup_error_ struct error err = {0};
     struct watched_version *version = NULL;
 
-    if (!source->file)
-        return false;
-    if (watched_file_get(source->file, &version, &err) < 0)
+    if (watched_file_get(place, &version, &err) < 0)
         return true; /* found, but never good */
     if (!version)
         return false;
@@ -91,69 +99,119 @@ static bool get_from_file(struct takeover_source *source, struct takeover_snapsh
     return true;
 }
 
+static bool file_is_healthy(void *place, char **message, time_t *since)
+{
+    return watched_file_is_healthy(place, message, since);
+}
+
+const struct takeover_kind TAKEOVER_IN_FILE = {
+    "a file", open_file, close_file, get_from_file, file_is_healthy,
+};
+
 /* --- config.json --- */
 
+struct map_in_config {
+    struct config_file *config;
+    char *subject;            /* in the log */
+    pthread_mutex_t lock;     /* over the two below */
+    struct config *last_good; /* the config.json whose map is in force; NULL: none yet */
+    struct condition state;   /* of the map, not of config.json itself */
+};
+
+static int open_config(const struct takeover_setup *setup, void **place, struct error *err)
+{
+    struct map_in_config *own = xcalloc(1, sizeof(*own));
+
+    (void)err;
+    own->config = setup->config;
+    own->subject = xasprintf("the takeover map of %s", config_file_path(setup->config));
+    pthread_mutex_init(&own->lock, NULL);
+    *place = own;
+    return 0;
+}
+
+static void close_config(void *place)
+{
+    struct map_in_config *own = place;
+
+    config_unref(own->last_good);
+    condition_done(&own->state);
+    pthread_mutex_destroy(&own->lock);
+    free(own->subject);
+    free(own);
+}
+
 /* Lock held. Without a good config.json the last map stays; the file's own report says why. */
-static void refresh_from_config(struct takeover_source *source)
+static void refresh_from_config(struct map_in_config *own)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_config_ struct config *config = NULL;
     _cleanup_free_ char *whole = NULL;
     const char *fault = NULL;
 
-    if (config_file_get(source->config, &config, &err) < 0)
+    if (config_file_get(own->config, &config, &err) < 0)
         return;
     if (config_takeover(config, &fault)) {
-        config_unref(source->last_good);
-        source->last_good = TAKE(config);
+        config_unref(own->last_good);
+        own->last_good = TAKE(config);
     } else {
-        whole =
-            xasprintf("%s: " CONFIG_TAKEOVER_KEY ": %s", config_file_path(source->config), fault);
+        whole = xasprintf("%s: " CONFIG_TAKEOVER_KEY ": %s", config_file_path(own->config), fault);
     }
-    watched_note(&source->in_config, whole, MAP_FILE.what, source->config_subject,
-                 source->last_good);
+    watched_note(&own->state, whole, MAP_FILE.what, own->subject, own->last_good);
 }
 
-static void get_from_config(struct takeover_source *source, struct takeover_snapshot *snapshot)
+static bool get_from_config(void *place, struct takeover_snapshot *snapshot)
 {
+    struct map_in_config *own = place;
     const char *fault = NULL;
 
-    pthread_mutex_lock(&source->lock);
-    refresh_from_config(source);
-    if (source->last_good)
-        *snapshot = (struct takeover_snapshot){.map = config_takeover(source->last_good, &fault),
-                                               .holder = config_hold(source->last_good)};
-    pthread_mutex_unlock(&source->lock);
+    pthread_mutex_lock(&own->lock);
+    refresh_from_config(own);
+    if (own->last_good)
+        *snapshot = (struct takeover_snapshot){.map = config_takeover(own->last_good, &fault),
+                                               .holder = config_hold(own->last_good)};
+    pthread_mutex_unlock(&own->lock);
+    return true;
 }
 
-/* --- both --- */
+static bool config_is_healthy(void *place, char **message, time_t *since)
+{
+    struct map_in_config *own = place;
 
-struct takeover_source *takeover_source_new(const char *path, struct config_file *config)
+    pthread_mutex_lock(&own->lock);
+    refresh_from_config(own);
+    bool healthy = condition_is_healthy(&own->state, message, since);
+    pthread_mutex_unlock(&own->lock);
+    return healthy;
+}
+
+const struct takeover_kind TAKEOVER_IN_CONFIG = {
+    "config.json", open_config, close_config, get_from_config, config_is_healthy,
+};
+
+/* --- all of them --- */
+
+struct takeover_source *takeover_source_new(const struct takeover_setup *setup)
 {
     struct takeover_source *source = xcalloc(1, sizeof(*source));
 
-    source->file = path[0] ? watched_file_new(path, &MAP_FILE) : NULL;
-    source->config = config;
-    source->config_subject = xasprintf("the takeover map of %s", config_file_path(config));
+    for (size_t i = 0; i < ARRAY_LENGTH(KINDS); i++) {
+        _cleanup_error_ struct error err = {0};
+
+        if (KINDS[i]->open(setup, &source->places[i], &err) < 0)
+            log_warn(NULL, "no takeover map from %s: %s", KINDS[i]->what, err.message);
+    }
     pthread_mutex_init(&source->lock, NULL);
     return source;
-}
-
-void takeover_source_add_configmap(struct takeover_source *source,
-                                   struct takeover_configmap *configmap)
-{
-    source->configmap = configmap;
 }
 
 void takeover_source_free(struct takeover_source *source)
 {
     if (!source)
         return;
-    watched_file_free(source->file);
-    takeover_configmap_free(source->configmap);
-    config_unref(source->last_good);
-    condition_done(&source->in_config);
-    free(source->config_subject);
+    for (size_t i = 0; i < ARRAY_LENGTH(KINDS); i++)
+        if (source->places[i])
+            KINDS[i]->close(source->places[i]);
     string_list_done(&source->returning);
     pthread_mutex_destroy(&source->lock);
     free(source);
@@ -162,10 +220,9 @@ void takeover_source_free(struct takeover_source *source)
 void takeover_source_get(struct takeover_source *source, struct takeover_snapshot *snapshot)
 {
     *snapshot = (struct takeover_snapshot){.map = &NOTHING};
-    if (get_from_file(source, snapshot) ||
-        (source->configmap && takeover_configmap_get(source->configmap, snapshot)))
-        return;
-    get_from_config(source, snapshot);
+    for (size_t i = 0; i < ARRAY_LENGTH(KINDS); i++)
+        if (source->places[i] && KINDS[i]->get(source->places[i], snapshot))
+            return;
 }
 
 void takeover_source_set_returning(struct takeover_source *source,
@@ -219,32 +276,21 @@ void takeover_snapshot_done(struct takeover_snapshot *snapshot)
     *snapshot = (struct takeover_snapshot){0};
 }
 
-/* Whether the ConfigMap decides, or cannot be seen. */
-static bool is_from_configmap(struct takeover_source *source)
-{
-    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
-    _cleanup_free_ char *message = NULL;
-    time_t since = 0;
-
-    return source->configmap &&
-           (takeover_configmap_get(source->configmap, &snapshot) ||
-            !takeover_configmap_is_healthy(source->configmap, &message, &since));
-}
-
 bool takeover_source_is_healthy(struct takeover_source *source, char **message, time_t *since)
 {
-    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
     bool healthy = true;
+    bool decides = false;
 
-    if (get_from_file(source, &snapshot)) {
-        healthy = watched_file_is_healthy(source->file, message, since);
-    } else if (is_from_configmap(source)) {
-        healthy = takeover_configmap_is_healthy(source->configmap, message, since);
-    } else {
-        pthread_mutex_lock(&source->lock);
-        refresh_from_config(source);
-        healthy = condition_is_healthy(&source->in_config, message, since);
-        pthread_mutex_unlock(&source->lock);
+    /* what cannot be seen might decide, hence its fault counts */
+    *message = NULL;
+    for (size_t i = 0; i < ARRAY_LENGTH(KINDS) && healthy && !decides; i++) {
+        _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
+
+        if (!source->places[i])
+            continue;
+        free(*message);
+        decides = KINDS[i]->get(source->places[i], &snapshot);
+        healthy = KINDS[i]->is_healthy(source->places[i], message, since);
     }
     atomic_store(&source->is_broken, !healthy);
     return healthy;

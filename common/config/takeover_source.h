@@ -1,6 +1,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
 #include "common/base/metrics.h"
@@ -8,22 +9,28 @@
 #include "common/topology/takeover.h"
 
 /*
- * Where the takeover map comes from; the first found wins: the file of --takeover-file (the map
- * alone), then the ConfigMap (takeover_configmap.h), if one was added, then "topology-takeover" in
- * config.json in version 2 form. A file that never existed is not found; one that is broken or was
- * deleted is found: its last good map stays in force, or none if there never was a good one. An
- * empty map ({}) ends all takeovers.
+ * Where the takeover map comes from (takeover_kinds.h); the first found wins: the file of
+ * --takeover-file (the map alone), then the ConfigMap (takeover_configmap.h), where there is a
+ * Kubernetes, then "topology-takeover" in config.json in version 2 form. A file that never existed
+ * is not found; one that is broken or was deleted is found: its last good map stays in force, or
+ * none if there never was a good one. An empty map ({}) ends all takeovers.
  *
  * Any thread; each use costs two stat() at most.
  */
 struct takeover_source;
+struct kube;
 
-/* @path "" for no file of its own. @config is borrowed. */
-struct takeover_source *takeover_source_new(const char *path, struct config_file *config);
-/* Takes ownership of @configmap; before any other thread knows the source. */
-struct takeover_configmap;
-void takeover_source_add_configmap(struct takeover_source *source,
-                                   struct takeover_configmap *configmap);
+/* What places for a map are found with. The pointers are borrowed. */
+struct takeover_setup {
+    const char *path; /* "" for no file of its own */
+    struct config_file *config;
+    struct kube *kube; /* NULL: none, or none is to be asked */
+    const char *name_space;
+    int64_t poll_ms; /* of a place that is polled; 0: 5000 */
+};
+
+/* A place that cannot be used is left out, with a line in the log. */
+struct takeover_source *takeover_source_new(const struct takeover_setup *setup);
 void takeover_source_free(struct takeover_source *source);
 DEFINE_CLEANUP(struct takeover_source, takeover_source_free)
 
@@ -44,10 +51,6 @@ void takeover_source_get_closed(struct takeover_source *source, struct takeover_
 /* Which these are, "zone=zone-a"; empty at first. Copied. */
 void takeover_source_set_returning(struct takeover_source *source,
                                    const struct string_list *domains);
-/* Makes *@map the version that a snapshot can hold; it is moved there. One reference. */
-struct watched_version *takeover_version_new(struct takeover_map *map);
-/* A snapshot of such a version; takes ownership of the reference. */
-struct takeover_snapshot takeover_snapshot_of(struct watched_version *version);
 void takeover_snapshot_done(struct takeover_snapshot *snapshot);
 #define _cleanup_takeover_snapshot_ _cleanup_(takeover_snapshot_done)
 

@@ -346,7 +346,6 @@ int driver_run(const struct options *options, const sigset_t *signals,
         config_file_free(driver.config);
         return 1;
     }
-    driver_controller_watch(&driver.kube, options, driver.place.takeover);
     driver_init(&driver, options, make_ceph, make_host);
     if (start_serving(&driver, options, &err) < 0) {
         log_error(NULL, "cannot serve '%s': %s", options->endpoint, err.message);

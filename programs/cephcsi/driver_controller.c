@@ -4,23 +4,6 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/config/takeover_configmap.h"
-
-void driver_controller_watch(const struct driver_kube *kube, const struct options *options,
-                             struct takeover_source *source)
-{
-    _cleanup_error_ struct error err = {0};
-    struct takeover_configmap *configmap = NULL;
-
-    /* nodes need the map only if they report it themselves */
-    if (!kube->kube ||
-        !(options->controller_server || strcmp(options->takeover_via, "nodeinfo") == 0))
-        return;
-    if (takeover_configmap_new(kube->kube, kube->name_space, 0, &configmap, &err) < 0)
-        log_warn(NULL, "no takeover map from a ConfigMap: %s", err.message);
-    else
-        takeover_source_add_configmap(source, configmap);
-}
 
 /* capacity_site's question, answered by GetCapacity. */
 static int ask_capacity(void *object, struct call *call, const struct strmap *parameters,

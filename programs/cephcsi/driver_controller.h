@@ -20,10 +20,6 @@ struct driver_controller {
     struct capacity_publisher *publisher;   /* NULL: none */
 };
 
-/* Makes @source read the ConfigMap, for those roles that need it. Before @source is used. */
-void driver_controller_watch(const struct driver_kube *kube, const struct options *options,
-                             struct takeover_source *source);
-
 /* When the driver serves. Nothing without a Kubernetes or without the controller role. The pointers
  * are borrowed. */
 void driver_controller_start(struct driver_controller *own, const struct driver_kube *kube,

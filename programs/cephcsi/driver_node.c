@@ -67,6 +67,8 @@ int driver_node_init(struct driver_node *node, const struct options *options,
                      struct config_file *config, const struct driver_kube *kube,
                      struct metrics *metrics, struct error *err)
 {
+    const bool via_nodeinfo = strcmp(options->takeover_via, "nodeinfo") == 0;
+
     if (topology_levels_parse(options->driver_name, options->domain_labels, &node->levels, err) < 0)
         return error_wrap(err, "--domainlabels");
     if (options->node_labels[0] != '\0') {
@@ -78,14 +80,20 @@ int driver_node_init(struct driver_node *node, const struct options *options,
         ask_for_labels(node, options, config, kube->kube);
     }
     node->serves_node = options->node_server;
-    node->takeover = takeover_source_new(options->takeover_path, config);
+    node->takeover = takeover_source_new(&(struct takeover_setup){
+        .path = options->takeover_path,
+        .config = config,
+        /* nodes need the map only if they report it themselves */
+        .kube = options->controller_server || via_nodeinfo ? kube->kube : NULL,
+        .name_space = kube->name_space,
+    });
     node->info = node_info_new(&(struct node_info_options){
         .node_id = options->node_id,
         .max_volumes = options->max_volumes_per_node,
         .levels = &node->levels,
         .labels = &node->labels,
         .takeover = node->takeover,
-        .takeover_via_nodeinfo = strcmp(options->takeover_via, "nodeinfo") == 0,
+        .takeover_via_nodeinfo = via_nodeinfo,
         .events = node->serves_node ? kube->events : NULL,
     });
     node->read_affinity = (struct read_affinity){options->read_affinity,

@@ -34,7 +34,8 @@ static void fixture_init(struct fixture *fixture, const char *domain_labels, boo
         topology_levels_parse("rbd.csi.ceph.com", domain_labels, &fixture->levels, &err), 0);
     node_labels_from_file(fixture->labels_path, &fixture->labels);
     fixture->config = config_file_new(fixture->config_path);
-    fixture->takeover = takeover_source_new(fixture->map_path, fixture->config);
+    fixture->takeover = takeover_source_new(
+        &(struct takeover_setup){.path = fixture->map_path, .config = fixture->config});
     fixture->info = node_info_new(&(struct node_info_options){
         .node_id = "node-1",
         .max_volumes = 110,

@@ -1,6 +1,6 @@
 #include "tests/unit/fixtures/kube.h"
 
-#include "common/config/takeover_configmap.h"
+#include "common/config/takeover_kinds.h"
 
 /* The takeover map in a ConfigMap, whatever becomes of it and of the API server. */
 
@@ -8,39 +8,45 @@
 #define DATA(map) "{\"data\":{\"takeover.json\":\"" map "\"}}"
 #define ZONE_A DATA("{\\\"a\\\": [\\\"b\\\"]}")
 
-static struct takeover_configmap *configmap_of(struct kube_fixture *fixture)
+static void *configmap_of(struct kube_fixture *fixture)
 {
-    struct takeover_configmap *configmap = NULL;
+    const struct takeover_setup setup = {.kube = fixture->kube, .name_space = "ceph", .poll_ms = 1};
     _cleanup_error_ struct error err = {0};
+    void *configmap = NULL;
 
-    if (takeover_configmap_new(fixture->kube, "ceph", 1, &configmap, &err) < 0)
+    if (TAKEOVER_IN_CONFIGMAP.open(&setup, &configmap, &err) < 0)
         fail_msg("%s", err.message);
     return configmap;
 }
-#define _cleanup_configmap_ _cleanup_(takeover_configmap_freep)
+
+static void configmap_close(void **configmap)
+{
+    TAKEOVER_IN_CONFIGMAP.close(*configmap);
+}
+#define _cleanup_configmap_ _cleanup_(configmap_close)
 
 /* Whether the ConfigMap decides, with this number of takeovers. */
-static bool has_takeovers(struct takeover_configmap *configmap, size_t count)
+static bool has_takeovers(void *configmap, size_t count)
 {
     _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
 
-    return takeover_configmap_get(configmap, &snapshot) && snapshot.map &&
+    return TAKEOVER_IN_CONFIGMAP.get(configmap, &snapshot) && snapshot.map &&
            snapshot.map->count == count;
 }
 
-static bool decides(struct takeover_configmap *configmap)
+static bool decides(void *configmap)
 {
     _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
 
-    return takeover_configmap_get(configmap, &snapshot);
+    return TAKEOVER_IN_CONFIGMAP.get(configmap, &snapshot);
 }
 
 /* "" for healthy. */
-static bool fault_has(struct takeover_configmap *configmap, const char *part)
+static bool fault_has(void *configmap, const char *part)
 {
     _cleanup_free_ char *message = NULL;
     time_t since = 0;
-    bool healthy = takeover_configmap_is_healthy(configmap, &message, &since);
+    bool healthy = TAKEOVER_IN_CONFIGMAP.is_healthy(configmap, &message, &since);
 
     assert_int_equal(healthy, message[0] == '\0');
     return part[0] ? strstr(message, part) != NULL : healthy;
@@ -58,7 +64,7 @@ TEST(map_is_read_and_followed, WITH_KUBE)
     struct kube_fixture *fixture = *state;
 
     fake_kube_put(fixture->fake, PATH, ZONE_A);
-    _cleanup_configmap_ struct takeover_configmap *configmap = configmap_of(fixture);
+    _cleanup_configmap_ void *configmap = configmap_of(fixture);
     eventually(has_takeovers(configmap, 1));
     eventually(fault_has(configmap, ""));
     fake_kube_put(fixture->fake, PATH, DATA("{}"));
@@ -71,9 +77,9 @@ TEST(snapshot_outlives_the_next_map, WITH_KUBE)
     _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
 
     fake_kube_put(fixture->fake, PATH, ZONE_A);
-    _cleanup_configmap_ struct takeover_configmap *configmap = configmap_of(fixture);
+    _cleanup_configmap_ void *configmap = configmap_of(fixture);
     eventually(has_takeovers(configmap, 1));
-    assert_true(takeover_configmap_get(configmap, &snapshot));
+    assert_true(TAKEOVER_IN_CONFIGMAP.get(configmap, &snapshot));
     fake_kube_put(fixture->fake, PATH, DATA("{}"));
     eventually(has_takeovers(configmap, 0));
     assert_int_equal(snapshot.map->count, 1);
@@ -84,7 +90,7 @@ TEST(broken_map_leaves_the_last_good_one_in_force, WITH_KUBE)
     struct kube_fixture *fixture = *state;
 
     fake_kube_put(fixture->fake, PATH, ZONE_A);
-    _cleanup_configmap_ struct takeover_configmap *configmap = configmap_of(fixture);
+    _cleanup_configmap_ void *configmap = configmap_of(fixture);
     eventually(has_takeovers(configmap, 1));
     fake_kube_put(fixture->fake, PATH, DATA("{"));
     eventually(fault_has(configmap, "takeover.json"));
@@ -103,9 +109,9 @@ TEST(map_that_never_was_good_decides_for_none, WITH_KUBE)
     _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
 
     fake_kube_put(fixture->fake, PATH, DATA("{"));
-    _cleanup_configmap_ struct takeover_configmap *configmap = configmap_of(fixture);
+    _cleanup_configmap_ void *configmap = configmap_of(fixture);
     eventually(fault_has(configmap, "takeover.json"));
-    assert_true(takeover_configmap_get(configmap, &snapshot));
+    assert_true(TAKEOVER_IN_CONFIGMAP.get(configmap, &snapshot));
     assert_null(snapshot.map);
 }
 
@@ -114,7 +120,7 @@ TEST(deleted_configmap_leaves_its_map_in_force, WITH_KUBE)
     struct kube_fixture *fixture = *state;
 
     fake_kube_put(fixture->fake, PATH, ZONE_A);
-    _cleanup_configmap_ struct takeover_configmap *configmap = configmap_of(fixture);
+    _cleanup_configmap_ void *configmap = configmap_of(fixture);
     eventually(has_takeovers(configmap, 1));
     fake_kube_drop(fixture->fake, PATH);
     eventually(fault_has(configmap, "the last map stays: "));
@@ -126,7 +132,7 @@ TEST(deleted_configmap_leaves_its_map_in_force, WITH_KUBE)
 TEST(absent_or_forbidden_configmap_decides_nothing, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
-    _cleanup_configmap_ struct takeover_configmap *configmap = configmap_of(fixture);
+    _cleanup_configmap_ void *configmap = configmap_of(fixture);
 
     wait_for_polls(fixture);
     assert_true(fault_has(configmap, ""));
@@ -144,7 +150,7 @@ TEST(unreachable_server_is_a_fault, WITH_KUBE)
     struct kube_fixture *fixture = *state;
 
     fake_kube_fail_all(fixture->fake, STATUS_UNAVAILABLE);
-    _cleanup_configmap_ struct takeover_configmap *configmap = configmap_of(fixture);
+    _cleanup_configmap_ void *configmap = configmap_of(fixture);
     eventually(fault_has(configmap, "the last map stays: "));
     assert_false(decides(configmap));
     fake_kube_put(fixture->fake, PATH, ZONE_A);
@@ -156,10 +162,11 @@ TEST(unreachable_server_is_a_fault, WITH_KUBE)
 TEST(namespace_is_checked, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
-    struct takeover_configmap *configmap = NULL;
+    const struct takeover_setup setup = {.kube = fixture->kube, .name_space = "a/b", .poll_ms = 1};
     _cleanup_error_ struct error err = {0};
+    void *configmap = NULL;
 
-    assert_int_equal(takeover_configmap_new(fixture->kube, "a/b", 1, &configmap, &err), -1);
+    assert_int_equal(TAKEOVER_IN_CONFIGMAP.open(&setup, &configmap, &err), -1);
     assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
     assert_null(configmap);
 }

@@ -33,7 +33,8 @@ TEST(two_reconcilers_follow_the_map)
 
     zones_init(&zones);
     _cleanup_free_ char *path = xasprintf("%s.map", zones.config_path);
-    struct takeover_source *source = takeover_source_new(path, zones.config);
+    struct takeover_source *source =
+        takeover_source_new(&(struct takeover_setup){.path = path, .config = zones.config});
     struct takeover_reconciler *one = start(&zones, source, "one");
     struct takeover_reconciler *two = start(&zones, source, "two");
     FILE *file = fopen(path, "we");

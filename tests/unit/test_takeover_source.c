@@ -23,7 +23,8 @@ static void sources_init(struct sources *sources, const char *config)
     if (config)
         replace_file(sources->config_path, config);
     sources->config = config_file_new(sources->config_path);
-    sources->source = takeover_source_new(sources->map_path, sources->config);
+    sources->source = takeover_source_new(
+        &(struct takeover_setup){.path = sources->map_path, .config = sources->config});
 }
 
 static void sources_done(struct sources *sources)

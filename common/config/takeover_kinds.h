@@ -1,0 +1,36 @@
+#pragma once
+
+#include <stdbool.h>
+#include <time.h>
+
+#include "common/config/takeover_source.h"
+
+/* Inside of common/config: the kinds of places that a takeover map can be in, and what they have in
+ * common with takeover_source.c. All functions but open() and close(): any thread. */
+struct takeover_kind {
+    const char *what; /* for the log: "a ConfigMap" */
+
+    /* *@place stays NULL where @setup has none of this kind. */
+    int (*open)(const struct takeover_setup *setup, void **place, struct error *err);
+    void (*close)(void *place);
+    /* True if this place decides, because it has the map or had it; then with its map, and without
+     * one (@snapshot untouched) if there never was a good one. */
+    bool (*get)(void *place, struct takeover_snapshot *snapshot);
+    /* As takeover_source_is_healthy(). A place that cannot be seen is not healthy. */
+    bool (*is_healthy)(void *place, char **message, time_t *since);
+};
+
+/* All of them; the first that decides wins. The last one always does. */
+#define TAKEOVER_KINDS(ROW)                                                                        \
+    ROW(TAKEOVER_IN_FILE)                                                                          \
+    ROW(TAKEOVER_IN_CONFIGMAP)                                                                     \
+    ROW(TAKEOVER_IN_CONFIG)
+
+#define DECLARE_KIND(name) extern const struct takeover_kind name;
+TAKEOVER_KINDS(DECLARE_KIND)
+#undef DECLARE_KIND
+
+/* Makes *@map the version that a snapshot can hold; it is moved there. One reference. */
+struct watched_version *takeover_version_new(struct takeover_map *map);
+/* A snapshot of such a version; takes ownership of the reference. */
+struct takeover_snapshot takeover_snapshot_of(struct watched_version *version);
