@@ -70,3 +70,10 @@ double metric_value(const struct metric *metric);
 
 /* Appends everything: families in the order of registration, metrics by label values. */
 void metrics_print(struct metrics *metrics, struct text *out);
+
+/*
+ * Registers what Prometheus dashboards expect of every process: process_resident_memory_bytes,
+ * process_threads, process_open_fds, process_start_time_seconds and process_cpu_seconds_total. They
+ * are read from /proc/self whenever the metrics are printed; what cannot be read is NaN.
+ */
+void process_metrics_register(struct metrics *metrics);

@@ -1,4 +1,4 @@
-#include "common/base/process_metrics.h"
+#include "common/base/metrics.h"
 
 #include <dirent.h>
 #include <math.h>

@@ -7,7 +7,6 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/metrics.h"
-#include "common/base/process_metrics.h"
 #include "common/base/tasks.h"
 #include "common/config/config.h"
 #include "common/config/keyring.h"

@@ -6,7 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/base/process_metrics.h"
+#include "common/base/metrics.h"
 #include "common/rpc/http_server.h"
 #include "controller/regenerate/regenerator.h"
 #include "programs/cephcsi/driver_kube.h"

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
-#include "common/base/process_metrics.h"
+#include "common/base/metrics.h"
 #include "tests/test.h"
 
 /* The printed value of @name. */
