@@ -107,6 +107,28 @@ TEST(place_in_another_cluster_has_the_name_too, STAGED)
     assert_string_equal(strmap_get(&volume.segments, PREFIX "zone"), "zone-c");
 }
 
+/* The first of the list is the only one in its cluster. */
+TEST(name_in_the_cluster_of_the_first_pool_is_found, STAGED)
+{
+    struct stage *stage = *state;
+    struct wish wish = {.zone = "zone-c", .pool = "", .pools = "[" IN_C "," IN_A "]"};
+    _cleanup_(volume_done) struct volume volume = {0};
+    _cleanup_(volume_done) struct volume again = {0};
+
+    places_make_or_fail(stage, &wish, &volume);
+    wish.zone = "zone-a";
+    places_make_or_fail(stage, &wish, &again);
+    assert_string_equal(again.handle, volume.handle);
+    places_remove_volume(stage, volume.handle);
+    places_assert_nothing_is_left(stage);
+}
+
+TEST(refusal_names_the_volume, STAGED)
+{
+    places_assert_refused(*state, &(struct wish){.name = "pvc-lost", .pool = "nowhere"},
+                          STATUS_INVALID_ARGUMENT, "create volume 'pvc-lost': ");
+}
+
 TEST(without_a_requirement_the_class_decides, STAGED)
 {
     struct stage *stage = *state;
