@@ -74,6 +74,19 @@ static int fixture_close(void **state)
 
 #define WITH_FIXTURE .setup_func = fixture_open, .teardown_func = fixture_close
 
+/* Its threads stop one by one: until the last has, they may still answer. */
+static bool is_stopped(pid_t pid)
+{
+    _cleanup_free_ char *path = xasprintf("/proc/%d/stat", (int)pid);
+    _cleanup_fclose_ FILE *file = fopen(path, "re");
+    char line[256] = "";
+
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof(line), file));
+    const char *name_end = strrchr(line, ')');
+    return name_end && strncmp(name_end, ") T", 3) == 0;
+}
+
 /* The throwaway cluster keeps its pid files beside ceph.conf. */
 static void halt(struct fixture *f, const char *daemon)
 {
@@ -87,6 +100,7 @@ static void halt(struct fixture *f, const char *daemon)
     f->halted = (pid_t)strtol(line, NULL, 10);
     assert_true(f->halted > 1);
     assert_int_equal(kill(f->halted, SIGSTOP), 0);
+    wait_until(is_stopped(f->halted));
 }
 
 static void go_on(struct fixture *f)
