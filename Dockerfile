@@ -22,5 +22,6 @@ RUN ln -s cephzone /usr/local/bin/kubectl-cephzone
 # operators pass a relative --log_file
 WORKDIR /
 # Root, for nodes; the controller's manifests set another user. Deployers set arguments, not the
-# command. cephcsi starts programs; tini reaps the processes that they leave behind.
-ENTRYPOINT ["/usr/bin/tini", "--", "/usr/local/bin/cephcsi"]
+# command. cephcsi starts programs; tini reaps the processes that they leave behind, also
+# where it is not the first process (hostPID).
+ENTRYPOINT ["/usr/bin/tini", "-s", "--", "/usr/local/bin/cephcsi"]

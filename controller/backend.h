@@ -69,15 +69,17 @@ struct controller_backend {
     /* Fills the answer of the rpc. */
     int (*describe_snapshot)(struct snapshot_work *work, struct snapshot *snapshot,
                              struct error *err);
-    /* Removes what there is of a snapshot that could not be made, its name and its entry. Logs a
-     * failure. */
+    /* Removes what there is of a snapshot that could not be made, its entry and its name, by which
+     * the next try finds what could not be removed. Logs a failure. */
     void (*give_up_snapshot)(struct snapshot_work *work);
     int (*discard_snapshot)(const struct controller *controller, struct call *call,
                             struct located *located, const struct credentials *credentials,
                             struct error *err);
-    /* NOT_FOUND if there is nothing behind the entry. */
-    int (*read_snapshot)(struct call *call, struct located *located, struct snapshot *snapshot,
-                         struct error *err);
+    /* NOT_FOUND if there is nothing behind the entry. With @credentials, which may be NULL, what a
+     * snapshot lacks to be ready is begun again if need be: the caller may be waiting for it. */
+    int (*read_snapshot)(const struct controller *controller, struct call *call,
+                         struct located *located, const struct credentials *credentials,
+                         struct snapshot *snapshot, struct error *err);
     /* Takes the snapshots of all sources of @works at one moment, which is put into *@moment.
      * What an earlier try has taken is dropped first. */
     int (*snapshot_together)(struct snapshot_work *const *works, size_t count,

@@ -197,7 +197,9 @@ int controller_get_capacity(const struct controller *controller, struct call *ca
         return total_capacity(controller, call, capacity, err);
     capacity->has_maximum = true;
     if (backend->parse_pools(parameters, &inquiry.class, err) < 0 ||
-        collect_entries(&inquiry, err) < 0)
+        collect_entries(&inquiry, err) < 0 || sum_entries(&inquiry, capacity, err) < 0)
         return -1;
-    return sum_entries(&inquiry, capacity, err);
+    if (inquiry.class.overcommit > 0) /* the size that is compared is rounded up before */
+        capacity->maximum_bytes = volume_size_within(capacity->maximum_bytes);
+    return 0;
 }

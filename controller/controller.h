@@ -56,7 +56,8 @@ struct controller {
     struct events *events;                 /* may be NULL */
 };
 
-enum source_kind { SOURCE_NONE, SOURCE_SNAPSHOT, SOURCE_VOLUME };
+/* SOURCE_UNKNOWN: the request has a source, but of no kind that is known here. */
+enum source_kind { SOURCE_NONE, SOURCE_SNAPSHOT, SOURCE_VOLUME, SOURCE_UNKNOWN };
 
 /* --- volumes --- */
 
@@ -72,8 +73,8 @@ struct create_request {
     struct credentials credentials;
 };
 
-/* What must hold for any volume: a name, capabilities that can be, a source if they only read.
- * INVALID_ARGUMENT. */
+/* What must hold for any volume: a name, capabilities that can be, a source of a known kind, and
+ * one at all if they only read. INVALID_ARGUMENT. */
 _must_check_ int create_request_check(const struct create_request *request, struct error *err);
 
 struct volume {
@@ -96,6 +97,19 @@ struct handle_request {
 
 _must_check_ int controller_delete_volume(const struct controller *controller, struct call *call,
                                           const struct handle_request *request, struct error *err);
+
+struct attach_request {
+    char *handle;
+    char *node_id;
+    struct volume_capability capability; /* type ACCESS_TYPE_NONE if not given */
+    struct strmap context;               /* of the volume */
+    struct credentials credentials;      /* none, unless the PersistentVolume names a Secret */
+};
+
+/* Nothing is attached before NodeStage. NOT_FOUND for a volume that is known not to exist; with
+ * credentials 1 RT, else none. */
+_must_check_ int controller_publish_volume(const struct controller *controller, struct call *call,
+                                           const struct attach_request *request, struct error *err);
 
 struct validate_request {
     char *handle;
@@ -256,6 +270,7 @@ _must_check_ int controller_get_group_snapshot(const struct controller *controll
 
 void create_request_done(struct create_request *request);
 void handle_request_done(struct handle_request *request);
+void attach_request_done(struct attach_request *request);
 void validate_request_done(struct validate_request *request);
 void expand_request_done(struct expand_request *request);
 void modify_request_done(struct modify_request *request);

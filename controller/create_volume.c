@@ -27,7 +27,6 @@
 #include "common/config/class_parameters.h"
 #include "controller/backend.h"
 #include "controller/claim_events.h"
-#include "controller/fingerprint.h"
 
 /* How long pools are asked that have the name only if Ceph-CSI wrote it: one that does not answer
  * must not keep the others from serving. */
@@ -42,6 +41,14 @@ void creation_close_pools(struct creation *creation)
     if (creation->directory)
         ceph_pool_close(creation->directory);
     creation->pool = creation->directory = creation->attributes = NULL;
+}
+
+void creation_use_data_pool(struct creation *creation, const char *name)
+{
+    char *copy = name ? xstrdup(name) : NULL;
+
+    free(creation->data_pool);
+    creation->data_pool = copy;
 }
 
 static int open_session(struct creation *creation, const char *cluster_id, struct error *err)
@@ -246,7 +253,7 @@ static int decide_place(struct creation *creation, struct error *err)
     const struct placing placing = creation_placing(creation);
     if (place_decide(&placing, place, err) < 0)
         return -1;
-    creation->data_pool = place->data_pool;
+    creation_use_data_pool(creation, place->data_pool);
     if (strcmp(place->cluster_id, creation->cluster_id) != 0 &&
         open_session(creation, place->cluster_id, err) < 0)
         return -1;
@@ -307,98 +314,43 @@ static int claim_name(struct creation *creation, struct journal_ref *ref, struct
     }
 }
 
-/* Reads what there is for a name that was claimed before. */
-static int read_entry(struct creation *creation, const struct uuid_text *uuid, bool *found,
-                      struct error *err)
-{
-    struct journal_entry *entry = &creation->entry;
-    struct journal_entry split = {0};
-    bool is_split = false;
-
-    if (journal_read(&creation->journal, creation->call, creation->pool, uuid, entry, found, err) <
-        0)
-        return -1;
-    if (!*found || entry->request_name || creation->pool == creation->directory)
-        return 0;
-    /* Ceph-CSI 3.0 to 3.10 wrote the attributes beside the directory */
-    if (journal_read(&creation->journal, creation->call, creation->directory, uuid, &split,
-                     &is_split, err) < 0)
-        return -1;
-    if (is_split) {
-        journal_entry_done(entry);
-        *entry = split;
-        creation->attributes = creation->directory;
-    }
-    return 0;
-}
-
-/* Writes the entry; @is_empty says that its object is there without attributes. */
-static int record_entry(struct creation *creation, const struct uuid_text *uuid, bool is_empty,
-                        struct error *err)
-{
-    struct journal_entry *entry = &creation->entry;
-
-    if (creation->steps->open_source(creation, err) < 0 ||
-        creation->steps->settle_place(creation, err) < 0)
-        return -1;
-    journal_entry_done(entry);
-    *entry = (struct journal_entry){
-        .uuid = *uuid,
-        .request_name = xstrdup(creation->request->name),
-        .image_name = xasprintf("%s%s", creation->name_prefix, uuid->chars),
-        .owner = creation->owner ? xstrdup(creation->owner) : NULL,
-        .journal_pool_id = creation->directory->id,
-    };
-    fingerprint_write(creation->request, creation->size_bytes, &entry->extra);
-    if (creation->wants_place)
-        segments_write(&creation->place.segments, &entry->extra);
-    creation->steps->fill_entry(creation, entry);
-    if (is_empty)
-        return journal_fill(&creation->journal, creation->call, creation->attributes, entry, err);
-    if (journal_write(&creation->journal, creation->call, creation->pool, entry, err) == 0)
-        return 0;
-    /* or another process continues the same reservation */
-    return error_ignore(err, STATUS_ALREADY_EXISTS);
-}
-
 /* Finds or writes the entry that the request name leads to. What an earlier call chose stays
  * chosen. */
 static int reserve_entry(struct creation *creation, struct error *err)
 {
-    struct journal_entry *entry = &creation->entry;
     struct journal_ref ref;
-    bool found = false;
 
     if (claim_name(creation, &ref, err) < 0)
         return -1;
     creation->is_begun = !creation->fresh;
-    entry->uuid = ref.uuid;
-    if (!creation->fresh && read_entry(creation, &ref.uuid, &found, err) < 0)
-        return -1;
-    if (!found || !entry->request_name)
-        return record_entry(creation, &ref.uuid, found, err);
-    if (journal_check_name(entry, creation->request->name, err) < 0 ||
-        fingerprint_check(creation->request, &entry->extra, err) < 0)
-        return -1;
-    uint64_t recorded = fingerprint_size(&entry->extra);
-    if (recorded)
-        creation->size_bytes = recorded;
-    return creation->steps->adopt_place(creation, err);
+    return creation_record(creation, &ref.uuid, err);
 }
 
 /* --- the call --- */
 
-/* Undoes what a call that failed for good has begun. */
+/* Whether a call that failed for good may undo what there is: it is what this request asked for,
+ * nobody has the handle yet, and no other process is at the same. */
+static bool may_give_up(struct creation *creation, enum status status)
+{
+    const struct begun begun = creation_begun(creation);
+
+    if (!creation->pool || !creation->is_same)
+        return false;
+    return creation->fresh || begun_is_abandoned(&begun, creation->work, status);
+}
+
+/* Undoes what there is. The name goes last, because the next try, which knows nothing else, finds
+ * by it what this one could not remove. */
 static void give_up(struct creation *creation)
 {
     _cleanup_error_ struct error err = {0};
 
     if ((creation->entry.image_name && creation->steps->unmake(creation, &err) < 0) ||
+        journal_remove(&creation->journal, creation->call, creation->pool, &creation->entry.uuid,
+                       &err) < 0 ||
         journal_release_name(&creation->journal, creation->call, creation->directory,
                              creation->request->name, creation->pool->id, &creation->entry.uuid,
-                             &creation->queued, &err) < 0 ||
-        journal_remove(&creation->journal, creation->call, creation->pool, &creation->entry.uuid,
-                       &err) < 0)
+                             &creation->queued, &err) < 0)
         log_warn(creation->call, "the failed creation leaves something behind: %s", err.message);
 }
 
@@ -423,7 +375,7 @@ static int create_volume(struct creation *creation, struct volume *volume, struc
         describe_volume(creation, volume);
         return 0;
     }
-    if (creation->fresh && status_is_final(err->status) && creation->pool)
+    if (status_is_final(err->status) && may_give_up(creation, err->status))
         give_up(creation);
     return -1;
 }
@@ -431,6 +383,8 @@ static int create_volume(struct creation *creation, struct volume *volume, struc
 static void creation_free(struct creation *creation)
 {
     creation->steps->done(creation);
+    if (creation->work)
+        ceph_work_end(creation->work);
     creation_close_pools(creation);
     session_close(&creation->session);
     journal_entry_done(&creation->entry);
@@ -439,6 +393,7 @@ static void creation_free(struct creation *creation)
     strmap_done(&creation->metadata);
     strmap_done(&creation->queued);
     free(creation->cluster_id);
+    free(creation->data_pool);
     free(creation);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "common/config/session.h"
+#include "controller/begun.h"
 #include "controller/place.h"
 
 /*
@@ -27,14 +28,16 @@ struct creation {
     struct ceph_pool *attributes; /* that one, or the directory for Ceph-CSI 3.0 to 3.10 */
     bool wants_place;             /* topology decides */
     struct place place;           /* with topology: what was decided, now or earlier */
-    const char *data_pool;        /* NULL: the default; borrowed */
+    char *data_pool;              /* NULL: the default; see creation_use_data_pool() */
     bool is_placed;               /* all of this is settled */
 
     struct journal journal;
     struct journal_entry entry;
-    bool fresh;           /* this call claimed the name */
-    bool is_begun;        /* an earlier one did */
-    struct strmap queued; /* RBD: data to be removed after a failure; see purge.h */
+    bool fresh;             /* this call claimed the name */
+    bool is_begun;          /* an earlier one did */
+    bool is_same;           /* the entry is that of this request, whoever wrote it */
+    struct ceph_work *work; /* tells others that this call is at it; may be NULL */
+    struct strmap queued;   /* RBD: data to be removed after a failure; see purge.h */
 };
 
 /* What the backends do differently. All may block and are repeatable. */
@@ -73,6 +76,17 @@ struct creation_steps {
     /* Frees what is the backend's. The pools are still open. */
     void (*done)(struct creation *creation);
 };
+
+/* The volume's data are or go there; NULL: to the default. @name is copied. */
+void creation_use_data_pool(struct creation *creation, const char *name);
+
+/* Writes the entry of a name that leads to @uuid, or adopts the one that is there: creation->entry.
+ * ALREADY_EXISTS if that is another request's. 1 RT; 2 or 3 if the name was there. */
+_must_check_ int creation_record(struct creation *creation, const struct uuid_text *uuid,
+                                 struct error *err);
+
+/* Who makes the entry. Borrows from @creation. */
+struct begun creation_begun(struct creation *creation);
 
 /* For place_decide() and its siblings. Borrows from @creation. */
 struct placing creation_placing(const struct creation *creation);

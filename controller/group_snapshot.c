@@ -38,7 +38,8 @@ struct group_work {
     struct journal_entry entry;
     struct member *members;
     size_t count;
-    bool fresh;
+    bool fresh;   /* this call claimed the name */
+    bool is_same; /* the entry is that of this request */
 };
 
 /* --- the members --- */
@@ -124,12 +125,15 @@ static int reserve_group(struct group_work *group, const char *sources, struct e
     if (!group->fresh &&
         journal_read(&group->journal, group->call, pool, &ref.uuid, &group->entry, &found, err) < 0)
         return -1;
-    if (!found)
+    if (!found) {
+        group->is_same = true;
         return record_group(group, sources, &ref.uuid, err);
+    }
     const char *recorded = strmap_get_or(&group->entry.extra, JOURNAL_KEY_GROUP_SOURCES, sources);
     if (strcmp(recorded, sources) != 0)
         return error_set(err, STATUS_ALREADY_EXISTS,
                          "a group snapshot of that name exists, of the volumes %s", recorded);
+    group->is_same = true;
     return 0;
 }
 
@@ -160,6 +164,23 @@ static int reserve_members(struct group_work *group, struct error *err)
                        err);
 }
 
+/* What must hold of each volume before a snapshot of it is taken. */
+static int prepare_members(struct group_work *group, struct error *err)
+{
+    const struct controller_backend *backend = controller_backend(group->controller);
+
+    if (strmap_has(&group->entry.extra, JOURNAL_KEY_GROUP_CREATED))
+        return 0; /* the snapshots are there */
+    for (size_t i = 0; i < group->count; i++) {
+        struct member *member = &group->members[i];
+
+        if (!backend->entry_is_complete(&member->work.entry) &&
+            backend->prepare_snapshot(&member->work, err) < 0)
+            return error_wrap(err, "member '%s'", member->source.handle);
+    }
+    return 0;
+}
+
 /* --- the point in time --- */
 
 static char *print_time(const struct timespec *time)
@@ -181,8 +202,13 @@ static int snapshot_members(struct group_work *group, struct error *err)
 
     if (strmap_has(&group->entry.extra, JOURNAL_KEY_GROUP_CREATED))
         return 0;
-    for (size_t i = 0; i < group->count; i++)
+    for (size_t i = 0; i < group->count; i++) {
+        const struct begun begun = snapshot_begun(&group->members[i].work);
+
         works[i] = &group->members[i].work;
+        if (!group->fresh && begun_take_over(&begun, works[i]->work, err) < 0)
+            return -1; /* what another has taken must not be dropped */
+    }
     if (controller_backend(group->controller)
             ->snapshot_together(works, group->count, &moment, err) < 0)
         return -1;
@@ -228,6 +254,22 @@ static int build_snapshots(struct group_work *group, struct group_snapshot *out,
     return 0;
 }
 
+/* Whether a call that failed for good may undo what there is: nobody has the group's handle yet,
+ * and no other process is at any member. */
+static bool may_give_up(struct group_work *group, enum status status)
+{
+    if (group->fresh || !group->is_same)
+        return group->is_same;
+    bool may = !strmap_has(&group->entry.extra, JOURNAL_KEY_GROUP_CREATED);
+    for (size_t i = 0; i < group->count && may; i++) {
+        struct snapshot_work *work = &group->members[i].work;
+        const struct begun begun = snapshot_begun(work);
+
+        may = !work->entry.request_name || begun_is_abandoned(&begun, work->work, status);
+    }
+    return may;
+}
+
 static void give_up_group(struct group_work *group)
 {
     struct ceph_pool *pool = group_pool(group);
@@ -236,9 +278,9 @@ static void give_up_group(struct group_work *group)
     for (size_t i = 0; i < group->count; i++)
         if (group->members[i].work.entry.request_name)
             controller_backend(group->controller)->give_up_snapshot(&group->members[i].work);
-    if (journal_release_name(&group->journal, group->call, pool, group->request->name, pool->id,
-                             &group->entry.uuid, NULL, &err) < 0 ||
-        journal_remove(&group->journal, group->call, pool, &group->entry.uuid, &err) < 0)
+    if (journal_remove(&group->journal, group->call, pool, &group->entry.uuid, &err) < 0 ||
+        journal_release_name(&group->journal, group->call, pool, group->request->name, pool->id,
+                             &group->entry.uuid, NULL, &err) < 0)
         log_warn(group->call, "the failed group snapshot leaves something behind: %s", err.message);
 }
 
@@ -258,9 +300,10 @@ static int create_group(struct group_work *group, struct group_snapshot *out, st
             return -1;
     }
     if (reserve_group(group, text_chars(&sources), err) == 0 && reserve_members(group, err) == 0 &&
-        snapshot_members(group, err) == 0 && build_snapshots(group, out, err) == 0)
+        prepare_members(group, err) == 0 && snapshot_members(group, err) == 0 &&
+        build_snapshots(group, out, err) == 0)
         return 0;
-    if (group->fresh && status_is_final(err->status))
+    if (status_is_final(err->status) && may_give_up(group, err->status))
         give_up_group(group);
     return -1;
 }

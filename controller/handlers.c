@@ -26,12 +26,16 @@ static Csi__V1__Volume *put_volume(const struct volume *volume)
 
 static void get_source(const Csi__V1__VolumeContentSource *in, struct create_request *request)
 {
-    if (in && in->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT) {
+    if (!in)
+        return;
+    if (in->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT) {
         request->source_kind = SOURCE_SNAPSHOT;
         request->source_handle = xstrdup(in->snapshot->snapshot_id);
-    } else if (in && in->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME) {
+    } else if (in->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME) {
         request->source_kind = SOURCE_VOLUME;
         request->source_handle = xstrdup(in->volume->volume_id);
+    } else {
+        request->source_kind = SOURCE_UNKNOWN;
     }
 }
 
@@ -87,6 +91,38 @@ static int delete_volume(void *object, struct call *call, const ProtobufCMessage
     if (controller_delete_volume(object, call, &request, err) < 0)
         return -1;
     *reply = message_new(&csi__v1__delete_volume_response__descriptor);
+    return 0;
+}
+
+static int publish_volume(void *object, struct call *call, const ProtobufCMessage *message,
+                          ProtobufCMessage **reply, struct error *err)
+{
+    const Csi__V1__ControllerPublishVolumeRequest *in =
+        (const Csi__V1__ControllerPublishVolumeRequest *)message;
+    _cleanup_(attach_request_done) struct attach_request request = {
+        .handle = xstrdup(in->volume_id), .node_id = xstrdup(in->node_id)};
+
+    if (in->volume_capability)
+        wire_get_capability(in->volume_capability, &request.capability);
+    wire_get_map(in->n_volume_context, in->volume_context, &request.context);
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_publish_volume(object, call, &request, err) < 0)
+        return -1;
+    *reply = message_new(&csi__v1__controller_publish_volume_response__descriptor);
+    return 0;
+}
+
+/* There was nothing to attach: any volume, on any node, is detached. */
+static int unpublish_volume(void *object, struct call *call, const ProtobufCMessage *message,
+                            ProtobufCMessage **reply, struct error *err)
+{
+    const Csi__V1__ControllerUnpublishVolumeRequest *in =
+        (const Csi__V1__ControllerUnpublishVolumeRequest *)message;
+
+    (void)object, (void)call;
+    if (in->volume_id[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "volume_id is missing");
+    *reply = message_new(&csi__v1__controller_unpublish_volume_response__descriptor);
     return 0;
 }
 
@@ -266,6 +302,7 @@ static int validate_volume_capabilities(void *object, struct call *call,
 /* The last ones need credentials that do not come with the call. */
 static const Csi__V1__ControllerServiceCapability__RPC__Type CAPABILITIES[] = {
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_VOLUME,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_UNPUBLISH_VOLUME,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_SNAPSHOT,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_SNAPSHOTS,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_SNAPSHOT,
@@ -317,6 +354,8 @@ static int get_capabilities(void *object, struct call *call, const ProtobufCMess
 static const struct rpc_method METHODS[] = {
     METHOD("CreateVolume", create_volume, create_volume),
     METHOD("DeleteVolume", delete_volume, delete_volume),
+    METHOD("ControllerPublishVolume", controller_publish_volume, publish_volume),
+    METHOD("ControllerUnpublishVolume", controller_unpublish_volume, unpublish_volume),
     METHOD("ValidateVolumeCapabilities", validate_volume_capabilities,
            validate_volume_capabilities),
     METHOD("ControllerGetCapabilities", controller_get_capabilities, get_capabilities),

@@ -1,10 +1,11 @@
 /*
  * ListVolumes and ListSnapshots. A listing walks the journal's directories: every configured
- * cluster, every place that may have one, every name in it. A page ends after so many entries, and
- * its token says where the next one starts: CLUSTER/POOLID/KEY, the last key that was read.
+ * cluster, every place that may have one, every name in it. A page ends after so many entries, or
+ * when its time is over, and its token says where the next one starts: CLUSTER/POOLID/KEY, the last
+ * key that was read. POOLID 0 is the beginning of a cluster, an empty KEY that of a pool.
  *
- * A name whose creation has not finished is not listed. Cost: one round trip per 512 names,
- * and two per listed entry.
+ * A name whose creation has not finished is not listed. Cost: one round trip per 512 names, and two
+ * per listed volume; the image of a snapshot and its ancestors are opened.
  */
 #include "controller/controller.h"
 
@@ -14,6 +15,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/admission.h"
 #include "controller/backend.h"
 #include "controller/place.h"
 
@@ -21,7 +23,7 @@
 
 struct position {
     char *cluster_id; /* NULL: at the beginning */
-    int64_t pool_id;
+    int64_t pool_id;  /* 0: at the beginning of the cluster */
     char *key;
 };
 
@@ -32,8 +34,10 @@ struct journal_listing {
     struct journal journal;
     size_t limit;
     size_t count;
-    struct position after;          /* where the page before ended */
-    bool reached;                   /* that place has been passed */
+    struct position after;          /* everything before it is listed */
+    bool reached;                   /* the place where the page before ended has been passed */
+    bool has_progressed;            /* the page has got beyond that place */
+    struct deadline give_up;        /* when the page ends, so that it reaches the caller in time */
     struct location_list locations; /* of the cluster that is being listed */
     char *next_token;
     /* Adds one entry; sets *@added if it is to be listed. */
@@ -64,6 +68,34 @@ static int parse_token(const char *token, struct position *position, struct erro
         return bad_token(token, err);
     position->cluster_id = xstrndup(token, (size_t)(first - token));
     position->key = xstrdup(second + 1);
+    return 0;
+}
+
+static void move_to(struct position *position, const char *cluster_id, int64_t pool_id,
+                    const char *key)
+{
+    if (cluster_id) {
+        free(position->cluster_id);
+        position->cluster_id = xstrdup(cluster_id);
+    }
+    free(position->key);
+    position->key = xstrdup(key);
+    position->pool_id = pool_id;
+}
+
+static char *format_token(const struct position *position)
+{
+    return xasprintf("%s/%lld/%s", position->cluster_id, (long long)position->pool_id,
+                     position->key);
+}
+
+/* Fails when the caller has gone, or when the page should end; not before it has progressed. */
+static int check_time(const struct journal_listing *listing, struct error *err)
+{
+    if (call_check(listing->call, err) < 0)
+        return -1;
+    if (listing->has_progressed && deadline_has_passed(listing->give_up))
+        return error_set(err, STATUS_DEADLINE_EXCEEDED, "the call's time is almost over");
     return 0;
 }
 
@@ -132,15 +164,13 @@ static int list_keys(struct journal_listing *listing, struct session *session,
         const struct strmap_entry *item = &keys->entries[i];
 
         if (listing->count >= listing->limit) {
-            const char *last = i > 0 ? keys->entries[i - 1].key : listing->after.key;
-
-            listing->next_token = xasprintf("%s/%lld/%s", session->cluster->cluster_id,
-                                            (long long)directory->id, last);
+            listing->next_token = format_token(&listing->after);
             return 0;
         }
-        if (call_check(listing->call, err) < 0 ||
-            add_name(listing, session, directory, item, err) < 0)
+        if (check_time(listing, err) < 0 || add_name(listing, session, directory, item, err) < 0)
             return -1;
+        move_to(&listing->after, NULL, directory->id, item->key);
+        listing->has_progressed = true;
     }
     return 0;
 }
@@ -166,8 +196,6 @@ static int list_directory(struct journal_listing *listing, struct session *sessi
             return -1;
         if (keys.count == 0)
             return 0;
-        free(listing->after.key);
-        listing->after.key = xstrdup(keys.entries[keys.count - 1].key);
     }
     return 0;
 }
@@ -178,14 +206,11 @@ static int list_location(struct journal_listing *listing, struct session *sessio
     const struct controller *controller = listing->controller;
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
 
-    if (!listing->reached) {
-        if (location->pool_id != listing->after.pool_id)
-            return 0;
-        listing->reached = true;
-    } else {
-        free(listing->after.key);
-        listing->after.key = xstrdup("");
-    }
+    if (listing->reached)
+        move_to(&listing->after, NULL, location->pool_id, "");
+    else if (location->pool_id != listing->after.pool_id)
+        return 0;
+    listing->reached = true;
     if (session->cluster->ops->pool_open_by_id(
             session->cluster, listing->call, location->pool_id,
             controller_backend(controller)->journal_namespace(controller, session), &pool, err) < 0)
@@ -210,10 +235,13 @@ static int list_cluster(struct journal_listing *listing, const char *cluster_id,
         controller_backend(controller)
                 ->list_locations(controller, listing->call, &session, &listing->locations, err) < 0)
         return -1;
-    for (size_t i = 0; i < locations->count && !listing->next_token; i++)
+    listing->reached = listing->reached || listing->after.pool_id == 0;
+    for (size_t i = 0; i < locations->count && !listing->next_token; i++) {
         if (list_location(listing, &session, &locations->items[i], err) < 0)
             return error_wrap(err, "list pool %lld of cluster '%s'",
                               (long long)locations->items[i].pool_id, cluster_id);
+        listing->has_progressed = listing->reached;
+    }
     location_list_done(&listing->locations);
     return 0;
 }
@@ -235,9 +263,10 @@ static int list_clusters(struct journal_listing *listing, struct error *err)
     for (size_t i = 0; i < config_cluster_count(config) && !listing->next_token; i++) {
         const char *id = config_cluster_id(config, i);
 
-        if (strlen(id) > VOLUME_ID_CLUSTER_MAX || /* its volumes would have no handles */
-            (!listing->reached && strcmp(id, listing->after.cluster_id) != 0))
+        if (!listing->reached && strcmp(id, listing->after.cluster_id) != 0)
             continue;
+        if (listing->reached)
+            move_to(&listing->after, id, 0, "");
         if (list_cluster(listing, id, err) < 0)
             return -1;
     }
@@ -246,8 +275,15 @@ static int list_clusters(struct journal_listing *listing, struct error *err)
 
 static int list_page(struct journal_listing *listing, struct error *err)
 {
+    listing->give_up = admission_deadline(listing->call);
     int result = list_clusters(listing, err);
 
+    if (result < 0 && err->status == STATUS_DEADLINE_EXCEEDED && listing->has_progressed) {
+        log_v(2, listing->call, "the page ends here: %s", err->message);
+        error_clear(err);
+        listing->next_token = format_token(&listing->after);
+        result = 0;
+    }
     location_list_done(&listing->locations);
     free(listing->after.cluster_id);
     free(listing->after.key);
@@ -301,7 +337,7 @@ static int add_snapshot(struct journal_listing *listing, struct located *located
     struct snapshot snapshot;
 
     if (controller_backend(listing->controller)
-            ->read_snapshot(listing->call, located, &snapshot, err) < 0)
+            ->read_snapshot(listing->controller, listing->call, located, NULL, &snapshot, err) < 0)
         return -1;
     *added = text_is_empty(wanted) || strcmp(wanted, snapshot.source_handle) == 0;
     if (*added)
@@ -331,7 +367,8 @@ static int list_one(const struct controller *controller, struct call *call,
     if (result == 0)
         result = locate(controller, call, JOURNAL_SNAPSHOT, handle, credentials, &located, err);
     if (result == 0)
-        result = controller_backend(controller)->read_snapshot(call, &located, &snapshot, err);
+        result = controller_backend(controller)
+                     ->read_snapshot(controller, call, &located, credentials, &snapshot, err);
     if (result == 0) {
         *array_add(out->items, out->count) = snapshot;
         return 0;

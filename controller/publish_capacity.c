@@ -38,14 +38,18 @@ static void add_segment(struct segments *segments, struct strmap *segment)
 }
 
 /* Where nodes are that have the driver, by the labels that kubelet set. A node that lacks one of
- * them has no place yet. */
-static void find_segments(const struct cluster_nodes *nodes, struct segments *segments)
+ * them has no place yet, and so has one without keys where nodes are to have places: a segment of
+ * no keys would promise its capacity to every node. */
+static void find_segments(const struct cluster_nodes *nodes, bool has_levels,
+                          struct segments *segments)
 {
+    for (size_t i = 0; i < nodes->count && !has_levels; i++)
+        has_levels = nodes->items[i].has_driver && nodes->items[i].keys.count > 0;
     for (size_t i = 0; i < nodes->count; i++) {
         const struct cluster_node *node = &nodes->items[i];
         _cleanup_strmap_ struct strmap segment = {0};
 
-        if (!node->has_driver)
+        if (!node->has_driver || (has_levels && node->keys.count == 0))
             continue;
         for (size_t j = 0; j < node->keys.count; j++) {
             const char *value = strmap_get(&node->labels, node->keys.items[j]);
@@ -160,7 +164,7 @@ static int publish_all(struct publishing *publishing, struct error *err)
     if (cluster_nodes_read(site->kube, publishing->call, site->driver_name, &nodes, err) < 0 ||
         capacity_classes_read(site->kube, publishing->call, site->driver_name, &classes, err) < 0)
         return -1;
-    find_segments(&nodes, &segments);
+    find_segments(&nodes, site->has_levels, &segments);
     for (size_t i = 0; i < classes.count * segments.count; i++) {
         _cleanup_error_ struct error failure = {0};
 

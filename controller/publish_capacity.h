@@ -11,8 +11,8 @@
 /*
  * CSIStorageCapacity objects kept by ourselves (--publish-capacity), for deployments whose
  * csi-provisioner cannot: one for each class that waits for its first consumer and each place that
- * nodes with the driver are in. Figures are asked for every minute; only what changed is written;
- * what no longer is, is removed.
+ * nodes with the driver are in; one for everywhere only where nodes have no places at all. Figures
+ * are asked for every minute; only what changed is written; what no longer is, is removed.
  *
  * Never beside another publisher: while there is one object of this driver that another manager
  * keeps, ours are taken back and nothing is written. One of several controllers acts, by the Lease
@@ -35,6 +35,7 @@ struct publish_site {
     const char *driver_name;
     publish_ask_fn *ask;
     void *object;
+    bool has_levels; /* nodes are to have places: one without has yet to get it */
 };
 
 struct publish_outcome {

@@ -10,6 +10,10 @@ int create_request_check(const struct create_request *request, struct error *err
     if (request_name_check(request->name, err) < 0 ||
         capability_list_check(&request->capabilities, err) < 0)
         return -1;
+    if (request->source_kind == SOURCE_UNKNOWN)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "volume_content_source has neither snapshot nor volume; leave it out for "
+                         "an empty volume");
     if (request->source_handle && request->source_handle[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "volume_content_source has no id");
     for (size_t i = 0; i < request->capabilities.count; i++) {
@@ -44,6 +48,15 @@ void capacity_request_done(struct capacity_request *request)
 void handle_request_done(struct handle_request *request)
 {
     free(request->handle);
+    credentials_done(&request->credentials);
+}
+
+void attach_request_done(struct attach_request *request)
+{
+    free(request->handle);
+    free(request->node_id);
+    volume_capability_done(&request->capability);
+    strmap_done(&request->context);
     credentials_done(&request->credentials);
 }
 

@@ -5,6 +5,16 @@
 #include "controller/backend.h"
 #include "controller/names.h"
 
+/* Whether a call that failed for good may undo what there is, as for volumes. */
+static bool snapshot_may_give_up(struct snapshot_work *work, bool fresh, enum status status)
+{
+    const struct begun begun = snapshot_begun(work);
+
+    if (!work->is_same)
+        return false;
+    return fresh || begun_is_abandoned(&begun, work->work, status);
+}
+
 static int create_of(struct snapshot_work *work, const struct snapshot_request *request,
                      struct snapshot *snapshot, struct error *err)
 {
@@ -17,7 +27,7 @@ static int create_of(struct snapshot_work *work, const struct snapshot_request *
         backend->build_snapshot(work, true, err) == 0 &&
         backend->describe_snapshot(work, snapshot, err) == 0)
         return 0;
-    if (fresh && status_is_final(err->status))
+    if (status_is_final(err->status) && snapshot_may_give_up(work, fresh, err->status))
         backend->give_up_snapshot(work);
     return -1;
 }
@@ -120,7 +130,9 @@ int controller_get_snapshot(const struct controller *controller, struct call *ca
         return error_set(err, STATUS_INVALID_ARGUMENT, "snapshot_id is missing");
     if (locate(controller, call, JOURNAL_SNAPSHOT, request->handle, &request->credentials, &located,
                err) < 0 ||
-        controller_backend(controller)->read_snapshot(call, &located, snapshot, err) < 0)
+        controller_backend(controller)
+                ->read_snapshot(controller, call, &located, &request->credentials, snapshot, err) <
+            0)
         return error_wrap(err, "get snapshot '%s'", request->handle);
     return 0;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "controller/begun.h"
 #include "controller/lookup.h"
 
 /*
@@ -14,7 +15,13 @@ struct snapshot_work {
     const struct strmap *parameters; /* of the snapshot class, for metadata */
     struct journal journal;
     struct journal_entry entry; /* of the snapshot; owned */
+    bool source_is_thin;    /* RBD: the source is to become a copy, and still needs another pool */
+    bool is_same;           /* the entry is that of this request, whoever wrote it */
+    struct ceph_work *work; /* tells others that this call is at it; owned, may be NULL */
 };
+
+/* Who makes the entry. Borrows from @work. */
+struct begun snapshot_begun(struct snapshot_work *work);
 
 /* Claims the snapshot's name in the source's pool and writes its entry, or finds them.
  * ALREADY_EXISTS if the name belongs to a snapshot of another volume. @group_handle may be NULL. */

@@ -42,9 +42,9 @@ struct node_backend {
     int (*expand)(const struct node_volumes *volumes, struct call *call,
                   const struct node_expand_request *request, uint64_t *size_bytes,
                   struct error *err);
-    /* See node_recover() and node_revive(); the latter may be NULL. */
+    /* See node_recover() and node_revive(). */
     void (*recover)(const struct node_volumes *volumes, struct call *call);
-    void (*revive)(const struct node_volumes *volumes, struct call *call);
+    size_t (*revive)(const struct node_volumes *volumes, struct call *call);
 };
 
 extern const struct node_backend RBD_NODE_BACKEND;

@@ -1,6 +1,7 @@
 /* The rpcs as far as they are the same for all kinds of volumes; publishing is in publish.c. */
 #include <stdlib.h>
 
+#include "common/base/log.h"
 #include "common/base/memory.h"
 #include "node/backend.h"
 #include "node/checks.h"
@@ -162,11 +163,17 @@ int node_expand_volume(const struct node_volumes *volumes, struct call *call,
 
 void node_recover(const struct node_volumes *volumes, struct call *call)
 {
+    struct host *host = volumes->mappers.host;
+    _cleanup_free_ char *reason = NULL;
+
+    if (!host->ops->daemons_survive(host, &reason))
+        log_info(call,
+                 "volumes of rbd-nbd and ceph-fuse lose their process when this container ends: %s",
+                 reason);
     volumes->backend->recover(volumes, call);
 }
 
-void node_revive(const struct node_volumes *volumes, struct call *call)
+size_t node_revive(const struct node_volumes *volumes, struct call *call)
 {
-    if (volumes->backend->revive)
-        volumes->backend->revive(volumes, call);
+    return volumes->backend->revive(volumes, call);
 }

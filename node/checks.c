@@ -6,6 +6,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/config/class_parameters.h"
+#include "common/linux/mount_flags.h"
 #include "node/backend.h"
 
 #define PATH_BYTES_MAX 4095
@@ -71,9 +72,10 @@ static int check_flags(const struct string_list *flags, struct error *err)
         const char *flag = flags->items[i];
 
         bytes += strlen(flag) + 1;
-        if (flag[0] == '\0' || strchr(flag, ',') || has_control(flag))
+        if (!mount_flag_is_single(flag) || has_control(flag))
             return error_set(err, STATUS_INVALID_ARGUMENT,
-                             "mount_flags[%zu] must be one option: no comma, no control characters",
+                             "mount_flags[%zu] must be one option: no control characters, no comma "
+                             "but in a label of SELinux, as context=\"u:r:t:s0:c1,c2\"",
                              i);
     }
     if (bytes > FLAGS_BYTES_MAX)
@@ -94,6 +96,13 @@ int node_check_capability(const struct node_volumes *volumes,
         volumes->backend->check_capabilities(&list, err) < 0)
         return -1;
     return check_flags(&capability->mount_flags, err);
+}
+
+bool node_reads_only(const struct volume_capability *capability)
+{
+    return access_mode_is_read_only(capability->mode) ||
+           (capability->type == ACCESS_TYPE_MOUNT &&
+            mount_flags_are_read_only(&capability->mount_flags));
 }
 
 int node_parse_group(const struct volume_capability *capability, gid_t *group, bool *has_group,

@@ -19,6 +19,9 @@ _must_check_ int node_check_capability(const struct node_volumes *volumes,
                                        const struct volume_capability *capability,
                                        struct error *err);
 
+/* Whether the volume is to be read only: by its access mode or by its mount flags. */
+bool node_reads_only(const struct volume_capability *capability);
+
 /* *@has_group is false if no group is to have the volume. INVALID_ARGUMENT if it is no number. */
 _must_check_ int node_parse_group(const struct volume_capability *capability, gid_t *group,
                                   bool *has_group, struct error *err);

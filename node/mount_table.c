@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/linux/mount_labels.h"
+
 bool errno_is_sickness(int number)
 {
     return errno_is_death(number) || number == EIO || number == EAGAIN || number == ENODEV;
@@ -51,6 +53,19 @@ int check_unpublished(struct host *host, const char *path, bool is_block, struct
         return error_set(err, STATUS_FAILED_PRECONDITION, "it is still published at '%s'%s",
                          targets.items[0], targets.count > 1 ? " and elsewhere" : "");
     return 0;
+}
+
+int check_labels(struct host *host, const char *path, const struct string_list *flags,
+                 enum status status, struct error *err)
+{
+    _cleanup_mount_list_ struct mount_list mounts = {0};
+
+    if (!mount_labels_are_among(flags))
+        return 0;
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
+        return -1;
+    const struct mount_entry *entry = mount_on_top(&mounts, path);
+    return entry ? mount_labels_check(host, entry->options, flags, status, err) : 0;
 }
 
 int refuse_stacked(const char *path, struct error *err)

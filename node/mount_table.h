@@ -27,5 +27,9 @@ void mounts_of_same(const struct mount_list *mounts, const char *path, bool is_b
 _must_check_ int check_unpublished(struct host *host, const char *path, bool is_block,
                                    struct error *err);
 
+/* @status if what is mounted on @path has other SELinux labels than those among @flags. */
+_must_check_ int check_labels(struct host *host, const char *path, const struct string_list *flags,
+                              enum status status, struct error *err);
+
 /* FAILED_PRECONDITION: STACKED_MAX were not enough. */
 int refuse_stacked(const char *path, struct error *err);

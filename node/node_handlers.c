@@ -9,11 +9,12 @@ static int get_info(void *object, struct call *call, const ProtobufCMessage *mes
                     ProtobufCMessage **reply, struct error *err)
 {
     const struct node_volumes *volumes = object;
-    Csi__V1__NodeGetInfoResponse *out = message_new(&csi__v1__node_get_info_response__descriptor);
     _cleanup_node_answer_ struct node_answer answer = {0};
 
-    (void)message, (void)err;
-    node_info_get(volumes->info, call, &answer);
+    (void)message;
+    if (node_info_get(volumes->info, call, &answer, err) < 0)
+        return -1;
+    Csi__V1__NodeGetInfoResponse *out = message_new(&csi__v1__node_get_info_response__descriptor);
     out->node_id = xstrdup(answer.node_id);
     out->max_volumes_per_node = answer.max_volumes;
     /* Without labels an empty topology, not a missing one: clients of a driver that advertises

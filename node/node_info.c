@@ -16,6 +16,7 @@
 struct node_info {
     struct node_info_options options;
     pthread_mutex_t lock; /* over the rest */
+    bool was_told;        /* the labels were known once */
     bool is_complete;     /* the home below stays as it is from now on */
     struct strmap home;   /* labels of the levels, as reported */
     struct condition labels;
@@ -158,6 +159,7 @@ static void make_segments(struct node_info *info, const struct strmap *labels, c
     _cleanup_string_list_ struct string_list missing = {0};
     _cleanup_text_ struct text found = TEXT_INIT(FAULT_BYTES_MAX);
 
+    info->was_told |= labels != NULL;
     if (labels)
         refresh_home(info, labels, &found);
     else
@@ -177,21 +179,32 @@ static void make_segments(struct node_info *info, const struct strmap *labels, c
     note_labels(info, found.length ? text_chars(&found) : NULL);
 }
 
-void node_info_get(struct node_info *info, struct call *call, struct node_answer *answer)
+int node_info_get(struct node_info *info, struct call *call, struct node_answer *answer,
+                  struct error *err)
 {
-    _cleanup_error_ struct error err = {0};
+    _cleanup_error_ struct error fault = {0};
     _cleanup_strmap_ struct strmap labels = {0};
+    _cleanup_strmap_ struct strmap segments = {0};
 
+    if (info->options.levels->count > 0) {
+        bool is_known = node_labels_get(info->options.labels, call, &labels, &fault) == 0;
+
+        pthread_mutex_lock(&info->lock);
+        make_segments(info, is_known ? &labels : NULL, fault.message, &segments);
+        bool is_early = !info->was_told && fault.status == STATUS_UNAVAILABLE;
+        pthread_mutex_unlock(&info->lock);
+        if (is_early) {
+            error_move(err, &fault);
+            return error_wrap(err, "where the node is, is not known yet");
+        }
+    }
     *answer = (struct node_answer){
         .node_id = info->options.node_id,
         .max_volumes = info->options.max_volumes,
+        .segments = segments,
     };
-    if (info->options.levels->count == 0)
-        return;
-    bool is_known = node_labels_get(info->options.labels, call, &labels, &err) == 0;
-    pthread_mutex_lock(&info->lock);
-    make_segments(info, is_known ? &labels : NULL, err.message, &answer->segments);
-    pthread_mutex_unlock(&info->lock);
+    segments = (struct strmap){0};
+    return 0;
 }
 
 void node_info_report(struct node_info *info, node_report_fn *report, void *object)

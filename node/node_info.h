@@ -15,12 +15,14 @@
  * What NodeGetInfo answers: who the node is and where.
  *
  * Per level the plain segment and the membership key of the node's home, and with takeover_via
- * nodeinfo a membership key for each domain that it takes over. Labels that are missing, or a
- * source that does not answer, never stop anything: NodeGetInfo returns the levels that are known,
- * each further call looks again, and the health report says what is amiss. Once all levels are
- * known the home stays as it is for the life of the process: kubelet refuses to register a node
- * that comes back with another value, so that a label that changed later is only in the health
- * report.
+ * nodeinfo a membership key for each domain that it takes over.
+ *
+ * While a source of labels has never answered, the call fails: kubelet asks once and would take an
+ * answer without segments for good, but repeats a call that failed. Labels that the node does not
+ * have stop nothing: NodeGetInfo returns the levels that are known, each further call looks again,
+ * and the health report says what is amiss. Once all levels are known the home stays as it is for
+ * the life of the process: kubelet refuses to register a node that comes back with another value,
+ * so that a label that changed later is only in the health report.
  *
  * Any thread. A call looks at watched files (one stat() each) and waits for labels that were never
  * known, see NODE_LABELS_WAIT_MS; reports do not wait.
@@ -51,7 +53,9 @@ struct node_answer {
     struct strmap segments;
 };
 
-void node_info_get(struct node_info *info, struct call *call, struct node_answer *answer);
+/* UNAVAILABLE while the labels were never known and may come. */
+_must_check_ int node_info_get(struct node_info *info, struct call *call,
+                               struct node_answer *answer, struct error *err);
 void node_answer_done(struct node_answer *answer);
 #define _cleanup_node_answer_ _cleanup_(node_answer_done)
 

@@ -165,7 +165,7 @@ static int get_from_file(void *object, struct call *call, struct strmap *labels,
 {
     _cleanup_(watched_version_unrefp) struct watched_version *version = NULL;
 
-    (void)call; /* the next registration will find the file, if this does not */
+    (void)call; /* the next call will find the file, if this does not */
     if (watched_file_get(object, &version, err) < 0)
         return -1;
     strmap_merge(labels, &((struct labels_version *)version)->labels);
@@ -194,7 +194,7 @@ void node_labels_from_file(const char *path, struct node_labels_source *source)
 static int get_nothing(void *object, struct call *call, struct strmap *labels, struct error *err)
 {
     (void)object, (void)call, (void)labels;
-    return error_set(err, STATUS_UNAVAILABLE,
+    return error_set(err, STATUS_FAILED_PRECONDITION,
                      "nothing tells the labels of this node; give --node-labels, "
                      "--node-labels-file or --kubeconfig");
 }

@@ -21,8 +21,9 @@ struct node_labels_source {
     void *object;
     char *subject; /* for the health report: "file /etc/labels" */
     /* Adds the labels to @labels, which is empty. Waits for the first ones as long as @call allows,
-     * which may be not at all; UNAVAILABLE, saying why, while none are known. A source that has
-     * lost touch goes on giving what it knew last. */
+     * which may be not at all; UNAVAILABLE, saying why, while none are known, and
+     * FAILED_PRECONDITION if there never will be any. A source that has lost touch goes on giving
+     * what it knew last. */
     int (*get)(void *object, struct call *call, struct strmap *labels, struct error *err);
     /* False, with the reason in *@message (caller frees, "" if healthy), while get() gives what may
      * be old. While get() fails its error is reported in any case. */
@@ -30,8 +31,7 @@ struct node_labels_source {
     void (*free)(void *object);
 };
 
-/* How long a call waits for labels that are not known yet. An answer without them counts until the
- * node is registered, or the volume is mapped, again. */
+/* How long a call waits for labels that are not known yet. */
 #define NODE_LABELS_WAIT_MS 10000
 
 /* As the source's get(), but waits that long at most; not at all with @call NULL. */
@@ -49,7 +49,7 @@ _must_check_ int node_labels_from_text(const char *text, struct node_labels_sour
  */
 void node_labels_from_file(const char *path, struct node_labels_source *source);
 
-/* Neither was given: get() fails and says what would help. */
+/* Neither was given: get() fails for good and says what would help. */
 void node_labels_from_nowhere(struct node_labels_source *source);
 
 void node_labels_done(struct node_labels_source *source);

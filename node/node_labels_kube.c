@@ -22,7 +22,7 @@ static bool kube_is_healthy(void *object, char **message, time_t *since)
         *message = xasprintf("the labels may be old: %s",
                              health.last_error ? health.last_error : "no answer");
     else
-        *message = xasprintf("served without topology until the labels are known: %s",
+        *message = xasprintf("NodeGetInfo fails until the labels are known: %s",
                              health.last_error ? health.last_error : "no answer yet");
     free(health.last_error);
     return health.healthy;

@@ -136,10 +136,13 @@ static int publish_staged(const struct node_volumes *volumes, struct call *call,
                          "it is staged as %s, but is to be published as %s",
                          is_block ? "a block device" : "a file system",
                          is_block ? "a file system" : "a block device");
+    if (check_labels(host, place.path, &request->capability.mount_flags, STATUS_FAILED_PRECONDITION,
+                     err) < 0)
+        return -1;
     if (look_at_target(volumes, request->target_path, &target, err) < 0)
         return -1;
-    bool read_only = request->read_only || place.facts.is_read_only ||
-                     access_mode_is_read_only(request->capability.mode);
+    bool read_only =
+        request->read_only || place.facts.is_read_only || node_reads_only(&request->capability);
     if (target.is_mount_point)
         return check_same(&place, &target, request, read_only, err);
     if (check_alone(volumes, &place, request, err) < 0)

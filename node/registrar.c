@@ -129,12 +129,15 @@ static char *find_foreign(const struct registrar *registrar)
 
 /* --- our socket --- */
 
+/* None while NodeGetInfo fails; when it no longer does, that is a change, and kubelet asks again.
+ */
 static void current_segments(struct registrar *registrar, struct strmap *segments)
 {
     _cleanup_node_answer_ struct node_answer answer = {0};
+    _cleanup_error_ struct error ignored = {0};
 
-    node_info_get(registrar->info, NULL, &answer);
-    strmap_merge(segments, &answer.segments);
+    if (node_info_get(registrar->info, NULL, &answer, &ignored) == 0)
+        strmap_merge(segments, &answer.segments);
 }
 
 /* A server on a new socket, which takes the place of the old one. */

@@ -6,6 +6,7 @@
 
 #include "common/base/memory.h"
 #include "common/volume/volume_id.h"
+#include "node/staged_secret.h"
 
 /* A list: it is searched once per call, and a node has hundreds of volumes. */
 struct staged_users {
@@ -90,21 +91,33 @@ bool staged_users_get(struct staged_users *users, const char *handle, struct sta
     return known;
 }
 
-int staged_user_find(const struct node_volumes *volumes, struct call *call, const char *handle,
-                     const struct credentials *own, struct stage_request *found, struct error *err)
+/* The API server may be away, or not ours to ask; the standing user may do all the same. */
+static int find_other_user(const struct node_volumes *volumes, struct call *call,
+                           const char *handle, const char *path, struct stage_request *found,
+                           struct error *err)
 {
+    _cleanup_error_ struct error why = {0};
     struct volume_id id;
+    int result = staged_secret_find(volumes, call, handle, path, found, &why);
 
+    if (result == 0 && found->credentials.user)
+        return 0;
+    if (volume_id_parse(handle, &id, err) < 0 ||
+        standing_credentials_get(volumes->standing, call, id.cluster_id, NULL, &found->credentials,
+                                 err) < 0)
+        return result < 0 ? error_hint(err, "its own Secret: %s", why.message) : -1;
+    return 0;
+}
+
+int staged_user_find(const struct node_volumes *volumes, struct call *call, const char *handle,
+                     const char *path, const struct credentials *own, struct stage_request *found,
+                     struct error *err)
+{
     found->handle = xstrdup(handle);
     staged_users_get(volumes->users, handle, found);
     if (own->user && secret_is_set(&own->key)) {
         credentials_done(&found->credentials);
         credentials_copy(&found->credentials, own);
     }
-    if (found->credentials.user)
-        return 0;
-    if (volume_id_parse(handle, &id, err) < 0)
-        return -1;
-    return standing_credentials_get(volumes->standing, call, id.cluster_id, NULL,
-                                    &found->credentials, err);
+    return found->credentials.user ? 0 : find_other_user(volumes, call, handle, path, found, err);
 }

@@ -9,6 +9,7 @@
 #include "common/config/credentials.h"
 #include "common/config/standing_credentials.h"
 #include "common/linux/host_ops.h"
+#include "common/linux/host_work.h"
 #include "common/linux/io_check.h"
 #include "common/linux/mapper.h"
 #include "common/rpc/server.h"
@@ -48,8 +49,11 @@ struct node_volumes {
     struct operations *operations;
     struct mapper_host mappers;
     struct io_checks *io_checks;
+    struct host_works *works;              /* programs that outlive their call */
+    struct kube *kube;                     /* NULL: no API server */
     struct standing_credentials *standing; /* for calls without secrets; NULL: none */
     struct staged_users *users;            /* likewise, but never NULL */
+    const char *driver_name;
     const char *node_id;
     const char *instance_id;
     const char *mapping_path;                  /* --clustermapping; NULL: none */
@@ -117,11 +121,13 @@ _must_check_ int node_expand_volume(const struct node_volumes *volumes, struct c
                                     struct error *err);
 
 /* At start, before the first call: removes what previous runs left unfinished and nobody uses, and
- * logs which volumes have lost the process that served them. */
+ * logs which volumes have lost the process that served them, and whether those that will be served
+ * by one keep it when this container ends. */
 void node_recover(const struct node_volumes *volumes, struct call *call);
 
-/* After that, beside the calls: gives a new process to such volumes, where this needs Ceph. */
-void node_revive(const struct node_volumes *volumes, struct call *call);
+/* After that, beside the calls: gives a new process to such volumes, where this needs Ceph. Returns
+ * how many still have none and may get one when it is tried again. */
+size_t node_revive(const struct node_volumes *volumes, struct call *call);
 
 void stage_request_done(struct stage_request *request);
 void publish_request_done(struct publish_request *request);

@@ -12,7 +12,7 @@ UNIT_FIXTURES := $(BUILD)/tests/libfixtures.a
 INTEGRATION_NAMES := $(patsubst tests/integration/%.c,%,$(wildcard tests/integration/test_*.c))
 INTEGRATION_TESTS := $(INTEGRATION_NAMES:%=$(BUILD)/tests/integration/%)
 HARNESS_OBJECTS := $(addprefix $(BUILD)/tests/integration/,harness.o liveness_process.o place.o)
-FIXTURE_TESTS := $(filter $(BUILD)/tests/integration/test_ceph_csi_% %_fixtures,$(INTEGRATION_TESTS))
+FIXTURE_TESTS := $(filter $(BUILD)/tests/integration/test_ceph_csi_% %_fixtures %_background %_image_users,$(INTEGRATION_TESTS))
 
 $(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPTOR_SET)"'
 $(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_SET)
@@ -33,6 +33,8 @@ $(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(TEST_MAIN) $(UNIT_FIXTURES) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(UNIT_FIXTURES) $(LIBRARY) $(LIBS) -lcmocka
 
 $(FIXTURE_TESTS): $(BUILD)/tests/integration/fixtures.o $(BUILD)/tests/integration/calls.o
+$(BUILD)/tests/integration/test_interrupted: \
+	$(addprefix $(BUILD)/tests/integration/,fixtures.o calls.o)
 $(BUILD)/tests/integration/test_topology: $(BUILD)/tests/integration/calls.o
 
 ZONE_TESTS := $(filter %_topology %_cephfs_cuts %_cephfs_tools,$(INTEGRATION_TESTS))
@@ -59,6 +61,11 @@ $(STORM_TESTS): $(addprefix $(BUILD)/tests/integration/,storm.o config_churn.o z
 
 CUT_TESTS := $(filter %_cuts,$(INTEGRATION_TESTS))
 $(CUT_TESTS): $(BUILD)/tests/integration/cuts.o
+STEP_TESTS := $(filter %/test_cuts %/test_cephfs_cuts %_kills,$(INTEGRATION_TESTS))
+$(STEP_TESTS): $(addprefix $(BUILD)/tests/integration/,steps.o calls.o cephfs.o)
+KILL_TESTS := $(filter %_kills,$(INTEGRATION_TESTS))
+$(KILL_TESTS): $(addprefix $(BUILD)/tests/integration/,cuts.o kills.o strikes.o)
+$(filter %_random_kills,$(KILL_TESTS)): $(BUILD)/tests/integration/random_kills.o
 $(filter $(NODE_TESTS),$(CUT_TESTS)): $(BUILD)/tests/integration/node_cuts.o
 
 $(INTEGRATION_TESTS): $(BUILD)/%: $(BUILD)/%.o $(TEST_MAIN) $(HARNESS_OBJECTS) $(LIBRARY)
@@ -96,9 +103,16 @@ fuzz-build: $(FUZZERS)
 
 # the driver that can be made to kill itself at a Ceph call
 CUT_DRIVER := $(BUILD)/tests/cut/cephcsi-cut
-CUT_OBJECTS := $(BUILD)/tests/cut/cephcsi_cut.o $(filter-out %/cephcsi.o,$(CEPHCSI_OBJECTS))
+CUT_OBJECTS := $(BUILD)/tests/cut/cephcsi_cut.o $(BUILD)/tests/cut/cut_order.o $(filter-out %/cephcsi.o,$(CEPHCSI_OBJECTS))
 $(CUT_DRIVER): $(CUT_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
+
+# preloaded, kills a process at a request to Ceph
+CUT_LIBRARY := $(BUILD)/tests/cut/libcut.so
+CUT_LIBRARY_SOURCES := tests/cut/cut_messages.c tests/cut/cut_order.c
+$(CUT_LIBRARY): $(CUT_LIBRARY_SOURCES) tests/cut/cut_order.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -std=gnu17 -g -O2 $(WARNINGS) -fPIC -shared -o $@ $(CUT_LIBRARY_SOURCES)
 
 # Most of the time tests wait, for Ceph or for a clock, so that several run side by side.
 RUN_UNIT = @BUILD=$(BUILD) JOBS=4 tests/run $@
@@ -108,22 +122,42 @@ RUN_INTEGRATION = @BUILD=$(BUILD) JOBS=3 tests/run $@
 check: $(UNIT_TESTS) $(REPLAY_TESTS) ## run the unit tests
 	$(RUN_UNIT) $(UNIT_TESTS) $(REPLAY_TESTS)
 
-INTEGRATION_NEEDS := $(PROGRAMS) $(CUT_DRIVER) $(INTEGRATION_TESTS)
+INTEGRATION_NEEDS := $(PROGRAMS) $(CUT_DRIVER) $(CUT_LIBRARY) $(INTEGRATION_TESTS)
 # The longest come first, so that the others fill what is left of the time.
-LONG_TESTS := $(filter %_cuts,$(INTEGRATION_TESTS)) $(filter %_failures %_many,$(INTEGRATION_TESTS))
+LONG_TESTS := $(filter %_cuts,$(INTEGRATION_TESTS)) $(filter %_kills %_failures %_many,$(INTEGRATION_TESTS))
 INTEGRATION_ORDER := $(LONG_TESTS) $(filter-out $(LONG_TESTS),$(INTEGRATION_TESTS))
 
 .PHONY: integration
 integration: $(INTEGRATION_NEEDS) ## run the real driver against a throwaway Ceph
 	$(RUN_INTEGRATION) $(INTEGRATION_ORDER)
 
+# The life of volumes and snapshots, and fsck, for releases of Ceph that are not tested entirely.
+BASIC_TESTS := $(filter %/test_volumes %/test_snapshots %/test_cephfs %/test_fsck %/test_capacity %/test_background,\
+	$(INTEGRATION_TESTS))
+
+.PHONY: integration-basics
+integration-basics: $(PROGRAMS) $(BASIC_TESTS) ## those of RBD and CephFS that every release of Ceph must pass
+	$(RUN_INTEGRATION) $(BASIC_TESTS)
+
 # What the sanitizers leave out. A driver that is killed has no end at which leaks could be counted;
 # what it runs, the others run. Nor do many volumes, or waiting for a dead OSD, run other code than few.
-UNSANITIZED := %_cuts %_many %/test_failures
+UNSANITIZED := %_cuts %_kills %_many %/test_failures
 
 .PHONY: integration-rest
 integration-rest: $(INTEGRATION_NEEDS) ## those that 'make asan' leaves out
 	$(RUN_INTEGRATION) $(filter $(UNSANITIZED),$(INTEGRATION_ORDER))
+
+.PHONY: kills
+kills: $(INTEGRATION_NEEDS) ## driver and manager killed at every request of every operation
+	@BUILD=$(BUILD) JOBS=2 KILL_STRIDE=1 PROGRAM_SECONDS=36000 tests/run $@ \
+		$(filter-out %_random_kills,$(KILL_TESTS))
+
+KILLS ?= 300
+
+.PHONY: random-kills
+random-kills: $(INTEGRATION_NEEDS) ## the driver killed at random, KILLS (300) times in each operation; KILL_SEED repeats a run
+	@BUILD=$(BUILD) JOBS=2 KILLS=$(KILLS) KILL_SEED=$(KILL_SEED) PROGRAM_SECONDS=36000 tests/run $@ \
+		$(filter %_random_kills,$(KILL_TESTS))
 
 .PHONY: sanity
 sanity: $(PROGRAMS) ## run csi-sanity against the driver on a throwaway Ceph
@@ -309,6 +343,18 @@ e2e: $(PROGRAMS) e2e-tools ## the driver under a real control plane and csi-prov
 e2e-tools: ## build the control plane for 'make e2e', once
 	@tests/e2e/tools >/dev/null
 
+# --- other releases -------------------------------------------------------------------------------
+
+RELEASES ?= bookworm trixie forky
+
+.PHONY: matrix
+matrix: ## build and test in root file systems of RELEASES (bookworm trixie forky), each with its Ceph
+	@for release in $(RELEASES); do tests/matrix/run $$release || broken=1; done; [ -z "$$broken" ]
+
+.PHONY: matrix-short
+matrix-short: ## unit tests and the basics of RBD and CephFS with the newest Ceph, for CI
+	@tests/matrix/run forky check integration-basics
+
 # --- benchmarks ---------------------------------------------------------------------------------
 
 BENCH_PROGRAMS := $(addprefix $(BUILD)/tests/bench/,csi-bench bare-rbd bare-cephfs bare-map topology-bench)
@@ -324,7 +370,8 @@ $(BENCH_PROGRAMS): $(BUILD)/tests/bench/timing.o $(LIBRARY)
 # --- the VM -------------------------------------------------------------------------------------
 
 # The VM has a kernel with Ceph's clients, which the machine that runs it need not have.
-VM_SUITES ?= tests/vm/suite_krbd.sh tests/vm/suite_csi.sh tests/vm/suite_cephfs.sh tests/vm/suite_many.sh
+VM_SUITES ?= tests/vm/suite_krbd.sh tests/vm/suite_csi.sh tests/vm/suite_mappings.sh tests/vm/suite_cephfs.sh \
+	tests/vm/suite_restart.sh tests/vm/suite_many.sh
 
 .PHONY: test-vm
 test-vm: $(PROGRAMS) $(BENCH_PROGRAMS) ## the node service on a real kernel, in a VM

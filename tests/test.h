@@ -47,6 +47,14 @@
         test_set_cleanup(function);                                                                \
     }
 
+/* The two major versions of cmocka spell this differently. */
+#define assert_between(value, low, high)                                                           \
+    do {                                                                                           \
+        long long value_ = (long long)(value);                                                     \
+        if (value_ < (long long)(low) || value_ > (long long)(high))                               \
+            fail_msg("%s is %lld, not between %s and %s", #value, value_, #low, #high);            \
+    } while (0)
+
 /* Registers a test that is made at run time, from a table or a file. Its name is not copied. */
 void test_add(struct CMUnitTest test);
 

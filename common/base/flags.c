@@ -48,6 +48,8 @@ static int store_value(const struct flag *flag, const char *value, struct error 
         return 0;
     case FLAG_IGNORED_BOOL:
     case FLAG_IGNORED_VALUE:
+        if (flag->target)
+            *(const char **)flag->target = value;
         return 0;
     }
     return error_set(err, STATUS_INTERNAL, "flag -%s is of no known kind", flag->name);

@@ -22,8 +22,8 @@ enum flag_kind {
     FLAG_UINT,          /* uint64_t */
     FLAG_DURATION,      /* int64_t, milliseconds; written "60s" or "1h2m" */
     FLAG_STRING_LIST,   /* struct string_list; each use appends */
-    FLAG_IGNORED_BOOL,  /* legacy, no target: --x or --x=anything */
-    FLAG_IGNORED_VALUE, /* legacy, no target: --x=anything or --x anything */
+    FLAG_IGNORED_BOOL,  /* legacy: --x or --x=anything. const char *, as written; may be NULL */
+    FLAG_IGNORED_VALUE, /* legacy: --x=anything or --x anything. As the one above */
 };
 
 struct flag {

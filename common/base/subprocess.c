@@ -25,6 +25,7 @@
  * pidfd. A pipe, unlike a memfd, is never swapped out.
  */
 #define TERM_GRACE_MS 2000
+#define LOCK_FD 3 /* in the program */
 #define REAP_WAIT_MS 1000
 #define REAP_INTERVAL_MS 5
 /* What a descendant keeps writing after the program has ended is read up to here. */
@@ -109,17 +110,18 @@ static int spawn_program(struct run *run)
         failed = posix_spawn_file_actions_adddup2(&actions, run->output[WRITE_END], 1);
     if (!failed)
         failed = posix_spawn_file_actions_adddup2(&actions, run->errors[WRITE_END], 2);
+    if (!failed && spec->lock_fd)
+        failed = posix_spawn_file_actions_adddup2(&actions, spec->lock_fd, LOCK_FD);
     if (!failed) /* libraries do not mark all of theirs close-on-exec */
-        failed = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+        failed =
+            posix_spawn_file_actions_addclosefrom_np(&actions, spec->lock_fd ? LOCK_FD + 1 : 3);
     if (!failed)
         failed = posix_spawnattr_setflags(
-            &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+            &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
     if (!failed)
         failed = posix_spawnattr_setsigmask(&attributes, &none);
     if (!failed)
         failed = posix_spawnattr_setsigdefault(&attributes, &all);
-    if (!failed)
-        failed = posix_spawnattr_setpgroup(&attributes, 0);
     if (!failed) /* changes neither array */
         failed = posix_spawnp(&run->pid, spec->argv[0], &actions, &attributes,
                               (char *const *)(uintptr_t)spec->argv,
@@ -196,8 +198,9 @@ static void write_some(struct run *run)
         close_pipe(run->input);
 }
 
-/* Moves input and output until the program has ended or, then false, @until has passed. */
-static bool pump_pipes(struct run *run, struct deadline until)
+/* Moves input and output until the program has ended or, then false, @until has passed or
+ * @cancel_fd can be read. */
+static bool pump_pipes(struct run *run, struct deadline until, int cancel_fd)
 {
     for (;;) {
         struct pollfd fds[] = {
@@ -205,6 +208,7 @@ static bool pump_pipes(struct run *run, struct deadline until)
             {.fd = run->output[READ_END], .events = POLLIN},
             {.fd = run->errors[READ_END], .events = POLLIN},
             {.fd = run->input[WRITE_END], .events = POLLOUT},
+            {.fd = cancel_fd > 0 ? cancel_fd : -1, .events = POLLIN},
         };
 
         int64_t remaining = deadline_remaining_ms(until);
@@ -218,7 +222,8 @@ static bool pump_pipes(struct run *run, struct deadline until)
             write_some(run);
         if (fds[0].revents)
             return true;
-        if (deadline_has_passed(until))
+        run->result->was_cancelled = run->result->was_cancelled || fds[4].revents;
+        if (fds[4].revents || deadline_has_passed(until))
             return false;
     }
 }
@@ -310,11 +315,11 @@ int subprocess_run(const struct subprocess *spec, struct subprocess_result *resu
     result->exit_code = -1;
     if (start_program(&run, err) < 0)
         return -1;
-    if (!pump_pipes(&run, spec->deadline)) {
-        result->timed_out = true;
+    if (!pump_pipes(&run, spec->deadline, spec->cancel_fd)) {
+        result->timed_out = !result->was_cancelled;
         /* the leader is not yet reaped, so the group's number cannot belong to anybody else */
         kill(-run.pid, SIGTERM);
-        pump_pipes(&run, deadline_in_ms(TERM_GRACE_MS));
+        pump_pipes(&run, deadline_in_ms(spec->grace_ms ? spec->grace_ms : TERM_GRACE_MS), 0);
         kill(-run.pid, SIGKILL);
     }
     reap_program(&run);
@@ -368,6 +373,9 @@ static int refuse_end(const struct subprocess *spec, const struct subprocess_res
     _cleanup_free_ char *words = last_words(&result->errors);
     const char *separator = words[0] != '\0' ? ": " : "";
 
+    if (result->was_cancelled)
+        return error_set(err, STATUS_CANCELLED, "program '%s' was cancelled after %.1f s%s%s",
+                         program, seconds, separator, words);
     if (result->timed_out)
         return error_set(err, STATUS_DEADLINE_EXCEEDED,
                          "program '%s' was killed at its deadline after %.1f s%s%s", program,
@@ -392,7 +400,7 @@ int subprocess_check(const struct subprocess *spec, struct subprocess_result *re
         result = &own;
     if (subprocess_run(spec, result, err) < 0)
         return -1;
-    if (result->timed_out || result->exit_code != 0)
+    if (result->timed_out || result->was_cancelled || result->exit_code != 0)
         return refuse_end(spec, result, err);
     return 0;
 }

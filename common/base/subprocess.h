@@ -10,9 +10,10 @@
 
 /*
  * Running a program to its end, without a shell. The child has default signal dispositions, no
- * blocked signals, no descriptors but stdin, stdout and stderr, and a process group of its own.
+ * blocked signals, no descriptors but stdin, stdout, stderr and @lock_fd, and a session of its own,
+ * which is a process group as well: what happens to our terminal or group does not reach it.
  *
- * At the deadline the whole group gets SIGTERM and, two seconds later, SIGKILL. If even that does
+ * At the deadline the whole group gets SIGTERM and, @grace_ms later, SIGKILL. If even that does
  * not end the program within a second (it hangs in the kernel on dead storage), the call returns
  * and a thread of its own, which takes no part in anything else, waits for the program to be
  * reaped. A program that leaves a daemon behind keeps it: after an exit in time nothing is killed
@@ -27,6 +28,9 @@ struct subprocess {
     const void *input; /* for stdin, written from here without a copy; NULL: /dev/null */
     size_t input_length;
     struct deadline deadline;
+    int cancel_fd;       /* ends it as the deadline does, once it can be read; 0: none */
+    int64_t grace_ms;    /* 0: two seconds */
+    int lock_fd;         /* the program keeps it open until it ends; 0: none */
     size_t output_limit; /* of stdout; 0: SUBPROCESS_OUTPUT_LIMIT, as of stderr */
 };
 
@@ -38,6 +42,7 @@ struct subprocess_result {
     int exit_code; /* -1 when it did not exit by itself */
     int signal;    /* that ended it; 0 for none */
     bool timed_out;
+    bool was_cancelled;
     int64_t duration_ms;
 };
 

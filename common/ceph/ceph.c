@@ -25,7 +25,7 @@ static int cluster_connect(struct ceph *ceph, struct call *call, const struct ce
         return -1;
     struct real_cluster *cluster = xcalloc(1, sizeof(*cluster));
     *cluster = (struct real_cluster){
-        .base = {ceph->ops, xstrdup(target->cluster_id)},
+        .base = {.ops = ceph->ops, .cluster_id = xstrdup(target->cluster_id)},
         .ceph = real,
         .connection = connection,
         .rados = rados,
@@ -142,27 +142,17 @@ static int pool_list(struct ceph_cluster *cluster, struct call *call, struct str
     return 0;
 }
 
-/*
- * librados (16.2) asks the monitors for a newer osdmap when it does not know a pool, however long
- * that takes. So callers check the present map first, and a command, which has a time limit, finds
- * out whether the monitors answer.
- */
-int cluster_refresh_map(struct ceph_cluster *cluster, struct call *call, struct error *err)
+static int no_such_pool(const struct ceph_cluster *cluster, const char *name, struct error *err)
 {
-    _cleanup_free_ char *reply = NULL;
-    _cleanup_error_ struct error refusal = {0};
-
-    if (cluster->ops->mon_command(cluster, call, "{\"prefix\":\"version\"}", &reply, &refusal) <
-            0 &&
-        (refusal.status == STATUS_DEADLINE_EXCEEDED || refusal.status == STATUS_CANCELLED ||
-         refusal.status == STATUS_UNAVAILABLE))
-        return error_move(err, &refusal);
-    int result = rados_wait_for_latest_osdmap(real_cluster(cluster)->rados);
-    if (result < 0)
-        return error_set_errno(err, result, "read the osdmap of cluster '%s'", cluster->cluster_id);
-    return 0;
+    return error_set(err, STATUS_NOT_FOUND, "cluster '%s' has no pool '%s'", cluster->cluster_id,
+                     name);
 }
 
+/*
+ * librados (16.2) asks the monitors for a newer osdmap when it does not know a pool, however long
+ * that takes. So it is asked for pools that its map has; whether they are new is found out in a way
+ * that has a time limit.
+ */
 static int pool_open(struct ceph_cluster *cluster, struct call *call, const char *name,
                      const char *rados_namespace, struct ceph_pool **pool, struct error *err)
 {
@@ -171,13 +161,17 @@ static int pool_open(struct ceph_cluster *cluster, struct call *call, const char
 
     if (pool_list(cluster, call, &known, err) < 0)
         return -1;
-    if (!string_list_has(&known, name) && /* it may be new */
-        cluster_refresh_map(cluster, call, err) < 0)
-        return error_wrap(err, "open pool '%s'", name);
+    if (!string_list_has(&known, name)) { /* it may be new */
+        if (cluster_refresh_map(cluster, call, err) < 0)
+            return error_wrap(err, "open pool '%s'", name);
+        if (pool_list(cluster, call, &known, err) < 0)
+            return -1;
+        if (!string_list_has(&known, name))
+            return no_such_pool(cluster, name, err);
+    }
     int result = rados_ioctx_create(real_cluster(cluster)->rados, name, &io);
     if (result == -ENOENT)
-        return error_set(err, STATUS_NOT_FOUND, "cluster '%s' has no pool '%s'",
-                         cluster->cluster_id, name);
+        return no_such_pool(cluster, name, err);
     if (result < 0)
         return error_set_errno(err, result, "open pool '%s'", name);
     return finish_open(cluster, call, io, rados_namespace, pool, err);
@@ -189,11 +183,15 @@ static int pool_open_by_id(struct ceph_cluster *cluster, struct call *call, int6
     rados_t rados = real_cluster(cluster)->rados;
     rados_ioctx_t io = NULL;
     char name[NAME_LIMIT];
+    int result = rados_pool_reverse_lookup(rados, id, name, sizeof(name));
 
-    if (rados_pool_reverse_lookup(rados, id, name, sizeof(name)) == -ENOENT &&
-        cluster_refresh_map(cluster, call, err) < 0)
-        return error_wrap(err, "open the pool with id %lld", (long long)id);
-    int result = rados_ioctx_create2(rados, id, &io);
+    if (result == -ENOENT) { /* it may be new */
+        if (cluster_refresh_map(cluster, call, err) < 0)
+            return error_wrap(err, "open the pool with id %lld", (long long)id);
+        result = rados_pool_reverse_lookup(rados, id, name, sizeof(name));
+    }
+    if (result != -ENOENT)
+        result = rados_ioctx_create2(rados, id, &io);
     if (result == -ENOENT)
         return error_set(err, STATUS_NOT_FOUND, "cluster '%s' has no pool with id %lld",
                          cluster->cluster_id, (long long)id);
@@ -226,9 +224,12 @@ static void set_operations(struct ceph_ops *ops)
     ops->pool_settle = pool_settle;
     commands_register(ops);
     objects_register(ops);
+    workers_register(ops);
     images_register(ops);
+    image_users_register(ops);
     image_metadata_register(ops);
     snapshots_register(ops);
+    mirroring_register(ops);
 }
 
 static int64_t or_default(int64_t value, int64_t fallback)
@@ -260,6 +261,7 @@ struct ceph *ceph_new(const struct ceph_options *options)
         .kind = "the manager of cluster",
         .hint = "is a ceph-mgr up?",
     });
+    ceph->breaker = breaker_new(&(struct breaker_options){0});
     return &ceph->base;
 }
 
@@ -271,11 +273,20 @@ bool ceph_free(struct ceph *ceph)
         return false;
     admission_free(real->admission);
     admission_free(real->managers);
+    breaker_free(real->breaker);
     free(real);
     return true;
 }
 
 void ceph_report(struct ceph *ceph, ceph_report_fn *each, void *object)
 {
-    connections_report(((struct real_ceph *)ceph)->connections, each, object);
+    struct real_ceph *real = (struct real_ceph *)ceph;
+
+    connections_report(real->connections, each, object);
+    breaker_report(real->breaker, each, object);
+}
+
+double ceph_hanging_modules(void *ceph)
+{
+    return breaker_count(((struct real_ceph *)ceph)->breaker);
 }

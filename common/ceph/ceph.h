@@ -26,7 +26,10 @@ struct ceph *ceph_new(const struct ceph_options *options);
  * process can only end by _exit(). */
 _must_check_ bool ceph_free(struct ceph *ceph);
 
-/* Reports of each connection whether it is up and, if not, why and since when. */
+/* Reports of each connection whether it is up and, if not, why and since when; and of clusters
+ * whose managers have a module that does not answer. */
 typedef void ceph_report_fn(void *object, const char *cluster_id, bool healthy, const char *message,
                             time_t since);
 void ceph_report(struct ceph *ceph, ceph_report_fn *each, void *object);
+/* How many modules do not answer, as a metric_read_fn of the struct ceph. */
+double ceph_hanging_modules(void *ceph);

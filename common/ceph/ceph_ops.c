@@ -13,6 +13,7 @@ void object_state_done(struct object_state *state)
 void image_facts_done(struct image_facts *facts)
 {
     free(facts->id);
+    free(facts->data_pool);
     free(facts->parent.rados_namespace);
     free(facts->parent.image_name);
     *facts = (struct image_facts){0};
@@ -26,6 +27,30 @@ void image_snapshots_done(struct image_snapshots *snapshots)
     }
     free(snapshots->items);
     *snapshots = (struct image_snapshots){0};
+}
+
+void worker_answers_done(struct worker_answers *answers)
+{
+    for (size_t i = 0; i < answers->count; i++)
+        free(answers->items[i].stage);
+    free(answers->items);
+    *answers = (struct worker_answers){0};
+}
+
+const struct worker_answer *worker_answers_find(const struct worker_answers *answers,
+                                                uint64_t worker)
+{
+    const struct worker_answer *found = NULL;
+
+    /* a client may watch twice for a while: busy is what counts, then that it answered at all */
+    for (size_t i = 0; i < answers->count; i++) {
+        const struct worker_answer *item = &answers->items[i];
+
+        if (item->worker == worker &&
+            (!found || item->state == WORKER_BUSY || found->state == WORKER_SILENT))
+            found = item;
+    }
+    return found;
 }
 
 void trash_entries_done(struct trash_entries *entries)

@@ -23,6 +23,8 @@
  * never NULL. Costs are in round trips to the OSDs (RT).
  */
 
+#define WORKER_LOST_S 10 /* after which a client that does not show itself counts as dead */
+
 /* Whom to talk to and as whom. All borrowed. */
 struct ceph_target {
     const char *cluster_id; /* for messages */
@@ -35,6 +37,7 @@ struct ceph_target {
 struct ceph_cluster {
     const struct ceph_ops *ops;
     char *cluster_id;
+    size_t mirror_daemons; /* of rbd-mirror, as config.json says; 0: it does not */
 };
 
 /* An open pool with a RADOS namespace. */
@@ -68,11 +71,24 @@ struct image_facts {
     uint64_t size_bytes;
     uint64_t features;
     struct timespec created;
+    char *data_pool; /* NULL: the image's own; '#' and the id of a pool that is gone */
     bool has_parent;
     struct image_parent parent;
 };
 
-enum snapshot_namespace { SNAPSHOT_USER, SNAPSHOT_GROUP, SNAPSHOT_TRASH, SNAPSHOT_OTHER };
+/* Whether rbd-mirror copies an image, and whether the original is here. */
+struct image_mirroring {
+    bool is_enabled; /* also while it is being enabled or disabled */
+    bool is_primary;
+};
+
+enum snapshot_namespace {
+    SNAPSHOT_USER,
+    SNAPSHOT_GROUP,
+    SNAPSHOT_TRASH,
+    SNAPSHOT_MIRROR, /* made and removed by whoever mirrors the image */
+    SNAPSHOT_OTHER,
+};
 
 struct image_snapshot {
     char *name;
@@ -88,6 +104,7 @@ struct image_snapshots {
 struct trash_entry {
     char *id;
     char *name;
+    time_t kept_until; /* somebody wants it back until then; in the past: nobody does */
 };
 
 struct trash_entries {
@@ -116,6 +133,30 @@ struct object_change {
     size_t attribute_length;
     const struct strmap *set;          /* omap; may be NULL */
     const struct string_list *removed; /* omap keys; may be NULL */
+};
+
+/* One piece of work that this process is at, from work_begin() to work_end(). */
+struct ceph_work {
+    const struct ceph_ops *ops;
+    uint64_t worker; /* the id by which Ceph knows this client; no other ever gets it */
+};
+
+enum worker_state {
+    WORKER_IDLE,   /* it lives, and is not at that work */
+    WORKER_BUSY,   /* it is at that work */
+    WORKER_SILENT, /* it was there a moment ago and does not answer */
+};
+
+/* What a client said that was asked for its work. */
+struct worker_answer {
+    uint64_t worker;
+    enum worker_state state;
+    char *stage; /* WORKER_BUSY: what it is doing, as call_describe() says it */
+};
+
+struct worker_answers {
+    struct worker_answer *items;
+    size_t count;
 };
 
 /* An image kept open with its exclusive lock held, so that nobody can write to it. */
@@ -168,8 +209,8 @@ struct ceph_ops {
      * skipped. 2 RT per group, or four, one after the other. */
     int (*pool_settle)(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err);
 
-    /* @command and @reply are JSON texts; @reply (caller frees) is NUL-terminated. A refusal keeps
-     * the errno and carries the cluster's own words. */
+    /* @command and @reply are JSON texts; @reply (caller frees) is NUL-terminated, of at most 64
+     * MiB: for json_load_large(). A refusal keeps the errno and carries the cluster's own words. */
     int (*mon_command)(struct ceph_cluster *cluster, struct call *call, const char *command,
                        char **reply, struct error *err);
     int (*mgr_command)(struct ceph_cluster *cluster, struct call *call, const char *command,
@@ -225,17 +266,39 @@ struct ceph_ops {
     int (*object_list)(struct ceph_pool *pool, struct call *call, const char *prefix,
                        struct string_list *names, struct error *err);
 
+    /* --- who is at work --- */
+
+    /* Lets those who ask @object for @subject know that this process is at work on it. @call is
+     * asked for its stage then, and must outlive the work. The object must exist. It is watched
+     * from the first work on: 1 RT, none afterwards. The watch ends with the connection, at the
+     * latest WORKER_LOST_S seconds after the process died. */
+    int (*work_begin)(struct ceph_pool *pool, struct call *call, const char *object,
+                      const char *subject, struct ceph_work **work, struct error *err);
+    void (*work_end)(struct ceph_work *work);
+    /* Asks all clients that watch @object whether they are at work on @subject. Who is not among
+     * the answers is dead, or has lost the cluster for longer than WORKER_LOST_S. 1 RT and what the
+     * others take; while one of them has just died, until it is known to be dead. Caller calls
+     * worker_answers_done(). */
+    int (*work_ask)(struct ceph_pool *pool, struct call *call, const char *object,
+                    const char *subject, struct worker_answers *answers, struct error *err);
+
     /* --- images --- */
 
     /* All images outside the trash, name to id. */
     int (*image_list)(struct ceph_pool *pool, struct call *call, struct strmap *ids,
                       struct error *err);
+    /* INVALID_ARGUMENT if the data pool does not exist, FAILED_PRECONDITION if the pool's namespace
+     * does not. */
     int (*image_create)(struct ceph_pool *pool, struct call *call, const char *name,
                         uint64_t size_bytes, const struct image_options *options,
                         struct error *err);
     /* 1 RT: a class call on the id object, no image is opened. */
     int (*image_get_id)(struct ceph_pool *pool, struct call *call, const char *name, char **id,
                         struct error *err);
+    /* 1 RT: the id under which the pool's list of images has the name. librbd writes the list
+     * first and clears it last, so that it also has what was interrupted half-way. NOT_FOUND. */
+    int (*image_get_listed_id)(struct ceph_pool *pool, struct call *call, const char *name,
+                               char **id, struct error *err);
     /* 1 RT: a class call on the header object. */
     int (*image_get_size)(struct ceph_pool *pool, struct call *call, const char *image_id,
                           uint64_t *size_bytes, struct error *err);
@@ -248,7 +311,20 @@ struct ceph_ops {
     /* Opens the image read-only: about 10 RT. Caller calls image_facts_done(). */
     int (*image_get_facts)(struct ceph_pool *pool, struct call *call, const char *name,
                            struct image_facts *facts, struct error *err);
-    /* Addresses of the clients that watch the image, without ourselves. */
+    /* 1 RT for an image that is not mirrored; the others are opened. */
+    int (*image_get_mirroring)(struct ceph_pool *pool, struct call *call, const char *name,
+                               const char *image_id, struct image_mirroring *mirroring,
+                               struct error *err);
+    /* Of an image that is primary; rbd-mirror then removes its copies. */
+    int (*image_disable_mirroring)(struct ceph_pool *pool, struct call *call, const char *name,
+                                   struct error *err);
+    /* Whether the objects are there that an image with these features (of image_get_facts()) has
+     * beside its header: librbd makes them last, and opens an image without them. 1 RT for each
+     * such feature. */
+    int (*image_has_objects)(struct ceph_pool *pool, struct call *call, const char *image_id,
+                             uint64_t features, bool *has, struct error *err);
+    /* Addresses of the clients that watch the image, without ourselves and without other processes
+     * of the driver that flatten it. */
     int (*image_watchers)(struct ceph_pool *pool, struct call *call, const char *name,
                           struct string_list *watchers, struct error *err);
     /* Who has locked the image by hand ("rbd lock add"): "client.4123 at 10.0.0.7:0/3141". The
@@ -256,13 +332,17 @@ struct ceph_ops {
     int (*image_lockers)(struct ceph_pool *pool, struct call *call, const char *name,
                          struct string_list *lockers, struct error *err);
     /* Whether no object of the image's data has ever been written, its parent's included. Fast with
-     * the feature fast-diff; otherwise at most 16384 objects at each end are checked. */
+     * the feature fast-diff; otherwise all objects are asked for, and the call may end before that:
+     * DEADLINE_EXCEEDED. */
     int (*image_is_empty)(struct ceph_pool *pool, struct call *call, const char *name, bool *empty,
                           struct error *err);
     int (*image_resize)(struct ceph_pool *pool, struct call *call, const char *name,
                         uint64_t size_bytes, struct error *err);
+    /* One that has no parent is success. */
     int (*image_flatten)(struct ceph_pool *pool, struct call *call, const char *name,
                          ceph_progress progress, void *progress_object, struct error *err);
+    /* As image_create(). NOT_FOUND without @snapshot, and for a moment while @parent is flattened.
+     */
     int (*image_clone)(struct ceph_pool *parent_pool, struct call *call, const char *parent,
                        const char *snapshot, struct ceph_pool *pool, const char *name,
                        const struct image_options *options, struct error *err);
@@ -304,7 +384,8 @@ struct ceph_ops {
                       struct error *err);
     int (*trash_list)(struct ceph_pool *pool, struct call *call, struct trash_entries *entries,
                       struct error *err);
-    /* Removes the data: cost grows with the data. Absent: NOT_FOUND. */
+    /* Removes the data: cost grows with the data. Absent: NOT_FOUND. Never by force: an image that
+     * is to be kept until some time is FAILED_PRECONDITION (EPERM) before. */
     int (*trash_remove)(struct ceph_pool *pool, struct call *call, const char *image_id,
                         ceph_progress progress, void *progress_object, struct error *err);
 
@@ -323,6 +404,10 @@ void object_state_done(struct object_state *state);
 void image_facts_done(struct image_facts *facts);
 void image_snapshots_done(struct image_snapshots *snapshots);
 void trash_entries_done(struct trash_entries *entries);
+void worker_answers_done(struct worker_answers *answers);
+/* NULL if that client was not among those who were asked. */
+const struct worker_answer *worker_answers_find(const struct worker_answers *answers,
+                                                uint64_t worker);
 
 static inline void ceph_disconnect(struct ceph_cluster *cluster)
 {
@@ -334,6 +419,11 @@ static inline void ceph_pool_close(struct ceph_pool *pool)
     pool->ops->pool_close(pool);
 }
 
+static inline void ceph_work_end(struct ceph_work *work)
+{
+    work->ops->work_end(work);
+}
+
 static inline void ceph_hold_release(struct image_hold *hold)
 {
     hold->ops->hold_release(hold);
@@ -342,7 +432,10 @@ static inline void ceph_hold_release(struct image_hold *hold)
 DEFINE_CLEANUP(struct ceph_cluster, ceph_disconnect)
 DEFINE_CLEANUP(struct ceph_pool, ceph_pool_close)
 DEFINE_CLEANUP(struct image_hold, ceph_hold_release)
+DEFINE_CLEANUP(struct ceph_work, ceph_work_end)
 
 #define _cleanup_ceph_cluster_ _cleanup_(ceph_disconnectp)
 #define _cleanup_ceph_pool_ _cleanup_(ceph_pool_closep)
+#define _cleanup_ceph_work_ _cleanup_(ceph_work_endp)
+#define _cleanup_worker_answers_ _cleanup_(worker_answers_done)
 #define _cleanup_image_facts_ _cleanup_(image_facts_done)

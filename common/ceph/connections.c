@@ -21,7 +21,9 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/encoding/base64.h"
+#include "common/ceph/cephx_key.h"
+#include "common/ceph/library_version.h"
+#include "common/ceph/workers.h"
 
 #define FAILURE_KEPT_MS 1000 /* a storm of calls makes one attempt, not one each */
 #define GRACE_MS 100         /* a first attempt that takes no longer is no trouble to report */
@@ -50,6 +52,7 @@ struct connection {
     int64_t changed_ms;
     int64_t used_ms;
     time_t since;
+    struct workers workers;
 };
 
 struct connections {
@@ -231,6 +234,7 @@ static struct connection *connection_new(struct connections *connections,
     connection->user = xstrdup(target->user);
     secret_copy(&connection->key, target->key);
     connection->manager = manager;
+    workers_init(&connection->workers);
     connection->next = connections->first;
     connections->first = connection;
     connections->count++;
@@ -268,6 +272,7 @@ static void free_connections(struct connection *connection)
 
         log_v(2, NULL, "closing the unused connection to cluster '%s' as client.%s",
               connection->cluster_id, connection->user);
+        workers_done(&connection->workers);
         if (connection->rados)
             rados_shutdown(connection->rados);
         free(connection->cluster_id);
@@ -343,22 +348,6 @@ bool connections_free(struct connections *connections)
     pthread_mutex_destroy(&connections->lock);
     free(connections);
     return true;
-}
-
-/* True if @key has the form of a Ceph key: base64 of type (1), time of creation, length and that
- * many bytes. librados prints a key that it cannot read to stderr, so it must not see one. */
-static bool key_is_well_formed(const struct secret *key)
-{
-    enum { TYPE_AES = 1, HEADER = 12 };
-    unsigned char bytes[128];
-    size_t length = 0;
-
-    if (!base64_decode(secret_reveal(key), bytes, sizeof(bytes), &length) || length < HEADER)
-        return false;
-    unsigned type = bytes[0] | bytes[1] << 8;
-    unsigned key_length = bytes[HEADER - 2] | bytes[HEADER - 1] << 8;
-    explicit_bzero(bytes, sizeof(bytes));
-    return type == TYPE_AES && key_length > 0 && length == HEADER + key_length;
 }
 
 /* --- joining --- */
@@ -439,12 +428,11 @@ int connections_join(struct connections *connections, struct call *call,
 {
     int result = -1;
 
-    if (!key_is_well_formed(target->key))
-        return error_set(
-            err, STATUS_UNAUTHENTICATED,
-            "the key of user 'client.%s' for cluster '%s' is not a Ceph key; userKey in "
-            "the Secret must be what 'ceph auth get-key client.%s' prints",
-            target->user, target->cluster_id, target->user);
+    if (cephx_key_check(target->key, ceph_library_version(), err) < 0)
+        return error_wrap(err,
+                          "cannot use userKey of the Secret, which must be what 'ceph auth get-key "
+                          "client.%s' prints in cluster '%s'",
+                          target->user, target->cluster_id);
     pthread_mutex_lock(&connections->lock);
     struct connection *connection = find_or_start(connections, target, for_manager, err);
     if (connection) {
@@ -523,6 +511,11 @@ void connections_report(struct connections *connections, ceph_report_fn *each, v
         each(object, c->cluster_id, healthy, healthy ? "" : err.message, c->since);
     }
     pthread_mutex_unlock(&connections->lock);
+}
+
+struct workers *connection_workers(struct connection *connection)
+{
+    return &connection->workers;
 }
 
 /* --- threads that may block --- */

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "common/ceph/admission.h"
+#include "common/ceph/breaker.h"
 #include "common/ceph/ceph.h"
 
 /* Inside common/ceph: the connections behind ceph_new(), and the real types behind ceph_ops.h. */
@@ -19,6 +20,7 @@ struct real_ceph {
     struct admission *admission;
     struct admission *managers; /* apart: a command needs nothing else to end, so whoever has a
                                    place in a pool can wait here without a deadlock */
+    struct breaker *breaker;
 };
 
 struct real_cluster {
@@ -84,14 +86,18 @@ void connections_report(struct connections *connections, ceph_report_fn *each, v
 /* Each file adds its functions to the table. */
 void commands_register(struct ceph_ops *ops);
 void objects_register(struct ceph_ops *ops);
+void workers_register(struct ceph_ops *ops);
 void images_register(struct ceph_ops *ops);
+void image_users_register(struct ceph_ops *ops);
 void image_metadata_register(struct ceph_ops *ops);
 void snapshots_register(struct ceph_ops *ops);
+void mirroring_register(struct ceph_ops *ops);
 
 /* As in ceph_ops.h. */
 int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err);
 
-/* Waits until the connection has the OSD map that the monitors have now. */
+/* Waits until the connection has the OSD map that the monitors have now, no longer than the call
+ * may. */
 _must_check_ int cluster_refresh_map(struct ceph_cluster *cluster, struct call *call,
                                      struct error *err);
 
@@ -110,6 +116,9 @@ static inline struct real_cluster *real_cluster(struct ceph_cluster *cluster)
 _must_check_ int object_exec(struct ceph_pool *pool, struct call *call, const char *object,
                              const char *method, const void *input, size_t input_length,
                              char *output, size_t limit, size_t *length, struct error *err);
+/* A string as RBD's class takes it, length and bytes, with @extra zeros behind it for what follows.
+ * Caller frees; *@length is that of all. */
+char *object_exec_string(const char *text, size_t extra, size_t *length);
 /* omap_list() of ceph_ops.h. */
 _must_check_ int object_list_keys(struct ceph_pool *pool, struct call *call, const char *object,
                                   const char *after, const char *prefix, struct strmap *entries,

@@ -64,7 +64,7 @@ int filesystem_list_read(struct ceph_cluster *cluster, struct call *call,
     if (cluster->ops->mon_command(cluster, call, "{\"prefix\":\"fs dump\",\"format\":\"json\"}",
                                   &reply, err) < 0)
         return -1;
-    int result = json_load_text(reply, strlen(reply), "fs dump", &json, err);
+    int result = json_load_large(reply, strlen(reply), "fs dump", &json, err);
     if (result == 0)
         result = json_decode(json, &FSMAP, &map, err);
     if (result == 0)

@@ -12,7 +12,7 @@
 #include "common/ceph/on_disk.h"
 
 #define ID_LIMIT 1024 /* bytes of an encoded image id */
-#define WATCHERS_MAX 64
+#define POOL_NAME_LIMIT 4096
 #define LIST_FIRST 1024 /* names; librbd says when there are more */
 
 static int fail_image(struct error *err, int result, const char *what, const struct ceph_pool *pool,
@@ -57,6 +57,31 @@ static void set_image_options(rbd_image_options_t options, const struct image_op
         rbd_image_options_set_string(options, RBD_IMAGE_OPTION_DATA_POOL, wanted->data_pool);
 }
 
+/* librbd says ENOENT also when the image's surroundings are missing, which no retry mends. True,
+ * and
+ * @err is set, if that is why image @name could not be made. */
+static bool explain_missing(struct ceph_pool *pool, const char *name,
+                            const struct image_options *wanted, struct error *err)
+{
+    rados_t rados = real_cluster(pool->cluster)->rados;
+    bool exists = true;
+
+    if (wanted->data_pool && rados_pool_lookup(rados, wanted->data_pool) == -ENOENT) {
+        error_set(err, STATUS_INVALID_ARGUMENT,
+                  "make image '%s' in pool '%s': there is no data pool '%s'", name, pool->name,
+                  wanted->data_pool);
+        return true;
+    }
+    if (pool->rados_namespace[0] == '\0' ||
+        rbd_namespace_exists(real_pool(pool)->io, pool->rados_namespace, &exists) < 0 || exists)
+        return false;
+    error_set(err, STATUS_FAILED_PRECONDITION,
+              "make image '%s' in pool '%s': the pool has no namespace '%s'", name, pool->name,
+              pool->rados_namespace);
+    error_hint(err, "'rbd namespace create %s/%s' makes it", pool->name, pool->rados_namespace);
+    return true;
+}
+
 static int image_create(struct ceph_pool *pool, struct call *call, const char *name,
                         uint64_t size_bytes, const struct image_options *wanted, struct error *err)
 {
@@ -70,10 +95,8 @@ static int image_create(struct ceph_pool *pool, struct call *call, const char *n
     set_image_options(options, wanted);
     int result = rbd_create4(real_pool(pool)->io, name, size_bytes, options);
     rbd_image_options_destroy(options);
-    if (result == -ENOENT && wanted->data_pool)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "create image '%s' in pool '%s': there is no data pool '%s'", name,
-                         pool->name, wanted->data_pool);
+    if (result == -ENOENT && explain_missing(pool, name, wanted, err))
+        return -1;
     return result < 0 ? fail_image(err, result, "create", pool, name) : 0;
 }
 
@@ -92,6 +115,8 @@ static int image_clone(struct ceph_pool *parent_pool, struct call *call, const c
     int result = rbd_clone3(real_pool(parent_pool)->io, parent, snapshot, real_pool(pool)->io, name,
                             options);
     rbd_image_options_destroy(options);
+    if (result == -ENOENT && explain_missing(pool, name, wanted, err))
+        return -1;
     if (result < 0)
         return error_set_errno(err, result, "clone '%s@%s' in pool '%s' to '%s' in pool '%s'",
                                parent, snapshot, parent_pool->name, name, pool->name);
@@ -101,20 +126,11 @@ static int image_clone(struct ceph_pool *parent_pool, struct call *call, const c
 /* --- inspection --- */
 
 /* The class encodes a string as its length, 32 bits little-endian, and its bytes. */
-int image_get_id(struct ceph_pool *pool, struct call *call, const char *name, char **id,
-                 struct error *err)
+static int decode_id(const char *output, size_t length, const struct ceph_pool *pool,
+                     const char *name, char **id, struct error *err)
 {
-    _cleanup_free_ char *object = xasprintf(RBD_ID_PREFIX "%s", name);
-    char output[ID_LIMIT];
-    size_t length = 0;
     uint32_t id_length = 0;
 
-    call_stage(call, "looking up image '%s' in pool '%s' for {age}", name, pool->name);
-    if (object_exec(pool, call, object, "get_id", NULL, 0, output, sizeof(output), &length, err) <
-        0)
-        return err->status == STATUS_NOT_FOUND
-                   ? error_wrap(err, "pool '%s' has no image '%s'", pool->name, name)
-                   : -1;
     if (length >= sizeof(id_length))
         memcpy(&id_length, output, sizeof(id_length));
     id_length = le32toh(id_length);
@@ -123,6 +139,39 @@ int image_get_id(struct ceph_pool *pool, struct call *call, const char *name, ch
                          pool->name);
     *id = xstrndup(output + sizeof(id_length), id_length);
     return 0;
+}
+
+int image_get_id(struct ceph_pool *pool, struct call *call, const char *name, char **id,
+                 struct error *err)
+{
+    _cleanup_free_ char *object = xasprintf(RBD_ID_PREFIX "%s", name);
+    char output[ID_LIMIT];
+    size_t length = 0;
+
+    call_stage(call, "looking up image '%s' in pool '%s' for {age}", name, pool->name);
+    if (object_exec(pool, call, object, "get_id", NULL, 0, output, sizeof(output), &length, err) <
+        0)
+        return err->status == STATUS_NOT_FOUND
+                   ? error_wrap(err, "pool '%s' has no image '%s'", pool->name, name)
+                   : -1;
+    return decode_id(output, length, pool, name, id, err);
+}
+
+static int image_get_listed_id(struct ceph_pool *pool, struct call *call, const char *name,
+                               char **id, struct error *err)
+{
+    size_t input_length = 0;
+    _cleanup_free_ char *input = object_exec_string(name, 0, &input_length);
+    char output[ID_LIMIT];
+    size_t length = 0;
+
+    call_stage(call, "looking up image '%s' in the list of pool '%s' for {age}", name, pool->name);
+    if (object_exec(pool, call, RBD_DIRECTORY, "dir_get_id", input, input_length, output,
+                    sizeof(output), &length, err) < 0)
+        return err->status == STATUS_NOT_FOUND
+                   ? error_wrap(err, "pool '%s' lists no image '%s'", pool->name, name)
+                   : -1;
+    return decode_id(output, length, pool, name, id, err);
 }
 
 /* Input: the snapshot, here none. Output: the order of an object's size, the image's size. */
@@ -143,6 +192,32 @@ static int image_get_size(struct ceph_pool *pool, struct call *call, const char 
                          pool->name);
     memcpy(&size, output + 1, sizeof(size));
     *size_bytes = le64toh(size);
+    return 0;
+}
+
+static int image_has_objects(struct ceph_pool *pool, struct call *call, const char *image_id,
+                             uint64_t features, bool *has, struct error *err)
+{
+    static const struct {
+        uint64_t feature;
+        const char *prefix;
+    } objects[] = {
+        {RBD_FEATURE_OBJECT_MAP, RBD_OBJECT_MAP_PREFIX},
+        {RBD_FEATURE_JOURNALING, RBD_JOURNAL_PREFIX},
+    };
+
+    *has = true;
+    for (size_t i = 0; i < ARRAY_LENGTH(objects) && *has; i++) {
+        _cleanup_free_ char *object = xasprintf("%s%s", objects[i].prefix, image_id);
+        time_t modified = 0;
+
+        if (!(features & objects[i].feature) ||
+            pool->ops->object_modified(pool, call, object, &modified, err) == 0)
+            continue;
+        *has = false;
+        if (error_ignore(err, STATUS_NOT_FOUND) < 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -193,6 +268,19 @@ static int read_parent(rbd_image_t image, struct image_facts *facts)
     return 0;
 }
 
+/* NULL if the data are in the image's own pool. Caller frees. */
+static char *read_data_pool(const struct ceph_pool *pool, rbd_image_t image)
+{
+    const int64_t id = rbd_get_data_pool_id(image);
+    char name[POOL_NAME_LIMIT];
+
+    if (id < 0 || id == pool->id)
+        return NULL;
+    if (rados_pool_reverse_lookup(real_cluster(pool->cluster)->rados, id, name, sizeof(name)) < 0)
+        return xasprintf("#%lld", (long long)id);
+    return xstrdup(name);
+}
+
 static int image_get_facts(struct ceph_pool *pool, struct call *call, const char *name,
                            struct image_facts *facts, struct error *err)
 {
@@ -214,30 +302,8 @@ static int image_get_facts(struct ceph_pool *pool, struct call *call, const char
     if (result < 0)
         return fail_image(err, result, "look at", pool, name);
     found.id = xstrdup(id);
+    found.data_pool = read_data_pool(pool, image.handle);
     *facts = found;
-    return 0;
-}
-
-/* Our own read-only open does not watch; but the removal of a clone opens its parent for writing
- * for a moment, and what this process removes in the background does not count as use. */
-static int image_watchers(struct ceph_pool *pool, struct call *call, const char *name,
-                          struct string_list *watchers, struct error *err)
-{
-    _cleanup_image_ struct open_image image = {0};
-    rbd_image_watcher_t found[WATCHERS_MAX];
-    size_t count = WATCHERS_MAX;
-    int64_t ourselves =
-        (int64_t)rados_get_instance_id(rados_ioctx_get_cluster(real_pool(pool)->io));
-
-    if (image_open(pool, call, name, true, &image, err) < 0)
-        return -1;
-    int result = rbd_watchers_list(image.handle, found, &count);
-    if (result < 0)
-        return fail_image(err, result, "list the watchers of", pool, name);
-    for (size_t i = 0; i < count; i++)
-        if (found[i].id != ourselves)
-            string_list_add(watchers, found[i].addr);
-    rbd_watchers_list_cleanup(found, count);
     return 0;
 }
 
@@ -251,84 +317,33 @@ static int image_remove(struct ceph_pool *pool, struct call *call, const char *n
     return result < 0 ? fail_image(err, result, "remove", pool, name) : 0;
 }
 
-#define LOCKERS_BYTES 65536
-
-static int image_lockers(struct ceph_pool *pool, struct call *call, const char *name,
-                         struct string_list *lockers, struct error *err)
+static int refuse_to_guess(struct ceph_pool *pool, const char *name,
+                           const struct image_search *search, struct error *err)
 {
-    _cleanup_free_ char *id = NULL;
-    _cleanup_free_ char *buffer = xcalloc(3, LOCKERS_BYTES);
-    char tag[4096];
-    size_t sizes[] = {LOCKERS_BYTES, LOCKERS_BYTES, LOCKERS_BYTES, sizeof(tag)};
-    int exclusive = 0;
-
-    if (image_get_id(pool, call, name, &id, err) < 0)
-        return -1;
-    _cleanup_free_ char *object = xasprintf(RBD_HEADER_PREFIX "%s", id);
-    const char *client = buffer;
-    const char *cookie = buffer + LOCKERS_BYTES;
-    const char *address = buffer + (size_t)2 * LOCKERS_BYTES;
-    ssize_t count = rados_list_lockers(real_pool(pool)->io, object, RBD_LOCK, &exclusive, tag,
-                                       &sizes[3], buffer, &sizes[0], buffer + LOCKERS_BYTES,
-                                       &sizes[1], buffer + (size_t)2 * LOCKERS_BYTES, &sizes[2]);
-    if (count < 0)
-        return fail_image(err, (int)count, "list the locks of", pool, name);
-    for (ssize_t i = 0; i < count; i++) {
-        if (strncmp(cookie, RBD_LOCK_AUTOMATIC, strlen(RBD_LOCK_AUTOMATIC)) != 0) {
-            _cleanup_free_ char *locker = xasprintf("%s at %s", client, address);
-
-            string_list_add(lockers, locker);
-        }
-        client += strlen(client) + 1;
-        cookie += strlen(cookie) + 1;
-        address += strlen(address) + 1;
-    }
-    return 0;
-}
-
-/* Without an object map librbd asks for each object: a bound on how many. */
-#define EMPTY_CHECK_BYTES ((uint64_t)16384 * 4 * 1024 * 1024)
-
-static int note_extent(uint64_t offset, size_t length, int exists, void *object)
-{
-    bool *empty = object;
-
-    (void)offset, (void)length;
-    if (exists)
-        *empty = false;
-    return exists ? -ECANCELED : 0; /* one is enough */
-}
-
-static int look_for_data(rbd_image_t image, uint64_t from, uint64_t length, bool *empty)
-{
-    int result = rbd_diff_iterate2(image, NULL, from, length, 1, 1, note_extent, empty);
-
-    return result < 0 && *empty ? result : 0;
+    error_wrap(err,
+               "look for data in image '%s' of pool '%s': nothing in the first %llu of %llu MiB, "
+               "the rest is unknown",
+               name, pool->name, (unsigned long long)(search->done_bytes >> 20),
+               (unsigned long long)(search->size_bytes >> 20));
+    return error_hint(err, "with the image features object-map and fast-diff this takes no time; "
+                           "a file system that was made by hand is used as it is");
 }
 
 static int image_is_empty(struct ceph_pool *pool, struct call *call, const char *name, bool *empty,
                           struct error *err)
 {
     _cleanup_image_ struct open_image image = {0};
-    uint64_t features = 0;
-    uint64_t size = 0;
-    bool none = true;
+    struct image_search search = {0};
 
     if (image_open(pool, call, name, true, &image, err) < 0)
         return -1;
     call_stage(call, "looking for data in image '%s' of pool '%s' for {age}", name, pool->name);
-    int result = rbd_get_size(image.handle, &size);
-    if (result == 0)
-        result = rbd_get_features(image.handle, &features);
-    const bool is_quick = features & IMAGE_FEATURE_FAST_DIFF || size <= 2 * EMPTY_CHECK_BYTES;
-    const uint64_t part = is_quick ? size : EMPTY_CHECK_BYTES;
-    if (result == 0)
-        result = look_for_data(image.handle, 0, part, &none);
-    if (result == 0 && none && part < size)
-        result = look_for_data(image.handle, size - part, part, &none);
+    int result = image_search(image.handle, call, &search);
     if (result < 0)
         return fail_image(err, result, "look for data in", pool, name);
-    *empty = none;
+    if (!search.has_data && search.done_bytes < search.size_bytes && call_check(call, err) < 0)
+        return refuse_to_guess(pool, name, &search, err);
+    *empty = !search.has_data;
     return 0;
 }
 
@@ -380,9 +395,13 @@ static int image_flatten(struct ceph_pool *pool, struct call *call, const char *
     if (image_open(pool, call, name, false, &image, err) < 0)
         return -1;
     call_stage(call, "flattening image '%s' in pool '%s' for {age}", name, pool->name);
+    int result = image_work_begin(pool, image.handle);
+    if (result < 0)
+        return fail_image(err, result, "mark the flattening of", pool, name);
     _cleanup_progress_sink_ struct progress_sink sink;
     progress_sink_init(&sink, progress, progress_object);
-    int result = rbd_flatten_with_progress(image.handle, image_progress, &sink);
+    result = rbd_flatten_with_progress(image.handle, image_progress, &sink);
+    image_work_end(pool, image.handle);
     if (result == -EINVAL) /* has no parent: done before */
         return 0;
     return result < 0 ? fail_image(err, result, "flatten", pool, name) : 0;
@@ -417,11 +436,11 @@ void images_register(struct ceph_ops *ops)
     ops->image_list = image_list;
     ops->image_create = image_create;
     ops->image_get_id = image_get_id;
+    ops->image_get_listed_id = image_get_listed_id;
+    ops->image_has_objects = image_has_objects;
     ops->image_get_size = image_get_size;
     ops->image_has_snapshots = image_has_snapshots;
     ops->image_get_facts = image_get_facts;
-    ops->image_watchers = image_watchers;
-    ops->image_lockers = image_lockers;
     ops->image_is_empty = image_is_empty;
     ops->image_resize = image_resize;
     ops->image_flatten = image_flatten;

@@ -18,6 +18,25 @@ void image_close(struct open_image *image);
 _must_check_ int image_get_id(struct ceph_pool *pool, struct call *call, const char *name,
                               char **id, struct error *err);
 
+/* What was found in an image's data, its parent's included. */
+struct image_search {
+    bool has_data; /* an object, at least, was written */
+    uint64_t size_bytes;
+    uint64_t done_bytes; /* less than the size, without data: the call has been cancelled */
+};
+
+/* Looks until there is data, or all was looked at, or @call is cancelled. 0 or a negative errno. */
+_must_check_ int image_search(rbd_image_t image, struct call *call, struct image_search *search);
+
+/*
+ * Marks the open image as one that this client works on by itself, for long: its watch is not that
+ * of a user then, and image_watchers() of other clients leaves it out. The mark is a lock of its
+ * own on the header, which hinders nobody and goes with the image. That of a client that died means
+ * nothing any more, because no other client ever gets its number. Negative errno.
+ */
+_must_check_ int image_work_begin(struct ceph_pool *pool, rbd_image_t image);
+void image_work_end(struct ceph_pool *pool, rbd_image_t image);
+
 /* librbd's progress callback; its object is a struct progress_sink. */
 struct progress_sink {
     ceph_progress report; /* may be NULL */

@@ -300,6 +300,28 @@ int journal_set(const struct journal *journal, struct call *call, struct ceph_po
     return 0;
 }
 
+int journal_set_for_image(const struct journal *journal, struct call *call, struct ceph_pool *pool,
+                          const struct uuid_text *uuid, const char *image_name,
+                          const struct strmap *attributes, struct error *err)
+{
+    const char *key = NAMES[journal->kind].image_key;
+    _cleanup_free_ char *object = journal_object(journal, uuid);
+    _cleanup_strmap_ struct strmap changed = {0};
+    bool is_changed = false;
+
+    strmap_set(&changed, key, image_name);
+    strmap_merge(&changed, attributes);
+    if (pool->ops->omap_remove_if(pool, call, object, key, image_name, &changed, &is_changed, err) <
+        0)
+        return error_wrap(err, "change journal entry '%s'", uuid->chars);
+    if (!is_changed)
+        return error_set(err, STATUS_ABORTED,
+                         "journal entry '%s' names '%s' no longer: another process of the driver "
+                         "changed or removed it just now; retry",
+                         uuid->chars, image_name);
+    return 0;
+}
+
 int journal_set_image_id(const struct journal *journal, struct call *call, struct ceph_pool *pool,
                          const struct uuid_text *uuid, const char *image_id, struct error *err)
 {

@@ -110,6 +110,13 @@ _must_check_ int journal_set(const struct journal *journal, struct call *call,
                              struct ceph_pool *pool, const struct uuid_text *uuid,
                              const struct strmap *attributes, struct error *err);
 
+/* The same, but only while the entry's image is @image_name: ABORTED if another process has given
+ * it another. @attributes may have a new one. 1 RT. */
+_must_check_ int journal_set_for_image(const struct journal *journal, struct call *call,
+                                       struct ceph_pool *pool, const struct uuid_text *uuid,
+                                       const char *image_name, const struct strmap *attributes,
+                                       struct error *err);
+
 _must_check_ int journal_set_image_id(const struct journal *journal, struct call *call,
                                       struct ceph_pool *pool, const struct uuid_text *uuid,
                                       const char *image_id, struct error *err);

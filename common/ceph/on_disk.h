@@ -33,6 +33,7 @@
 /* JOURNAL_VOLUME_PREFIX + HANDLE: another handle; Ceph-CSI 3.2 only, never read */
 #define PURGE_KEY       "cephzone.purge."   /* + POOLID.IMAGEID: name that an image in the trash had; ours */
 #define PURGE_CLAIM_KEY "cephzone.purging." /* + POOLID.IMAGEID: process UUID and ms of who removes it; ours */
+#define FLATTEN_KEY     "cephzone.flatten." /* + IMAGEID: name of an image of this pool, to be detached from its parent; ours */
 
 /* --- omap keys of entries that Ceph-CSI knows --- */
 
@@ -61,8 +62,9 @@
 #define JOURNAL_KEY_CAPABILITIES   "cephzone.capabilities" /* requested: mount:MODE,block:MODE,...; ours */
 #define JOURNAL_KEY_PARAMETERS     "cephzone.parameters"   /* hash of the class parameters, 16 hex digits; ours */
 #define JOURNAL_KEY_SEGMENTS       "cephzone.segments"     /* accessible topology: LABEL=VALUE,...; ours */
-#define JOURNAL_KEY_BEGUN          "cephzone.begun"        /* RBD: start of creation, seconds since 1970; ours */
-#define JOURNAL_KEY_PROCESS        "cephzone.process"      /* RBD: UUID of the driver process that creates; ours */
+#define JOURNAL_KEY_BEGUN          "cephzone.begun"        /* start of creation, seconds since 1970; ours */
+#define JOURNAL_KEY_PROCESS        "cephzone.process"      /* UUID of the driver process that creates; ours */
+#define JOURNAL_KEY_MAKERS         "cephzone.makers"       /* Ceph client ids that may be creating, by blanks; 0: unknown; ours */
 #define JOURNAL_KEY_SOURCE_HANDLE  "cephzone.sourcevolume" /* snapshots: HANDLE of the source volume; ours */
 #define JOURNAL_KEY_GROUP_SOURCES  "cephzone.sources"      /* groups: sorted HANDLEs of the source volumes; ours */
 #define CEPHFS_KEY_GROWN           "cephzone.grown"        /* volumes: bytes that an expansion asked for; ours */
@@ -94,7 +96,7 @@
 /* --- metadata of RBD images --- */
 
 #define CLIENT_RECORD_RBD      ".rbd.csi.ceph.com/clientAddress/"   /* + NODE: address of its client; ours */
-#define METADATA_FORMATTING    "cephzone.formatting"                /* file system and image id, while mkfs runs; ours */
+#define METADATA_FORMATTING    "cephzone.formatting"                /* file system, image id, its UUID, while mkfs runs; ours */
 #define METADATA_SETTING       "conf_"                              /* + option of librbd, which reads it; both */
 #define METADATA_QOS           METADATA_SETTING "rbd_qos_"          /* + limit; both (3.14) */
 #define METADATA_RBD_CLIENT    ".rbd.csi.ceph.com/clientaddress/"   /* + HANDLE/NODE: IP; Ceph-CSI (3.15) */
@@ -133,10 +135,16 @@
 
 /* --- objects of RBD itself that are read or written directly --- */
 
+#define RBD_DIRECTORY       "rbd_directory" /* names and ids of all images; librbd */
 #define RBD_ID_PREFIX       "rbd_id."     /* + image name: object with the image's id; librbd */
 #define RBD_HEADER_PREFIX   "rbd_header." /* + image id: object with size, features, metadata; librbd */
+#define RBD_OBJECT_MAP_PREFIX "rbd_object_map." /* + image id: which objects of its data exist; librbd */
+#define RBD_JOURNAL_PREFIX  "journal."    /* + image id: header of its journal; librbd */
 #define RBD_HEADER_METADATA "metadata_"   /* + metadata key: omap key of the header; librbd and ours */
+#define RBD_MIRRORING       "rbd_mirroring" /* object: which images of the pool are mirrored; librbd */
+#define RBD_TRASH           "rbd_trash"   /* object: images in the trash; librbd */
 #define RBD_LOCK            "rbd_lock"    /* lock on the header: all locks of an image; librbd */
 #define RBD_LOCK_AUTOMATIC  "auto "       /* start of the cookies of locks taken by clients on their own; librbd */
+#define RBD_WORK_LOCK       "cephzone.work" /* lock on the header, shared: clients of the driver that work on the image; ours */
 
 /* clang-format on */

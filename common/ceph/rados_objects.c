@@ -1,118 +1,15 @@
-/*
- * RADOS objects and their omaps. Each operation is sent asynchronously and waited for no longer
- * than the call may: an OSD that is down keeps it until rados_osd_op_timeout, but not the caller.
- * What librados writes to when the answer comes is therefore owned by the operation, which frees
- * itself when both the caller and the answer are done with it.
- */
+/* RADOS objects and their omaps. */
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "common/base/sanitizer.h"
-#include "common/ceph/connections.h"
+#include "common/ceph/rados_operation.h"
 
-#define LIST_MAX 512 /* keys per call */
-#define EXEC_LIMIT 4096
+#define LIST_MAX 512    /* keys per call */
 #define LIST_CHECK 1024 /* names between two checks of the deadline */
-
-struct operation_in_flight {
-    atomic_int refs;
-    struct shared_io *shared;
-    pthread_mutex_t lock;
-    pthread_cond_t ended;
-    bool done;
-    int result;
-    rados_write_op_t write;
-    rados_read_op_t read;
-    rados_omap_iter_t iterator;
-    int step_result; /* of the one step whose own result matters */
-    unsigned char more;
-    time_t modified;
-    char output[EXEC_LIMIT]; /* of a class call, or the object's data */
-    size_t output_length;
-    rados_xattrs_iter_t attributes;
-    rados_completion_t completion;
-};
-
-static struct operation_in_flight *operation_new(struct ceph_pool *pool)
-{
-    struct operation_in_flight *operation = xcalloc(1, sizeof(*operation));
-
-    atomic_init(&operation->refs, 2);
-    operation->shared = real_pool(pool)->shared;
-    shared_io_ref(operation->shared);
-    pthread_mutex_init(&operation->lock, NULL);
-    pthread_cond_init(&operation->ended, NULL);
-    return operation;
-}
-
-static void operation_unref(struct operation_in_flight *operation)
-{
-    if (atomic_fetch_sub(&operation->refs, 1) != 1)
-        return;
-    if (operation->iterator)
-        rados_omap_get_end(operation->iterator);
-    if (operation->attributes)
-        rados_getxattrs_end(operation->attributes);
-    if (operation->write)
-        rados_release_write_op(operation->write);
-    if (operation->read)
-        rados_release_read_op(operation->read);
-    rados_aio_release(operation->completion);
-    shared_io_unref(operation->shared);
-    pthread_cond_destroy(&operation->ended);
-    pthread_mutex_destroy(&operation->lock);
-    free(operation);
-}
-DEFINE_CLEANUP(struct operation_in_flight, operation_unref)
-#define _cleanup_operation_ _cleanup_(operation_unrefp)
-
-/* librados' thread. */
-static void on_complete(rados_completion_t completion, void *object)
-{
-    struct operation_in_flight *operation = object;
-
-    tsan_acquire(operation);
-    pthread_mutex_lock(&operation->lock);
-    operation->result = rados_aio_get_return_value(completion);
-    operation->done = true;
-    pthread_cond_signal(&operation->ended);
-    pthread_mutex_unlock(&operation->lock);
-    operation_unref(operation);
-}
-
-/* The operation's result, or ETIMEDOUT if it has not come by @give_up. Every rpc begins with such
- * an operation, so one that is refused because the client has been fenced is noticed here, whatever
- * comes after it. */
-static int wait_for_result(const struct ceph_pool *pool, struct operation_in_flight *operation,
-                           const struct call *call, struct deadline give_up)
-{
-    const struct real_cluster *cluster = real_cluster(pool->cluster);
-    int result = 0;
-
-    pthread_mutex_lock(&operation->lock);
-    while (!operation->done && !deadline_has_passed(give_up) && !call_is_cancelled(call)) {
-        const struct timespec wake = admission_wake_time(give_up);
-
-        pthread_cond_clockwait(&operation->ended, &operation->lock, CLOCK_MONOTONIC, &wake);
-    }
-    result = operation->done ? operation->result : -ETIMEDOUT;
-    pthread_mutex_unlock(&operation->lock);
-    if (result == -ESHUTDOWN)
-        connections_fence(cluster->ceph->connections, cluster->connection);
-    return result;
-}
-
-/* The last preparation: the next call hands @operation to librados' thread. */
-static void add_completion(struct operation_in_flight *operation)
-{
-    rados_aio_create_completion2(operation, on_complete, &operation->completion);
-    tsan_release(operation);
-}
 
 /* Sends the write or read that @operation holds. */
 static int send_operation(struct operation_in_flight *operation, struct ceph_pool *pool,
@@ -120,7 +17,7 @@ static int send_operation(struct operation_in_flight *operation, struct ceph_poo
 {
     rados_ioctx_t io = real_pool(pool)->io;
 
-    add_completion(operation);
+    operation_add_completion(operation);
     int sent = operation->write ? rados_aio_write_op_operate(operation->write, io,
                                                              operation->completion, object, NULL, 0)
                                 : rados_aio_read_op_operate(operation->read, io,
@@ -136,7 +33,7 @@ static int run_operation(struct operation_in_flight *operation, struct ceph_pool
 {
     int sent = send_operation(operation, pool, object);
 
-    return sent < 0 ? sent : wait_for_result(pool, operation, call, admission_deadline(call));
+    return sent < 0 ? sent : operation_wait(pool, operation, call, admission_deadline(call));
 }
 
 static int fail_object(struct error *err, int result, const char *what, const char *object,
@@ -149,22 +46,35 @@ int object_exec(struct ceph_pool *pool, struct call *call, const char *object, c
                 const void *input, size_t input_length, char *output, size_t limit, size_t *length,
                 struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+    _cleanup_operation_in_flight_ struct operation_in_flight *operation = operation_new(pool);
 
     assert(limit <= EXEC_LIMIT);
-    add_completion(operation);
+    operation_add_completion(operation);
     int result = rados_aio_exec(real_pool(pool)->io, object, operation->completion, "rbd", method,
                                 input, input_length, operation->output, limit);
     if (result < 0)
         operation_unref(operation);
     else
-        result = wait_for_result(pool, operation, call, admission_deadline(call));
+        result = operation_wait(pool, operation, call, admission_deadline(call));
     if (result < 0)
         return error_set_errno(err, result, "ask object '%s' in pool '%s' for %s", object,
                                pool->name, method);
     *length = (size_t)result;
     memcpy(output, operation->output, *length < limit ? *length : limit);
     return 0;
+}
+
+char *object_exec_string(const char *text, size_t extra, size_t *length)
+{
+    const uint32_t text_length = htole32((uint32_t)strlen(text));
+    struct text bytes = TEXT_INIT(EXEC_LIMIT);
+
+    text_add_bytes(&bytes, (const char *)&text_length, sizeof(text_length));
+    text_add(&bytes, text);
+    for (size_t i = 0; i < extra; i++)
+        text_add_bytes(&bytes, "", 1);
+    *length = bytes.length;
+    return text_take(&bytes);
 }
 
 /* --- reading --- */
@@ -230,7 +140,7 @@ static int take_value(struct operation_in_flight *operation, const struct ceph_p
 static int omap_get(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
                     char **value, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = new_omap_get(pool, key);
+    _cleanup_operation_in_flight_ struct operation_in_flight *operation = new_omap_get(pool, key);
     int result = run_operation(operation, pool, call, object);
 
     return take_value(operation, pool, object, key, result, value, err);
@@ -252,7 +162,7 @@ static int omap_get_many(struct ceph_pool *const *pools, size_t count, struct ca
         sent[i] = send_operation(operations[i], pools[i], object);
     }
     for (size_t i = 0; i < count; i++) {
-        int got = sent[i] < 0 ? sent[i] : wait_for_result(pools[i], operations[i], call, give_up);
+        int got = sent[i] < 0 ? sent[i] : operation_wait(pools[i], operations[i], call, give_up);
 
         answers[i] = (struct omap_answer){.answered = result == 0 && got != -ETIMEDOUT};
         if (answers[i].answered)
@@ -268,7 +178,7 @@ int object_list_keys(struct ceph_pool *pool, struct call *call, const char *obje
                      const char *after, const char *prefix, struct strmap *entries, bool *more,
                      struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+    _cleanup_operation_in_flight_ struct operation_in_flight *operation = operation_new(pool);
 
     operation->read = rados_create_read_op();
     rados_read_op_omap_get_vals2(operation->read, after, prefix, LIST_MAX, &operation->iterator,
@@ -283,7 +193,7 @@ int object_list_keys(struct ceph_pool *pool, struct call *call, const char *obje
 static int object_modified(struct ceph_pool *pool, struct call *call, const char *object,
                            time_t *modified, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+    _cleanup_operation_in_flight_ struct operation_in_flight *operation = operation_new(pool);
 
     operation->read = rados_create_read_op();
     rados_read_op_stat(operation->read, NULL, &operation->modified, &operation->step_result);
@@ -318,7 +228,7 @@ static int object_read(struct ceph_pool *pool, struct call *call, const char *ob
                        const char *attribute, const struct string_list *keys,
                        struct object_state *state, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+    _cleanup_operation_in_flight_ struct operation_in_flight *operation = operation_new(pool);
     _cleanup_(object_state_done) struct object_state found = {0};
     _cleanup_free_ size_t *lengths = xcalloc(keys->count, sizeof(size_t));
 
@@ -421,7 +331,7 @@ static void add_omap_compare(struct operation_in_flight *operation, const char *
 static int omap_add(struct ceph_pool *pool, struct call *call, const char *object, const char *key,
                     const char *value, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+    _cleanup_operation_in_flight_ struct operation_in_flight *operation = operation_new(pool);
     const struct strmap_entry entry = {(char *)(uintptr_t)key, (char *)(uintptr_t)value};
     const struct strmap entries = {(struct strmap_entry *)(uintptr_t)&entry, 1};
 
@@ -454,7 +364,7 @@ int object_change_keys(struct ceph_pool *pool, struct call *call, const char *ob
                        const struct strmap *set, const struct string_list *removed,
                        struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+    _cleanup_operation_in_flight_ struct operation_in_flight *operation = operation_new(pool);
 
     operation->write = rados_create_write_op();
     rados_write_op_assert_exists(operation->write);
@@ -474,7 +384,7 @@ static int omap_remove_if(struct ceph_pool *pool, struct call *call, const char 
                           const char *key, const char *expected, const struct strmap *added,
                           bool *removed, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+    _cleanup_operation_in_flight_ struct operation_in_flight *operation = operation_new(pool);
     const size_t key_length = strlen(key);
 
     operation->write = rados_create_write_op();
@@ -493,7 +403,7 @@ static int omap_remove_if(struct ceph_pool *pool, struct call *call, const char 
 static int object_create(struct ceph_pool *pool, struct call *call, const char *object,
                          const struct strmap *entries, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+    _cleanup_operation_in_flight_ struct operation_in_flight *operation = operation_new(pool);
 
     operation->write = rados_create_write_op();
     rados_write_op_create(operation->write, LIBRADOS_CREATE_EXCLUSIVE, NULL);
@@ -505,7 +415,7 @@ static int object_create(struct ceph_pool *pool, struct call *call, const char *
 static int object_remove(struct ceph_pool *pool, struct call *call, const char *object,
                          struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+    _cleanup_operation_in_flight_ struct operation_in_flight *operation = operation_new(pool);
 
     operation->write = rados_create_write_op();
     rados_write_op_remove(operation->write);
@@ -517,7 +427,7 @@ static int object_remove(struct ceph_pool *pool, struct call *call, const char *
 static int object_change(struct ceph_pool *pool, struct call *call, const char *object,
                          const struct object_change *change, struct error *err)
 {
-    _cleanup_operation_ struct operation_in_flight *operation = operation_new(pool);
+    _cleanup_operation_in_flight_ struct operation_in_flight *operation = operation_new(pool);
     rados_write_op_t write = rados_create_write_op();
 
     operation->write = write;

@@ -7,6 +7,7 @@
 #include "common/base/memory.h"
 #include "common/ceph/connections.h"
 #include "common/ceph/images.h"
+#include "common/ceph/on_disk.h"
 
 #define SNAPSHOTS_FIRST 64 /* librbd says when there are more */
 #define TRASH_FIRST 256
@@ -52,6 +53,7 @@ static enum snapshot_namespace read_snapshot_kind(rbd_image_t image, uint64_t id
         [RBD_SNAP_NAMESPACE_TYPE_USER] = SNAPSHOT_USER,
         [RBD_SNAP_NAMESPACE_TYPE_GROUP] = SNAPSHOT_GROUP,
         [RBD_SNAP_NAMESPACE_TYPE_TRASH] = SNAPSHOT_TRASH,
+        [RBD_SNAP_NAMESPACE_TYPE_MIRROR] = SNAPSHOT_MIRROR,
     };
     rbd_snap_namespace_type_t type = RBD_SNAP_NAMESPACE_TYPE_USER;
 
@@ -176,9 +178,57 @@ static int trash_list(struct ceph_pool *pool, struct call *call, struct trash_en
     entries->items = xcalloc(count, sizeof(*entries->items));
     entries->count = count;
     for (size_t i = 0; i < count; i++)
-        entries->items[i] = (struct trash_entry){xstrdup(found[i].id), xstrdup(found[i].name)};
+        entries->items[i] = (struct trash_entry){xstrdup(found[i].id), xstrdup(found[i].name),
+                                                 found[i].deferment_end_time};
     rbd_trash_list_cleanup(found, count);
     return 0;
+}
+
+/* Why librbd does not remove it: it is not time yet, or the user may not. */
+static int refuse_removal(struct ceph_pool *pool, const char *image_id, struct error *err)
+{
+    rbd_trash_image_info_t info;
+
+    error_set_errno(err, -EPERM, "remove image '%s' from the trash of pool '%s'", image_id,
+                    pool->name);
+    if (rbd_trash_get(real_pool(pool)->io, image_id, &info) < 0)
+        return -1;
+    const bool is_kept = info.deferment_end_time > time(NULL);
+    rbd_trash_get_cleanup(&info);
+    if (!is_kept)
+        return -1;
+    error_wrap(err, "somebody wants it kept for some time ('rbd trash ls --long' says until when)");
+    return error_recode(err, STATUS_FAILED_PRECONDITION);
+}
+
+/*
+ * librbd died when it had moved the image to the trash, but not yet said so there: it refuses to
+ * remove such an image for ever. Moving takes the name from the list of images last, so that
+ * nothing but that word is missing once the list does not have the id. Done by the id, because the
+ * name may belong to another image by now.
+ */
+static int finish_move(struct ceph_pool *pool, struct call *call, const char *image_id,
+                       struct error *err)
+{
+    enum { NORMAL = 0, MOVING = 1, STATES = 2 };
+    size_t id_length = 0;
+    size_t length = 0;
+    _cleanup_free_ char *id = object_exec_string(image_id, 0, &id_length);
+    _cleanup_free_ char *change = object_exec_string(image_id, STATES, &length);
+    char output[NAME_LIMIT];
+    size_t output_length = 0;
+
+    if (object_exec(pool, call, RBD_DIRECTORY, "dir_get_name", id, id_length, output,
+                    sizeof(output), &output_length, err) == 0)
+        return error_set(err, STATUS_ABORTED,
+                         "image '%s' in pool '%s' is being moved to the trash; retry later",
+                         image_id, pool->name);
+    if (error_ignore(err, STATUS_NOT_FOUND) < 0)
+        return -1;
+    change[length - 2] = NORMAL;
+    change[length - 1] = MOVING; /* what it must be before */
+    return object_exec(pool, call, RBD_TRASH, "trash_state_set", change, length, output,
+                       sizeof(output), &output_length, err);
 }
 
 static int trash_remove(struct ceph_pool *pool, struct call *call, const char *image_id,
@@ -191,7 +241,15 @@ static int trash_remove(struct ceph_pool *pool, struct call *call, const char *i
     _cleanup_progress_sink_ struct progress_sink sink;
     progress_sink_init(&sink, progress, progress_object);
     int result =
-        rbd_trash_remove_with_progress(real_pool(pool)->io, image_id, true, image_progress, &sink);
+        rbd_trash_remove_with_progress(real_pool(pool)->io, image_id, false, image_progress, &sink);
+    if (result == -EUCLEAN) {
+        if (finish_move(pool, call, image_id, err) < 0)
+            return error_wrap(err, "finish its move to the trash");
+        result = rbd_trash_remove_with_progress(real_pool(pool)->io, image_id, false,
+                                                image_progress, &sink);
+    }
+    if (result == -EPERM)
+        return refuse_removal(pool, image_id, err);
     if (result < 0)
         return error_set_errno(err, result, "remove image '%s' from the trash of pool '%s'",
                                image_id, pool->name);

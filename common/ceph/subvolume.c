@@ -320,23 +320,29 @@ static enum clone_state parse_clone_state(const char *state)
         return CLONE_COMPLETE;
     if (strcmp(state, "failed") == 0 || strcmp(state, "canceled") == 0)
         return CLONE_FAILED;
-    return CLONE_PENDING;
+    return strcmp(state, "pending") == 0 ? CLONE_QUEUED : CLONE_PENDING;
+}
+
+static json_t *new_clone_command(const char *prefix, const char *name)
+{
+    return json_pack("{s:s, s:s, s:s}", "prefix", prefix, "format", "json", "clone_name", name);
 }
 
 int subvolume_clone_status(const struct subvolume_group *group, struct call *call, const char *name,
                            struct clone_status *status, struct error *err)
 {
     json_auto_t *answer = NULL;
-    json_t *sent = json_pack("{s:s, s:s, s:s}", "prefix", "fs clone status", "format", "json",
-                             "clone_name", name);
 
-    if (send_subvolume_command(group, call, sent, &answer, err) < 0) {
+    if (send_subvolume_command(group, call, new_clone_command("fs clone status", name), &answer,
+                               err) < 0) {
         bool is_missing = err->status == STATUS_NOT_FOUND;
 
         if (!is_missing && err->sys_errno != EOPNOTSUPP)
             return -1;
+        *status = (struct clone_status){.state = is_missing ? CLONE_NONE : CLONE_NO_COPY};
+        if (!is_missing)
+            status->words = xstrdup("was not begun");
         error_clear(err);
-        *status = (struct clone_status){.state = is_missing ? CLONE_NONE : CLONE_COMPLETE};
         return 0;
     }
     const json_t *said = json_object_get(answer, "status");
@@ -352,6 +358,24 @@ void clone_status_done(struct clone_status *status)
 {
     free(status->words);
     *status = (struct clone_status){0};
+}
+
+int subvolume_clone_cancel(const struct subvolume_group *group, struct call *call, const char *name,
+                           bool *is_lost, struct error *err)
+{
+    _cleanup_(clone_status_done) struct clone_status status = {0};
+
+    *is_lost = false;
+    if (send_subvolume_command(group, call, new_clone_command("fs clone cancel", name), NULL,
+                               err) == 0)
+        return 0;
+    if (err->sys_errno != EINVAL || is_unknown_command(err))
+        return -1;
+    error_clear(err); /* the same errno if it has ended, which the state tells */
+    if (subvolume_clone_status(group, call, name, &status, err) < 0)
+        return -1;
+    *is_lost = status.state == CLONE_QUEUED;
+    return 0;
 }
 
 /* --- quiesce --- */
@@ -380,6 +404,12 @@ static int send_quiesce(const struct subvolume_group *group, struct call *call, 
     json_auto_t *answer = NULL;
 
     if (ask_manager(group->cluster, call, command, state ? &answer : NULL, err) < 0) {
+        if (err->status == STATUS_DEADLINE_EXCEEDED)
+            return error_hint(err,
+                              "if an MDS of file system '%s' does not answer 'ceph tell', the "
+                              "manager waits for it, and answers nothing about subvolumes until "
+                              "'ceph mgr fail'",
+                              group->fs_name);
         if (!is_unknown_command(err))
             return -1;
         error_recode(err, STATUS_FAILED_PRECONDITION);
@@ -439,5 +469,8 @@ int subvolume_quiesce_cancel(const struct subvolume_group *group, struct call *c
     json_object_set_new(sent, "cancel", json_true());
     if (send_quiesce(group, call, sent, set_id, NULL, err) == 0)
         return 0;
-    return clear_expected(STATUS_NOT_FOUND, err);
+    if (err->sys_errno != EPERM) /* the answer for a set that has ended already */
+        return clear_expected(STATUS_NOT_FOUND, err);
+    error_clear(err);
+    return 0;
 }

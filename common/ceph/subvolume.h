@@ -81,7 +81,17 @@ _must_check_ int subvolume_snapshot_get_facts(const struct subvolume_group *grou
 
 /* --- clones: the manager copies in the background --- */
 
-enum clone_state { CLONE_NONE, CLONE_PENDING, CLONE_COMPLETE, CLONE_FAILED };
+/* CLONE_QUEUED: the manager has not begun to copy. CLONE_NO_COPY: there is a subvolume, and it is
+ * no clone. So a manager leaves it that dies when it has just begun: the next takes the bare
+ * directory for a subvolume of an old kind. */
+enum clone_state {
+    CLONE_NONE,
+    CLONE_QUEUED,
+    CLONE_PENDING,
+    CLONE_COMPLETE,
+    CLONE_FAILED,
+    CLONE_NO_COPY
+};
 
 struct clone_status {
     enum clone_state state;
@@ -93,12 +103,19 @@ struct clone_status {
 _must_check_ int subvolume_clone(const struct subvolume_group *group, struct call *call,
                                  const char *name, const char *snapshot, const char *target,
                                  const char *data_pool, struct error *err);
-/* CLONE_NONE when there is no such subvolume; one that is no clone is complete. Caller calls
- * clone_status_done(). */
+/* CLONE_NONE when there is no such subvolume. Caller calls clone_status_done(). */
 _must_check_ int subvolume_clone_status(const struct subvolume_group *group, struct call *call,
                                         const char *name, struct clone_status *status,
                                         struct error *err);
 void clone_status_done(struct clone_status *status);
+/*
+ * Stops the copy; one that has ended is success. *@is_lost says that the subvolume waits for a copy
+ * of which the manager knows nothing: the one that was asked for it died before it had noted the
+ * copy. Such a subvolume waits for ever, and Ceph has no command that removes it. 1 command, 2 if
+ * Ceph refuses.
+ */
+_must_check_ int subvolume_clone_cancel(const struct subvolume_group *group, struct call *call,
+                                        const char *name, bool *is_lost, struct error *err);
 
 /* --- quiesce: nobody writes to the members while it holds --- */
 

@@ -29,6 +29,8 @@ static int check_filled(const struct class_parameter *parameter, const char *val
 
 int class_check_cluster(const char *cluster_id, struct error *err)
 {
+    if (cluster_id[0] == '\0')
+        return error_set(err, STATUS_INVALID_ARGUMENT, "clusterID is empty or missing");
     if (strlen(cluster_id) > VOLUME_ID_CLUSTER_MAX)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "clusterID has more than %d bytes and does not fit into a volume handle",
@@ -222,16 +224,15 @@ static const struct class_parameter PARAMETERS[] = {
              "out it does so when it is only read."},
     {PARAM_MOUNTER, RBD, CREATE | STAGE, NULL,
      "`rbd`, `rbd-nbd` or another of the [mappers](node.md#mappers)", NULL,
-     .help = "How nodes map images; `--mounter` of the node if left out, else `rbd` or, where the "
-             "kernel "
-             "has no rbd driver, `rbd-nbd`."},
+     .help = "How nodes map images; `--mounter` of the node if left out, else `rbd`."},
     {PARAM_MOUNTER, CEPHFS, CREATE | STAGE, check_word, "kernel, fuse", NULL,
      .help = "Client that nodes mount with; `--mounter` of the node if left out, else `kernel`; "
              "the other "
              "one where it cannot be used."},
     {PARAM_TRY_OTHER_MOUNTERS, RBD, CREATE | STAGE, NULL, "true, false", "false",
-     .help =
-         "Whether rbd-nbd is tried where the kernel's rbd driver lacks a feature of the image."},
+     .help = "Whether rbd-nbd is tried where the kernel has no rbd driver, or that lacks a feature "
+             "of the "
+             "image."},
     {PARAM_MAP_OPTIONS, RBD, CREATE | STAGE, NULL, "`krbd:o1,o2;nbd:o3`", NULL,
      .help = "Options for mapping; a part without a name is for krbd."},
     {PARAM_UNMAP_OPTIONS, RBD, CREATE | STAGE, NULL, "`krbd:o1,o2;nbd:o3`", NULL,

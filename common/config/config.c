@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/config/class_parameters.h"
 #include "common/config/watched_file.h"
 #include "common/encoding/json.h"
 
@@ -117,6 +118,16 @@ static int decode_clusters(const json_t *root, struct config *config, struct err
     return 0;
 }
 
+/* Ids that no volume handle can carry are refused here, where the administrator sees it, because
+ * every listing and every new handle would trip over them. */
+static int check_cluster_ids(const json_t *root, const struct config *config, struct error *err)
+{
+    for (size_t i = 0; i < config->count; i++)
+        if (class_check_cluster(config_cluster_id(config, i), err) < 0)
+            return error_wrap(err, "%s[%zu]", json_is_array(root) ? "" : "clusters", i);
+    return 0;
+}
+
 static int load_config(const char *path, struct watched_version **out, struct error *err)
 {
     _cleanup_config_ struct config *config = xcalloc(1, sizeof(*config));
@@ -126,7 +137,7 @@ static int load_config(const char *path, struct watched_version **out, struct er
     watched_version_init(&config->base, free_config);
     if (json_load_path(path, CONFIGMAP_BYTES_MAX, &root, err) < 0)
         return -1;
-    if (decode_clusters(root, config, err) < 0)
+    if (decode_clusters(root, config, err) < 0 || check_cluster_ids(root, config, err) < 0)
         return error_wrap(err, "%s", path);
     for (size_t i = 0; i < config->count; i++) {
         const struct string_list *monitors = &config->clusters[i].monitor_list;
@@ -211,7 +222,7 @@ int config_find_cluster(const struct config *config, const char *cluster_id,
     for (size_t i = 0; i < config->count; i++) {
         const struct cluster_config *candidate = &config->clusters[i];
 
-        if (!candidate->cluster_id || strcmp(candidate->cluster_id, cluster_id) != 0)
+        if (strcmp(candidate->cluster_id, cluster_id) != 0)
             continue;
         if (candidate->monitor_list.count == 0)
             return error_set(err, STATUS_INVALID_ARGUMENT,

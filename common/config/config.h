@@ -11,7 +11,8 @@
 /*
  * config.json: the clusters that the driver may use, in Ceph-CSI's form (an array) or in version 2
  * form (an object with the array under "clusters"). Unknown keys are ignored and case does not
- * matter, as in Go.
+ * matter, as in Go. A file with a clusterID that no volume handle can carry is broken: empty or
+ * missing, longer than 64 bytes, with a slash or a control character.
  *
  * The file is watched (watched_file.h): it is read again when it has changed, and while it is
  * broken the last good version stays in force. Any thread; each use costs one stat().
@@ -72,7 +73,7 @@ DEFINE_CLEANUP(struct config, config_unref)
 /* One more reference, as one to a watched version; release it with watched_version_unref(). */
 struct watched_version *config_hold(struct config *config);
 
-/* For iterating over the clusters. Ids are borrowed; "" where one is missing. */
+/* For iterating over the clusters. Ids are borrowed. */
 size_t config_cluster_count(const struct config *config);
 const char *config_cluster_id(const struct config *config, size_t index);
 

@@ -15,6 +15,12 @@ struct secret_entry {
     const char *value;
 };
 
+/* The keys that credentials_from_secrets() looks at. */
+#define CREDENTIALS_SECRET_KEYS                                                                    \
+    {                                                                                              \
+        "userID", "userKey", "adminID", "adminKey", "adminId", "key"                               \
+    }
+
 /*
  * Takes userID and userKey, else adminID and adminKey (CephFS before Ceph-CSI 3.14), or, as in
  * volumes migrated from the in-tree driver, key and adminId.

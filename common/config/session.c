@@ -22,6 +22,8 @@ int session_open(struct ceph *ceph, struct config_file *config_file, struct call
     };
     if (ceph->ops->connect(ceph, call, &target, &connection, err) < 0)
         return -1;
+    if (cluster->rbd.mirror_daemon_count > 0)
+        connection->mirror_daemons = (size_t)cluster->rbd.mirror_daemon_count;
     *session = (struct session){TAKE(config), cluster, connection};
     return 0;
 }

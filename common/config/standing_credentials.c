@@ -112,7 +112,7 @@ static int read_secret(struct standing_credentials *standing, struct call *call,
                        const struct secret_ref *ref, struct credentials *credentials,
                        struct error *err)
 {
-    static const char *const keys[] = {"userID", "userKey", "adminId", "key"};
+    static const char *const keys[] = CREDENTIALS_SECRET_KEYS;
     _cleanup_kube_secret_ struct kube_secret secret = {0};
     struct secret_entry entries[ARRAY_LENGTH(keys)];
 

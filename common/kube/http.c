@@ -259,6 +259,7 @@ static enum status status_of_failure(CURLcode code)
     switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CERTPROBLEM:
+    case CURLE_BAD_FUNCTION_ARGUMENT: /* a key that is none (curl 8) */
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:
         return STATUS_UNAUTHENTICATED;
@@ -272,7 +273,8 @@ static bool is_before_sending(CURLcode code)
     return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
            code == CURLE_COULDNT_CONNECT || code == CURLE_SSL_CONNECT_ERROR ||
            code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CERTPROBLEM ||
-           code == CURLE_SSL_CACERT_BADFILE || code == CURLE_URL_MALFORMAT;
+           code == CURLE_BAD_FUNCTION_ARGUMENT || code == CURLE_SSL_CACERT_BADFILE ||
+           code == CURLE_URL_MALFORMAT;
 }
 
 static int finish_transfer(struct transfer *transfer, CURLcode code)

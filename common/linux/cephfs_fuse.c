@@ -13,6 +13,7 @@
 #include "common/base/text.h"
 #include "common/linux/arguments.h"
 #include "common/linux/cephfs_client.h"
+#include "common/linux/daemons.h"
 #include "common/linux/key_file.h"
 #include "common/linux/mount_flags.h"
 
@@ -62,6 +63,14 @@ static bool fuse_is_usable(struct host *host, struct call *call, bool forced, ch
 
 /* --- mounting --- */
 
+/* libfuse splits at commas, unless a backslash is before them. */
+static void add_escaped(struct text *own, const char *option)
+{
+    text_add(own, ",");
+    for (const char *c = option; *c; c++)
+        text_addf(own, "%s%c", strchr(",\\", *c) ? "\\" : "", *c);
+}
+
 /* Those that libfuse or ceph-fuse read; the flags of a mount are set afterwards, because libfuse
  * does not know all of them. */
 static int split_options(const struct cephfs_mount *mount, struct text *own,
@@ -75,7 +84,7 @@ static int split_options(const struct cephfs_mount *mount, struct text *own,
         case MOUNT_FLAG_REFUSED:
             return mount_flag_refuse(option, err);
         case MOUNT_FLAG_OF_FILE_SYSTEM:
-            text_addf(own, ",%s", option);
+            add_escaped(own, option);
             break;
         case MOUNT_FLAG_OF_MOUNT:
             string_list_add(flags, option);
@@ -124,6 +133,7 @@ static int run_mount(struct host *host, struct call *call, const struct cephfs_m
                      const char *options, struct error *err)
 {
     _cleanup_free_ char *key_file = NULL;
+    _cleanup_free_ char *source = cephfs_fuse_source(mount->handle);
     _cleanup_arguments_ struct arguments arguments = {0};
     const struct subprocess program = {
         .argv = (const char *const *)arguments.items,
@@ -136,6 +146,8 @@ static int run_mount(struct host *host, struct call *call, const struct cephfs_m
     key_file_remove(host, call, key_file);
     if (result < 0)
         hide_key(mount->key, err);
+    else
+        daemon_keep(host, call, PROGRAM, source);
     return result;
 }
 

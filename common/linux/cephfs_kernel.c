@@ -10,6 +10,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/linux/cephfs_client.h"
+#include "common/linux/key_file.h"
 #include "common/linux/monitors.h"
 
 #define MODPROBE_TIMEOUT_MS 10000
@@ -76,6 +77,8 @@ static int kernel_mount(struct host *host, struct call *call, const struct cephf
                          "user '%s' or file system '%s' has a name that the kernel's CephFS client "
                          "cannot be told; use mounter fuse",
                          mount->user, mount->fs_name);
+    if (!key_is_plain(mount->key))
+        return key_refuse(mount->user, err);
     if (call_check(call, err) < 0)
         return -1;
     for (size_t i = 0; i < mount->options->count; i++)

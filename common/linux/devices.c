@@ -14,6 +14,7 @@
 #include "common/linux/host_internal.h"
 
 #define MIB ((size_t)1024 * 1024)
+#define HEAD_BYTES 2048 /* an ext's boot block and superblock, or the superblock of an xfs */
 #define DEVICE_READ_BYTES ((size_t)4096) /* alignment and size of a direct read */
 
 static int open_device(const char *device, int flags)
@@ -83,15 +84,45 @@ static uint64_t xfs_bytes(const unsigned char *superblock)
     return (uint64_t)be32toh(block) * be64toh(count);
 }
 
-static uint64_t fs_bytes(int fd, const char *fs_type)
+/* Every mount for writing counts itself and notes the time; a check resets the count only. */
+static bool ext_is_never_mounted(const unsigned char *superblock)
 {
-    unsigned char head[4096];
+    uint32_t mount_time = 0;
+    uint16_t mount_count = 0;
+    uint32_t incompatible = 0;
 
-    if (pread(fd, head, sizeof(head), 0) != (ssize_t)sizeof(head))
-        return 0;
-    if (strncmp(fs_type, "ext", 3) == 0)
-        return ext_bytes(head + 1024);
-    return strcmp(fs_type, "xfs") == 0 ? xfs_bytes(head) : 0;
+    memcpy(&mount_time, superblock + 0x2c, sizeof(mount_time));
+    memcpy(&mount_count, superblock + 0x34, sizeof(mount_count));
+    memcpy(&incompatible, superblock + 0x60, sizeof(incompatible));
+    return mount_time == 0 && mount_count == 0 &&
+           superblock[0x88] == 0 /* where it was mounted last */ &&
+           !(le32toh(incompatible) & 0x4); /* its journal is to be replayed */
+}
+
+/* mkfs.xfs writes its superblock first, marked as in progress, with which the kernel mounts
+ * nothing, and removes the mark last. A complete xfs does not tell whether it was ever mounted. */
+static bool xfs_is_never_mounted(const unsigned char *superblock)
+{
+    return superblock[126] != 0;
+}
+
+/* What libblkid does not report. */
+static int read_head(int fd, struct device_content *content)
+{
+    unsigned char head[4096] = {0};
+
+    if (pread(fd, head, sizeof(head), 0) < 0)
+        return -errno;
+    /* equal to itself one byte further: all bytes are the first one */
+    content->is_head_zero = head[0] == 0 && memcmp(head, head + 1, HEAD_BYTES - 1) == 0;
+    if (strncmp(content->fs_type, "ext", 3) == 0) {
+        content->fs_bytes = ext_bytes(head + 1024);
+        content->is_never_mounted = ext_is_never_mounted(head + 1024);
+    } else if (strcmp(content->fs_type, "xfs") == 0) {
+        content->fs_bytes = xfs_bytes(head);
+        content->is_never_mounted = xfs_is_never_mounted(head);
+    }
+    return 0;
 }
 
 static void copy_value(blkid_probe probe, const char *name, char *to)
@@ -111,10 +142,12 @@ static int probe_content(int fd, struct device_content *content)
         return -EIO;
     }
     blkid_probe_enable_superblocks(probe, 1);
-    blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE);
+    blkid_probe_set_superblocks_flags(probe,
+                                      BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE | BLKID_SUBLKS_UUID);
     blkid_probe_enable_partitions(probe, 1);
     int found = blkid_do_safeprobe(probe); /* 0 found, 1 nothing, -2 ambivalent, -1 error */
     copy_value(probe, "TYPE", content->fs_type);
+    copy_value(probe, "UUID", content->fs_uuid);
     copy_value(probe, "PTTYPE", content->partition_table);
     blkid_free_probe(probe);
     content->is_ambivalent = found == -2;
@@ -125,16 +158,15 @@ static int device_content(struct host *host, const char *device, struct device_c
                           struct error *err)
 {
     _cleanup_close_ int fd = open_device(device, O_RDONLY);
-    int result = fd;
+    int result = fd < 0 ? fd : 0;
 
     (void)host;
     *content = (struct device_content){0};
     if (fd >= 0)
         result = probe_content(fd, content);
-    if (result < 0)
-        return error_set_errno(err, result, "find out what is on '%s'", device);
-    content->fs_bytes = fs_bytes(fd, content->fs_type);
-    return 0;
+    if (result == 0)
+        result = read_head(fd, content);
+    return result < 0 ? error_set_errno(err, result, "find out what is on '%s'", device) : 0;
 }
 
 static int read_is_zero(int fd, uint64_t offset, size_t length, bool *is_zero)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -39,6 +40,36 @@ static enum path_kind kind_of(mode_t mode)
     return S_ISBLK(mode) ? PATH_BLOCK_DEVICE : PATH_OTHER;
 }
 
+/* The number that the mount table has for the mount on which @fd is (Linux 3.15), or a negative
+ * errno. */
+static int mount_number(int fd)
+{
+    _cleanup_free_ char *path = xasprintf("/proc/self/fdinfo/%d", fd);
+    _cleanup_free_ char *text = NULL;
+    _cleanup_close_ int facts = open(path, O_RDONLY | O_CLOEXEC);
+    int result = facts < 0 ? -errno : read_file(facts, &text);
+    const char *line = text ? strstr(text, "mnt_id:") : NULL;
+    int number = 0;
+
+    if (result < 0)
+        return result;
+    return line && sscanf(line, "mnt_id: %d", &number) == 1 && number >= 0 ? number : -ENOTSUP;
+}
+
+/* Kernels before 5.8 do not say it: @fd, which is in the folder @parent, is on another mount. (Not
+ * on another device: a bind may show the same one.) */
+static int find_mount_point(const struct statx *stat, int parent, int fd, bool *is_mount_point)
+{
+    if (stat->stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) {
+        *is_mount_point = stat->stx_attributes & STATX_ATTR_MOUNT_ROOT;
+        return 0;
+    }
+    const int number = fd < 0 ? fd : mount_number(fd);
+    const int around = number < 0 ? number : mount_number(parent);
+    *is_mount_point = number != around;
+    return around < 0 ? around : 0;
+}
+
 static int look_at_path(struct host *host, const char *path, struct path_facts *facts,
                         struct error *err)
 {
@@ -57,11 +88,13 @@ static int look_at_path(struct host *host, const char *path, struct path_facts *
     if (S_ISLNK(stat.stx_mode))
         return error_set_errno(err, -ELOOP, "look at '%s', which is a link", path);
     facts->kind = kind_of(stat.stx_mode);
-    facts->is_mount_point = stat.stx_attributes & STATX_ATTR_MOUNT_ROOT;
     facts->device = S_ISBLK(stat.stx_mode) ? makedev(stat.stx_rdev_major, stat.stx_rdev_minor)
                                            : makedev(stat.stx_dev_major, stat.stx_dev_minor);
     facts->size_bytes = stat.stx_size;
     _cleanup_close_ int fd = openat(parent, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int result = find_mount_point(&stat, parent, fd < 0 ? -errno : fd, &facts->is_mount_point);
+    if (result < 0)
+        return error_set_errno(err, result, "find out whether '%s' is a mount point", path);
     if (fd >= 0 && fstatvfs(fd, &mount) == 0)
         facts->is_read_only = mount.f_flag & ST_RDONLY;
     return 0;
@@ -239,6 +272,22 @@ static int write_key(struct host *host, const struct secret *key, char **path, s
     return 0;
 }
 
+/* Not the name of a file in it but the folder itself, so that nothing stays behind. */
+static int lock_folder(struct host *host, const char *path, int *fd, struct error *err)
+{
+    _cleanup_close_ int folder = path_open((struct real_host *)host, path, O_RDONLY | O_DIRECTORY);
+
+    if (folder < 0)
+        return error_set_errno(err, folder, "open '%s'", path);
+    if (flock(folder, LOCK_EX | LOCK_NB) == 0)
+        *fd = TAKE_FD(folder);
+    else if (errno == EWOULDBLOCK)
+        *fd = -1;
+    else
+        return error_set_errno(err, -errno, "lock '%s'", path);
+    return 0;
+}
+
 static int set_group(struct host *host, const char *path, gid_t group, struct error *err)
 {
     struct stat stat;
@@ -352,6 +401,7 @@ void files_register(struct host_ops *ops)
     ops->read_text = read_text;
     ops->write_text = write_text;
     ops->write_key = write_key;
+    ops->lock_folder = lock_folder;
     ops->set_group = set_group;
     ops->set_size = set_size;
     ops->usage = read_usage;

@@ -18,8 +18,9 @@ struct host *host_new(const char *kubelet_dir, const char *key_dir)
     mounts_register(&host->ops);
     devices_register(&host->ops);
     loops_register(&host->ops);
-    nbd_resize_register(&host->ops);
+    nbd_netlink_register(&host->ops);
     programs_register(&host->ops);
+    daemons_register(&host->ops);
     host->base.ops = &host->ops;
     return &host->base;
 }

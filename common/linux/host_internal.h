@@ -15,8 +15,9 @@ void files_register(struct host_ops *ops);
 void mounts_register(struct host_ops *ops);
 void devices_register(struct host_ops *ops);
 void loops_register(struct host_ops *ops);
-void nbd_resize_register(struct host_ops *ops);
+void nbd_netlink_register(struct host_ops *ops);
 void programs_register(struct host_ops *ops);
+void daemons_register(struct host_ops *ops);
 
 /*
  * Opens @path with @flags (O_PATH, O_RDONLY, ...) without following a link; close-on-exec. Returns

@@ -66,14 +66,17 @@ struct device_facts {
     bool is_read_only;
 };
 
-#define CONTENT_NAME_MAX 32
+#define CONTENT_NAME_MAX 40
 
 /* What is on a device. */
 struct device_content {
     char fs_type[CONTENT_NAME_MAX];         /* "" for none */
+    char fs_uuid[CONTENT_NAME_MAX];         /* in lower case; "" for none */
     char partition_table[CONTENT_NAME_MAX]; /* "" for none */
     bool is_ambivalent;                     /* several signatures at once, none for certain */
-    uint64_t fs_bytes;                      /* size of an ext or xfs file system; 0: unknown */
+    bool is_head_zero;                      /* there is nothing where ext and xfs begin */
+    bool is_never_mounted; /* the file system proves it: no mount counted, or mkfs did not end */
+    uint64_t fs_bytes;     /* size of an ext or xfs file system; 0: unknown */
 };
 
 struct usage {
@@ -105,6 +108,9 @@ struct host_ops {
     /* A file that only root reads, for programs that take a key in no other way. Caller removes it
      * and frees the path. */
     int (*write_key)(struct host *host, const struct secret *key, char **path, struct error *err);
+    /* Locks a folder for as long as *@fd, or the copy that a program got of it, is open; *@fd is -1
+     * while another process has it locked. Caller closes. */
+    int (*lock_folder)(struct host *host, const char *path, int *fd, struct error *err);
     /* Group, with the set-group-id bit and access for it, of a folder. */
     int (*set_group)(struct host *host, const char *path, gid_t group, struct error *err);
     int (*set_size)(struct host *host, const char *path, uint64_t size_bytes, struct error *err);
@@ -131,6 +137,8 @@ struct host_ops {
     int (*device_is_zero)(struct host *host, const char *device, bool *is_zero, struct error *err);
     /* Reads the first block past every cache. May hang as long as the storage does. */
     int (*device_read)(struct host *host, const char *device, struct error *err);
+    /* Ends the use of an nbd device, whether or not a process serves it; the process ends, too. */
+    int (*nbd_disconnect)(struct host *host, const char *device, struct error *err);
     /* Sets the size of an nbd device, whether or not its image has it. */
     int (*nbd_resize)(struct host *host, const char *device, uint64_t size_bytes,
                       struct error *err);
@@ -172,6 +180,13 @@ struct host_ops {
     /* Ends them, waits until they are gone: SIGTERM and, after ten seconds, SIGKILL. */
     int (*daemon_stop)(struct host *host, const char *program, const char *argument,
                        struct error *err);
+    /* Whether daemons can survive the end of this container. *@reason (caller frees) says why not.
+     */
+    bool (*daemons_survive)(struct host *host, char **reason);
+    /* Moves them out of this container, so that they survive its end. Does nothing where
+     * daemons_survive() is false. */
+    int (*daemon_detach)(struct host *host, const char *program, const char *argument,
+                         struct error *err);
     /* Sends lines to a unix socket, after each one waiting for a line that contains @mark; the last
      * of these is *@reply (caller frees). */
     int (*converse)(struct host *host, const char *socket, const char *const *lines,

@@ -1,9 +1,27 @@
 #include "common/linux/key_file.h"
 
+#include <string.h>
+
 #include "common/base/log.h"
 #include "common/base/memory.h"
 
 #define REMOVE_TRIES 3
+
+bool key_is_plain(const struct secret *key)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                 "0123456789+/=";
+
+    return key->length > 0 && strspn(secret_reveal(key), digits) == key->length;
+}
+
+int key_refuse(const char *user, struct error *err)
+{
+    return error_set(err, STATUS_INVALID_ARGUMENT,
+                     "the key of user 'client.%s' has characters that a key of Ceph has not; "
+                     "userKey in the Secret must be what 'ceph auth get-key client.%s' prints",
+                     user, user);
+}
 
 void key_file_remove(struct host *host, struct call *call, const char *path)
 {

@@ -142,6 +142,7 @@ const struct mount_entry *device_mount(const struct mount_list *mounts, const ch
 void mapped_image_done(struct mapped_image *mapped)
 {
     free(mapped->device);
+    string_list_done(&mapped->others);
     *mapped = (struct mapped_image){0};
 }
 

@@ -16,6 +16,13 @@ struct image_spec {
     const char *pool;
     const char *rados_namespace; /* "" for the default one */
     const char *image;
+    /* What tells images of equal names apart: other clusters may have one, and the name may have
+     * belonged to another image. */
+    const char *fsid;     /* of the cluster; "" if unknown */
+    const char *image_id; /* "" if unknown */
+    dev_t mounted;        /* number of the device in the volume's place; 0: none, or unknown */
+    const char *handle;   /* the volume's */
+    const char *device;   /* that was recorded when it was mapped; "": none */
 };
 
 struct map_request {
@@ -37,8 +44,9 @@ struct unmap_request {
 };
 
 struct mapped_image {
-    char *device; /* "/dev/rbd0"; NULL: not mapped */
-    bool is_dead; /* mapped, but nothing serves it any more */
+    char *device;              /* "/dev/rbd0"; NULL: not mapped */
+    bool is_dead;              /* mapped, but nothing serves it any more */
+    struct string_list others; /* further devices of the image, if the mapper maps it repeatedly */
 };
 
 /* What the mappers share. Borrowed for their life. */
@@ -52,7 +60,7 @@ struct mapper {
     const char *mounter;       /* in a class's "mounter": "rbd", "rbd-nbd", "fuse" */
     const char *device_prefix; /* of its devices' names in /dev */
 
-    /* Maps what this one cannot, if the class allows it or names no mounter; NULL: none. */
+    /* Maps what this one cannot, if the class allows it; NULL: none. */
     const struct mapper *substitute;
     bool is_always_substituted; /* whatever the class says, as in Ceph-CSI */
 
@@ -64,9 +72,13 @@ struct mapper {
 
     bool writes_log;       /* takes log_dir */
     bool reads_nearest;    /* knows the options read_from_replica and crush_location */
+    bool maps_repeatedly;  /* an image can have several devices */
     bool reattaches;       /* can attach a new process to a device that lost its own */
     bool unmaps_by_device; /* unmap() needs nothing but the device */
 
+    /* If it reattaches: whether a process with these options acknowledges only what is in Ceph. The
+     * device of one that does not must not get another: it would lack writes, without an error. */
+    bool (*keeps_writes)(const char *options);
     /* Whether this machine can. *@reason (caller frees) says why not. NULL: always. */
     bool (*is_usable)(const struct mapper_host *mapper, struct call *call, char **reason);
     /* Looks for the image among what is mapped here. Caller calls mapped_image_done(). */

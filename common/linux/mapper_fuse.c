@@ -2,10 +2,13 @@
  * Maps through qemu-storage-daemon, which exports an image as a file, and a loop device on that
  * file, with direct I/O so that nothing is cached twice. One folder per image:
  *
- *   RUN/fuse/POOL%2FIMAGE/ceph.conf   where the monitors are
- *                         export      the file; the daemon mounts itself over it
- *                         user        whose key the daemon has
- *   RUN/qmp/HASH                      the daemon's control socket, whose path may have 107 bytes
+ *   RUN/fuse/FSID%2FPOOL%2FIMAGE/ceph.conf   where the monitors are
+ *                                export      the file; the daemon mounts itself over it
+ *                                user        whose key the daemon has
+ *   RUN/qmp/HASH                             the daemon's control socket, whose path may have 107
+ *                                            bytes
+ *
+ * Exports of earlier drivers have no FSID, nor has the image-meta.json that leads to them.
  *
  * An export is found by the loop device on its file, its daemon by the file's path among the
  * arguments of running processes. The key goes to the daemon through stdin, from where it reads it
@@ -50,7 +53,8 @@ static void paths_done(struct export_paths *paths)
 /* Names of images may hold nearly anything; a folder's name may not. */
 static char *folder_name(const struct image_spec *spec)
 {
-    _cleanup_free_ char *text = image_spec_text(spec);
+    _cleanup_free_ char *names = image_spec_text(spec);
+    _cleanup_free_ char *text = xasprintf("%s%s%s", spec->fsid, spec->fsid[0] ? "/" : "", names);
     _cleanup_text_ struct text name = TEXT_INIT(4096);
 
     for (const char *c = text; *c; c++)

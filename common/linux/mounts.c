@@ -55,16 +55,15 @@ static int parse_flags(const struct mount_request *request, unsigned long *flags
 {
     for (size_t i = 0; request->flags && i < request->flags->count; i++) {
         const char *option = request->flags->items[i];
-        unsigned long found = 0;
 
-        switch (mount_flag_parse(option, &found)) {
+        switch (mount_flag_parse(option, flags)) {
         case MOUNT_FLAG_REFUSED:
             return mount_flag_refuse(option, err);
         case MOUNT_FLAG_OF_FILE_SYSTEM:
             text_addf(data, "%s%s", data->length ? "," : "", option);
             break;
         case MOUNT_FLAG_OF_MOUNT:
-            *flags |= found;
+            break;
         }
     }
     if (request->read_only)

@@ -6,6 +6,8 @@
 #include "common/base/memory.h"
 #include "common/encoding/json.h"
 
+#define POOLS_WHAT "osd pool ls" /* in messages */
+
 /* As the monitors of Ceph 16 answer. Presence is checked: a figure that has moved elsewhere in
  * another release must not read as zero. */
 struct df_pool {
@@ -24,7 +26,7 @@ struct df_answer {
     bool has_pools;
 };
 
-struct dump_pool {
+struct listed_pool {
     int64_t id;
     char *name;
     int64_t type; /* 1: replicated */
@@ -38,11 +40,9 @@ struct dump_pool {
     bool has_quota;
 };
 
-struct dump_answer {
-    int64_t crush_version;
-    struct dump_pool *pools;
+struct listed_pools {
+    struct listed_pool *items;
     size_t count;
-    bool has_pools;
 };
 
 static const struct json_field DF_POOL_FIELDS[] = {
@@ -62,27 +62,21 @@ static const struct json_field DF_FIELDS[] = {
 };
 static const struct json_table DF_TABLE = JSON_TABLE(struct df_answer, DF_FIELDS);
 
-static const struct json_field DUMP_POOL_FIELDS[] = {
-    JSON_FIELD_INT("pool", struct dump_pool, id),
-    JSON_FIELD_STRING("pool_name", struct dump_pool, name),
-    JSON_FIELD_INT("type", struct dump_pool, type),
-    JSON_FIELD_INT("crush_rule", struct dump_pool, crush_rule),
-    JSON_FIELD_STRING("flags_names", struct dump_pool, flags),
-    JSON_FIELD_UINT("quota_max_objects", struct dump_pool, quota_objects),
-    JSON_FIELD_STRMAP("application_metadata.rbd", struct dump_pool, rbd),
-    JSON_FIELD_PRESENT("application_metadata.rbd", struct dump_pool, has_rbd),
-    JSON_FIELD_STRMAP("application_metadata.cephfs", struct dump_pool, cephfs),
-    JSON_FIELD_UINT("quota_max_bytes", struct dump_pool, quota),
-    JSON_FIELD_PRESENT("quota_max_bytes", struct dump_pool, has_quota),
+static const struct json_field LISTED_POOL_FIELDS[] = {
+    JSON_FIELD_INT("pool_id", struct listed_pool, id),
+    JSON_FIELD_STRING("pool_name", struct listed_pool, name),
+    JSON_FIELD_INT("type", struct listed_pool, type),
+    JSON_FIELD_INT("crush_rule", struct listed_pool, crush_rule),
+    JSON_FIELD_STRING("flags_names", struct listed_pool, flags),
+    JSON_FIELD_UINT("quota_max_objects", struct listed_pool, quota_objects),
+    JSON_FIELD_STRMAP("application_metadata.rbd", struct listed_pool, rbd),
+    JSON_FIELD_PRESENT("application_metadata.rbd", struct listed_pool, has_rbd),
+    JSON_FIELD_STRMAP("application_metadata.cephfs", struct listed_pool, cephfs),
+    JSON_FIELD_UINT("quota_max_bytes", struct listed_pool, quota),
+    JSON_FIELD_PRESENT("quota_max_bytes", struct listed_pool, has_quota),
 };
-static const struct json_table DUMP_POOL_TABLE = JSON_TABLE(struct dump_pool, DUMP_POOL_FIELDS);
-
-static const struct json_field DUMP_FIELDS[] = {
-    JSON_FIELD_INT("crush_version", struct dump_answer, crush_version),
-    JSON_FIELD_OBJECTS("pools", struct dump_answer, pools, count, &DUMP_POOL_TABLE),
-    JSON_FIELD_PRESENT("pools", struct dump_answer, has_pools),
-};
-static const struct json_table DUMP_TABLE = JSON_TABLE(struct dump_answer, DUMP_FIELDS);
+static const struct json_table LISTED_POOL_TABLE =
+    JSON_TABLE(struct listed_pool, LISTED_POOL_FIELDS);
 
 /* --- the monitors' answers --- */
 
@@ -102,14 +96,12 @@ static int check_df(const struct df_answer *df, struct error *err)
     return 0;
 }
 
-static int check_osd_dump(const struct dump_answer *dump, struct error *err)
+static int check_listed_pools(const struct listed_pools *pools, struct error *err)
 {
-    if (!dump->has_pools)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "osd dump: pools is missing");
-    for (size_t i = 0; i < dump->count; i++)
-        if (!dump->pools[i].name || !dump->pools[i].has_quota)
-            return error_set(err, STATUS_INVALID_ARGUMENT, "osd dump: pools[%zu].%s is missing", i,
-                             dump->pools[i].name ? "quota_max_bytes" : "pool_name");
+    for (size_t i = 0; i < pools->count; i++)
+        if (!pools->items[i].name || !pools->items[i].has_quota)
+            return error_set(err, STATUS_INVALID_ARGUMENT, POOLS_WHAT ": [%zu].%s is missing", i,
+                             pools->items[i].name ? "quota_max_bytes" : "pool_name");
     return 0;
 }
 
@@ -138,7 +130,7 @@ static bool has_full_flag(const char *flags)
     return false;
 }
 
-static void take_pool(struct dump_pool *from, struct cluster_pool *pool)
+static void take_pool(struct listed_pool *from, struct cluster_pool *pool)
 {
     *pool = (struct cluster_pool){
         .usage = {.quota_bytes = from->quota,
@@ -157,17 +149,16 @@ static void take_pool(struct dump_pool *from, struct cluster_pool *pool)
 }
 
 /* The osdmap says which pools there are; df follows it by a few seconds. */
-static void merge_answers(const struct df_answer *df, struct dump_answer *dump,
+static void merge_answers(const struct df_answer *df, struct listed_pools *listed,
                           struct cluster_usage *usage)
 {
     *usage = (struct cluster_usage){
-        .pools = xcalloc(dump->count + 1, sizeof(*usage->pools)),
-        .count = dump->count,
+        .pools = xcalloc(listed->count + 1, sizeof(*usage->pools)),
+        .count = listed->count,
         .available_bytes = df->available,
-        .crush_version = dump->crush_version,
     };
-    for (size_t i = 0; i < dump->count; i++)
-        take_pool(&dump->pools[i], &usage->pools[i]);
+    for (size_t i = 0; i < listed->count; i++)
+        take_pool(&listed->items[i], &usage->pools[i]);
     qsort(usage->pools, usage->count, sizeof(*usage->pools), compare_pool_names);
     for (size_t i = 0; i < df->count; i++) {
         struct cluster_pool *pool = find_pool_named(usage, df->pools[i].name);
@@ -181,33 +172,43 @@ static void merge_answers(const struct df_answer *df, struct dump_answer *dump,
     }
 }
 
-static int decode_mon_answer(const char *text, const char *what, const struct json_table *table,
-                             void *target, struct error *err)
+static int decode_df(const char *text, struct df_answer *df, struct error *err)
 {
     json_auto_t *json = NULL;
 
-    if (json_load_text(text, strlen(text), what, &json, err) < 0)
+    if (json_load_large(text, strlen(text), "df", &json, err) < 0)
         return -1;
-    return json_decode(json, table, target, err) < 0 ? error_wrap(err, "%s", what) : 0;
+    if (json_decode(json, &DF_TABLE, df, err) < 0)
+        return error_wrap(err, "df");
+    return check_df(df, err);
 }
 
-int cluster_usage_parse(const char *df_text, const char *dump_text, struct cluster_usage *usage,
+static int decode_pools(const char *text, struct listed_pools *pools, struct error *err)
+{
+    json_auto_t *json = NULL;
+    void *items = NULL;
+
+    if (json_load_large(text, strlen(text), POOLS_WHAT, &json, err) < 0)
+        return -1;
+    if (json_decode_array(json, &LISTED_POOL_TABLE, &items, &pools->count, err) < 0)
+        return error_wrap(err, POOLS_WHAT);
+    pools->items = items;
+    return check_listed_pools(pools, err);
+}
+
+int cluster_usage_parse(const char *df_text, const char *pools_text, struct cluster_usage *usage,
                         struct error *err)
 {
     struct df_answer df = {0};
-    struct dump_answer dump = {.crush_version = -1};
-    int result = decode_mon_answer(df_text, "df", &DF_TABLE, &df, err);
+    struct listed_pools listed = {0};
+    int result = decode_df(df_text, &df, err);
 
     if (result == 0)
-        result = decode_mon_answer(dump_text, "osd dump", &DUMP_TABLE, &dump, err);
+        result = decode_pools(pools_text, &listed, err);
     if (result == 0)
-        result = check_df(&df, err);
-    if (result == 0)
-        result = check_osd_dump(&dump, err);
-    if (result == 0)
-        merge_answers(&df, &dump, usage);
+        merge_answers(&df, &listed, usage);
     json_free_fields(&DF_TABLE, &df);
-    json_free_fields(&DUMP_TABLE, &dump);
+    json_free_array(&LISTED_POOL_TABLE, listed.items, listed.count);
     return result;
 }
 
@@ -226,13 +227,13 @@ int cluster_usage_ask(struct ceph_cluster *cluster, struct call *call, bool is_c
     const struct ceph_ops *ops = cluster->ops;
     _cleanup_cluster_usage_ struct cluster_usage usage = {0};
     _cleanup_free_ char *df = NULL;
-    _cleanup_free_ char *dump = NULL;
+    _cleanup_free_ char *pools = NULL;
     _cleanup_free_ char *crush_dump = NULL;
     struct crush_map crush = {0};
 
     if (ops->mon_command(cluster, call, CLUSTER_USAGE_DF, &df, err) < 0 ||
-        ops->mon_command(cluster, call, CLUSTER_USAGE_OSD_DUMP, &dump, err) < 0 ||
-        cluster_usage_parse(df, dump, &usage, err) < 0 ||
+        ops->mon_command(cluster, call, CLUSTER_USAGE_POOLS, &pools, err) < 0 ||
+        cluster_usage_parse(df, pools, &usage, err) < 0 ||
         ops->mon_command(cluster, call, CRUSH_DUMP, &crush_dump, err) < 0 ||
         crush_map_parse(crush_dump, &crush, err) < 0)
         return -1;

@@ -15,7 +15,9 @@
  * What the monitors say about a cluster's pools: figures, quotas, places. Any thread.
  */
 #define CLUSTER_USAGE_DF "{\"prefix\":\"df\",\"format\":\"json\"}"
-#define CLUSTER_USAGE_OSD_DUMP "{\"prefix\":\"osd dump\",\"format\":\"json\"}"
+/* Not "osd dump", which has the pools too, but also every OSD, remapped placement group and
+ * blocklisted client: many megabytes on a large cluster. */
+#define CLUSTER_USAGE_POOLS "{\"prefix\":\"osd pool ls\",\"detail\":\"detail\",\"format\":\"json\"}"
 
 struct cluster_pool {
     struct pool_usage usage; /* its root is borrowed from the crush map */
@@ -31,15 +33,14 @@ struct cluster_usage {
     struct cluster_pool *pools; /* sorted by name */
     size_t count;
     uint64_t available_bytes;           /* of the whole cluster, raw */
-    int64_t crush_version;              /* -1: not reported */
     struct crush_map crush;             /* empty until cluster_usage_set_crush() */
     struct filesystem_list filesystems; /* empty unless asked for */
 };
 
-/* From the answers to CLUSTER_USAGE_DF and CLUSTER_USAGE_OSD_DUMP. INVALID_ARGUMENT naming the
+/* From the answers to CLUSTER_USAGE_DF and CLUSTER_USAGE_POOLS. INVALID_ARGUMENT naming the
  * place for anything else. Caller calls cluster_usage_done(). */
-_must_check_ int cluster_usage_parse(const char *df, const char *osd_dump,
-                                     struct cluster_usage *usage, struct error *err);
+_must_check_ int cluster_usage_parse(const char *df, const char *pools, struct cluster_usage *usage,
+                                     struct error *err);
 /* Takes over @crush and sets the root of each pool. */
 void cluster_usage_set_crush(struct cluster_usage *usage, struct crush_map *crush);
 /* Asks a cluster for all of it: three questions to the monitors, and with @is_cephfs a fourth for

@@ -179,7 +179,7 @@ int crush_map_parse(const char *text, struct crush_map *map, struct error *err)
     struct dumped_map dump = {0};
     json_auto_t *json = NULL;
 
-    if (json_load_text(text, strlen(text), "osd crush dump", &json, err) < 0)
+    if (json_load_large(text, strlen(text), "osd crush dump", &json, err) < 0)
         return -1;
     int result = json_decode(json, &MAP_TABLE, &dump, err);
     if (result == 0)

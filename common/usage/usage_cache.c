@@ -215,7 +215,8 @@ static int ask_figures(void *object, struct call *task, struct error *err)
     return result;
 }
 
-static const struct task_kind FIGURES = {ask_figures, question_release, "capacity"};
+static const struct task_kind FIGURES = {
+    .run = ask_figures, .release = question_release, .name = "capacity"};
 
 int usage_cache_get(struct usage_cache *cache, struct call *call, const char *cluster_id,
                     const struct credentials *credentials, struct usage_snapshot **snapshot,
@@ -359,7 +360,8 @@ static int run_listing(void *object, struct call *task, struct error *err)
     return result;
 }
 
-static const struct task_kind LISTING = {run_listing, question_release, "list-volumes"};
+static const struct task_kind LISTING = {
+    .run = run_listing, .release = question_release, .name = "list-volumes"};
 
 /* Lock held. One round at a time; one that is under way without the bytes that are needed now is
  * followed by another. Returns the round that will have the answer. */

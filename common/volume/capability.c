@@ -1,6 +1,7 @@
 #include "common/volume/capability.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/memory.h"
 
@@ -18,6 +19,14 @@ static const char *const MODE_NAMES[] = {
 const char *access_mode_name(enum access_mode mode)
 {
     return (size_t)mode < ARRAY_LENGTH(MODE_NAMES) ? MODE_NAMES[mode] : "UNKNOWN";
+}
+
+enum access_mode access_mode_find(const char *name)
+{
+    for (size_t mode = ACCESS_SINGLE_NODE_WRITER; name && mode < ARRAY_LENGTH(MODE_NAMES); mode++)
+        if (strcmp(MODE_NAMES[mode], name) == 0)
+            return (enum access_mode)mode;
+    return ACCESS_UNKNOWN;
 }
 
 bool access_mode_is_read_only(enum access_mode mode)

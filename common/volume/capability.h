@@ -37,6 +37,8 @@ struct capability_list {
 bool access_mode_is_read_only(enum access_mode mode);
 bool access_mode_is_multi_node_writer(enum access_mode mode);
 const char *access_mode_name(enum access_mode mode);
+/* By its name; ACCESS_UNKNOWN for others and for NULL. */
+enum access_mode access_mode_find(const char *name);
 
 /* Each entry must have a type and a known mode, and there must be at least one: INVALID_ARGUMENT
  * naming the position otherwise. */

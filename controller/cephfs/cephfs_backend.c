@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/config/class_parameters.h"
@@ -26,6 +27,49 @@ static struct subvolume_group group_of(const struct located *located)
 }
 
 /* --- volumes --- */
+
+void cephfs_warn_of_lost_clone(const struct subvolume_group *group, const struct call *call,
+                               const char *name)
+{
+    log_warn(call,
+             "the manager died when it had begun to clone subvolume '%s', which stays pending for "
+             "ever; Ceph has no command that removes it, nothing refers to it any more: mount file "
+             "system '%s' and remove directory '/volumes/%s/%s'",
+             name, group->fs_name, group->name[0] ? group->name : "_nogroup", name);
+}
+
+int cephfs_remove_subvolume(const struct subvolume_group *group, struct call *call,
+                            const char *name, struct error *err)
+{
+    _cleanup_(clone_status_done) struct clone_status status = {0};
+    _cleanup_error_ struct error failure = {0};
+    bool is_lost = false;
+
+    if (subvolume_remove(group, call, name, err) == 0)
+        return 0;
+    if (err->status != STATUS_ABORTED ||
+        subvolume_clone_status(group, call, name, &status, &failure) < 0 ||
+        status.state != CLONE_QUEUED)
+        return -1;
+    error_clear(err);
+    if (subvolume_clone_cancel(group, call, name, &is_lost, err) < 0)
+        return error_ignore(err, STATUS_NOT_FOUND);
+    if (!is_lost)
+        return subvolume_remove(group, call, name, err);
+    cephfs_warn_of_lost_clone(group, call, name);
+    return 0;
+}
+
+/* What a creation that was not finished has made of the volume's source. */
+static int remove_source_snapshot(const struct subvolume_group *group, struct call *call,
+                                  const struct journal_entry *entry, struct error *err)
+{
+    const char *source = strmap_get(&entry->extra, CEPHFS_KEY_CLONED);
+
+    if (!source || strmap_has(&entry->extra, CEPHFS_KEY_COMPLETE))
+        return 0;
+    return subvolume_snapshot_remove(group, call, source, entry->image_name, err);
+}
 
 static uint64_t promised_size(const struct strmap *extra)
 {
@@ -65,7 +109,8 @@ static int discard_volume(const struct controller *controller, struct call *call
             cephfs_shallow_release(call, located->pool, &group, controller->instance_id, backing,
                                    name, err) < 0)
             return -1;
-    } else if (subvolume_remove(&group, call, name, err) < 0) {
+    } else if (cephfs_remove_subvolume(&group, call, name, err) < 0 ||
+               remove_source_snapshot(&group, call, &located->entry, err) < 0) {
         return -1;
     }
     if (located_release(located, call, NULL, err) < 0)

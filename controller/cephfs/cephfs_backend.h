@@ -18,6 +18,13 @@ struct subvolume_group cephfs_group(const struct session *session, const struct 
 /* The snapshot that the volume shows; NULL if it has a subvolume of its own. Borrowed. */
 const char *cephfs_backing(const struct journal_entry *entry);
 
+/* As subvolume_remove(), also for a clone whose copy has not begun. One whose copy the manager has
+ * lost, which Ceph cannot remove, counts as removed: a warning says what is left. */
+_must_check_ int cephfs_remove_subvolume(const struct subvolume_group *group, struct call *call,
+                                         const char *name, struct error *err);
+void cephfs_warn_of_lost_clone(const struct subvolume_group *group, const struct call *call,
+                               const char *name);
+
 extern const struct creation_steps CEPHFS_CREATION;
 
 /* --- sources and clones --- */
@@ -76,7 +83,9 @@ void cephfs_give_up_snapshot(struct snapshot_work *work);
 _must_check_ int cephfs_discard_snapshot(const struct controller *controller, struct call *call,
                                          struct located *snapshot,
                                          const struct credentials *credentials, struct error *err);
-_must_check_ int cephfs_read_snapshot(struct call *call, struct located *located,
+_must_check_ int cephfs_read_snapshot(const struct controller *controller, struct call *call,
+                                      struct located *located,
+                                      const struct credentials *credentials,
                                       struct snapshot *snapshot, struct error *err);
 _must_check_ int cephfs_snapshot_together(struct snapshot_work *const *works, size_t count,
                                           struct timespec *moment, struct error *err);

@@ -68,7 +68,7 @@ static int check_request(struct creation *creation, struct error *err)
                          request->mutable_parameters.entries[0].key);
     creation->name_prefix = cephfs_of(creation)->parameters.name_prefix;
     creation->owner = cephfs_of(creation)->parameters.owner;
-    creation->data_pool = creation->class.pool;
+    creation_use_data_pool(creation, creation->class.pool);
     claim_metadata_collect(creation->controller, METADATA_VOLUME, &request->parameters,
                            &creation->metadata);
     return 0;
@@ -204,7 +204,7 @@ static int settle_place(struct creation *creation, struct error *err)
         if (place_recover(&placing, NULL, place, err) < 0)
             return -1;
     }
-    creation->data_pool = place->data_pool;
+    creation_use_data_pool(creation, place->data_pool);
     return 0;
 }
 
@@ -229,7 +229,8 @@ static int adopt_place(struct creation *creation, struct error *err)
     (void)err;
     place_done(&creation->place);
     segments_read(extra, &creation->place.segments);
-    creation->data_pool = strmap_get_or(extra, JOURNAL_KEY_DATA_POOL, creation->class.pool);
+    creation_use_data_pool(creation,
+                           strmap_get_or(extra, JOURNAL_KEY_DATA_POOL, creation->class.pool));
     creation->shows_source = cephfs_backing(&creation->entry) != NULL;
     return 0;
 }

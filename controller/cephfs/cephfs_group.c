@@ -14,6 +14,7 @@
 #define PAUSE_SECONDS 60 /* that writers are kept waiting at most, also if this process dies */
 #define PATIENCE_MS 20000
 #define POLL_MS 100
+#define CANCEL_MS 5000 /* beyond the call's own time */
 
 /* The members in one file system; a cluster may have several. */
 struct quiesced {
@@ -58,14 +59,13 @@ static void sort_into_sets(struct snapshot_work *const *works, size_t count,
     }
 }
 
-static int prepare_all(struct snapshot_work *const *works, size_t count, struct error *err)
+static int drop_old_snapshots(struct snapshot_work *const *works, size_t count, struct error *err)
 {
     for (size_t i = 0; i < count; i++) {
         const struct located *source = works[i]->source;
         const struct subvolume_group group = cephfs_group(&source->session, &source->fs);
 
-        if (cephfs_prepare_snapshot(works[i], err) < 0 ||
-            subvolume_snapshot_remove(&group, works[i]->call, source->entry.image_name,
+        if (subvolume_snapshot_remove(&group, works[i]->call, source->entry.image_name,
                                       works[i]->entry.image_name, err) < 0)
             return -1;
     }
@@ -134,16 +134,21 @@ static int release_all(const struct quiesce_sets *sets, struct call *call, struc
     return 0;
 }
 
-static void cancel_all(const struct quiesce_sets *sets, const char *id, struct call *call)
+/* Also when the caller has gone or its time is up: writers would wait for nothing. */
+static void cancel_all(const struct quiesce_sets *sets, const char *id, const struct call *failed)
 {
+    struct call call;
+
+    call_init(&call, failed->id, failed->method, deadline_in_ms(CANCEL_MS));
     for (size_t i = 0; i < sets->count; i++) {
         const struct quiesced *set = &sets->items[i];
         _cleanup_error_ struct error err = {0};
 
-        if (subvolume_quiesce_cancel(&set->group, call, id, &err) < 0 &&
+        if (subvolume_quiesce_cancel(&set->group, &call, id, &err) < 0 &&
             err.status != STATUS_FAILED_PRECONDITION)
-            log_warn(call, "writers may pause for up to %d s: %s", PAUSE_SECONDS, err.message);
+            log_warn(failed, "writers may pause for up to %d s: %s", PAUSE_SECONDS, err.message);
     }
+    call_done(&call);
 }
 
 /* Ends the pause of an earlier try, if there was one, and chooses the id of a new one. */
@@ -168,7 +173,7 @@ int cephfs_snapshot_together(struct snapshot_work *const *works, size_t count,
     _cleanup_(quiesce_sets_done) struct quiesce_sets sets = {0};
     struct call *call = works[0]->call;
 
-    if (prepare_all(works, count, err) < 0)
+    if (drop_old_snapshots(works, count, err) < 0)
         return -1;
     sort_into_sets(works, count, &sets);
     if (begin_set(works[0], &sets, err) < 0)

@@ -5,6 +5,12 @@
  * Ceph-CSI does it. Ceph copies in the background. The call waits for the end of a copy, because
  * small ones are done in seconds and a sidecar that gets ABORTED retries late; but only so
  * long, and only so many calls at once, so that workers remain for others.
+ *
+ * A manager that dies between the two places where it notes a copy, the new subvolume and its
+ * queue, leaves a subvolume that stays pending and cannot be removed. Then the entry gets another
+ * name, in this order: the process makes sure that it is alone; the snapshot of the old name goes,
+ * of which nobody would know later; the entry changes, guarded. A retry finds the old name still
+ * pending and does the same again, or the new one, of which nothing is there yet.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +32,12 @@ static bool is_committed(const struct cephfs_creation *creation)
     return strmap_has(&creation->base.entry.extra, CEPHFS_KEY_COMPLETE);
 }
 
+/* Whether Ceph-CSI has reserved the name. */
+static bool is_foreign(const struct cephfs_creation *creation)
+{
+    return !creation->base.fresh && !fingerprint_is_present(&creation->base.entry.extra);
+}
+
 static int commit(struct cephfs_creation *creation, struct error *err)
 {
     _cleanup_strmap_ struct strmap complete = {0};
@@ -38,8 +50,12 @@ static int commit(struct cephfs_creation *creation, struct error *err)
                                err) < 0)
         return -1;
     strmap_set(&complete, CEPHFS_KEY_COMPLETE, "1");
-    return journal_set(&creation->base.journal, creation->base.call, creation->base.pool,
-                       &creation->base.entry.uuid, &complete, err);
+    if (is_foreign(creation)) /* may lack a name */
+        return journal_set(&creation->base.journal, creation->base.call, creation->base.pool,
+                           &creation->base.entry.uuid, &complete, err);
+    return journal_set_for_image(&creation->base.journal, creation->base.call, creation->base.pool,
+                                 &creation->base.entry.uuid, creation->base.entry.image_name,
+                                 &complete, err);
 }
 
 /* Takes over path and size of the subvolume; *@found is false if there is none. */
@@ -133,8 +149,115 @@ static int begin_clone(struct cephfs_creation *creation, struct error *err)
     return error_ignore(err, STATUS_ALREADY_EXISTS);
 }
 
-/* Sees how far the clone is, and begins it if need be. One that failed is removed and made again,
- * once per call. */
+/* --- a clone that the manager has lost --- */
+
+/* Opens the source of a restore for a look. False if it is unknown whether it is there. */
+static bool open_source_for_look(struct cephfs_creation *creation, bool *found)
+{
+    const uint64_t size_bytes = creation->base.size_bytes; /* of the entry: fitted before */
+    _cleanup_error_ struct error err = {0};
+
+    *found = cephfs_open_source(&creation->base, &err) == 0;
+    creation->base.size_bytes = size_bytes;
+    if (*found || err.status == STATUS_NOT_FOUND)
+        return true;
+    log_v(2, creation->base.call, "whether the copy is lost cannot be said: %s", err.message);
+    return false;
+}
+
+/* Whether nothing is to be copied from the snapshot that the clone is made from. One that is gone
+ * says so too: Ceph keeps it as long as there is. */
+static int has_no_copies(struct cephfs_creation *creation, bool *none, struct error *err)
+{
+    const char *subvolume = snapshot_source(creation);
+    const char *snapshot = creation->base.entry.image_name;
+    struct subvolume_snapshot_facts facts = {0};
+    bool found = true;
+
+    *none = false;
+    if (!subvolume) {
+        if (!open_source_for_look(creation, &found))
+            return 0;
+        subvolume = creation->source.subvolume;
+        snapshot = creation->source.snapshot ? creation->source.snapshot : snapshot;
+    }
+    if (found &&
+        subvolume_snapshot_get_facts(&creation->group, creation->base.call, subvolume, snapshot,
+                                     &facts, err) < 0 &&
+        error_ignore(err, STATUS_NOT_FOUND) < 0)
+        return -1;
+    *none = !facts.has_pending_clones;
+    return 0;
+}
+
+/* @creation's clone waits to be copied. A copy that ends between the questions is not taken for
+ * lost: the state is asked for last. */
+static int is_copy_lost(struct cephfs_creation *creation, bool *is_lost, struct error *err)
+{
+    const bool was_open = creation->source_is_open;
+    bool none = false;
+
+    *is_lost = false;
+    int result = has_no_copies(creation, &none, err);
+    if (!was_open) { /* others may have it while this call waits */
+        cephfs_source_done(&creation->source);
+        creation->source_is_open = false;
+    }
+    if (result < 0 || !none)
+        return result;
+    if (subvolume_clone_cancel(&creation->group, creation->base.call,
+                               creation->base.entry.image_name, is_lost, err) < 0)
+        return error_ignore(err, STATUS_NOT_FOUND);
+    return 0;
+}
+
+static int rename_entry(struct cephfs_creation *creation, struct error *err)
+{
+    struct creation *base = &creation->base;
+    const struct uuid_text uuid = uuid_text_generate();
+    _cleanup_free_ char *name = xasprintf("%s%s", base->name_prefix, uuid.chars);
+    _cleanup_strmap_ struct strmap renamed = {0};
+
+    strmap_set(&renamed, JOURNAL_KEY_IMAGE_NAME, name);
+    if (journal_set_for_image(&base->journal, base->call, base->pool, &base->entry.uuid,
+                              base->entry.image_name, &renamed, err) < 0)
+        return -1;
+    free(base->entry.image_name);
+    base->entry.image_name = TAKE(name);
+    return 0;
+}
+
+/* Gives up a clone whose copy the manager has lost, and begins one of another name. */
+static int replace_if_lost(struct cephfs_creation *creation, struct clone_status *status,
+                           struct error *err)
+{
+    const struct begun begun = creation_begun(&creation->base);
+    const char *name = creation->base.entry.image_name;
+    bool is_lost = false;
+
+    if (is_copy_lost(creation, &is_lost, err) < 0)
+        return -1;
+    if (!is_lost)
+        return 0;
+    if (is_foreign(creation))
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "the manager died when Ceph-CSI had begun to clone subvolume '%s', which "
+                         "stays pending for ever; remove directory '/volumes/%s/%s' of file system "
+                         "'%s' and retry",
+                         name, creation->group.name, name, creation->group.fs_name);
+    if (begun_take_over(&begun, creation->base.work, err) < 0)
+        return -1;
+    cephfs_warn_of_lost_clone(&creation->group, creation->base.call, name);
+    if (remove_source_snapshot(creation, err) < 0 || rename_entry(creation, err) < 0)
+        return -1;
+    clone_status_done(status);
+    return begin_clone(creation, err);
+}
+
+/* --- the way of a clone --- */
+
+/* Sees how far the clone is, and begins it if need be. One that failed, or was not even begun, is
+ * removed and made again, once per call. */
 static int advance_clone(struct cephfs_creation *creation, bool *failed_before,
                          struct clone_status *status, struct error *err)
 {
@@ -145,8 +268,15 @@ static int advance_clone(struct cephfs_creation *creation, bool *failed_before,
         return -1;
     if (status->state == CLONE_NONE)
         return begin_clone(creation, err);
-    if (status->state != CLONE_FAILED)
+    if (status->state == CLONE_QUEUED && creation->base.pool) /* closed while the call waits */
+        return replace_if_lost(creation, status, err);
+    if (status->state != CLONE_FAILED && status->state != CLONE_NO_COPY)
         return 0;
+    if (status->state == CLONE_NO_COPY && is_foreign(creation))
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "subvolume '%s', which Ceph-CSI made, is no copy of the source; if no "
+                         "volume uses it, remove it and retry",
+                         name);
     log_warn(creation->base.call, "clone '%s' %s", name, status->words);
     if (subvolume_remove(&creation->group, creation->base.call, name, err) < 0)
         return -1;
@@ -299,11 +429,10 @@ static int make_shallow(struct cephfs_creation *creation, struct error *err)
 static int make_subvolume(struct cephfs_creation *creation, struct error *err)
 {
     const bool is_clone = creation->base.request->source_kind != SOURCE_NONE;
-    const bool is_foreign =
-        !creation->base.fresh && !fingerprint_is_present(&creation->base.entry.extra);
     bool found = false;
 
-    if ((is_committed(creation) || (is_foreign && !is_clone)) && look(creation, &found, err) < 0)
+    if ((is_committed(creation) || (is_foreign(creation) && !is_clone)) &&
+        look(creation, &found, err) < 0)
         return -1;
     if (found)
         return 0;
@@ -329,7 +458,7 @@ int cephfs_unmake_volume(struct creation *base, struct error *err)
     if (backing)
         return cephfs_shallow_release(base->call, base->pool, &creation->group,
                                       base->controller->instance_id, backing, name, err);
-    if (subvolume_remove(&creation->group, base->call, name, err) < 0)
+    if (cephfs_remove_subvolume(&creation->group, base->call, name, err) < 0)
         return -1;
     return remove_source_snapshot(creation, err);
 }

@@ -13,6 +13,7 @@
 #include "common/config/class_parameters.h"
 #include "controller/cephfs/cephfs_backend.h"
 #include "controller/claim_metadata.h"
+#include "controller/encrypted.h"
 #include "controller/fingerprint.h"
 
 int cephfs_check_snapshot_class(const struct strmap *parameters, struct error *err)
@@ -36,7 +37,7 @@ int cephfs_prepare_snapshot(struct snapshot_work *work, struct error *err)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "parameter clusterID is '%.64s', but the volume is in '%s'", cluster_id,
                          source->id.cluster_id);
-    return 0;
+    return encrypted_check_entry(source, err);
 }
 
 /* --- making --- */
@@ -130,16 +131,17 @@ void cephfs_give_up_snapshot(struct snapshot_work *work)
 
     if ((entry->source && subvolume_snapshot_remove(&group, work->call, entry->source,
                                                     entry->image_name, &err) < 0) ||
+        journal_remove(&work->journal, work->call, pool, &entry->uuid, &err) < 0 ||
         journal_release_name(&work->journal, work->call, pool, entry->request_name, pool->id,
-                             &entry->uuid, NULL, &err) < 0 ||
-        journal_remove(&work->journal, work->call, pool, &entry->uuid, &err) < 0)
+                             &entry->uuid, NULL, &err) < 0)
         log_warn(work->call, "the failed snapshot leaves something behind: %s", err.message);
 }
 
 /* --- reading and deleting --- */
 
-int cephfs_read_snapshot(struct call *call, struct located *located, struct snapshot *snapshot,
-                         struct error *err)
+int cephfs_read_snapshot(const struct controller *controller, struct call *call,
+                         struct located *located, const struct credentials *credentials,
+                         struct snapshot *snapshot, struct error *err)
 {
     const struct subvolume_group group = cephfs_group(&located->session, &located->fs);
     const struct journal_entry *entry = &located->entry;
@@ -147,6 +149,7 @@ int cephfs_read_snapshot(struct call *call, struct located *located, struct snap
     bool are_masked = false;
     char handle[VOLUME_ID_LENGTH_MAX + 1];
 
+    (void)controller, (void)credentials; /* one that is complete is ready */
     handle_format(&located->id, &entry->uuid, handle);
     if (references_are_masked(located->pool, call, handle, &are_masked, err) < 0)
         return -1;

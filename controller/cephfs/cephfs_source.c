@@ -4,6 +4,7 @@
 #include "common/base/memory.h"
 #include "common/ceph/references.h"
 #include "controller/cephfs/cephfs_backend.h"
+#include "controller/encrypted.h"
 #include "controller/fingerprint.h"
 
 /* What is looked for, and for whom. The place where it is found is open only while it is looked
@@ -87,7 +88,8 @@ static int open_snapshot(const struct search *search, const char *handle, bool s
 
     if (locate(search->controller, search->call, JOURNAL_SNAPSHOT, handle, search->credentials,
                &located, err) < 0 ||
-        check_not_deleted(search->call, &located, shown, err) < 0)
+        check_not_deleted(search->call, &located, shown, err) < 0 ||
+        encrypted_check_entry(&located, err) < 0)
         return -1;
     if (!located.entry.source)
         return error_set(err, STATUS_NOT_FOUND, "the journal does not say whose snapshot it is");
@@ -107,7 +109,8 @@ static int open_volume(const struct search *search, const char *handle,
     _cleanup_located_ struct located located = {0};
 
     if (locate(search->controller, search->call, JOURNAL_VOLUME, handle, search->credentials,
-               &located, err) < 0)
+               &located, err) < 0 ||
+        encrypted_check_entry(&located, err) < 0)
         return -1;
     if (cephfs_backing(&located.entry))
         return open_snapshot(search, cephfs_backing(&located.entry), true, source, err);

@@ -41,10 +41,12 @@ enum fsck_kind {
     FSCK_GROUP_INCOMPLETE,
     FSCK_IMAGE_WITHOUT_JOURNAL,
     FSCK_TEMP_WITHOUT_VOLUME,
+    FSCK_IMAGE_REMNANT,
     FSCK_LEFTOVER_CUT,
     FSCK_TRASH_WITHOUT_KEY,
     FSCK_PURGE_WITHOUT_TRASH,
     FSCK_PURGE_PENDING,
+    FSCK_FLATTEN_PENDING,
     FSCK_VOLUME_WITHOUT_PV,
     FSCK_PV_RETAINED,
     FSCK_SNAPSHOT_WITHOUT_SOURCE,
@@ -56,7 +58,7 @@ enum fsck_action {
     FSCK_FORGET_ENTRY,  /* remove name and object of something that has no image */
     FSCK_FORGET_PURGE,  /* remove a purge key whose trash entry is gone */
     FSCK_REMOVE_CUT,    /* remove a user snapshot that a clone was made from */
-    FSCK_DISCARD_IMAGE, /* move an intermediate image to the trash and queue its data */
+    FSCK_DISCARD_IMAGE, /* move an image without use to the trash and queue its data */
 };
 
 /* What a repair works on. Strings are owned; what an action does not need is zero. */

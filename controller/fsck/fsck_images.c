@@ -94,6 +94,54 @@ static bool is_static_volume(const struct scan *scan, const char *image)
     return false;
 }
 
+/* The journal has the uuid now, though it had not when it was read. */
+static int is_known_now(struct scan *scan, struct ceph_pool *pool, const struct uuid_text *uuid,
+                        bool *known, struct error *err)
+{
+    *known = false;
+    for (int kind = JOURNAL_VOLUME; kind <= JOURNAL_SNAPSHOT && !*known; kind++) {
+        const struct journal journal = {(enum journal_kind)kind, scan->options->instance_id};
+        _cleanup_journal_entry_ struct journal_entry entry = {0};
+
+        if (journal_read(&journal, scan->call, pool, uuid, &entry, known, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* It cannot be opened. Who makes or removes an image has an entry for it from before until after:
+ * without one nobody is at it any more. */
+static int check_remnant(struct scan *scan, size_t index, const struct strmap_entry *image,
+                         struct error *err)
+{
+    struct ceph_pool *pool = scan->pools[index].pool;
+    _cleanup_free_ char *image_id = NULL;
+    struct uuid_text uuid = {0};
+    bool known = false;
+
+    scan_uuid_of(image->key, &uuid, NULL);
+    if (image_find_listed(pool, scan->call, image->key, &image_id, err) < 0 ||
+        is_known_now(scan, pool, &uuid, &known, err) < 0)
+        return -1;
+    if (!image_id || known || strcmp(image_id, image->value) != 0)
+        return 0; /* removed or made meanwhile */
+    struct fsck_finding *finding =
+        scan_report(scan, FSCK_IMAGE_REMNANT, FSCK_WARNING, index, image->key,
+                    "the pool lists it, but it cannot be opened: its creation or removal was "
+                    "interrupted inside librbd, and the journal knows nothing of it");
+    if (scan->is_partial)
+        return 0;
+    finding->repair = (struct fsck_repair){
+        .action = FSCK_DISCARD_IMAGE,
+        .uuid = uuid,
+        .pool_id = pool->id,
+        .directory_id = pool->id,
+        .image = xstrdup(image->key),
+        .image_id = xstrdup(image->value),
+    };
+    return 0;
+}
+
 static int check_unknown(struct scan *scan, size_t index, const struct strmap_entry *image,
                          bool is_temp, struct error *err)
 {
@@ -102,7 +150,9 @@ static int check_unknown(struct scan *scan, size_t index, const struct strmap_en
 
     if (image_find(pool, scan->call, image->key, &image_id, err) < 0)
         return -1;
-    if (!image_id || is_static_volume(scan, image->key)) /* deleted meanwhile, or in use */
+    if (!image_id)
+        return check_remnant(scan, index, image, err);
+    if (is_static_volume(scan, image->key))
         return 0;
     if (is_temp)
         return report_temp(scan, index, image, err);

@@ -163,9 +163,10 @@ static int check_purge(struct scan *scan, const struct scan_key *purge, size_t *
     const struct scan_pool *pool = purge->pool == SCAN_NO_POOL ? NULL : &scan->pools[purge->pool];
 
     if (purge->broken) {
-        scan_report(scan, FSCK_NAME_BROKEN, FSCK_ERROR, purge->directory, purge->key,
-                    "the key is no cephzone.purge.POOLID.IMAGEID: the driver stops at it, and "
-                    "nothing behind it is removed; remove the key by hand");
+        scan_report(
+            scan, FSCK_NAME_BROKEN, FSCK_ERROR, purge->directory, purge->key,
+            "the key is no cephzone.purge.POOLID.IMAGEID: the driver cannot tell which data "
+            "are to be removed; remove the key by hand");
         return 0;
     }
     if (pool && !pool->wanted)
@@ -192,6 +193,27 @@ static int check_purges(struct scan *scan, size_t pool, struct error *err)
     return 0;
 }
 
+/* --- flatten keys --- */
+
+/* Those of images that are gone are dropped by the driver. */
+static void check_flattens(struct scan *scan, size_t pool)
+{
+    size_t pending = 0;
+
+    for (size_t i = 0; i < scan->flatten_count; i++) {
+        const struct scan_key *key = &scan->flattens[i];
+        const char *image_id = strmap_get_or(&scan->pools[pool].images, key->value, "");
+
+        pending += key->directory == pool && key->is_ours && strcmp(image_id, key->image_id) == 0;
+    }
+    if (pending > 0)
+        scan_report(scan, FSCK_FLATTEN_PENDING, FSCK_NOTE, pool, FLATTEN_KEY "*",
+                    "%zu clone(s) in this pool are to be copies and still need their source in "
+                    "another pool: the driver flattens them in the background; before that, do not "
+                    "give up the other pool",
+                    pending);
+}
+
 int scan_check_names(struct scan *scan, struct error *err)
 {
     for (size_t i = 0; i < scan->name_count; i++) {
@@ -206,5 +228,8 @@ int scan_check_names(struct scan *scan, struct error *err)
     for (size_t i = 0; i < scan->pool_count; i++)
         if (scan->pools[i].wanted && check_purges(scan, i, err) < 0)
             return -1;
+    for (size_t i = 0; i < scan->pool_count; i++)
+        if (scan->pools[i].wanted)
+            check_flattens(scan, i);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
+#include "common/usage/pool_purpose.h"
 #include "controller/fsck/fsck_scan.h"
 #include "controller/rbd/purge.h"
 
@@ -175,12 +176,14 @@ static void add_key(struct scan *scan, size_t directory, const struct journal *j
                     const char *object, const struct strmap_entry *item)
 {
     const bool is_purge = text_has_prefix(item->key, PURGE_KEY);
+    const bool is_flatten = text_has_prefix(item->key, FLATTEN_KEY);
     _cleanup_error_ struct error err = {0};
 
-    if (!is_purge && !text_has_prefix(item->key, journal_key_prefix(journal->kind)))
+    if (!is_purge && !is_flatten && !text_has_prefix(item->key, journal_key_prefix(journal->kind)))
         return;
-    struct scan_key *key = is_purge ? array_add(scan->purges, scan->purge_count)
-                                    : array_add(scan->names, scan->name_count);
+    struct scan_key *key = is_purge     ? array_add(scan->purges, scan->purge_count)
+                           : is_flatten ? array_add(scan->flattens, scan->flatten_count)
+                                        : array_add(scan->names, scan->name_count);
     *key = (struct scan_key){
         .kind = journal->kind,
         .directory = directory,
@@ -192,11 +195,24 @@ static void add_key(struct scan *scan, size_t directory, const struct journal *j
     };
     if (is_purge)
         key->broken = !purge_key_parse(key->key, &key->ref.image_pool_id, &key->image_id);
+    else if (is_flatten)
+        key->image_id = key->key + strlen(FLATTEN_KEY);
     else
         key->broken = journal_parse_value(scan->pools[directory].pool, item->key, item->value,
                                           &key->ref, &err) < 0;
-    if (!key->broken)
+    if (!key->broken && !is_flatten)
         key->pool = scan_find_pool(scan, key->ref.image_pool_id);
+}
+
+static void note_unreadable(struct scan *scan, const char *pool)
+{
+    _cleanup_free_ char *name = xasprintf("%s/%s", scan->session.cluster->cluster_id, pool);
+
+    if (string_list_has(&scan->report->unreadable, name) ||
+        pool_is_for_others(scan->session.cluster, scan->call, pool))
+        return;
+    string_list_add(&scan->report->unreadable, name);
+    scan->is_partial = true;
 }
 
 /* *@exists says whether the directory is there. */
@@ -215,14 +231,8 @@ static int read_directory(struct scan *scan, size_t directory, const struct jour
         if (pool->ops->omap_list(pool, scan->call, object, after, "", &keys, &more, err) < 0) {
             if (err->status != STATUS_NOT_FOUND && err->status != STATUS_PERMISSION_DENIED)
                 return -1;
-            if (err->status == STATUS_PERMISSION_DENIED) {
-                _cleanup_free_ char *name =
-                    xasprintf("%s/%s", scan->session.cluster->cluster_id, pool->name);
-
-                if (!string_list_has(&scan->report->unreadable, name))
-                    string_list_add(&scan->report->unreadable, name);
-                scan->is_partial = true;
-            }
+            if (err->status == STATUS_PERMISSION_DENIED)
+                note_unreadable(scan, pool->name);
             error_clear(err);
             return 0;
         }
@@ -452,6 +462,7 @@ void scan_done(struct scan *scan)
 {
     free_keys(scan->names, scan->name_count);
     free_keys(scan->purges, scan->purge_count);
+    free_keys(scan->flattens, scan->flatten_count);
     for (size_t i = 0; i < scan->entry_count; i++)
         journal_entry_done(&scan->entries[i].entry);
     for (size_t i = 0; i < scan->pool_count; i++) {

@@ -55,6 +55,27 @@ static int is_in_journal(struct repair_work *work, bool *found, struct error *er
     return journal_read(&journal, work->call, work->pool, &work->repair->uuid, &entry, found, err);
 }
 
+/* Whether a process of the driver is making what the uuid stands for. */
+static int is_being_made(struct repair_work *work, bool *busy, struct error *err)
+{
+    const struct journal journal = {work->repair->kind, work->options->instance_id};
+    _cleanup_journal_entry_ struct journal_entry entry = {0};
+    bool found = false;
+
+    if (work->pool && journal_read(&journal, work->call, work->pool, &work->repair->uuid, &entry,
+                                   &found, err) < 0)
+        return -1;
+    entry.uuid = work->repair->uuid;
+    const struct begun begun = {
+        .call = work->call,
+        .journal = &journal,
+        .directory = work->directory,
+        .pool = work->pool,
+        .entry = &entry,
+    };
+    return begun_is_busy(&begun, busy, err);
+}
+
 /* --- names --- */
 
 static int remove_key(struct repair_work *work, bool *removed, struct error *err)
@@ -84,10 +105,11 @@ static int forget_name(struct repair_work *work, bool *repaired, struct error *e
 {
     bool found = false;
     bool removed = false;
+    bool busy = false;
 
-    if (is_in_journal(work, &found, err) < 0)
+    if (is_in_journal(work, &found, err) < 0 || is_being_made(work, &busy, err) < 0)
         return -1;
-    if (found)
+    if (found || busy)
         return 0;
     if (remove_key(work, &removed, err) < 0)
         return -1;
@@ -144,11 +166,13 @@ static int may_forget(struct repair_work *work, bool *may, struct error *err)
     bool exists = false;
     bool old = false;
     bool half_old = true;
+    bool busy = false;
 
-    if (image_exists(work, &exists, err) < 0 || object_is_old(work, work->pool, &old, err) < 0 ||
+    if (image_exists(work, &exists, err) < 0 || is_being_made(work, &busy, err) < 0 ||
+        object_is_old(work, work->pool, &old, err) < 0 ||
         (work->repair->has_half && object_is_old(work, work->directory, &half_old, err) < 0))
         return -1;
-    *may = !exists && old && half_old;
+    *may = !exists && old && half_old && !busy;
     return 0;
 }
 
@@ -255,6 +279,23 @@ static int remove_snapshot(struct repair_work *work, bool *repaired, struct erro
     return 0;
 }
 
+/* Its volume may be in the other cluster, or come back with it. */
+static int refuse_mirrored(struct repair_work *work, const char *image_id, struct error *err)
+{
+    struct ceph_pool *pool = work->pool;
+    const char *name = work->repair->image;
+    struct image_mirroring mirroring = {0};
+
+    if (pool->ops->image_get_mirroring(pool, work->call, name, image_id, &mirroring, err) < 0)
+        return -1;
+    if (!mirroring.is_enabled)
+        return 0;
+    return error_set(err, STATUS_FAILED_PRECONDITION,
+                     "image '%s' in pool '%s' is mirrored and stays; if nobody needs it in either "
+                     "cluster, end its mirroring first",
+                     name, pool->name);
+}
+
 static int discard_image(struct repair_work *work, bool *repaired, struct error *err)
 {
     const struct fsck_repair *repair = work->repair;
@@ -265,11 +306,13 @@ static int discard_image(struct repair_work *work, bool *repaired, struct error 
     bool unfinished = false;
 
     if (search_all_pools(work, &known, &unfinished, err) < 0 ||
-        image_find(work->pool, work->call, repair->image, &image_id, err) < 0)
+        image_find_listed(work->pool, work->call, repair->image, &image_id, err) < 0)
         return -1;
     if (known || !image_id || strcmp(image_id, repair->image_id) != 0)
         return 0;
-    if (image_discard(work->pool, work->call, repair->image, image_id, &queued, err) < 0 ||
+    if (refuse_mirrored(work, image_id, err) < 0)
+        return -1;
+    if (image_discard(work->pool, work->call, repair->image, NULL, image_id, &queued, err) < 0 ||
         journal_release_name(&journal, work->call, work->directory, NULL, repair->pool_id,
                              &repair->uuid, &queued, err) < 0)
         return -1;

@@ -19,7 +19,7 @@ struct scan_pool {
     struct trash_entries trash;
 };
 
-/* A key of a directory: a request name, or a purge key. */
+/* A key of a directory: a request name, a purge key or a flatten key. */
 struct scan_key {
     enum journal_kind kind;
     size_t directory; /* index of its pool */
@@ -30,7 +30,7 @@ struct scan_key {
     bool broken;            /* the value of a name, or a purge key itself, has no known form */
     struct journal_ref ref; /* where it leads; zero if broken; of a purge key only the pool */
     size_t pool;            /* index of that pool; SCAN_NO_POOL if it is gone */
-    const char *image_id;   /* of a purge key; inside @key */
+    const char *image_id;   /* of a purge or flatten key; inside @key */
 };
 
 /* An object, or a place where one was looked for. */
@@ -59,6 +59,8 @@ struct scan {
     size_t name_count;
     struct scan_key *purges;
     size_t purge_count;
+    struct scan_key *flattens;
+    size_t flatten_count;
     struct scan_entry *entries; /* sorted by uuid, kind, pool once read */
     size_t entry_count;
     struct scan_pv *pvs; /* sorted by uuid */

@@ -1,10 +1,18 @@
 #include "controller/rbd/flatten.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/on_disk.h"
 #include "common/config/session.h"
+#include "controller/rbd/purge.h"
+#include "controller/rbd/rbd_images.h"
+
+#define RETRY_FIRST_MS 5000
+#define RETRY_LIMIT_MS 600000
+#define AT_ONCE 3 /* one thread is left for what takes less time */
 
 struct flatten {
     const struct controller *controller;
@@ -45,23 +53,89 @@ int image_depth(struct ceph_cluster *cluster, struct call *call, struct ceph_poo
     return result;
 }
 
+/* --- keys --- */
+
+static char *directory_of(const struct controller *controller)
+{
+    const struct journal journal = {JOURNAL_VOLUME, controller->instance_id};
+
+    return journal_directory(&journal);
+}
+
+int flatten_queue(const struct controller *controller, struct call *call, struct ceph_pool *pool,
+                  const char *image, const char *image_id, struct error *err)
+{
+    _cleanup_free_ char *object = directory_of(controller);
+    _cleanup_free_ char *key = xasprintf(FLATTEN_KEY "%s", image_id);
+
+    if (pool->ops->omap_add(pool, call, object, key, image, err) == 0)
+        return 0;
+    return error_ignore(err, STATUS_ALREADY_EXISTS);
+}
+
+int flatten_is_queued(const struct controller *controller, struct call *call,
+                      struct ceph_pool *pool, const char *image, bool *queued, struct error *err)
+{
+    _cleanup_free_ char *object = directory_of(controller);
+    _cleanup_free_ char *image_id = NULL;
+    _cleanup_free_ char *value = NULL;
+
+    if (pool->ops->image_get_id(pool, call, image, &image_id, err) < 0)
+        return -1;
+    _cleanup_free_ char *key = xasprintf(FLATTEN_KEY "%s", image_id);
+    if (pool->ops->omap_get(pool, call, object, key, &value, err) < 0)
+        return -1;
+    *queued = value != NULL;
+    return 0;
+}
+
+static int forget_key(const struct controller *controller, struct call *call,
+                      struct ceph_pool *pool, const char *key, const char *image, struct error *err)
+{
+    _cleanup_free_ char *object = directory_of(controller);
+    bool removed = false;
+
+    return pool->ops->omap_remove_if(pool, call, object, key, image, NULL, &removed, err);
+}
+
+/* --- the task --- */
+
 static int report_progress(void *object, int percent)
 {
     return task_progress(object, percent);
 }
 
+static int flatten_image(const struct flatten *flatten, struct call *call, struct ceph_pool *pool,
+                         struct error *err)
+{
+    _cleanup_free_ char *image_id = NULL;
+
+    if (image_find(pool, call, flatten->image, &image_id, err) < 0)
+        return -1;
+    if (!image_id) /* deleted; its key goes with those of other lost images */
+        return flatten_resume(flatten->controller, call, flatten->cluster_id, &flatten->credentials,
+                              pool, err);
+    if (pool->ops->image_flatten(pool, call, flatten->image, report_progress, call, err) < 0)
+        return -1;
+    _cleanup_free_ char *key = xasprintf(FLATTEN_KEY "%s", image_id);
+    return forget_key(flatten->controller, call, pool, key, flatten->image, err);
+}
+
 static int flatten_run(void *object, struct call *call, struct error *err)
 {
     const struct flatten *flatten = object;
+    _cleanup_credentials_ struct credentials credentials = {0};
     _cleanup_session_ struct session session = {0};
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
 
+    purger_credentials(flatten->controller, flatten->cluster_id, &flatten->credentials,
+                       &credentials);
     if (session_open(flatten->controller->ceph, flatten->controller->config, call,
-                     flatten->cluster_id, &flatten->credentials, &session, err) < 0 ||
+                     flatten->cluster_id, &credentials, &session, err) < 0 ||
         session.cluster->ops->pool_open_by_id(session.cluster, call, flatten->pool_id,
                                               flatten->rados_namespace, &pool, err) < 0)
         return -1;
-    return pool->ops->image_flatten(pool, call, flatten->image, report_progress, call, err);
+    return flatten_image(flatten, call, pool, err);
 }
 
 static void flatten_release(void *object)
@@ -75,7 +149,12 @@ static void flatten_release(void *object)
     free(flatten);
 }
 
-static const struct task_kind FLATTEN = {flatten_run, flatten_release, "flatten"};
+static const struct task_kind FLATTEN = {.run = flatten_run,
+                                         .release = flatten_release,
+                                         .name = "flatten",
+                                         .retry_first_ms = RETRY_FIRST_MS,
+                                         .retry_limit_ms = RETRY_LIMIT_MS,
+                                         .at_once = AT_ONCE};
 
 static char *task_key(const struct flatten_target *target)
 {
@@ -98,6 +177,69 @@ void flatten_start(const struct controller *controller, const struct flatten_tar
     };
     secret_copy(&flatten->credentials.key, &target->credentials->key);
     tasks_start(controller->tasks, key, &FLATTEN, flatten);
+}
+
+/* Whether the key is of an image that is there, not of an earlier one of its name. */
+static int key_is_valid(struct call *call, struct ceph_pool *pool, const struct strmap_entry *key,
+                        bool *valid, struct error *err)
+{
+    _cleanup_free_ char *image_id = NULL;
+
+    if (image_find(pool, call, key->value, &image_id, err) < 0)
+        return -1;
+    *valid = image_id && strcmp(key->key + strlen(FLATTEN_KEY), image_id) == 0;
+    return 0;
+}
+
+static void start_if_idle(const struct controller *controller, const struct flatten_target *target)
+{
+    _cleanup_free_ char *key = task_key(target);
+    _cleanup_free_ char *failure = NULL;
+    int percent = 0;
+
+    if (tasks_ask(controller->tasks, key, &percent, &failure) == TASK_NONE)
+        flatten_start(controller, target);
+}
+
+static int resume_keys(const struct controller *controller, struct call *call,
+                       const char *cluster_id, const struct credentials *credentials,
+                       struct ceph_pool *pool, const struct strmap *keys, struct error *err)
+{
+    for (size_t i = 0; i < keys->count; i++) {
+        const struct strmap_entry *key = &keys->entries[i];
+        bool valid = false;
+
+        if (key_is_valid(call, pool, key, &valid, err) < 0)
+            return -1;
+        if (valid)
+            start_if_idle(controller,
+                          &(struct flatten_target){cluster_id, credentials, pool, key->value});
+        else if (forget_key(controller, call, pool, key->key, key->value, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int flatten_resume(const struct controller *controller, struct call *call, const char *cluster_id,
+                   const struct credentials *credentials, struct ceph_pool *pool, struct error *err)
+{
+    _cleanup_free_ char *object = directory_of(controller);
+    _cleanup_free_ char *after = xstrdup("");
+    bool more = true;
+
+    while (more) {
+        _cleanup_strmap_ struct strmap keys = {0};
+
+        if (pool->ops->omap_list(pool, call, object, after, FLATTEN_KEY, &keys, &more, err) < 0)
+            return error_ignore(err, STATUS_NOT_FOUND); /* no volume has ever been here */
+        if (resume_keys(controller, call, cluster_id, credentials, pool, &keys, err) < 0)
+            return -1;
+        if (keys.count == 0)
+            return 0;
+        free(after);
+        after = xstrdup(keys.entries[keys.count - 1].key);
+    }
+    return 0;
 }
 
 void flatten_describe(const struct controller *controller, const struct flatten_target *target,

@@ -19,6 +19,17 @@ _must_check_ int image_depth(struct ceph_cluster *cluster, struct call *call,
                              struct ceph_pool *pool, const char *name, unsigned *depth,
                              struct error *err);
 
+/*
+ * A restore or clone that left its source's pool (crossPoolRestore: copy) has to be flattened, or
+ * it would be lost together with the other pool. That it has to be is said by a key in the
+ * directory object of volumes in its own pool, before anybody gets its handle:
+ *
+ *   cephzone.flatten.IMAGEID -> image name
+ *
+ * A task works on it, is repeated with backoff until it succeeds, and then removes the key. After a
+ * restart, the first call that uses the pool starts it again.
+ */
+
 /* Whose image is to be flattened, and as whom. All borrowed. */
 struct flatten_target {
     const char *cluster_id;
@@ -26,6 +37,26 @@ struct flatten_target {
     const struct ceph_pool *pool;
     const char *image;
 };
+
+/* Sets the key: from here on the image will be flattened, whoever does it. Does not start it. */
+_must_check_ int flatten_queue(const struct controller *controller, struct call *call,
+                               struct ceph_pool *pool, const char *image, const char *image_id,
+                               struct error *err);
+
+/*
+ * Whether the image has such a key. What is built on it then has to be flattened too: it reads from
+ * the other pool through a snapshot of the image, which keeps its parent when the image is
+ * flattened. To be asked before that snapshot is taken. 2 RT.
+ */
+_must_check_ int flatten_is_queued(const struct controller *controller, struct call *call,
+                                   struct ceph_pool *pool, const char *image, bool *queued,
+                                   struct error *err);
+
+/* Starts what the keys of the pool say and is not under way; removes those of images that are gone.
+ */
+_must_check_ int flatten_resume(const struct controller *controller, struct call *call,
+                                const char *cluster_id, const struct credentials *credentials,
+                                struct ceph_pool *pool, struct error *err);
 
 /* Starts it unless it is under way. */
 void flatten_start(const struct controller *controller, const struct flatten_target *target);

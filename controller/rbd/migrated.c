@@ -45,7 +45,7 @@ static int migrated_discard(const struct controller *controller, struct call *ca
     _cleanup_strmap_ struct strmap queued = {0};
 
     if (migrated_open(controller, call, request->handle, credentials, &migrated, err) < 0 ||
-        image_discard(migrated.pool, call, migrated.id.image_name, NULL, &queued, err) < 0)
+        image_discard(migrated.pool, call, migrated.id.image_name, NULL, NULL, &queued, err) < 0)
         return -1;
     return purge_queue(controller, call, migrated.id.cluster_id, credentials, migrated.pool,
                        &queued, err);

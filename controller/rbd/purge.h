@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/base/metrics.h"
 #include "controller/controller.h"
 
 /*
@@ -20,6 +21,13 @@
  * does not wait for ever. 0: at once. */
 struct purger *purger_new(int64_t quiet_ms);
 void purger_free(struct purger *purger);
+/* How much of RBD's background work, purging and flattening, is left. Before @metrics is printed
+ * for the last time, @purger must not be freed. */
+void purger_register(struct purger *purger, struct tasks *tasks, struct metrics *metrics);
+
+/* Those that a task started with, or of the same user with the key that calls brought since. */
+void purger_credentials(const struct controller *controller, const char *cluster_id,
+                        const struct credentials *known, struct credentials *credentials);
 
 /* Reads a key of that form; *@image_id is borrowed from it. False if it is none. */
 bool purge_key_parse(const char *key, int64_t *pool_id, const char **image_id);

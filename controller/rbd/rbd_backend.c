@@ -26,7 +26,8 @@ static int discard_volume(const struct controller *controller, struct call *call
     /* Ceph-CSI clones a volume through an image of this name, which lives as long as the clone */
     _cleanup_free_ char *intermediate = xasprintf("%s" IMAGE_SUFFIX_CLONE, entry->image_name);
 
-    if (image_discard(located->pool, call, entry->image_name, NULL, &queued, err) < 0)
+    if (image_discard(located->pool, call, entry->image_name, NULL, entry->image_id, &queued, err) <
+        0)
         return -1;
     _cleanup_free_ char *intermediate_id = NULL;
     if (image_find(located->pool, call, intermediate, &intermediate_id, err) < 0)
@@ -34,7 +35,7 @@ static int discard_volume(const struct controller *controller, struct call *call
     /* it went first, so that a deletion interrupted there left it in the trash */
     bool may_be_trashed = !fingerprint_is_present(&entry->extra);
     if ((intermediate_id || may_be_trashed) &&
-        image_discard(located->pool, call, intermediate, intermediate_id, &queued, err) < 0)
+        image_discard(located->pool, call, intermediate, intermediate_id, NULL, &queued, err) < 0)
         return -1;
     int result = located_release(located, call, &queued, err);
     if (result == 0 && controller->usage)

@@ -19,7 +19,8 @@ void rbd_give_up_snapshot(struct snapshot_work *work);
 _must_check_ int rbd_discard_snapshot(const struct controller *controller, struct call *call,
                                       struct located *snapshot,
                                       const struct credentials *credentials, struct error *err);
-_must_check_ int rbd_read_snapshot(struct call *call, struct located *located,
+_must_check_ int rbd_read_snapshot(const struct controller *controller, struct call *call,
+                                   struct located *located, const struct credentials *credentials,
                                    struct snapshot *snapshot, struct error *err);
 _must_check_ int rbd_snapshot_together(struct snapshot_work *const *works, size_t count,
                                        struct timespec *moment, struct error *err);

@@ -14,7 +14,6 @@
 #include "common/ceph/on_disk.h"
 #include "common/config/class_parameters.h"
 #include "common/config/rbd_parameters.h"
-#include "controller/begun.h"
 #include "controller/claim_metadata.h"
 #include "controller/creation.h"
 #include "controller/fingerprint.h"
@@ -31,6 +30,7 @@ struct rbd_creation {
     struct rbd_parameters parameters;
     struct source source;
     bool source_is_open;
+    bool source_is_thin; /* it is to become a copy and still needs another pool */
 };
 
 static struct rbd_creation *rbd_of(struct creation *creation)
@@ -53,7 +53,7 @@ static int check_request(struct creation *creation, struct error *err)
         return -1;
     creation->name_prefix = parameters->name_prefix;
     creation->owner = parameters->owner;
-    creation->data_pool = parameters->image.data_pool;
+    creation_use_data_pool(creation, parameters->image.data_pool);
     claim_metadata_collect(creation->controller, METADATA_VOLUME, &request->parameters,
                            &creation->metadata);
     return 0;
@@ -69,7 +69,9 @@ static int open_source(struct creation *creation, struct error *err)
         return 0;
     rbd->source_is_open = true; /* source_done() is needed from here on */
     if (source_open(creation->controller, creation->call, creation->request, creation->cluster_id,
-                    &rbd->source, err) < 0)
+                    &rbd->source, err) < 0 ||
+        flatten_is_queued(creation->controller, creation->call, rbd->source.located.pool,
+                          rbd->source.image, &rbd->source_is_thin, err) < 0)
         return -1;
     return capacity_range_fit(&creation->request->range, rbd->source.size_bytes,
                               &creation->size_bytes, err);
@@ -107,7 +109,7 @@ static int recover_place(struct creation *creation, struct error *err)
     place_done(place);
     if (place_recover(&placing, creation->pool->name, place, err) < 0)
         return -1;
-    creation->data_pool = place->data_pool;
+    creation_use_data_pool(creation, place->data_pool);
     return 0;
 }
 
@@ -115,7 +117,6 @@ static void fill_entry(struct creation *creation, struct journal_entry *entry)
 {
     if (creation->wants_place && creation->data_pool)
         strmap_set(&entry->extra, JOURNAL_KEY_DATA_POOL, creation->data_pool);
-    begun_write(creation->controller, &entry->extra);
 }
 
 /* What the entry says of the place; Ceph-CSI's do not, and then the class does. */
@@ -128,7 +129,7 @@ static int adopt_place(struct creation *creation, struct error *err)
     place_done(&creation->place);
     segments_read(extra, &creation->place.segments);
     creation->place.entry.pool = xstrdup(creation->pool->name);
-    creation->data_pool = strmap_get_or(extra, JOURNAL_KEY_DATA_POOL, NULL);
+    creation_use_data_pool(creation, strmap_get_or(extra, JOURNAL_KEY_DATA_POOL, NULL));
     return 0;
 }
 
@@ -149,17 +150,36 @@ static int forget_trashed(struct rbd_creation *creation, struct error *err)
     _cleanup_strmap_ struct strmap queued = {0};
 
     if (image_queue_trashed(creation->base.pool, creation->base.call,
-                            creation->base.entry.image_name, &queued, err) < 0)
+                            creation->base.entry.image_name, creation->base.entry.image_id, &queued,
+                            err) < 0)
         return -1;
     return purge_queue(creation->base.controller, creation->base.call, creation->base.cluster_id,
                        &creation->base.request->credentials, creation->base.directory, &queued,
                        err);
 }
 
+/* The image that the entry stands for. As a clone once the source is open. */
+static struct begun_image begun_image(struct rbd_creation *creation)
+{
+    struct creation *base = &creation->base;
+    struct begun_image image = {
+        .begun = creation_begun(base),
+        .work = base->work,
+        .pool = base->pool,
+    };
+
+    if (!creation->source.image)
+        return image;
+    image.parent_pool = creation->source.located.pool;
+    image.parent = creation->source.image;
+    image.snapshot =
+        creation->source.kind == SOURCE_SNAPSHOT ? creation->source.image : base->entry.image_name;
+    return image;
+}
+
 static int make_image(struct rbd_creation *creation, struct error *err)
 {
     struct ceph_pool *pool = creation->base.pool;
-    const char *name = creation->base.entry.image_name;
     struct image_options options = creation->parameters.image;
 
     options.data_pool = creation->base.data_pool;
@@ -167,10 +187,11 @@ static int make_image(struct rbd_creation *creation, struct error *err)
         return -1;
     if (!creation->base.fresh && forget_trashed(creation, err) < 0)
         return -1;
+    const struct begun_image image = begun_image(creation);
     if (creation->base.request->source_kind != SOURCE_NONE)
-        return source_clone(&creation->source, creation->base.call, pool, name, &options, err);
-    if (pool->ops->image_create(pool, creation->base.call, name, creation->base.size_bytes,
-                                &options, err) == 0)
+        return source_clone(&creation->source, &image, &options, err);
+    if (pool->ops->image_create(pool, creation->base.call, creation->base.entry.image_name,
+                                creation->base.size_bytes, &options, err) == 0)
         return 0;
     return another_is_faster(err);
 }
@@ -205,12 +226,6 @@ static int settle_size(struct rbd_creation *creation, const char *image_id, stru
  * again. If it is, its snapshot may still be on the source. */
 static int settle_begun(struct rbd_creation *creation, bool *usable, struct error *err)
 {
-    struct begun_image image = {creation->base.pool,
-                                creation->base.entry.image_name,
-                                &creation->base.entry.extra,
-                                NULL,
-                                NULL,
-                                NULL};
     bool is_clone = creation->base.request->source_kind != SOURCE_NONE;
     bool source_is_gone = false;
 
@@ -220,18 +235,34 @@ static int settle_begun(struct rbd_creation *creation, bool *usable, struct erro
         error_clear(err); /* and the snapshot with it */
         source_is_gone = true;
     }
-    if (is_clone && !source_is_gone) {
-        image.parent_pool = creation->source.located.pool;
-        image.parent = creation->source.image;
-        image.snapshot = creation->source.kind == SOURCE_SNAPSHOT ? creation->source.image
-                                                                  : creation->base.entry.image_name;
-    }
-    if (image_settle(creation->base.controller, creation->base.call, &image, usable, err) < 0)
+    struct begun_image image = begun_image(creation);
+    if (source_is_gone)
+        image.parent_pool = NULL;
+    if (image_settle(&image, usable, err) < 0)
         return -1;
     if (!*usable || !is_clone || source_is_gone)
         return 0;
     return source_remove_snapshot(&creation->source, creation->base.call,
                                   creation->base.entry.image_name, err);
+}
+
+/* Looks for what an earlier try made. *@image_id is NULL if nothing that is of use is there, and
+ * then nothing is in the way. */
+static int find_begun(struct rbd_creation *creation, char **image_id, struct error *err)
+{
+    struct creation *base = &creation->base;
+    const struct begun_image image = begun_image(creation);
+    bool usable = true;
+
+    if (image_find(base->pool, base->call, base->entry.image_name, image_id, err) < 0)
+        return -1;
+    if (!*image_id)
+        return image_clear_remnant(&image, err);
+    if (!is_committed(creation, *image_id) && settle_begun(creation, &usable, err) < 0)
+        return -1;
+    if (!usable)
+        free(TAKE(*image_id));
+    return 0;
 }
 
 /* Ceph-CSI clones a volume through an intermediate image, from another snapshot of the source. */
@@ -250,8 +281,6 @@ static int commit(struct rbd_creation *creation, const char *image_id, struct er
     struct journal_entry *entry = &creation->base.entry;
     bool is_clone = creation->base.request->source_kind != SOURCE_NONE;
 
-    if (is_committed(creation, image_id))
-        return 0;
     if (remove_foreign_snapshot(creation, err) < 0 ||
         metadata_apply(creation->base.pool, creation->base.call, entry->image_name, is_clone,
                        &creation->base.metadata, err) < 0)
@@ -260,16 +289,45 @@ static int commit(struct rbd_creation *creation, const char *image_id, struct er
                                 creation->base.attributes, &entry->uuid, image_id, err);
 }
 
-/* A clone that left its source's pool is to be a copy, so that neither place needs the other. */
-static void detach_from_other_pool(const struct rbd_creation *creation)
+/* A clone that left its source's pool is to be a copy, so that neither place needs the other; so is
+ * one whose source is not a copy yet. The source itself may be gone by now. */
+static int is_in_other_pool(const struct rbd_creation *creation, bool *is_other, struct error *err)
 {
     const struct creation *base = &creation->base;
+    _cleanup_image_facts_ struct image_facts facts = {0};
+
+    *is_other = creation->source_is_thin;
+    if (*is_other || base->request->source_kind == SOURCE_NONE || !base->class.may_cross_pools)
+        return 0;
+    if (creation->source_is_open && creation->source.located.pool) {
+        *is_other = creation->source.located.pool->id != base->pool->id;
+        return 0;
+    }
+    if (base->pool->ops->image_get_facts(base->pool, base->call, base->entry.image_name, &facts,
+                                         err) < 0)
+        return -1;
+    *is_other = facts.has_parent && facts.parent.pool_id != base->pool->id;
+    return 0;
+}
+
+/* The order to detach it is written before the creation counts as complete. */
+static int commit_detached(struct rbd_creation *creation, const char *image_id, struct error *err)
+{
+    struct creation *base = &creation->base;
     const struct flatten_target target = {base->cluster_id, &base->request->credentials, base->pool,
                                           base->entry.image_name};
+    bool is_other = false;
 
-    if (creation->source_is_open && base->class.may_cross_pools &&
-        creation->source.located.pool->id != base->pool->id)
+    if (is_committed(creation, image_id))
+        return 0;
+    if (is_in_other_pool(creation, &is_other, err) < 0 ||
+        (is_other && flatten_queue(base->controller, base->call, base->pool, target.image, image_id,
+                                   err) < 0) ||
+        commit(creation, image_id, err) < 0)
+        return -1;
+    if (is_other)
         flatten_start(base->controller, &target);
+    return 0;
 }
 
 static int make_volume(struct creation *base, struct error *err)
@@ -277,25 +335,18 @@ static int make_volume(struct creation *base, struct error *err)
     struct rbd_creation *creation = rbd_of(base);
     const char *name = base->entry.image_name;
     _cleanup_free_ char *image_id = NULL;
-    bool usable = true;
 
     purge_resume(base->controller, base->cluster_id, &base->request->credentials, base->directory);
-    if (!base->fresh && image_find(base->pool, base->call, name, &image_id, err) < 0)
+    purge_resume(base->controller, base->cluster_id, &base->request->credentials, base->pool);
+    if (!base->fresh && find_begun(creation, &image_id, err) < 0)
         return -1;
-    if (image_id && !is_committed(creation, image_id) && settle_begun(creation, &usable, err) < 0)
-        return -1;
-    if (!usable) {
-        free(image_id);
-        image_id = NULL;
-    }
     if (!image_id &&
         (make_image(creation, err) < 0 ||
          base->pool->ops->image_get_id(base->pool, base->call, name, &image_id, err) < 0))
         return -1;
-    if (settle_size(creation, image_id, err) < 0 || commit(creation, image_id, err) < 0)
+    if (settle_size(creation, image_id, err) < 0)
         return -1;
-    detach_from_other_pool(creation);
-    return 0;
+    return commit_detached(creation, image_id, err);
 }
 
 /* The image may exist: a clone whose size or metadata could not be set. */
@@ -305,7 +356,8 @@ static int unmake_volume(struct creation *creation, struct error *err)
 
     if (source_remove_snapshot(&rbd_of(creation)->source, creation->call, name, err) < 0)
         return -1;
-    return image_discard(creation->pool, creation->call, name, NULL, &creation->queued, err);
+    return image_discard(creation->pool, creation->call, name, NULL, creation->entry.image_id,
+                         &creation->queued, err);
 }
 
 static void describe_volume(const struct creation *creation, uint64_t *location,

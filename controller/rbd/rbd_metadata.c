@@ -3,11 +3,11 @@
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
 
-/* Keys, or beginnings of keys, that speak of one image and not of its clones. */
+/* Keys, or beginnings of keys, that speak of one image and not of its clones. (Those with a dot
+ * first, such as the addresses of clients, librbd does not copy.) */
 static const char *const INHERITED[] = {
     METADATA_KUBERNETES,
     METADATA_CLUSTER_NAME,
-    CLIENT_RECORD_RBD,
     METADATA_QOS,
 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "controller/encrypted.h"
 #include "controller/rbd/flatten.h"
 #include "controller/rbd/rbd_images.h"
 
@@ -37,8 +38,8 @@ static int check_depth(const struct controller *controller, struct call *call,
     if (source->kind == SOURCE_VOLUME &&
         snapshots_make_room(controller, call, &target, located->pool, err) < 0)
         return -1;
-    return flatten_if_needed(controller, call, located->session.cluster, located->pool, &target, 1,
-                             err);
+    return flatten_if_needed(controller, call, located->session.cluster, located->pool, &target,
+                             SOURCE_LEVELS, err);
 }
 
 int source_open(const struct controller *controller, struct call *call,
@@ -61,7 +62,7 @@ int source_open(const struct controller *controller, struct call *call,
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "the source '%s' is in cluster '%s', the new volume would be in '%s'",
                          request->source_handle, source->located.id.cluster_id, cluster_id);
-    if (read_size(source, call, err) < 0)
+    if (read_size(source, call, err) < 0 || encrypted_check_image(&source->located, call, err) < 0)
         return error_wrap(err, "find the source '%s'", request->source_handle);
     return check_depth(controller, call, request, source, err);
 }
@@ -72,18 +73,17 @@ void source_done(struct source *source)
     operation_end(&source->operation);
 }
 
-int source_clone(struct source *source, struct call *call, struct ceph_pool *pool, const char *name,
+int source_clone(struct source *source, const struct begun_image *image,
                  const struct image_options *options, struct error *err)
 {
     struct ceph_pool *parent = source->located.pool;
+    struct call *call = image->begun.call;
+    const char *name = image->begun.entry->image_name;
 
-    if (source->kind == SOURCE_SNAPSHOT) {
-        if (parent->ops->image_clone(parent, call, source->image, source->image, pool, name,
-                                     options, err) == 0)
-            return 0;
-        return something_interfered(err);
-    }
-    if (image_snapshot_and_clone(parent, call, source->image, pool, name, options, err) < 0)
+    if (source->kind == SOURCE_SNAPSHOT)
+        return image_clone_kept(parent, call, source->image, source->image, image->pool, name,
+                                options, err);
+    if (image_snapshot_and_clone(image, options, err) < 0)
         return -1;
     return source_remove_snapshot(source, call, name, err);
 }

@@ -1,6 +1,10 @@
 #pragma once
 
 #include "controller/lookup.h"
+#include "controller/rbd/rbd_images.h"
+
+/* How many levels a volume adds to the chain of clones that its source ends. */
+#define SOURCE_LEVELS 1
 
 /* Where the content of a new volume comes from, ready to be cloned. */
 struct source {
@@ -13,8 +17,9 @@ struct source {
 
 /*
  * Finds the source of @request and checks that it can be built on: NOT_FOUND if it is not there,
- * INVALID_ARGUMENT if it is in another cluster than @cluster_id, ABORTED while it must be flattened
- * first. Caller calls source_done(), also after a failure.
+ * INVALID_ARGUMENT if it is in another cluster than @cluster_id, FAILED_PRECONDITION if it is
+ * encrypted, ABORTED while it must be flattened first. Caller calls source_done(), also after a
+ * failure.
  */
 _must_check_ int source_open(const struct controller *controller, struct call *call,
                              const struct create_request *request, const char *cluster_id,
@@ -22,13 +27,12 @@ _must_check_ int source_open(const struct controller *controller, struct call *c
 void source_done(struct source *source);
 
 /*
- * Makes image @name in @pool as a clone of the source; repeatable. A snapshot is an image with a
+ * Makes the image as a clone of the source; repeatable. A snapshot is an image with a
  * snapshot of the same name on it; a volume gets a snapshot of the new image's name, which goes
  * again as soon as the clone exists.
  */
-_must_check_ int source_clone(struct source *source, struct call *call, struct ceph_pool *pool,
-                              const char *name, const struct image_options *options,
-                              struct error *err);
+_must_check_ int source_clone(struct source *source, const struct begun_image *image,
+                              const struct image_options *options, struct error *err);
 
 /* Removes the snapshot that an interrupted source_clone() left on the volume. Safe on a zeroed
  * source.

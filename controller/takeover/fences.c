@@ -5,6 +5,7 @@
 #include "common/ceph/blocklist.h"
 #include "common/config/session.h"
 #include "common/encoding/json.h"
+#include "common/usage/cluster_usage.h"
 
 typedef int cluster_fn(void *object, struct ceph_cluster *cluster, struct call *call,
                        const char *reply, struct error *err);
@@ -99,24 +100,23 @@ static int settle_pool(struct ceph_cluster *cluster, struct call *call, const js
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
 
     if (!name || groups <= 0)
-        return error_set(err, STATUS_INTERNAL, "osd dump: a pool has no pool_name or pg_num");
+        return error_set(err, STATUS_INTERNAL, "osd pool ls: a pool has no pool_name or pg_num");
     if (cluster->ops->pool_open(cluster, call, name, "", &pool, err) < 0)
         return -1;
     return pool->ops->pool_settle(pool, call, (size_t)groups, err);
 }
 
-/* @reply is "osd dump". */
+/* @reply is the list of pools. */
 static int settle_cluster(void *object, struct ceph_cluster *cluster, struct call *call,
                           const char *reply, struct error *err)
 {
-    json_auto_t *dump = json_loads(reply, 0, NULL);
-    const json_t *pools = json_object_get(dump, "pools");
+    json_auto_t *pools = json_loads(reply, 0, NULL);
     size_t i = 0;
     json_t *entry = NULL;
 
     (void)object;
     if (!json_is_array(pools))
-        return error_set(err, STATUS_INTERNAL, "osd dump: expected a list of pools");
+        return error_set(err, STATUS_INTERNAL, "osd pool ls: expected a list of pools");
     json_array_foreach(pools, i, entry)
     {
         const json_t *applications = json_object_get(entry, "application_metadata");
@@ -131,9 +131,7 @@ static int settle_cluster(void *object, struct ceph_cluster *cluster, struct cal
 
 int fences_settle(const struct fences *fences, struct call *call, struct error *err)
 {
-    static const char command[] = "{\"prefix\": \"osd dump\", \"format\": \"json\"}";
-
-    return command_all_clusters(fences, call, command, settle_cluster, NULL, err) < 0
+    return command_all_clusters(fences, call, CLUSTER_USAGE_POOLS, settle_cluster, NULL, err) < 0
                ? error_wrap(err, "not all OSDs are known to keep to the fences")
                : 0;
 }

@@ -43,7 +43,7 @@ static int rebuild_request(const struct node_volumes *volumes, struct call *call
         now && now->credentials.user ? &now->credentials : &info->credentials;
     const bool is_known = staged->has_info && info->capability.mode != ACCESS_UNKNOWN;
 
-    if (staged_user_find(volumes, call, staged->handle, own, again, err) < 0)
+    if (staged_user_find(volumes, call, staged->handle, staged->path, own, again, err) < 0)
         return -1;
     again->staging_path = xstrdup(staged->path);
     volume_capability_copy(is_known || !now ? &info->capability : &now->capability,
@@ -170,11 +170,13 @@ static int visit_volume(const struct node_volumes *volumes, struct call *call, c
     return staged.path ? visit(volumes, call, &staged, err) : 0;
 }
 
-static void visit_volumes(const struct node_volumes *volumes, struct call *call, visit_fn *visit)
+/* Returns how many visits failed. */
+static size_t visit_volumes(const struct node_volumes *volumes, struct call *call, visit_fn *visit)
 {
     struct host *host = volumes->mappers.host;
     _cleanup_error_ struct error err = {0};
     _cleanup_string_list_ struct string_list names = {0};
+    size_t failed = 0;
 
     if (host->ops->list(host, volumes->cephfs.mount_info_dir, &names, &err) < 0)
         log_warn(call, "looking for what a previous run left: %s", err.message);
@@ -182,9 +184,12 @@ static void visit_volumes(const struct node_volumes *volumes, struct call *call,
         _cleanup_free_ char *handle = cephfs_info_handle(names.items[i]);
 
         error_clear(&err);
-        if (handle && visit_volume(volumes, call, handle, visit, &err) < 0)
-            log_warn(call, "volume '%s': %s", handle, err.message);
+        if (!handle || visit_volume(volumes, call, handle, visit, &err) == 0)
+            continue;
+        log_warn(call, "volume '%s': %s", handle, err.message);
+        failed++;
     }
+    return failed;
 }
 
 /* Nothing is mounted any more, as after a restart of the machine: the file is of no use. */
@@ -232,9 +237,9 @@ static int revive_volume(const struct node_volumes *volumes, struct call *call,
     return 0;
 }
 
-static void revive_volumes(const struct node_volumes *volumes, struct call *call)
+static size_t revive_volumes(const struct node_volumes *volumes, struct call *call)
 {
-    visit_volumes(volumes, call, revive_volume);
+    return visit_volumes(volumes, call, revive_volume);
 }
 
 const struct node_backend CEPHFS_NODE_BACKEND = {

@@ -9,9 +9,12 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/config/class_parameters.h"
+#include "common/linux/mount_flags.h"
+#include "common/linux/mount_labels.h"
 #include "node/cephfs/cephfs_staged.h"
 #include "node/cephfs/cephfs_volume.h"
 #include "node/checks.h"
+#include "node/mount_table.h"
 #include "node/staged_users.h"
 
 /* The state of one call. */
@@ -73,16 +76,16 @@ static void add_option(struct string_list *options, const char *option)
 
 static void add_options(struct string_list *options, const char *text)
 {
-    _cleanup_free_ char *list = xstrdup(text ? text : "");
-    char *rest = NULL;
+    _cleanup_string_list_ struct string_list parts = {0};
 
-    for (char *part = strtok_r(list, ",", &rest); part; part = strtok_r(NULL, ",", &rest))
-        add_option(options, text_trim(part));
+    mount_flags_split(text ? text : "", &parts);
+    for (size_t i = 0; i < parts.count; i++)
+        add_option(options, parts.items[i]);
 }
 
 /* The class's, then the cluster's or, where it has none, the flag's, then which replica to read
  * from, then those of the PersistentVolume. */
-static void choose_options(struct cephfs_stage *stage)
+static int choose_options(struct cephfs_stage *stage, struct error *err)
 {
     const struct node_volumes *volumes = stage->volumes;
     const struct cluster_config *config = stage->volume.config;
@@ -93,15 +96,20 @@ static void choose_options(struct cephfs_stage *stage)
     const char *of_flag = is_kernel ? volumes->cephfs.kernel_options : volumes->cephfs.fuse_options;
     const char *of_class = is_kernel ? PARAM_KERNEL_OPTIONS : PARAM_FUSE_OPTIONS;
     _cleanup_free_ char *nearest = NULL;
+    _cleanup_string_list_ struct string_list all = {0};
 
     if (stage->client->reads_nearest)
         nearest =
             read_affinity_options(volumes->read_affinity, &config->read_affinity, stage->call);
-    add_options(&stage->options, strmap_get(&stage->request->context, of_class));
-    add_options(&stage->options, text_is_empty(of_cluster) ? of_flag : of_cluster);
-    add_options(&stage->options, nearest);
+    add_options(&all, strmap_get(&stage->request->context, of_class));
+    add_options(&all, text_is_empty(of_cluster) ? of_flag : of_cluster);
+    add_options(&all, nearest);
     for (size_t i = 0; i < flags->count; i++)
-        add_option(&stage->options, flags->items[i]);
+        add_option(&all, flags->items[i]);
+    if (mount_labels_filter(volumes->mappers.host, &all, &stage->options, err) < 0)
+        return -1;
+    stage->read_only = stage->read_only || mount_flags_are_read_only(&stage->options);
+    return 0;
 }
 
 /* --- mounting --- */
@@ -217,9 +225,8 @@ static int stage_directory(struct cephfs_stage *stage, struct error *err)
         return -1;
     if (is_foreign)
         return check_foreign(stage, err);
-    if (choose_client(stage, err) < 0)
+    if (choose_client(stage, err) < 0 || choose_options(stage, err) < 0)
         return -1;
-    choose_options(stage);
     if (stage->staged.is_dead && stage->staged.client && !stage->staged.is_shared &&
         host->ops->list_mounts(host, &before, err) < 0)
         return -1;
@@ -233,6 +240,14 @@ static int stage_directory(struct cephfs_stage *stage, struct error *err)
     return result;
 }
 
+/* Whether it was staged for that. Options of the class or the cluster may forbid writing as well;
+ * then it is what was asked for. */
+static bool is_for_reading(const struct cephfs_staged *staged)
+{
+    return staged->info.staging_path ? node_reads_only(&staged->info.capability)
+                                     : staged->facts.is_read_only;
+}
+
 int cephfs_stage_volume(const struct node_volumes *volumes, struct call *call,
                         const struct stage_request *request, struct error *err)
 {
@@ -240,17 +255,22 @@ int cephfs_stage_volume(const struct node_volumes *volumes, struct call *call,
         .volumes = volumes,
         .call = call,
         .request = request,
-        .read_only = access_mode_is_read_only(request->capability.mode),
+        .read_only = node_reads_only(&request->capability),
     };
 
     if (node_parse_group(&request->capability, &stage.group, &stage.has_group, err) < 0 ||
         cephfs_staged_look(volumes, request->handle, request->staging_path, &stage.staged, err) < 0)
         return -1;
     bool is_complete = cephfs_staged_is_complete(&stage.staged);
-    if (is_complete && !stage.read_only && stage.staged.facts.is_read_only)
+    if (is_complete && !stage.read_only && is_for_reading(&stage.staged))
         return error_set(err, STATUS_ALREADY_EXISTS,
                          "volume '%s' is staged at '%s' already, for reading only", request->handle,
                          request->staging_path);
+    if (is_complete &&
+        check_labels(volumes->mappers.host, request->staging_path, &request->capability.mount_flags,
+                     STATUS_ALREADY_EXISTS, err) < 0)
+        return error_wrap(err, "volume '%s' is staged at '%s' already", request->handle,
+                          request->staging_path);
     if (!(is_complete && stage.staged.info.staging_path) && stage_directory(&stage, err) < 0)
         return -1;
     staged_users_note(volumes->users, request);

@@ -52,14 +52,6 @@ static char *put_capability(const struct volume_capability *capability)
     return json_dumps(json, JSON_COMPACT);
 }
 
-static enum access_mode find_mode(const char *name)
-{
-    for (int mode = ACCESS_SINGLE_NODE_WRITER; mode <= ACCESS_SINGLE_NODE_MULTI_WRITER; mode++)
-        if (name && strcmp(access_mode_name((enum access_mode)mode), name) == 0)
-            return (enum access_mode)mode;
-    return ACCESS_UNKNOWN;
-}
-
 static int get_capability(const char *text, struct volume_capability *capability, struct error *err)
 {
     json_auto_t *json = NULL;
@@ -71,7 +63,7 @@ static int get_capability(const char *text, struct volume_capability *capability
     if (result == 0) {
         *capability = found.capability;
         capability->type = ACCESS_TYPE_MOUNT;
-        capability->mode = find_mode(found.mode);
+        capability->mode = access_mode_find(found.mode);
         found.capability = (struct volume_capability){0};
     }
     json_free_fields(&CAPABILITY_TABLE, &found);

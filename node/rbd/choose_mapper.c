@@ -56,11 +56,14 @@ int node_choose_mapper(const struct node_volumes *volumes, struct call *call,
     if (!reason)
         return 0;
     const struct mapper *other = wanted->substitute;
-    if (other && name[0] && !try_others && !wanted->is_always_substituted) {
+    if (other && !try_others && !wanted->is_always_substituted) {
         error_set(err, STATUS_FAILED_PRECONDITION, "cannot map image '%s': %s", image->name,
                   reason);
-        return error_hint(err, PARAM_TRY_OTHER_MOUNTERS ": \"true\" in the class lets %s try",
-                          other->mounter);
+        return error_hint(err,
+                          PARAM_MOUNTER ": \"%s\" in the class, or --mounter=%s on the node, maps "
+                                        "with that; " PARAM_TRY_OTHER_MOUNTERS
+                                        ": \"true\" in the class where nothing else works",
+                          other->mounter, other->mounter);
     }
     if (other && ask_mapper(volumes, call, other, image, &other_reason, err) < 0)
         return -1;
@@ -69,8 +72,7 @@ int node_choose_mapper(const struct node_volumes *volumes, struct call *call,
                   reason, other ? "; " : "", other ? other_reason : "");
         return suggest_mounter(err);
     }
-    if (name[0])
-        log_warn(call, "mapping with %s: %s", other->name, reason);
+    log_warn(call, "mapping with %s: %s", other->name, reason);
     *mapper = other;
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "common/ceph/on_disk.h"
 #include "common/config/class_parameters.h"
 #include "common/volume/client_records.h"
+#include "common/volume/image_clients.h"
 #include "node/checks.h"
 
 #define WATCH_FIRST_MS 100
@@ -111,7 +112,7 @@ static int wait_for_watchers(const struct node_volumes *volumes, struct call *ca
     for (;;) {
         _cleanup_string_list_ struct string_list watchers = {0};
 
-        if (image->pool->ops->image_watchers(image->pool, call, image->name, &watchers, err) < 0)
+        if (image_clients(image->pool, call, image->name, &image->mirroring, &watchers, err) < 0)
             return -1;
         if (watchers.count == 0)
             return 0;
@@ -122,6 +123,23 @@ static int wait_for_watchers(const struct node_volumes *volumes, struct call *ca
             return refuse_used(image, &watchers, "open", err);
         }
     }
+}
+
+int node_image_check_original(struct call *call, struct node_image *image, struct error *err)
+{
+    struct ceph_pool *pool = image->pool;
+    _cleanup_free_ char *image_id = NULL;
+
+    if (pool->ops->image_get_id(pool, call, image->name, &image_id, err) < 0 ||
+        pool->ops->image_get_mirroring(pool, call, image->name, image_id, &image->mirroring, err) <
+            0)
+        return -1;
+    if (!image->mirroring.is_enabled || image->mirroring.is_primary)
+        return 0;
+    error_set(err, STATUS_FAILED_PRECONDITION,
+              "image '%s' in pool '%s' is the copy of one in another cluster", image->name,
+              pool->name);
+    return error_hint(err, "it can be used here once it is promoted: rbd mirror image promote");
 }
 
 int node_image_claim(const struct node_volumes *volumes, struct call *call,

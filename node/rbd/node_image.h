@@ -13,6 +13,7 @@ struct node_image {
     struct ceph_pool *pool;
     const struct cluster_config *config;
     const char *name;
+    struct image_mirroring mirroring; /* after node_image_check_original() */
 };
 
 /* NOT_FOUND if there is no such volume; FAILED_PRECONDITION for encrypted ones. Caller calls
@@ -23,9 +24,14 @@ _must_check_ int node_image_open(const struct node_volumes *volumes, struct call
 void node_image_close(struct node_image *image);
 #define _cleanup_node_image_ _cleanup_(node_image_close)
 
+/* FAILED_PRECONDITION if the image is the copy that rbd-mirror keeps of another cluster's. 2 RT. */
+_must_check_ int node_image_check_original(struct call *call, struct node_image *image,
+                                           struct error *err);
+
 /*
  * Before a volume for one writer is mapped: waits, for a while, until no other client has the image
- * open, and fails with FAILED_PRECONDITION naming those that have, or that have locked it.
+ * open, and fails with FAILED_PRECONDITION naming those that have, or that have locked it. The
+ * daemons of rbd-mirror do not count.
  */
 _must_check_ int node_image_claim(const struct node_volumes *volumes, struct call *call,
                                   struct node_image *image, struct error *err);

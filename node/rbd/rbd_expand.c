@@ -20,7 +20,8 @@ static int read_image_size(const struct node_volumes *volumes, struct call *call
     _cleanup_node_image_ struct node_image image = {0};
     _cleanup_free_ char *id = NULL;
 
-    if (staged_user_find(volumes, call, request->handle, &request->credentials, &found, err) < 0 ||
+    if (staged_user_find(volumes, call, request->handle, request->volume_path,
+                         &request->credentials, &found, err) < 0 ||
         node_image_open(volumes, call, &found, &image, err) < 0)
         return -1;
     if (strcmp(image.name, staged->meta.image) != 0 ||
@@ -30,6 +31,10 @@ static int read_image_size(const struct node_volumes *volumes, struct call *call
                          image.name, image.pool->name, staged->meta.image, staged->meta.pool);
     if (image.pool->ops->image_get_id(image.pool, call, image.name, &id, err) < 0)
         return -1;
+    if (staged->meta.image_id[0] && strcmp(staged->meta.image_id, id) != 0)
+        return error_set(err, STATUS_FAILED_PRECONDITION,
+                         "image '%s' is another one now, with the id '%s'; '%s' is staged",
+                         image.name, id, staged->meta.image_id);
     return image.pool->ops->image_get_size(image.pool, call, id, size_bytes, err);
 }
 
@@ -104,6 +109,8 @@ static int grow_filesystem(const struct node_volumes *volumes, struct call *call
                            const struct rbd_staged *staged, struct error *err)
 {
     struct host *host = volumes->mappers.host;
+    _cleanup_free_ char *folder = rbd_staged_folder(staged);
+    const struct host_work work = {volumes->works, folder};
     struct device_content content;
 
     if (staged->facts.kind != PATH_DIRECTORY || staged->facts.is_read_only)
@@ -114,7 +121,7 @@ static int grow_filesystem(const struct node_volumes *volumes, struct call *call
     if (!fs)
         return error_set(err, STATUS_FAILED_PRECONDITION, "its file system '%s' cannot be grown",
                          content.fs_type);
-    return disk_fs_grow(fs, host, call, staged->mapped.device, staged->path, err);
+    return disk_fs_grow(fs, &work, call, staged->mapped.device, staged->path, err);
 }
 
 int rbd_expand_volume(const struct node_volumes *volumes, struct call *call,

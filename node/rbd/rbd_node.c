@@ -10,15 +10,6 @@
 
 #define READ_TIMEOUT_MS 5000
 
-/* The device that a mount shows. One that is bound to a file shows as part of the file system that
- * holds the devices. */
-static const char *mounted_device(const struct mount_entry *entry, bool is_block)
-{
-    bool is_device = is_block || strcmp(entry->fs_type, "devtmpfs") == 0;
-
-    return is_device ? entry->root + strspn(entry->root, "/") : entry->source;
-}
-
 /* --- NodeUnstageVolume --- */
 
 /* Something is mounted, but no image-meta.json says what: it goes only if a mapper knows its
@@ -37,7 +28,7 @@ static int adopt_mount(const struct node_volumes *volumes, struct rbd_staged *st
         return -1;
     const struct mount_entry *entry = mount_on_top(&mounts, staged->path);
     const char *device =
-        entry ? mounted_device(entry, staged->facts.kind == PATH_BLOCK_DEVICE) : "?";
+        entry ? rbd_mounted_device(entry, staged->facts.kind == PATH_BLOCK_DEVICE) : "?";
     if (mapper_of_device(&volumes->mappers, device, &mapper, err) < 0)
         return -1;
     if (!mapper)
@@ -55,10 +46,20 @@ static int adopt_mount(const struct node_volumes *volumes, struct rbd_staged *st
 static int unstage_volume(const struct node_volumes *volumes, struct call *call, const char *handle,
                           const char *staging_path, struct error *err)
 {
+    _cleanup_operation_ struct operation operation = {0};
     _cleanup_rbd_staged_ struct rbd_staged staged = {0};
 
     if (rbd_staged_look(volumes, call, handle, staging_path, &staged, err) < 0)
         return -1;
+    if (staged.has_meta) {
+        const struct image_spec spec = rbd_staged_spec(&staged);
+
+        if (rbd_staged_begin(volumes, call, &spec, &operation, err) < 0)
+            return -1;
+        rbd_staged_done(&staged); /* another volume of the image may have been at it */
+        if (rbd_staged_look(volumes, call, handle, staging_path, &staged, err) < 0)
+            return -1;
+    }
     if (staged.meta.is_encrypted)
         return error_set(err, STATUS_FAILED_PRECONDITION,
                          "it is encrypted, which this driver cannot close yet; the driver that "
@@ -92,7 +93,7 @@ static int owns_mount(const struct node_volumes *volumes, const struct mount_ent
 {
     const struct mapper *mapper = NULL;
 
-    if (mapper_of_device(&volumes->mappers, mounted_device(entry, is_block), &mapper, err) < 0)
+    if (mapper_of_device(&volumes->mappers, rbd_mounted_device(entry, is_block), &mapper, err) < 0)
         return -1;
     *owns = mapper;
     return 0;
@@ -148,4 +149,5 @@ const struct node_backend RBD_NODE_BACKEND = {
     .get_stats = get_stats,
     .expand = rbd_expand_volume,
     .recover = recover_mappings,
+    .revive = rbd_revive_volumes,
 };

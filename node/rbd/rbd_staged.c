@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "node/checks.h"
@@ -29,6 +30,22 @@ static int read_meta(const struct node_volumes *volumes, struct rbd_staged *stag
     return 0;
 }
 
+/* Of several devices of the image none is in the volume's place: takes one that nobody uses. */
+static int choose_unused(struct host *host, struct mapped_image *mapped, struct error *err)
+{
+    _cleanup_mount_list_ struct mount_list mounts = {0};
+
+    if (mapped->others.count == 0)
+        return 0;
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
+        return -1;
+    for (size_t i = 0; i < mapped->others.count && device_mount(&mounts, mapped->device); i++) {
+        free(mapped->device);
+        mapped->device = xstrdup(mapped->others.items[i]);
+    }
+    return 0;
+}
+
 int rbd_staged_find_device(const struct node_volumes *volumes, struct call *call,
                            struct rbd_staged *staged, struct error *err)
 {
@@ -37,7 +54,8 @@ int rbd_staged_find_device(const struct node_volumes *volumes, struct call *call
 
     if (!staged->mapper)
         return 0;
-    if (staged->mapper->find(&volumes->mappers, call, &spec, &staged->mapped, err) < 0)
+    if (staged->mapper->find(&volumes->mappers, call, &spec, &staged->mapped, err) < 0 ||
+        choose_unused(host, &staged->mapped, err) < 0)
         return -1;
     if (!staged->mapped.device || staged->mapped.is_dead)
         return 0;
@@ -78,7 +96,32 @@ void rbd_staged_done(struct rbd_staged *staged)
 
 struct image_spec rbd_staged_spec(const struct rbd_staged *staged)
 {
-    return (struct image_spec){staged->meta.pool, staged->meta.rados_namespace, staged->meta.image};
+    const struct image_meta *meta = &staged->meta;
+
+    return (struct image_spec){
+        .pool = meta->pool,
+        .rados_namespace = meta->rados_namespace,
+        .image = meta->image,
+        .fsid = meta->fsid,
+        .image_id = meta->image_id,
+        .mounted = staged->facts.is_mount_point ? staged->facts.device : 0,
+        .handle = strrchr(staged->path, '/') + 1,
+        .device = meta->device,
+    };
+}
+
+int rbd_staged_begin(const struct node_volumes *volumes, struct call *call,
+                     const struct image_spec *spec, struct operation *operation, struct error *err)
+{
+    _cleanup_free_ char *text = image_spec_text(spec);
+    _cleanup_free_ char *key = xasprintf("image:%s", text);
+
+    return operation_begin(volumes->operations, key, call, operation, err);
+}
+
+char *rbd_staged_folder(const struct rbd_staged *staged)
+{
+    return xstrndup(staged->meta_path, strlen(staged->meta_path) - strlen("/" IMAGE_META_FILE));
 }
 
 bool rbd_staged_is_complete(const struct rbd_staged *staged)
@@ -135,13 +178,65 @@ static int unmount_all(const struct node_volumes *volumes, struct rbd_staged *st
     return refuse_stacked(staged->path, err);
 }
 
+/* Whether @target is where a volume is staged: it has an image-meta.json beside it. */
+static int is_staging_target(struct host *host, const char *target, bool *is, struct error *err)
+{
+    const char *slash = strrchr(target, '/');
+    _cleanup_free_ char *meta = xasprintf("%.*s/" IMAGE_META_FILE, (int)(slash - target), target);
+    struct path_facts facts;
+
+    if (host->ops->look(host, meta, &facts, err) < 0)
+        return -1;
+    *is = facts.kind == PATH_FILE;
+    return 0;
+}
+
+/*
+ * The volume's own mount is gone. If another volume is staged from the device, the device is that
+ * volume's, and *@is_others; the kernel would not mind, because a device that is only bound to a
+ * file is not open. Any other mount is an error.
+ */
+static int check_device_unused(const struct node_volumes *volumes, const struct rbd_staged *staged,
+                               bool *is_others, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    const char *device = staged->mapped.device;
+    _cleanup_mount_list_ struct mount_list mounts = {0};
+
+    if (!device || staged->mapped.is_dead)
+        return 0;
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
+        return -1;
+    const struct mount_entry *mount = device_mount(&mounts, device);
+    if (!mount)
+        return 0;
+    for (size_t i = 0; i < mounts.count && !*is_others; i++) {
+        const struct mount_list one = {&mounts.items[i], 1};
+
+        if (device_mount(&one, device) &&
+            is_staging_target(host, mounts.items[i].target, is_others, err) < 0)
+            return -1;
+    }
+    if (*is_others)
+        return 0;
+    return error_set(err, STATUS_FAILED_PRECONDITION,
+                     "'%s' is not unmapped, because it is mounted on '%s'", device, mount->target);
+}
+
 static int unmap_image(const struct node_volumes *volumes, struct call *call,
                        struct rbd_staged *staged, struct error *err)
 {
     _cleanup_free_ char *options = NULL;
+    bool is_others = staged->keeps_mapping;
 
-    if (!staged->mapper)
+    if (!staged->mapper || is_others)
         return 0;
+    if (check_device_unused(volumes, staged, &is_others, err) < 0)
+        return -1;
+    if (is_others) {
+        log_info(call, "'%s' stays mapped: another volume has it staged", staged->mapped.device);
+        return 0;
+    }
     if (mapper_options(staged->meta.unmap_options, staged->mapper, &options, err) < 0)
         return -1;
     const struct unmap_request request = {
@@ -153,7 +248,12 @@ int rbd_staged_remove(const struct node_volumes *volumes, struct call *call,
                       struct rbd_staged *staged, struct error *err)
 {
     struct host *host = volumes->mappers.host;
+    _cleanup_free_ char *folder = rbd_staged_folder(staged);
+    const struct host_work work = {volumes->works, folder};
 
+    if (host_work_wait(&work, call, err) < 0)
+        return -1;
+    host_work_forget(&work);
     call_stage(call, "taking down '%s' for {age}", staged->path);
     if (unmount_all(volumes, staged, err) < 0 || host->ops->remove(host, staged->path, err) < 0 ||
         unmap_image(volumes, call, staged, err) < 0)
@@ -162,6 +262,14 @@ int rbd_staged_remove(const struct node_volumes *volumes, struct call *call,
 }
 
 /* --- who else shows it --- */
+
+/* A device that is bound to a file shows as part of the file system that holds the devices. */
+const char *rbd_mounted_device(const struct mount_entry *entry, bool is_block)
+{
+    bool is_device = is_block || strcmp(entry->fs_type, "devtmpfs") == 0;
+
+    return is_device ? entry->root + strspn(entry->root, "/") : entry->source;
+}
 
 /* Whether @target is "STAGING/HANDLE" with an image-meta.json beside it; *@staging_path (caller
  * frees) is NULL if not. */

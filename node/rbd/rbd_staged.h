@@ -19,6 +19,7 @@ struct rbd_staged {
     const struct mapper *mapper; /* of the meta; NULL without */
     struct mapped_image mapped;  /* of the meta's image */
     struct device_facts device;  /* of the mapped device, if it lives */
+    bool keeps_mapping;          /* when the rest is taken down: somebody else mapped it */
 };
 
 /* Looks at everything; changes nothing. Caller calls rbd_staged_done(). */
@@ -41,8 +42,20 @@ bool rbd_staged_is_complete(const struct rbd_staged *staged);
 _must_check_ int rbd_staged_check(const struct rbd_staged *staged, const char *handle,
                                   struct error *err);
 
+/* The device that a mount shows, without "/dev/" if it is one that is bound to a file. Borrowed. */
+const char *rbd_mounted_device(const struct mount_entry *entry, bool is_block);
+
+/* Takes the image for @call, unless a call for another volume of the same image is at it: ABORTED.
+ * End with operation_end(). */
+_must_check_ int rbd_staged_begin(const struct node_volumes *volumes, struct call *call,
+                                  const struct image_spec *spec, struct operation *operation,
+                                  struct error *err);
+
 /* The spec of the meta's image; borrowed. */
 struct image_spec rbd_staged_spec(const struct rbd_staged *staged);
+
+/* The staging path. Caller frees. */
+char *rbd_staged_folder(const struct rbd_staged *staged);
 
 _must_check_ int rbd_staged_write_meta(const struct node_volumes *volumes,
                                        struct rbd_staged *staged, struct error *err);
@@ -53,7 +66,8 @@ _must_check_ int rbd_staged_find_device(const struct node_volumes *volumes, stru
 /*
  * Takes everything down: mount, path, mapping, meta, in this order, so that what an interrupted
  * call leaves leads to the rest. What is not there is skipped. A folder that holds files is not
- * removed: FAILED_PRECONDITION.
+ * removed, nor a device unmapped that is mounted elsewhere: FAILED_PRECONDITION. A device that
+ * another volume is staged from stays mapped. A program that works on it is waited for: ABORTED.
  */
 _must_check_ int rbd_staged_remove(const struct node_volumes *volumes, struct call *call,
                                    struct rbd_staged *staged, struct error *err);
@@ -62,6 +76,12 @@ _must_check_ int rbd_staged_remove(const struct node_volumes *volumes, struct ca
 
 _must_check_ int rbd_stage_volume(const struct node_volumes *volumes, struct call *call,
                                   const struct stage_request *request, struct error *err);
+/* Only gives the volume's device a new process, if it has lost its own: else what is staged stays
+ * as it is, whatever fails. */
+_must_check_ int rbd_attach_volume(const struct node_volumes *volumes, struct call *call,
+                                   const struct stage_request *request, struct error *err);
+/* See node_revive(). */
+size_t rbd_revive_volumes(const struct node_volumes *volumes, struct call *call);
 _must_check_ int rbd_expand_volume(const struct node_volumes *volumes, struct call *call,
                                    const struct node_expand_request *request, uint64_t *size_bytes,
                                    struct error *err);

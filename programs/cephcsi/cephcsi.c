@@ -51,6 +51,7 @@ int main(int argc, char **argv)
     rpc_init();
     log_info(NULL, "cephcsi %s (%s) starts as %s, driver '%s'", CEPHZONE_VERSION, CEPHZONE_COMMIT,
              options.type, options.driver_name);
+    options_warn_of_ignored(&options);
     code = run_type(&options, &signals);
     rpc_shutdown();
     return code;

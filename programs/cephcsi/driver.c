@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/backoff.h"
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/metrics.h"
@@ -40,6 +41,8 @@
 #define DEVICE_WAIT_MS 10000
 #define RECOVERY_MS 60000
 #define REVIVAL_MS 600000
+#define REVIVAL_PAUSE_MS 1000
+#define REVIVAL_PAUSE_MAX_MS 30000
 #define FUSE_WAIT_MS 30000
 #define MOUNT_INFO_FOLDER "mountinfo"
 
@@ -141,8 +144,11 @@ static void init_volumes(struct driver *driver, const struct options *options,
         .operations = driver->operations,
         .mappers = {driver->host, options->run_dir},
         .io_checks = io_checks_new(driver->host),
+        .works = host_works_new(driver->host),
+        .kube = driver->kube.kube,
         .standing = driver->standing,
         .users = staged_users_new(),
+        .driver_name = options->driver_name,
         .node_id = options->node_id,
         .instance_id = options->instance_id,
         .mapping_path = options->mapping_path,
@@ -159,14 +165,18 @@ static void init_volumes(struct driver *driver, const struct options *options,
     };
 }
 
-/* Restoring mounts whose process died may take long in Ceph; calls do not wait for it. */
+/* Devices and mounts whose process died. It may take long in Ceph, and the API server, which has
+ * the Secrets, may be away as long as the node is not ready: calls do not wait for it. */
 static int revive_volumes(void *object, struct call *call, struct error *err)
 {
     const struct driver *driver = object;
+    struct backoff backoff = BACKOFF_INIT(REVIVAL_PAUSE_MS, REVIVAL_PAUSE_MAX_MS);
+    size_t dead = 0;
 
-    (void)err;
     call->deadline = deadline_earlier(call->deadline, deadline_in_ms(REVIVAL_MS));
-    node_revive(&driver->volumes, call);
+    while ((dead = node_revive(&driver->volumes, call)) > 0)
+        if (call_pause(call, backoff_next_ms(&backoff), err) < 0)
+            return error_wrap(err, "%zu volumes still have no process that serves them", dead);
     return 0;
 }
 
@@ -221,11 +231,16 @@ static void driver_init(struct driver *driver, const struct options *options,
     driver->operations = operations_new();
     driver->tasks = tasks_new(TASK_THREADS);
     driver->purger = purger_new(PURGE_QUIET_MS);
+    purger_register(driver->purger, driver->tasks, driver->metrics);
     driver->ceph = make_ceph(&(struct ceph_options){
         .connect_timeout_ms = options->ceph_timeout_ms,
         .mon_op_timeout_ms = options->ceph_timeout_ms,
         .osd_op_timeout_ms = options->ceph_timeout_ms,
     });
+    metrics_register(driver->metrics,
+                     &(struct metric_spec){METRIC_GAUGE, "csi_manager_modules_hanging",
+                                           "Modules of Ceph managers that do not answer.",
+                                           .read = ceph_hanging_modules, .context = driver->ceph});
     const bool is_cephfs = serves_cephfs(options);
     driver->subvolumes = (struct subvolume_source){options->instance_id, options->cephfs_namespace};
     driver->usage = usage_cache_new(&(struct usage_cache_options){
@@ -260,6 +275,7 @@ static bool driver_done(struct driver *driver)
     usage_cache_free(driver->usage);
     operations_free(driver->operations);
     io_checks_free(driver->volumes.io_checks);
+    host_works_free(driver->volumes.works);
     staged_users_free(driver->volumes.users);
     host_free(driver->host);
     free(driver->mount_info_dir);
@@ -328,7 +344,8 @@ int driver_run(const struct options *options, const sigset_t *signals,
                struct ceph *(*make_ceph)(const struct ceph_options *options),
                struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
 {
-    static const struct task_kind revival = {revive_volumes, release_nothing, "revive"};
+    static const struct task_kind revival = {
+        .run = revive_volumes, .release = release_nothing, .name = "revive"};
     _cleanup_error_ struct error err = {0};
     struct driver driver = {0};
     int signal_number = 0;

@@ -30,7 +30,8 @@ static void start_publisher(struct driver_controller *own, const struct driver_k
                  .name_space = kube->name_space,
                  .driver_name = options->driver_name,
                  .ask = ask_capacity,
-                 .object = controller},
+                 .object = controller,
+                 .has_levels = options->domain_labels[0] || options->topology},
         .identity = kube->identity,
         .metrics = metrics};
 

@@ -7,7 +7,10 @@
 #include <sys/utsname.h>
 
 #include "common/base/flags.h"
+#include "common/base/log.h"
+#include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/library_version.h"
 
 static const struct options DEFAULTS = {
     .endpoint = "unix:///tmp/csi.sock",
@@ -34,15 +37,48 @@ static const struct options DEFAULTS = {
     .min_snapshots = 250,
 };
 
-/* Flags that do nothing here, of this or other versions of Ceph-CSI, with the reason. */
 #define LEGACY_BOOL(name, reason)                                                                  \
     {                                                                                              \
-        (name), FLAG_IGNORED_BOOL, NULL, NULL, (reason)                                            \
+        (name), FLAG_IGNORED_BOOL, "false", (reason)                                               \
     }
-#define LEGACY_VALUE(name, reason)                                                                 \
+#define LEGACY_VALUE(name, fallback, reason)                                                       \
     {                                                                                              \
-        (name), FLAG_IGNORED_VALUE, NULL, NULL, (reason)                                           \
+        (name), FLAG_IGNORED_VALUE, (fallback), (reason)                                           \
     }
+
+/* Flags that do nothing here, of this or other versions of Ceph-CSI, with their default there and
+ * the reason. */
+static const struct legacy_flag {
+    const char *name;
+    enum flag_kind kind;
+    const char *fallback;
+    const char *reason;
+} LEGACY[] = {
+    LEGACY_BOOL("enableprofiling", "there is no Go profiler"),
+    LEGACY_BOOL("enablegrpcmetrics", "figures of calls are always among the metrics"),
+    LEGACY_BOOL("enable-fencing", "nodes are not fenced by themselves"),
+    LEGACY_BOOL("skipforceflatten", "clones are always kept shallow"),
+    LEGACY_BOOL("automaxprocs", "there is no Go scheduler"),
+    LEGACY_BOOL("add_dir_header", "the log names files without folders"),
+    LEGACY_BOOL("one_output", "there is one log, not one for each severity"),
+    LEGACY_BOOL("skip_log_headers", "log files have no heading"),
+    LEGACY_VALUE("feature-gates", "SlowGRPCRestart=true",
+                 "there are none; a stuck call is logged, the process stays"),
+    LEGACY_VALUE("histogramoption", "0.5,2,6", "buckets of the metrics are fixed"),
+    LEGACY_VALUE("log_backtrace_at", ":0", "there are no backtraces"),
+    LEGACY_VALUE("log_dir", "", "--log_file names the file"),
+    LEGACY_VALUE("log_file_max_size", "1800", "logrotate keeps files small"),
+    LEGACY_VALUE("metadatastorage", "", "volumes are described in Ceph alone"),
+    LEGACY_VALUE("mountcachedir", "", "mounts are read from the kernel"),
+    LEGACY_VALUE("pidlimit", "0",
+                 "threads are few and bounded; the limit of the pod stays as it is"),
+    LEGACY_VALUE("pluginpath", "/var/lib/kubelet/plugins", "the orchestrator names every path"),
+    LEGACY_VALUE("stagingpath", "/var/lib/kubelet/plugins/kubernetes.io/csi/",
+                 "the orchestrator names every path"),
+    LEGACY_VALUE("stderrthreshold", "2", "there is one log, not one for each severity"),
+    LEGACY_VALUE("vmodule", "", "--v counts for all files"),
+};
+_Static_assert(ARRAY_LENGTH(LEGACY) <= OPTIONS_IGNORED_MAX, "struct options has a value for each");
 
 #define FLAGS_MAX 96
 
@@ -124,9 +160,8 @@ static void add_volume_flags(struct options *o, struct flag_table *table)
         {"rundir", FLAG_STRING, &o->run_dir, "DIR",
          "folder for exports of the fuse mapper and for keys of programs"},
         {"mounter", FLAG_STRING, &o->mounter, "NAME",
-         "for classes that name none: rbd, rbd-nbd or another mapper of images, for CephFS kernel "
-         "or "
-         "fuse; else what is available"},
+         "for classes that name none: rbd (the default), rbd-nbd or another mapper of images; for "
+         "CephFS kernel or fuse, by default what is available"},
         {"forcecephkernelclient", FLAG_BOOL, &o->force_kernel_client, NULL,
          "CephFS: mount with the kernel's client even if it is too old to enforce quotas"},
         {"kernelmountoptions", FLAG_STRING, &o->kernel_mount_options, "OPTIONS",
@@ -171,33 +206,14 @@ static void add_volume_flags(struct options *o, struct flag_table *table)
     add_flags(table, flags, ARRAY_LENGTH(flags));
 }
 
-static void add_legacy_flags(struct flag_table *table)
+static void add_legacy_flags(struct options *o, struct flag_table *table)
 {
-    const struct flag flags[] = {
-        LEGACY_BOOL("enableprofiling", "there is no Go profiler"),
-        LEGACY_BOOL("enablegrpcmetrics", "figures of calls are always among the metrics"),
-        LEGACY_BOOL("enable-fencing", "nodes are not fenced by themselves"),
-        LEGACY_BOOL("skipforceflatten", "clones are always kept shallow"),
-        LEGACY_BOOL("automaxprocs", "there is no Go scheduler"),
-        LEGACY_BOOL("add_dir_header", "the log names files without folders"),
-        LEGACY_BOOL("one_output", "there is one log, not one for each severity"),
-        LEGACY_BOOL("skip_log_headers", "log files have no heading"),
-        LEGACY_VALUE("feature-gates", "there are none; a stuck call is logged, the process stays"),
-        LEGACY_VALUE("histogramoption", "buckets of the metrics are fixed"),
-        LEGACY_VALUE("log_backtrace_at", "there are no backtraces"),
-        LEGACY_VALUE("log_dir", "--log_file names the file"),
-        LEGACY_VALUE("log_file_max_size", "logrotate keeps files small"),
-        LEGACY_VALUE("metadatastorage", "volumes are described in Ceph alone"),
-        LEGACY_VALUE("mountcachedir", "mounts are read from the kernel"),
-        LEGACY_VALUE("pidlimit",
-                     "threads are few and bounded; the limit of the pod stays as it is"),
-        LEGACY_VALUE("pluginpath", "the orchestrator names every path"),
-        LEGACY_VALUE("stagingpath", "the orchestrator names every path"),
-        LEGACY_VALUE("stderrthreshold", "there is one log, not one for each severity"),
-        LEGACY_VALUE("vmodule", "--v counts for all files"),
-    };
+    for (size_t i = 0; i < ARRAY_LENGTH(LEGACY); i++) {
+        const struct flag flag = {LEGACY[i].name, LEGACY[i].kind, &o->ignored[i], NULL,
+                                  LEGACY[i].reason};
 
-    add_flags(table, flags, ARRAY_LENGTH(flags));
+        add_flags(table, &flag, 1);
+    }
 }
 
 static int parse_flags(struct options *o, int argc, char **argv)
@@ -208,7 +224,7 @@ static int parse_flags(struct options *o, int argc, char **argv)
 
     add_service_flags(o, &table);
     add_volume_flags(o, &table);
-    add_legacy_flags(&table);
+    add_legacy_flags(o, &table);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         printf("Usage: %s --type=TYPE [flags]\n", argv[0]);
         flags_print_usage(stdout, table.flags, table.count);
@@ -232,8 +248,9 @@ static void print_version(void)
     uname(&machine);
     /* Rook up to 1.14 looks for the first vN.N.N */
     printf("Cephcsi Version: v%s\nGit Commit: %s\nGo Version: none\nCompiler: %s\n"
-           "Platform: linux/%s\nKernel: %s\n",
-           CEPHZONE_VERSION, CEPHZONE_COMMIT, __VERSION__, machine.machine, machine.release);
+           "Platform: linux/%s\nKernel: %s\nCeph libraries: %s\n",
+           CEPHZONE_VERSION, CEPHZONE_COMMIT, __VERSION__, machine.machine, machine.release,
+           ceph_library_version());
 }
 
 /* A DNS-1123 subdomain of at most 63 characters, after lower-casing. */
@@ -354,4 +371,26 @@ int options_read(struct options *options, int argc, char **argv)
         return 1;
     }
     return -1;
+}
+
+/* An empty value asks for nothing. */
+static bool is_default(const struct legacy_flag *flag, const char *value)
+{
+    _cleanup_error_ struct error err = {0};
+    bool is_set = false;
+
+    if (flag->kind == FLAG_IGNORED_BOOL && text_parse_bool(value, &is_set, &err) == 0)
+        return !is_set;
+    return value[0] == '\0' || strcmp(value, flag->fallback) == 0;
+}
+
+void options_warn_of_ignored(const struct options *options)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(LEGACY); i++) {
+        const char *value = options->ignored[i];
+
+        if (value && !is_default(&LEGACY[i], value))
+            log_warn(NULL, "flag --%s=%s has no effect: %s", LEGACY[i].name, value,
+                     LEGACY[i].reason);
+    }
 }

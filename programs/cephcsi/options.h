@@ -9,6 +9,8 @@
  * The driver's command line. Names, kinds and defaults are those of Ceph-CSI, so that a deployment
  * made for it works unchanged; flags of other versions are accepted and ignored.
  */
+#define OPTIONS_IGNORED_MAX 32
+
 struct options {
     const char *type;
     const char *endpoint;
@@ -63,6 +65,7 @@ struct options {
     uint64_t max_snapshots;
     uint64_t min_snapshots;
     int64_t max_volumes_per_node;
+    const char *ignored[OPTIONS_IGNORED_MAX]; /* values of flags that do nothing; NULL: not given */
 };
 
 /*
@@ -70,3 +73,7 @@ struct options {
  * code to exit with: 0 after --help and --version, 1 for a bad setting, 2 for a bad flag.
  */
 int options_read(struct options *options, int argc, char **argv);
+
+/* One warning for each flag that was given, with another value than Ceph-CSI's default, and does
+ * nothing. */
+void options_warn_of_ignored(const struct options *options);

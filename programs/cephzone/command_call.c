@@ -158,7 +158,7 @@ static int call_method(struct rpc_client *client, const struct call_options *opt
 }
 
 /* Arguments of one call. The exit code. */
-static int call_once(const struct call_options *options, char **arguments, struct error *err)
+static int call_single(const struct call_options *options, char **arguments, struct error *err)
 {
     _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
     struct method method = {0};
@@ -244,7 +244,8 @@ int command_call(int argc, char **argv)
               stderr);
     } else {
         rpc_init();
-        code = options.batch ? call_batch(&options, &err) : call_once(&options, argv + next, &err);
+        code =
+            options.batch ? call_batch(&options, &err) : call_single(&options, argv + next, &err);
         rpc_shutdown();
     }
     string_list_done(&options.fields);

@@ -10,6 +10,7 @@
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
+#include "common/volume/size.h"
 #include "controller/place.h"
 #include "programs/cephzone/cephzone.h"
 #include "programs/cephzone/clusters.h"
@@ -83,6 +84,24 @@ static int read_given(const struct string_list *list, const char *flag, bool is_
     return 0;
 }
 
+/* The size that the driver would give to a volume of that request. */
+static int read_size(struct place_run *run, struct error *err)
+{
+    const struct place_flags *flags = run->flags;
+    const bool is_cephfs = storage_class_is_cephfs(flags->tool.driver);
+    struct capacity_range range = {0};
+    uint64_t bytes = 0;
+
+    if (tool_parse_size(flags->size, &bytes, err) < 0)
+        return -1;
+    if (bytes == 0 || bytes > INT64_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "a volume of %llu bytes",
+                         (unsigned long long)bytes);
+    range.required_bytes = (int64_t)bytes;
+    return (is_cephfs ? capacity_range_choose_cephfs
+                      : capacity_range_choose)(&range, &run->size_bytes, err);
+}
+
 static int read_flags(struct place_run *run, struct error *err)
 {
     const struct place_flags *flags = run->flags;
@@ -98,10 +117,8 @@ static int read_flags(struct place_run *run, struct error *err)
     if ((flags->nodes[0] || flags->node_labels.count) && tool->domain_labels[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "--domainlabels must say which labels of a node define its place");
-    if (tool_parse_size(flags->size, &run->size_bytes, err) < 0)
+    if (read_size(run, err) < 0)
         return error_wrap(err, "--size");
-    if (run->size_bytes == 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "--size: a volume of 0 bytes");
     if (topology_levels_parse(tool->driver, tool->domain_labels, &run->levels, err) < 0)
         return error_wrap(err, "--domainlabels");
     run->is_live = is_live;

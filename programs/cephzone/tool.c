@@ -100,36 +100,24 @@ bool tool_prints_json(const struct tool_flags *flags)
     return strcmp(flags->output, "json") == 0;
 }
 
-struct secrets_file {
-    char *user;
-    char *key;
-};
-
-static const struct json_field SECRETS_FIELDS[] = {
-    JSON_FIELD_STRING("userID", struct secrets_file, user),
-    JSON_FIELD_STRING("userKey", struct secrets_file, key),
-};
-static const struct json_table SECRETS_TABLE = JSON_TABLE(struct secrets_file, SECRETS_FIELDS);
-
 static int read_secrets(const char *path, struct credentials *credentials, struct error *err)
 {
-    struct secrets_file file = {0};
+    static const char *const keys[] = CREDENTIALS_SECRET_KEYS;
+    struct secret_entry entries[ARRAY_LENGTH(keys)];
     json_auto_t *json = NULL;
 
     if (json_load_path(path, JSON_TEXT_LIMIT, &json, err) < 0)
         return -1;
-    int result = json_decode(json, &SECRETS_TABLE, &file, err);
-    if (result == 0) {
-        const struct secret_entry entries[] = {{"userID", file.user ? file.user : ""},
-                                               {"userKey", file.key ? file.key : ""}};
+    for (size_t i = 0; i < ARRAY_LENGTH(keys); i++) {
+        const json_t *value = json_object_get(json, keys[i]);
 
-        credentials_from_secrets(entries, ARRAY_LENGTH(entries), credentials);
-        result = credentials_check(credentials, err);
+        if (value && !json_is_string(value))
+            return error_set(err, STATUS_INVALID_ARGUMENT, "'%s': %s: expected a string, found %s",
+                             path, keys[i], json_type_name(value));
+        entries[i] = (struct secret_entry){keys[i], value ? json_string_value(value) : ""};
     }
-    if (file.key)
-        explicit_bzero(file.key, strlen(file.key));
-    json_free_fields(&SECRETS_TABLE, &file);
-    return result < 0 ? error_wrap(err, "'%s'", path) : 0;
+    credentials_from_secrets(entries, ARRAY_LENGTH(entries), credentials);
+    return credentials_check(credentials, err) < 0 ? error_wrap(err, "'%s'", path) : 0;
 }
 
 int tool_read_credentials(const struct tool_flags *flags, struct credentials *credentials,

@@ -49,14 +49,13 @@ static int answer_mon(void *object, const char *command, struct text *reply)
         return 0;
     }
     atomic_fetch_add(&bench->questions, is_df);
-    text_add(reply, is_df ? "{\"stats\":{\"total_avail_bytes\":7},\"pools\":["
-                          : "{\"crush_version\":1,\"pools\":[");
+    text_add(reply, is_df ? "{\"stats\":{\"total_avail_bytes\":7},\"pools\":[" : "[");
     for (size_t i = 0; i < ARRAY_LENGTH(NAMES); i++)
         text_addf(reply,
                   is_df ? "%s{\"name\":\"%s\",\"stats\":{\"stored\":1,\"max_avail\":100}}"
                         : "%s{\"pool_name\":\"%s\",\"quota_max_bytes\":0}",
                   i ? "," : "", NAMES[i]);
-    text_add(reply, "]}");
+    text_add(reply, is_df ? "]}" : "]");
     return 0;
 }
 

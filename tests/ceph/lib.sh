@@ -35,7 +35,7 @@ run_dir = $DIR/run
 crash_dir = $DIR/crash
 log_file = $DIR/log/\$name.log
 mon_cluster_log_file = $DIR/log/cluster.log
-# The path of a socket has at most 107 bytes, DIR may be longer, and no test needs a socket.
+# The path of a socket has at most 107 bytes, and DIR may be longer.
 admin_socket =
 
 osd_objectstore = memstore
@@ -76,6 +76,14 @@ debug_ms = 0/0
 debug_osd = 0/0
 debug_rocksdb = 0/0
 mon_cluster_log_file_level = info
+
+[mgr]
+# A test that kills the manager at a request (tests/cut) reads what it sends.
+ms_mon_service_mode = crc
+
+[mds]
+# 'ceph tell' is answered only where there is a socket; a test ends sessions with it.
+admin_socket = $DIR/run/mds.asok
 END
 }
 

@@ -1,78 +1,18 @@
 /*
- * The driver, made to die. The file CUT_FILE says at which Ceph call of which methods:
- *
- *   3 DeleteVolume purge
- *
- * kills it with SIGKILL after the third Ceph call of these methods from now on, and 0 before the
- * first one. (Before a call and after the one before are the same to Ceph.) With "host" among the
- * methods, calls that change the machine count as well, whoever makes them. "off", or another
- * content than before, starts the count anew. Before it dies it writes "dead". Whoever reads or
- * writes the file has it locked, so that an order that was taken back kills nobody later.
+ * The driver, made to die: see cut_order.h. The kinds of its steps are methods: each of their Ceph
+ * calls is one. (Before a call and after the one before are the same to Ceph.) With "host" among
+ * them, calls that change the machine count as well, whoever makes them.
  */
-#include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/rpc/rpc.h"
 #include "programs/cephcsi/driver.h"
 #include "programs/cephcsi/options.h"
+#include "tests/cut/cut_order.h"
 
 static const struct ceph_ops *real;
 static const struct host_ops *real_host;
-
-/* What CUT_FILE says, and how many calls were made since. */
-static struct {
-    pthread_mutex_t lock;
-    char order[128];
-    long calls;
-} cut = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* Opens and locks the file; -1 if there is none. */
-static int read_order(char *order, size_t size)
-{
-    const char *path = getenv("CUT_FILE");
-    int fd = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
-    ssize_t length = fd < 0 || flock(fd, LOCK_EX) < 0 ? -1 : pread(fd, order, size - 1, 0);
-
-    order[length > 0 ? length : 0] = '\0';
-    return fd;
-}
-
-static _Noreturn void die(int fd)
-{
-    if (ftruncate(fd, 0) < 0 || pwrite(fd, "dead", 4, 0) != 4)
-        abort();
-    kill(getpid(), SIGKILL);
-    for (;;)
-        pause();
-}
-
-/* Dies if the order says so; @made is the number of calls that have just been made: 0 or 1. */
-static void cut_point(const char *method, long made)
-{
-    char order[sizeof(cut.order)];
-    char *methods = NULL;
-
-    pthread_mutex_lock(&cut.lock);
-    _cleanup_close_ int fd = read_order(order, sizeof(order));
-    if (strcmp(order, cut.order) != 0) {
-        memcpy(cut.order, order, sizeof(order));
-        cut.calls = 0;
-    }
-    long at = strtol(order, &methods, 10);
-    if (methods != order && strstr(methods, method)) {
-        cut.calls += made;
-        if (cut.calls == at)
-            die(fd);
-    }
-    pthread_mutex_unlock(&cut.lock);
-}
 
 #define CUT(name, parameters, arguments)                                                           \
     static int cut_##name parameters                                                               \
@@ -123,6 +63,10 @@ CUT(image_create,
     (POOL, const char *name, uint64_t size_bytes, const struct image_options *options, ERR),
     (pool, call, name, size_bytes, options, err))
 CUT(image_get_id, (POOL, const char *name, char **id, ERR), (pool, call, name, id, err))
+CUT(image_get_listed_id, (POOL, const char *name, char **id, ERR), (pool, call, name, id, err))
+CUT(image_has_objects, (POOL, const char *image_id, uint64_t features, bool *has, ERR),
+    (pool, call, image_id, features, has, err))
+CUT(image_remove, (POOL, const char *name, ERR), (pool, call, name, err))
 CUT(image_get_size, (POOL, const char *image_id, uint64_t *size_bytes, ERR),
     (pool, call, image_id, size_bytes, err))
 CUT(image_get_features, (POOL, const char *name, uint64_t *features, ERR),
@@ -131,6 +75,10 @@ CUT(image_has_snapshots, (POOL, const char *image_id, bool *has, ERR),
     (pool, call, image_id, has, err))
 CUT(image_get_facts, (POOL, const char *name, struct image_facts *facts, ERR),
     (pool, call, name, facts, err))
+CUT(image_get_mirroring,
+    (POOL, const char *name, const char *image_id, struct image_mirroring *mirroring, ERR),
+    (pool, call, name, image_id, mirroring, err))
+CUT(image_disable_mirroring, (POOL, const char *name, ERR), (pool, call, name, err))
 CUT(image_watchers, (POOL, const char *name, struct string_list *watchers, ERR),
     (pool, call, name, watchers, err))
 CUT(image_lockers, (POOL, const char *name, struct string_list *lockers, ERR),
@@ -170,8 +118,9 @@ static struct ceph *make_ceph(const struct ceph_options *options)
         USE(omap_remove_if);
     USE(mon_command), USE(mgr_command), USE(object_read), USE(object_change);
     USE(object_create), USE(object_remove);
-    USE(image_create), USE(image_get_id), USE(image_get_size), USE(image_get_features);
-    USE(image_has_snapshots);
+    USE(image_create), USE(image_get_id), USE(image_get_listed_id), USE(image_remove),
+        USE(image_has_objects), USE(image_get_size), USE(image_get_features);
+    USE(image_has_snapshots), USE(image_get_mirroring), USE(image_disable_mirroring);
     USE(image_get_facts), USE(image_watchers), USE(image_lockers), USE(image_is_empty),
         USE(image_resize), USE(image_clone);
     USE(image_metadata_get), USE(image_metadata_change);
@@ -208,9 +157,12 @@ CUT_HOST(loop_detach, (HOST, const char *device, ERR), (host, device, err))
 CUT_HOST(loop_refresh, (HOST, const char *device, ERR), (host, device, err))
 CUT_HOST(nbd_resize, (HOST, const char *device, uint64_t size_bytes, ERR),
          (host, device, size_bytes, err))
+CUT_HOST(nbd_disconnect, (HOST, const char *device, ERR), (host, device, err))
 CUT_HOST(run, (HOST, const struct subprocess *program, struct subprocess_result *result, ERR),
          (host, program, result, err))
 CUT_HOST(daemon_stop, (HOST, const char *program, const char *argument, ERR),
+         (host, program, argument, err))
+CUT_HOST(daemon_detach, (HOST, const char *program, const char *argument, ERR),
          (host, program, argument, err))
 
 static struct host *make_host(const char *kubelet_dir, const char *key_dir)
@@ -222,8 +174,8 @@ static struct host *make_host(const char *kubelet_dir, const char *key_dir)
     ops = *real_host;
     USE(make_directory), USE(make_file), USE(remove), USE(write_text), USE(set_size);
     USE(mount), USE(unmount), USE(loop_attach), USE(loop_detach), USE(loop_refresh),
-        USE(nbd_resize);
-    USE(run), USE(daemon_stop);
+        USE(nbd_resize), USE(nbd_disconnect);
+    USE(run), USE(daemon_stop), USE(daemon_detach);
     host->ops = &ops;
     return host;
 }

@@ -86,6 +86,11 @@ def capacity_and_topology_are_on(all_objects):
             assert {"NAMESPACE", "POD_NAME"} <= {e["name"] for e in c["env"]}, key
 
 
+def kubelet_mounts_with_the_labels_of_selinux(all_objects):
+    for key, objects in all_objects.items():
+        assert all(o["spec"]["seLinuxMount"] is True for o in of_kind(objects, "CSIDriver")), key
+
+
 def images_are_pinned_and_the_same_everywhere(all_objects):
     values = yaml.safe_load((DEPLOY / "chart/values.yaml").read_text())["sidecars"]
     for key, objects in all_objects.items():
@@ -121,6 +126,18 @@ def only_the_node_plugin_is_privileged(all_objects):
             pod = o["spec"]["template"]["spec"]
             assert pod["securityContext"]["runAsNonRoot"], f"{key} {name(o)}"
             assert not any("hostPath" in v for v in pod["volumes"]), f"{key} {name(o)}"
+
+
+def the_data_path_has_no_memory_limit_and_outlives_its_pod(all_objects):
+    for key, objects in all_objects.items():
+        for o in of_kind(objects, "DaemonSet"):
+            pod = o["spec"]["template"]["spec"]
+            assert pod.get("hostPID") and pod.get("hostNetwork"), f"{key} {name(o)}"
+            plugins = [c for c in pod["containers"] if c["name"].endswith("plugin")]
+            assert plugins, f"{key} {name(o)}"
+            for c in plugins:
+                limits = c["resources"].get("limits", {})
+                assert "memory" not in limits, f"{key} {name(o)} {c['name']}: {limits}"
 
 
 def rights_are_named_and_bound(all_objects):
@@ -210,10 +227,11 @@ def operator_objects_use_known_fields(_):
 
 
 CHECKS = [kustomize_and_chart_agree, each_driver_has_every_kind, capacity_and_topology_are_on,
-          images_are_pinned_and_the_same_everywhere, mounts_have_volumes_and_volumes_are_used,
-          only_the_node_plugin_is_privileged, rights_are_named_and_bound, every_right_has_its_reason,
-          selectors_find_pods, classes_name_a_driver_and_parse, the_driver_knows_its_arguments,
-          operator_objects_use_known_fields]
+          kubelet_mounts_with_the_labels_of_selinux, images_are_pinned_and_the_same_everywhere,
+          mounts_have_volumes_and_volumes_are_used, only_the_node_plugin_is_privileged,
+          the_data_path_has_no_memory_limit_and_outlives_its_pod, rights_are_named_and_bound,
+          every_right_has_its_reason, selectors_find_pods, classes_name_a_driver_and_parse,
+          the_driver_knows_its_arguments, operator_objects_use_known_fields]
 
 
 def main():

@@ -14,7 +14,9 @@
  * images, snapshots with the trash, clones, faults and the dump.
  */
 
-#define REPLY_LIMIT ((size_t)4 << 20)
+#define REPLY_LIMIT ((size_t)64 << 20) /* as common/ceph */
+#define FIRST_WORKER 4100              /* ids of clients */
+#define FIRST_OTHER 5100
 
 /* --- connections --- */
 
@@ -42,10 +44,13 @@ static int cluster_connect(struct ceph *ceph, struct call *call, const struct ce
         return -1;
     if (fake->refused_connect != STATUS_OK && !client->is_other)
         result = refuse_connect(fake->refused_connect, target, err);
+    else if (fake->valid_key && strcmp(secret_reveal(target->key), fake->valid_key) != 0)
+        result = refuse_connect(STATUS_UNAUTHENTICATED, target, err);
     if (fake_step_end(&step, result, err) < 0)
         return -1;
     struct fake_cluster *made = xcalloc(1, sizeof(*made));
-    made->base = (struct ceph_cluster){&fake->ops, xstrdup(target->cluster_id)};
+    made->base =
+        (struct ceph_cluster){.ops = &fake->ops, .cluster_id = xstrdup(target->cluster_id)};
     made->client = client;
     atomic_fetch_add(&fake->open_handles, 1);
     *cluster = &made->base;
@@ -301,11 +306,14 @@ struct fake_ceph *fake_ceph_new(void)
     pthread_mutex_init(&fake->lock, NULL);
     cluster_ops(&fake->ops);
     fake_object_ops(&fake->ops);
+    fake_worker_ops(&fake->ops);
     fake_image_ops(&fake->ops);
     fake_snapshot_ops(&fake->ops);
     fake_clone_ops(&fake->ops);
-    fake->process = (struct fake_client){{&fake->ops}, fake, false};
-    fake->other = (struct fake_client){{&fake->ops}, fake, true};
+    fake->process = (struct fake_client){
+        .ceph = {&fake->ops}, .fake = fake, .is_other = false, .worker = FIRST_WORKER};
+    fake->other = (struct fake_client){
+        .ceph = {&fake->ops}, .fake = fake, .is_other = true, .worker = FIRST_OTHER};
     return fake;
 }
 
@@ -321,6 +329,8 @@ void fake_ceph_free(struct fake_ceph *fake)
         fake_object_done(&fake->objects[i]);
     for (size_t i = 0; i < fake->image_count; i++)
         fake_image_free(fake->images[i]);
+    string_list_done(&fake->process.watched);
+    string_list_done(&fake->other.watched);
     free(fake->pools);
     free(fake->objects);
     free(fake->images);
@@ -360,6 +370,13 @@ void fake_ceph_refuse_connect(struct fake_ceph *fake, enum status status)
 {
     pthread_mutex_lock(&fake->lock);
     fake->refused_connect = status;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_ceph_rotate_key(struct fake_ceph *fake, const char *key)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->valid_key = key;
     pthread_mutex_unlock(&fake->lock);
 }
 

@@ -44,12 +44,16 @@ struct ceph *fake_ceph_as_ceph(struct fake_ceph *fake);
 struct ceph *fake_ceph_as_other(struct fake_ceph *fake);
 
 void fake_ceph_add_pool(struct fake_ceph *fake, const char *name, int64_t id);
-/* As "rbd namespace create": without it images cannot be made there (NOT_FOUND); objects can. */
+/* As "rbd namespace create": without it images cannot be made there (FAILED_PRECONDITION); objects
+ * can. */
 void fake_ceph_add_namespace(struct fake_ceph *fake, const char *pool, const char *rados_namespace);
 
 /* Connections fail with @status until it is set to STATUS_OK: UNAUTHENTICATED is a wrong key,
  * DEADLINE_EXCEEDED are monitors that do not answer. */
 void fake_ceph_refuse_connect(struct fake_ceph *fake, enum status status);
+
+/* From now on only this key (borrowed) is good for a connection; NULL: any. */
+void fake_ceph_rotate_key(struct fake_ceph *fake, const char *key);
 
 /* Clusters, pools and holds opened and not closed yet, by both clients. */
 unsigned fake_ceph_open_handles(struct fake_ceph *fake);
@@ -90,6 +94,14 @@ unsigned fake_ceph_calls(struct fake_ceph *fake);
 void fake_ceph_reset_calls(struct fake_ceph *fake);
 void fake_ceph_count_connections(struct fake_ceph *fake, bool counted);
 
+/*
+ * Lets @interrupt run just before the process under test next calls @operation, once: as another
+ * client that is faster. The operation's own effect comes after it.
+ */
+typedef void (*fake_ceph_interrupt)(void *object);
+void fake_ceph_interrupt_before(struct fake_ceph *fake, const char *operation,
+                                fake_ceph_interrupt interrupt, void *object);
+
 /* --- commands --- */
 
 /*
@@ -109,9 +121,28 @@ void fake_ceph_answer_mgr(struct fake_ceph *fake, fake_ceph_command answer, void
 /* One more client has the image open; NULL: nobody any more. */
 void fake_ceph_set_watcher(struct fake_ceph *fake, const char *pool, const char *image,
                            const char *address);
+/* librbd was interrupted while it made or removed the image: it is listed, and cannot be opened. */
+void fake_ceph_cut_image(struct fake_ceph *fake, const char *pool, const char *image);
+/* It was interrupted later: the image can be opened, and its object map is missing. */
+void fake_ceph_cut_object_map(struct fake_ceph *fake, const char *pool, const char *image);
+/* The other client does not answer those who ask what it is at work on, though Ceph still knows
+ * it. */
+void fake_ceph_silence_other(struct fake_ceph *fake, bool is_silent);
+/* The other client dies, and Ceph knows it. */
+void fake_ceph_kill_other(struct fake_ceph *fake);
 /* One more client has locked it by hand; NULL: nobody any more. */
 void fake_ceph_set_locker(struct fake_ceph *fake, const char *pool, const char *image,
                           const char *locker);
+/* Somebody moves the image to the trash, to be kept there until @until; called again: he changes
+ * the time. */
+void fake_ceph_trash_until(struct fake_ceph *fake, const char *pool, const char *image,
+                           time_t until);
+/* Removing the image from the trash fails with this errno; 0: not any more. */
+void fake_ceph_refuse_removal(struct fake_ceph *fake, const char *pool, const char *image,
+                              int negative_errno);
+/* It is mirrored from here, or is the copy of one elsewhere, with the snapshot that belongs to it.
+ */
+void fake_ceph_mirror(struct fake_ceph *fake, const char *pool, const char *image, bool is_primary);
 /* Something has been written to the image's data. */
 void fake_ceph_set_data(struct fake_ceph *fake, const char *pool, const char *image);
 /* A snapshot in a namespace that struct ceph_ops cannot make: SNAPSHOT_GROUP, SNAPSHOT_OTHER. */
@@ -122,8 +153,8 @@ void fake_ceph_add_snapshot(struct fake_ceph *fake, const char *pool, const char
 
 /*
  * Appends everything the cluster holds, one fact per line, sorted: pools, objects with omaps,
- * images with metadata, snapshots, parents and watchers, trash. Times and snapshot ids are left
- * out: they depend on what was tried before.
+ * images with metadata, snapshots, parents and watchers, trash. Times, snapshot ids and the ids of
+ * clients (JOURNAL_KEY_MAKERS) are left out: they depend on what was tried before.
  */
 void fake_ceph_dump(struct fake_ceph *fake, struct text *out);
 

@@ -152,11 +152,49 @@ static int image_flatten(struct ceph_pool *pool, struct call *call, const char *
         result = refuse_stopped(err, pool, name);
     else if (!image)
         result = fake_refuse(err, -ENOENT, pool, "image", name);
-    else if (!image->has_parent)
-        result = fake_refuse(err, -EINVAL, pool, "parent of image", name);
     else
         flatten(step.fake, image);
     return fake_step_end(&step, result, err);
+}
+
+/* --- mirroring --- */
+
+/* Asks a list by the id: of an image that is not there, or not completely, nothing is mirrored. */
+static int image_get_mirroring(struct ceph_pool *pool, struct call *call, const char *name,
+                               const char *image_id, struct image_mirroring *mirroring,
+                               struct error *err)
+{
+    struct fake_step step;
+    struct image_mirroring found = {0};
+
+    if (fake_step_begin_in_pool(&step, pool, call, "image_get_mirroring", err) < 0)
+        return -1;
+    const struct fake_image *image =
+        fake_image_find(step.fake, pool->id, pool->rados_namespace, name);
+    if (image && strcmp(image->id, image_id) == 0)
+        found = image->mirroring;
+    if (fake_step_end(&step, 0, err) < 0)
+        return -1;
+    *mirroring = found;
+    return 0;
+}
+
+static int image_disable_mirroring(struct ceph_pool *pool, struct call *call, const char *name,
+                                   struct error *err)
+{
+    struct fake_step step;
+    struct fake_image *image =
+        fake_image_begin(&step, pool, call, "image_disable_mirroring", name, err);
+
+    if (!image)
+        return -1;
+    if (image->mirroring.is_enabled && !image->mirroring.is_primary)
+        return fake_step_end(&step, fake_refuse(err, -EINVAL, pool, "image", name), err);
+    image->mirroring = (struct image_mirroring){0};
+    for (size_t i = image->snapshot_count; i > 0; i--)
+        if (image->snapshots[i - 1].kind == SNAPSHOT_MIRROR)
+            fake_snapshot_drop(step.fake, image, image->snapshots[i - 1].id);
+    return fake_step_end(&step, 0, err);
 }
 
 /* --- trash --- */
@@ -170,13 +208,15 @@ static int trash_move(struct ceph_pool *pool, struct call *call, const char *nam
                       struct error *err)
 {
     struct fake_step step;
-    struct fake_image *image = fake_image_begin(&step, pool, call, "trash_move", name, err);
+    struct fake_image *image = fake_image_begin_listed(&step, pool, call, "trash_move", name, err);
     int result = 0;
 
     if (!image)
         return -1;
     if (is_in_use(image))
         result = fake_refuse(err, -EBUSY, pool, "image", name);
+    else if (image->mirroring.is_enabled && !image->mirroring.is_primary)
+        result = fake_refuse(err, -EINVAL, pool, "image", name);
     else
         image->in_trash = true;
     return fake_step_end(&step, result, err);
@@ -201,8 +241,9 @@ static int trash_list(struct ceph_pool *pool, struct call *call, struct trash_en
         const struct fake_image *image = step.fake->images[i];
 
         if (is_trash_of(image, pool))
-            copies.items[copies.count++] =
-                (struct trash_entry){.id = xstrdup(image->id), .name = xstrdup(image->name)};
+            copies.items[copies.count++] = (struct trash_entry){.id = xstrdup(image->id),
+                                                                .name = xstrdup(image->name),
+                                                                .kept_until = image->kept_until};
     }
     if (fake_step_end(&step, 0, err) < 0) {
         trash_entries_done(&copies);
@@ -241,8 +282,12 @@ static int check_removal(const struct fake_ceph *fake, size_t at)
 {
     if (at == fake->image_count)
         return -ENOENT;
+    if (fake->images[at]->in_trash && fake->images[at]->kept_until > time(NULL))
+        return -EPERM;
     if (is_in_use(fake->images[at]))
         return -EBUSY;
+    if (fake->images[at]->in_trash && fake->images[at]->removal_errno)
+        return fake->images[at]->removal_errno;
     return fake->images[at]->snapshot_count > 0 ? -ENOTEMPTY : 0;
 }
 
@@ -267,6 +312,8 @@ static int trash_remove(struct ceph_pool *pool, struct call *call, const char *i
         result = fake_refuse(err, refused, pool, "trashed image", image_id);
     else
         remove_image(step.fake, at);
+    if (goes_on && refused == -EPERM && step.fake->images[at]->removal_errno == 0)
+        error_recode(err, STATUS_FAILED_PRECONDITION);
     return fake_step_end(&step, result, err);
 }
 
@@ -274,7 +321,8 @@ static int image_remove(struct ceph_pool *pool, struct call *call, const char *n
                         struct error *err)
 {
     struct fake_step step;
-    const struct fake_image *image = fake_image_begin(&step, pool, call, "image_remove", name, err);
+    const struct fake_image *image =
+        fake_image_begin_listed(&step, pool, call, "image_remove", name, err);
     size_t at = 0;
     int result = 0;
 
@@ -295,6 +343,8 @@ void fake_clone_ops(struct ceph_ops *ops)
     ops->image_remove = image_remove;
     ops->image_clone = image_clone;
     ops->image_flatten = image_flatten;
+    ops->image_get_mirroring = image_get_mirroring;
+    ops->image_disable_mirroring = image_disable_mirroring;
     ops->trash_move = trash_move;
     ops->trash_list = trash_list;
     ops->trash_remove = trash_remove;

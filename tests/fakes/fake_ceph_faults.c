@@ -1,6 +1,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "tests/fakes/fake_ceph_state.h"
 
@@ -20,6 +21,7 @@ static int fail_crashed(struct error *err, const char *operation)
 static void crash(struct fake_ceph *fake)
 {
     fake->crashed = true;
+    fake_worker_die(&fake->process);
     for (size_t i = 0; i < fake->image_count; i++) {
         struct fake_image *image = fake->images[i];
 
@@ -65,6 +67,31 @@ static int count_call(struct fake_step *step, bool counted, struct error *err)
     return strike(step, err);
 }
 
+/* What the test wants to happen first. Its own calls are not interrupted. */
+static void interrupt_before(struct fake_ceph *fake, const struct fake_client *client,
+                             const char *operation)
+{
+    struct fake_interruption interruption = {0};
+
+    pthread_mutex_lock(&fake->lock);
+    if (!client->is_other && fake->interruption.operation &&
+        strcmp(fake->interruption.operation, operation) == 0) {
+        interruption = fake->interruption;
+        fake->interruption.operation = NULL;
+    }
+    pthread_mutex_unlock(&fake->lock);
+    if (interruption.operation)
+        interruption.interrupt(interruption.object);
+}
+
+void fake_ceph_interrupt_before(struct fake_ceph *fake, const char *operation,
+                                fake_ceph_interrupt interrupt, void *object)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->interruption = (struct fake_interruption){operation, interrupt, object};
+    pthread_mutex_unlock(&fake->lock);
+}
+
 static int begin(struct fake_step *step, const struct fake_client *client, struct call *call,
                  const char *operation, bool is_connection, struct error *err)
 {
@@ -74,6 +101,7 @@ static int begin(struct fake_step *step, const struct fake_client *client, struc
     call_stage(call, "busy with %s for {age}", operation);
     if (call_check(call, err) < 0)
         return -1;
+    interrupt_before(fake, client, operation);
     pthread_mutex_lock(&fake->lock);
     if (client->is_other)
         return 0;

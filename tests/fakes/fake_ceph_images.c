@@ -42,9 +42,9 @@ struct fake_image *fake_image_find(const struct fake_ceph *fake, int64_t pool_id
     return NULL;
 }
 
-struct fake_image *fake_image_begin(struct fake_step *step, const struct ceph_pool *pool,
-                                    struct call *call, const char *operation, const char *name,
-                                    struct error *err)
+struct fake_image *fake_image_begin_listed(struct fake_step *step, const struct ceph_pool *pool,
+                                           struct call *call, const char *operation,
+                                           const char *name, struct error *err)
 {
     if (fake_step_begin_in_pool(step, pool, call, operation, err) < 0)
         return NULL;
@@ -57,10 +57,25 @@ struct fake_image *fake_image_begin(struct fake_step *step, const struct ceph_po
     return NULL;
 }
 
+struct fake_image *fake_image_begin(struct fake_step *step, const struct ceph_pool *pool,
+                                    struct call *call, const char *operation, const char *name,
+                                    struct error *err)
+{
+    if (fake_step_begin_in_pool(step, pool, call, operation, err) < 0)
+        return NULL;
+    struct fake_image *image = fake_image_find(step->fake, pool->id, pool->rados_namespace, name);
+    if (image && !image->is_half)
+        return image;
+    int result = fake_refuse(err, -ENOENT, pool, "image", name);
+    result = fake_step_end(step, result, err);
+    assert(result < 0);
+    return NULL;
+}
+
 /* --- creation --- */
 
 /* The negative errno with which librbd refuses @options, or 0. */
-static int check_options(const struct fake_ceph *fake, const struct image_options *options)
+static int check_options(const struct image_options *options)
 {
     const uint64_t need_lock = FEATURE_OBJECT_MAP | FEATURE_JOURNALING;
     uint64_t order = options->object_order;
@@ -72,8 +87,6 @@ static int check_options(const struct fake_ceph *fake, const struct image_option
         return -EINVAL;
     if (order != 0 && (order < ORDER_MIN || order > ORDER_MAX))
         return -EDOM;
-    if (options->data_pool && !fake_pool_find(fake, options->data_pool))
-        return -ENOENT;
     return 0;
 }
 
@@ -121,13 +134,15 @@ int fake_image_add(struct fake_ceph *fake, const struct ceph_pool *pool, const c
     const struct fake_pool *in = fake_pool_find_id(fake, pool->id);
     const char *rados_namespace = pool->rados_namespace;
 
-    if (rados_namespace[0] != '\0' && !string_list_has(&in->namespaces, rados_namespace)) {
-        fake_refuse(err, -ENOENT, pool, "image", name);
-        return error_hint(err, "'rbd namespace create' makes a namespace");
-    }
+    if (rados_namespace[0] != '\0' && !string_list_has(&in->namespaces, rados_namespace))
+        return error_set(err, STATUS_FAILED_PRECONDITION, "pool '%s' has no namespace '%s'",
+                         pool->name, rados_namespace);
     if (fake_image_find(fake, pool->id, rados_namespace, name))
         return fake_refuse(err, -EEXIST, pool, "image", name);
-    int refused = check_options(fake, options);
+    if (options->data_pool && !fake_pool_find(fake, options->data_pool))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "there is no data pool '%s'",
+                         options->data_pool);
+    int refused = check_options(options);
     if (refused < 0)
         return fake_refuse(err, refused, pool, "options of image", name);
     *image = make_image(fake, pool, name, size_bytes, options);
@@ -153,6 +168,22 @@ static int image_get_id(struct ceph_pool *pool, struct call *call, const char *n
 {
     struct fake_step step;
     const struct fake_image *image = fake_image_begin(&step, pool, call, "image_get_id", name, err);
+
+    if (!image)
+        return -1;
+    _cleanup_free_ char *copy = xstrdup(image->id);
+    if (fake_step_end(&step, 0, err) < 0)
+        return -1;
+    *id = TAKE(copy);
+    return 0;
+}
+
+static int image_get_listed_id(struct ceph_pool *pool, struct call *call, const char *name,
+                               char **id, struct error *err)
+{
+    struct fake_step step;
+    const struct fake_image *image =
+        fake_image_begin_listed(&step, pool, call, "image_get_listed_id", name, err);
 
     if (!image)
         return -1;
@@ -195,6 +226,22 @@ static int image_get_size(struct ceph_pool *pool, struct call *call, const char 
     if (fake_step_end(&step, result, err) < 0)
         return -1;
     *size_bytes = size;
+    return 0;
+}
+
+static int image_has_objects(struct ceph_pool *pool, struct call *call, const char *image_id,
+                             uint64_t features, bool *has, struct error *err)
+{
+    struct fake_step step;
+
+    (void)features;
+    if (fake_step_begin_in_pool(&step, pool, call, "image_has_objects", err) < 0)
+        return -1;
+    const struct fake_image *image = find_by_id(step.fake, pool, image_id);
+    const bool is_equipped = image && !image->lacks_map;
+    if (fake_step_end(&step, 0, err) < 0)
+        return -1;
+    *has = is_equipped;
     return 0;
 }
 
@@ -276,6 +323,7 @@ static int image_get_facts(struct ceph_pool *pool, struct call *call, const char
     found.size_bytes = image->size_bytes;
     found.features = shown_features(step.fake, image);
     found.created.tv_sec = FIRST_CREATED + (time_t)image->number;
+    found.data_pool = image->data_pool ? xstrdup(image->data_pool) : NULL;
     found.has_parent = image->has_parent;
     if (image->has_parent)
         found.parent = describe_parent(image);
@@ -493,6 +541,8 @@ void fake_image_ops(struct ceph_ops *ops)
     ops->image_list = image_list;
     ops->image_create = image_create;
     ops->image_get_id = image_get_id;
+    ops->image_get_listed_id = image_get_listed_id;
+    ops->image_has_objects = image_has_objects;
     ops->image_get_size = image_get_size;
     ops->image_get_features = image_get_features;
     ops->image_has_snapshots = image_has_snapshots;

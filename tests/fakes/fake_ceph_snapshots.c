@@ -194,6 +194,23 @@ void fake_ceph_set_watcher(struct fake_ceph *fake, const char *pool, const char 
     pthread_mutex_unlock(&fake->lock);
 }
 
+void fake_ceph_cut_image(struct fake_ceph *fake, const char *pool, const char *image)
+{
+    pthread_mutex_lock(&fake->lock);
+    struct fake_image *found = find_named(fake, pool, image);
+    while (found->snapshot_count > 0)
+        fake_snapshot_drop(fake, found, found->snapshots[0].id);
+    found->is_half = true;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_ceph_cut_object_map(struct fake_ceph *fake, const char *pool, const char *image)
+{
+    pthread_mutex_lock(&fake->lock);
+    find_named(fake, pool, image)->lacks_map = true;
+    pthread_mutex_unlock(&fake->lock);
+}
+
 void fake_ceph_set_locker(struct fake_ceph *fake, const char *pool, const char *image,
                           const char *locker)
 {
@@ -206,10 +223,49 @@ void fake_ceph_set_locker(struct fake_ceph *fake, const char *pool, const char *
     pthread_mutex_unlock(&fake->lock);
 }
 
+/* In the trash or not. */
+static struct fake_image *find_anywhere(struct fake_ceph *fake, const char *pool, const char *image)
+{
+    const int64_t pool_id = fake_pool_find(fake, pool)->id;
+    size_t i = 0;
+
+    while (fake->images[i]->pool_id != pool_id || strcmp(fake->images[i]->name, image) != 0)
+        i++;
+    return fake->images[i];
+}
+
+void fake_ceph_trash_until(struct fake_ceph *fake, const char *pool, const char *image,
+                           time_t until)
+{
+    pthread_mutex_lock(&fake->lock);
+    struct fake_image *found = find_anywhere(fake, pool, image);
+    found->in_trash = true;
+    found->kept_until = until;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_ceph_refuse_removal(struct fake_ceph *fake, const char *pool, const char *image,
+                              int negative_errno)
+{
+    pthread_mutex_lock(&fake->lock);
+    find_anywhere(fake, pool, image)->removal_errno = negative_errno;
+    pthread_mutex_unlock(&fake->lock);
+}
+
 void fake_ceph_set_data(struct fake_ceph *fake, const char *pool, const char *image)
 {
     pthread_mutex_lock(&fake->lock);
     find_named(fake, pool, image)->has_data = true;
+    pthread_mutex_unlock(&fake->lock);
+}
+
+void fake_ceph_mirror(struct fake_ceph *fake, const char *pool, const char *image, bool is_primary)
+{
+    pthread_mutex_lock(&fake->lock);
+    struct fake_image *found = find_named(fake, pool, image);
+    found->mirroring = (struct image_mirroring){true, is_primary};
+    fake_snapshot_add(fake, found, is_primary ? ".mirror.primary.1" : ".mirror.non_primary.1",
+                      SNAPSHOT_MIRROR);
     pthread_mutex_unlock(&fake->lock);
 }
 

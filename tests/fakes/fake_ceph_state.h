@@ -35,7 +35,19 @@ enum {
 struct fake_client {
     struct ceph ceph; /* first: the operations get a pointer to it */
     struct fake_ceph *fake;
-    bool is_other; /* not counted, never struck */
+    bool is_other;              /* not counted, never struck */
+    uint64_t worker;            /* its id in Ceph; another after a crash */
+    bool is_silent;             /* it does not answer those who ask for its work */
+    struct string_list watched; /* objects on which it does */
+};
+
+struct fake_work {
+    struct ceph_work base; /* with the id that the client had then */
+    struct fake_work *next;
+    struct fake_client *client;
+    char *object; /* as in @watched */
+    char *subject;
+    struct call *call;
 };
 
 struct fake_cluster {
@@ -87,7 +99,11 @@ struct fake_image {
     char *name;
     char *id;
     bool in_trash;
-    uint64_t number; /* how many-th image of the cluster: age and id follow from it */
+    bool lacks_map;    /* it can be opened, but librbd was interrupted before its object map */
+    bool is_half;      /* it is listed, but has no id object: librbd was interrupted */
+    time_t kept_until; /* in the trash */
+    int removal_errno; /* negative: why it cannot be removed from there; 0: it can */
+    uint64_t number;   /* how many-th image of the cluster: age and id follow from it */
     uint64_t size_bytes;
     uint64_t features;
     uint64_t stripe_unit;
@@ -100,9 +116,10 @@ struct fake_image {
     struct fake_image *parent; /* NULL when neither the image nor a snapshot of it needs one */
     uint64_t parent_snapshot_id;
     bool has_parent;             /* the image itself, not only its snapshots, needs it */
-    struct string_list watchers; /* set by the test, as are the next two */
+    struct string_list watchers; /* set by the test, as are the next three */
     struct string_list lockers;
     bool has_data;
+    struct image_mirroring mirroring;
     const struct fake_hold *holder; /* who has the exclusive lock, or NULL */
 };
 
@@ -110,6 +127,13 @@ struct fake_fault {
     unsigned calls_left; /* 0: none set */
     enum fake_failure failure;
     int negative_errno;
+};
+
+/* What a test does just before an operation. */
+struct fake_interruption {
+    const char *operation; /* NULL: none set */
+    fake_ceph_interrupt interrupt;
+    void *object;
 };
 
 struct fake_answer {
@@ -124,6 +148,7 @@ struct fake_ceph {
     atomic_uint open_handles;
     pthread_mutex_t lock;        /* over all below */
     enum status refused_connect; /* STATUS_OK: not refused */
+    const char *valid_key;       /* NULL: any */
     struct fake_answer mon;
     struct fake_answer mgr;
     fake_ceph_dump_more dump_more;
@@ -134,6 +159,8 @@ struct fake_ceph {
     unsigned calls;
     struct fake_fault fault;
     unsigned faults; /* that have struck */
+    struct fake_work *works;
+    struct fake_interruption interruption;
 
     struct fake_pool *pools;
     size_t pool_count;
@@ -185,6 +212,12 @@ _must_check_ int fake_step_end(struct fake_step *step, int result, struct error 
 void fake_object_ops(struct ceph_ops *ops);
 void fake_object_done(struct fake_object *object);
 
+/* --- fake_ceph_workers.c --- */
+
+void fake_worker_ops(struct ceph_ops *ops);
+/* The process has died: nobody hears of it any more. Lock held. */
+void fake_worker_die(struct fake_client *client);
+
 /* --- fake_ceph_images.c --- */
 
 void fake_image_ops(struct ceph_ops *ops);
@@ -196,6 +229,10 @@ struct fake_image *fake_image_find(const struct fake_ceph *fake, int64_t pool_id
 struct fake_image *fake_image_begin(struct fake_step *step, const struct ceph_pool *pool,
                                     struct call *call, const char *operation, const char *name,
                                     struct error *err);
+/* The same, also for an image of which only a part is there. */
+struct fake_image *fake_image_begin_listed(struct fake_step *step, const struct ceph_pool *pool,
+                                           struct call *call, const char *operation,
+                                           const char *name, struct error *err);
 /* Checks @options and makes the image. */
 _must_check_ int fake_image_add(struct fake_ceph *fake, const struct ceph_pool *pool,
                                 const char *name, uint64_t size_bytes,

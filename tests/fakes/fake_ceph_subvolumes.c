@@ -17,7 +17,7 @@
 
 #define CREATED "2026-01-02 03:04:05.000006" /* of every snapshot: retries are to give the same */
 
-enum clone_stage { NO_CLONE, CLONE_IS_PENDING, CLONE_IS_DONE, CLONE_HAS_FAILED };
+enum clone_stage { NO_CLONE, CLONE_IS_PENDING, CLONE_IS_DONE, CLONE_HAS_FAILED, CLONE_IS_LOST };
 
 struct fake_fs_snapshot {
     char *name;
@@ -65,6 +65,8 @@ struct fake_subvolumes {
     size_t count;
     unsigned pace;
     unsigned failing_clones;
+    unsigned lost_clones;
+    bool has_queue; /* pending clones are not in progress */
     bool has_quiesce;
     bool quiesce_expires;
     struct strmap quiesce_sets; /* id to state */
@@ -212,7 +214,7 @@ static struct fake_subvolume *need(const struct command *command, const char *op
     *result = 0;
     if (!item)
         *result = missing(command, argument(command, "sub_name"));
-    else if (item->clone == CLONE_IS_PENDING || item->clone == CLONE_HAS_FAILED)
+    else if (item->clone != NO_CLONE && item->clone != CLONE_IS_DONE)
         *result = refuse(command, -EAGAIN, "subvolume '%s' is not ready for operation %s",
                          item->name, operation);
     return *result < 0 ? NULL : item;
@@ -285,10 +287,10 @@ static int remove_subvolume(const struct command *command)
 
     if (!item)
         return force ? 0 : missing(command, argument(command, "sub_name"));
-    if (item->clone == CLONE_IS_PENDING && force)
+    if ((item->clone == CLONE_IS_PENDING || item->clone == CLONE_IS_LOST) && force)
         return refuse(command, -EAGAIN, "%s clone in-progress -- please cancel the clone and retry",
                       item->name);
-    if ((item->clone == CLONE_IS_PENDING || item->clone == CLONE_HAS_FAILED) && !force)
+    if (item->clone != NO_CLONE && item->clone != CLONE_IS_DONE && !force)
         return refuse(command, -EAGAIN, "subvolume '%s' is not ready for operation rm", item->name);
     if (item->snapshot_count == 0) {
         drop(command->all, item);
@@ -411,6 +413,10 @@ static int clone_snapshot(const struct command *command)
     struct fake_subvolume *clone = add(command, target);
     clone->size = size;
     clone->clone = CLONE_IS_PENDING;
+    if (command->all->lost_clones > 0) {
+        command->all->lost_clones--;
+        clone->clone = CLONE_IS_LOST;
+    }
     clone->questions_left = command->all->pace;
     clone->source =
         xasprintf("%s@%s", argument(command, "sub_name"), argument(command, "snap_name"));
@@ -440,7 +446,10 @@ static int clone_status(const struct command *command)
         return refuse(command, -EOPNOTSUPP, "operation 'clone-status' is not allowed on '%s'",
                       name);
     go_on(command->all, clone);
-    if (clone->clone == CLONE_IS_PENDING)
+    if (clone->clone == CLONE_IS_LOST ||
+        (clone->clone == CLONE_IS_PENDING && command->all->has_queue))
+        text_add(command->reply, "{\"status\":{\"state\":\"pending\"}}");
+    else if (clone->clone == CLONE_IS_PENDING)
         text_add(command->reply, "{\"status\":{\"state\":\"in-progress\",\"progress_report\":{"
                                  "\"percentage cloned\":\"41%\"}}}");
     else if (clone->clone == CLONE_IS_DONE)
@@ -451,13 +460,28 @@ static int clone_status(const struct command *command)
     return 0;
 }
 
+static int cancel_clone(const struct command *command)
+{
+    const char *name = argument(command, "clone_name");
+    struct fake_subvolume *clone = find_named(command, name);
+
+    if (!clone)
+        return missing(command, name);
+    if (clone->clone == CLONE_IS_LOST)
+        return refuse(command, -EINVAL, "error canceling clone");
+    if (clone->clone != CLONE_IS_PENDING)
+        return refuse(command, -EINVAL, "cannot cancel -- clone finished (check clone status)");
+    clone->clone = CLONE_HAS_FAILED;
+    return 0;
+}
+
 /* --- quiesce --- */
 
 /* The state after this command, given the one before; NULL: it is refused. */
 static const char *next_state(const struct command *command, const char *before)
 {
     if (json_is_true(json_object_get(command->json, "cancel")))
-        return before ? "CANCELED" : NULL;
+        return before && strcmp(before, "RELEASED") != 0 ? "CANCELED" : NULL;
     if (json_is_true(json_object_get(command->json, "release")))
         return before && strcmp(before, "QUIESCED") == 0 && !command->all->quiesce_expires
                    ? "RELEASED"
@@ -503,6 +527,7 @@ static const struct {
     {"fs subvolume snapshot metadata set", set_snapshot_metadata},
     {"fs subvolume snapshot clone", clone_snapshot},
     {"fs clone status", clone_status},
+    {"fs clone cancel", cancel_clone},
 };
 
 static int check_place(const struct command *command)
@@ -588,7 +613,7 @@ static void tell_room(const struct fake_subvolumes *all, struct text *reply)
 static void tell_pool(const struct fake_data_pool *pool, struct text *reply)
 {
     text_addf(reply,
-              "{\"pool\":%lld,\"pool_name\":\"%s\",\"type\":1,\"quota_max_bytes\":0,"
+              "{\"pool_id\":%lld,\"pool_name\":\"%s\",\"type\":1,\"quota_max_bytes\":0,"
               "\"application_metadata\":{\"cephfs\":{\"data\":\"%s\"",
               (long long)pool->id, pool->name, pool->fs);
     for (size_t i = 0; i < pool->metadata.count; i++)
@@ -599,12 +624,12 @@ static void tell_pool(const struct fake_data_pool *pool, struct text *reply)
 
 static void tell_pools(const struct fake_subvolumes *all, struct text *reply)
 {
-    text_add(reply, "{\"crush_version\":1,\"pools\":[");
+    text_add(reply, "[");
     for (size_t i = 0; i < all->pool_count; i++) {
         text_add(reply, i ? "," : "");
         tell_pool(&all->pools[i], reply);
     }
-    text_add(reply, "]}");
+    text_add(reply, "]");
 }
 
 static void tell_crush(const struct fake_subvolumes *all, struct text *reply)
@@ -621,7 +646,7 @@ static int answer_mon(void *object, const char *text, struct text *reply)
     } answers[] = {
         {"\"fs dump\"", tell_filesystems},
         {"\"df\"", tell_room},
-        {"\"osd dump\"", tell_pools},
+        {"\"osd pool ls\"", tell_pools},
         {"\"osd crush dump\"", tell_crush},
     };
     struct fake_subvolumes *all = object;
@@ -667,6 +692,7 @@ static void dump_one(const struct fake_subvolume *item, struct string_list *line
         [CLONE_IS_PENDING] = " pending",
         [CLONE_IS_DONE] = " cloned",
         [CLONE_HAS_FAILED] = " failed",
+        [CLONE_IS_LOST] = " lost",
     };
     _cleanup_free_ char *place = xasprintf("subvolume %s/%s/%s", item->fs, item->group, item->name);
 
@@ -774,6 +800,27 @@ void fake_subvolumes_set_clone_pace(struct fake_subvolumes *all, unsigned questi
 void fake_subvolumes_fail_clones(struct fake_subvolumes *all, unsigned count)
 {
     all->failing_clones = count;
+}
+
+void fake_subvolumes_lose_clones(struct fake_subvolumes *all, unsigned count)
+{
+    all->lost_clones = count;
+}
+
+void fake_subvolumes_queue_clones(struct fake_subvolumes *all)
+{
+    all->has_queue = true;
+}
+
+void fake_subvolumes_break_clones(struct fake_subvolumes *all)
+{
+    pthread_mutex_lock(&all->lock);
+    for (size_t i = 0; i < all->count; i++)
+        if (all->items[i].clone != NO_CLONE) {
+            all->items[i].clone = NO_CLONE;
+            free(TAKE(all->items[i].source));
+        }
+    pthread_mutex_unlock(&all->lock);
 }
 
 void fake_subvolumes_allow_quiesce(struct fake_subvolumes *all, bool expired)

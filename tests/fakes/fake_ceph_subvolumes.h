@@ -33,6 +33,14 @@ void fake_subvolumes_tag_pool(struct fake_subvolumes *subvolumes, const char *fs
 void fake_subvolumes_set_clone_pace(struct fake_subvolumes *subvolumes, unsigned questions);
 /* The next @count clones fail. */
 void fake_subvolumes_fail_clones(struct fake_subvolumes *subvolumes, unsigned count);
+/* As a manager leaves clones if it dies when it has just begun them: the next takes what there is
+ * for subvolumes of an old kind. */
+void fake_subvolumes_break_clones(struct fake_subvolumes *subvolumes);
+/* The next @count clones are lost: as a manager leaves them if it dies before it has noted the
+ * copy. They are pending for ever, and cannot be cancelled or removed. */
+void fake_subvolumes_lose_clones(struct fake_subvolumes *subvolumes, unsigned count);
+/* Clones are said to be pending, not in progress, until they are complete. */
+void fake_subvolumes_queue_clones(struct fake_subvolumes *subvolumes);
 /* 'fs quiesce' is known from now on. @expired: the pause has ended when it is released. */
 void fake_subvolumes_allow_quiesce(struct fake_subvolumes *subvolumes, bool expired);
 

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,7 +235,9 @@ static int read_text(struct host *host, const char *path, char **text, struct er
     const struct fake_path *entry = fake_path_find(fake, path);
     char *found = entry ? xstrdup(entry->content) : NULL;
     if (strcmp(path, "/proc/filesystems") == 0)
-        found = xstrdup(string_list_has(&fake->lacking, "ceph") ? "\text4\n" : "nodev\tceph\n");
+        found = xasprintf("\text4\n%s%s",
+                          string_list_has(&fake->lacking, "ceph") ? "" : "nodev\tceph\n",
+                          string_list_has(&fake->lacking, "selinux") ? "" : "nodev\tselinuxfs\n");
     if (fake_call_end(fake, "read_text", 0, err) < 0) {
         free(found);
         return -1;
@@ -269,14 +272,39 @@ static int write_key(struct host *host, const struct secret *key, char **path, s
     return 0;
 }
 
+static int lock_folder(struct host *host, const char *path, int *fd, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    if (fake_call_begin(fake, "lock_folder", err) < 0)
+        return -1;
+    bool is_locked = fake->locked && strcmp(fake->locked, path) == 0;
+    if (fake_call_end(fake, "lock_folder", 0, err) < 0)
+        return -1;
+    *fd = is_locked ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return 0;
+}
+
+void fake_host_lock_folder(struct fake_host *fake, const char *path)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->locked = path;
+    pthread_mutex_unlock(&fake->lock);
+}
+
 static int set_group(struct host *host, const char *path, gid_t group, struct error *err)
 {
     struct fake_host *fake = (struct fake_host *)host;
 
     if (fake_call_begin(fake, "set_group", err) < 0)
         return -1;
-    fake_path_find(fake, path)->group = group;
-    return fake_call_end(fake, "set_group", 0, err);
+    const struct fake_mount *mount = fake_mount_top(fake, path);
+    int result = 0;
+    if (mount && mount->read_only)
+        result = error_set_errno(err, -EROFS, "give '%s' to a group", path);
+    else
+        fake_path_find(fake, path)->group = group;
+    return fake_call_end(fake, "set_group", result, err);
 }
 
 static int usage(struct host *host, const char *path, struct usage *usage, struct error *err)
@@ -325,10 +353,29 @@ void fake_mount_add(struct fake_host *fake, const char *target, const char *sour
     SET(mount->fs_type, fs_type);
 }
 
+void fake_mount_options(struct fake_mount *mount, const struct mount_request *request)
+{
+    char options[FAKE_NAME_MAX] = "";
+    size_t length = 0;
+
+    for (size_t i = 0; request->flags && i < request->flags->count; i++)
+        length += (size_t)snprintf(options + length, sizeof(options) - length, "%s%s",
+                                   length ? "," : "", request->flags->items[i]);
+    SET(mount->options, options);
+}
+
 bool fake_mount_uses(struct fake_host *fake, const char *source)
 {
     for (size_t i = 0; i < fake->mount_count; i++)
         if (strcmp(fake->mounts[i].source, source) == 0)
+            return true;
+    return false;
+}
+
+bool fake_mount_holds(struct fake_host *fake, const char *source)
+{
+    for (size_t i = 0; i < fake->mount_count; i++)
+        if (strcmp(fake->mounts[i].source, source) == 0 && fake->mounts[i].fs_type[0])
             return true;
     return false;
 }
@@ -359,26 +406,29 @@ static int list_mounts(struct host *host, struct mount_list *mounts, struct erro
     return fake_call_end(fake, "list_mounts", 0, err);
 }
 
+static bool asks_for(const struct mount_request *request, const char *flag)
+{
+    return request->flags && string_list_has(request->flags, flag);
+}
+
 static int mount_device(struct fake_host *fake, const struct mount_request *request,
                         struct error *err)
 {
     const struct fake_device *device = fake_device_find(fake, request->device);
-    const struct fake_host_image *image = device ? fake_image_of(fake, device->spec) : NULL;
+    struct fake_host_image *image = device ? fake_image_of(fake, device->spec) : NULL;
 
     if (!image || strcmp(image->fs_type, request->fs_type) != 0)
         return error_set_errno(err, -EINVAL, "mount '%s'", request->device);
-    fake_mount_add(fake, request->target, request->device, request->fs_type, request->read_only);
+    const bool read_only = request->read_only || asks_for(request, "ro");
+    image->is_never_mounted = image->is_never_mounted && read_only;
+    fake_mount_add(fake, request->target, request->device, request->fs_type, read_only);
+    fake_mount_options(&fake->mounts[fake->mount_count - 1], request);
     return 0;
 }
 
 dev_t fake_mount_device(const struct fake_mount *mount)
 {
     return mount->client ? makedev(0, 100 + mount->client) : fake_device_number(mount->source);
-}
-
-static bool asks_for(const struct mount_request *request, const char *flag)
-{
-    return request->flags && string_list_has(request->flags, flag);
 }
 
 static void bind_volume(struct fake_host *fake, const struct mount_request *request)
@@ -410,6 +460,9 @@ static int mount_volume(struct host *host, const struct mount_request *request, 
         result = mount_device(fake, request, err);
     else if (request->source)
         bind_volume(fake, request);
+    else
+        fake_mount_top(fake, request->target)->read_only =
+            request->read_only || asks_for(request, "ro");
     return fake_call_end(fake, "mount", result, err);
 }
 
@@ -458,6 +511,7 @@ struct fake_host *fake_host_new(struct fake_ceph *ceph)
         .read_text = read_text,
         .write_text = write_text,
         .write_key = write_key,
+        .lock_folder = lock_folder,
         .set_group = set_group,
         .usage = usage,
         .ask_folder = ask_folder,
@@ -525,8 +579,9 @@ void fake_host_dump(struct fake_host *fake, struct text *out)
         LINE("path %s %d %s %u", fake->paths[i].path, (int)fake->paths[i].kind,
              fake->paths[i].content, fake->paths[i].group);
     for (size_t i = 0; i < fake->mount_count; i++)
-        LINE("mount %s %s%s %s %d", fake->mounts[i].target, fake->mounts[i].source,
-             fake->mounts[i].root, fake->mounts[i].fs_type, fake->mounts[i].read_only);
+        LINE("mount %s %s%s %s %d %s", fake->mounts[i].target, fake->mounts[i].source,
+             fake->mounts[i].root, fake->mounts[i].fs_type, fake->mounts[i].read_only,
+             fake->mounts[i].options);
     for (size_t i = 0; i < fake->image_count; i++)
         LINE("image %s %llu %s %llu", fake->images[i].spec,
              (unsigned long long)fake->images[i].size_bytes, fake->images[i].fs_type,

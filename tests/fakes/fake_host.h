@@ -26,18 +26,38 @@ struct host *fake_host_as_host(struct fake_host *fake);
 /* An image as the kernel would find it: "POOL/IMAGE" or "POOL/NAMESPACE/IMAGE". */
 void fake_host_add_image(struct fake_host *fake, const char *spec, uint64_t size_bytes);
 void fake_host_resize_image(struct fake_host *fake, const char *spec, uint64_t size_bytes);
-/* Puts something on it: "ext4", "gpt" (a partition table), or "bytes" that nobody knows. */
+/* Puts something on it: "ext4", "gpt" (a partition table), "bytes" that nobody knows, or "remains"
+ * of a mkfs that has not written its superblock. "ext4 UUID" is one that was never mounted. */
 void fake_host_fill_image(struct fake_host *fake, const char *spec, const char *content);
-/* There is no such thing: the kernel's "rbd", "nbd" or "ceph", or the program "ceph-fuse". */
+/* There is no such thing: the kernel's "rbd", "nbd", "ceph" or "selinux", the identifiers of nbd
+ * devices ("cookies"), the program "ceph-fuse", or a "cgroup" outside of the container. */
 void fake_host_lack(struct fake_host *fake, const char *driver);
 void fake_host_add_folder(struct fake_host *fake, const char *path);
 void fake_host_add_file(struct fake_host *fake, const char *path, const char *content);
 /* A mount that is none of ours. */
 void fake_host_add_mount(struct fake_host *fake, const char *target, const char *source);
-/* All daemons die, as when a container is restarted. */
+/* Somebody maps, by the kernel, an image of this name: perhaps of another cluster, or another image
+ * that had the name before. Its device is filled with the content that SPEC has here. */
+void fake_host_map_foreign(struct fake_host *fake, const char *spec, const char *fsid,
+                           const char *image_id);
+/* Somebody maps an image by rbd-nbd, in another container. The kernel knows its process as @pid. */
+void fake_host_map_foreign_nbd(struct fake_host *fake, const char *spec, const char *cookie,
+                               unsigned pid);
+/* An rbd-nbd that was started for the image, but has got no device yet; and it gets one. */
+void fake_host_start_nbd(struct fake_host *fake, const char *spec, const char *cookie);
+void fake_host_connect_nbd(struct fake_host *fake);
+/* From now on the driver has a pid namespace of its own: no hostPID. */
+void fake_host_hide_pids(struct fake_host *fake);
+/* All daemons die. */
 void fake_host_kill_daemons(struct fake_host *fake);
+/* Those die that are in the container of the driver. */
+void fake_host_kill_container(struct fake_host *fake);
 /* The next @count unmounts fail with EBUSY. */
 void fake_host_keep_busy(struct fake_host *fake, unsigned count);
+/* A program, by its beginning, does not end before it is let go: NULL. Told to end, it does. */
+void fake_host_hold_program(struct fake_host *fake, const char *program);
+/* Another process has this folder locked; NULL: no more. */
+void fake_host_lock_folder(struct fake_host *fake, const char *path);
 /* How often a program was run. */
 unsigned fake_host_runs(struct fake_host *fake, const char *program);
 /* Whether @text was ever among the arguments of a program. */

@@ -44,16 +44,11 @@ static struct fake_mount *add(struct fake_host *fake, const char *target, const 
 
 void fake_cephfs_mount(struct fake_host *fake, const struct mount_request *request)
 {
-    struct fake_mount *mount =
-        add(fake, request->target, request->device, false, request->read_only);
-    char options[FAKE_NAME_MAX] = "";
-    size_t length = 0;
+    struct fake_mount *mount = add(fake, request->target, request->device, false,
+                                   request->read_only || string_list_has(request->flags, "ro"));
 
     assert(request->secret && secret_is_set(request->secret));
-    for (size_t i = 0; i < request->flags->count; i++)
-        length += (size_t)snprintf(options + length, sizeof(options) - length, "%s%s",
-                                   length ? "," : "", request->flags->items[i]);
-    SET(mount->options, options);
+    fake_mount_options(mount, request);
 }
 
 const struct fake_mount *fake_cephfs_above(struct fake_host *fake, const char *path)
@@ -76,6 +71,18 @@ static const char *behind(const char *const *argv, const char *name)
     return NULL;
 }
 
+/* As libfuse reads them: what is behind a backslash is itself. */
+static void take_options(const char *escaped, char *options, size_t size)
+{
+    size_t length = 0;
+
+    for (const char *c = escaped; *c && length + 1 < size; c++) {
+        c += *c == '\\';
+        options[length++] = *c;
+    }
+    options[length] = '\0';
+}
+
 int fake_cephfs_run(struct fake_host *fake, const char *const *argv, struct error *err)
 {
     char source[FAKE_NAME_MAX];
@@ -92,7 +99,8 @@ int fake_cephfs_run(struct fake_host *fake, const char *const *argv, struct erro
     SET(key, fake_path_find(fake, key_file)->content);
     if (strcmp(key, "broken") == 0) /* as the real one does */
         return error_set(err, STATUS_INTERNAL, "ceph-fuse: failed to decode key '%s'", key);
-    add(fake, argv[1], source, true, strstr(options, ",ro"));
+    struct fake_mount *mount = add(fake, argv[1], source, true, strstr(options, ",ro"));
+    take_options(options, mount->options, sizeof(mount->options));
     return 0;
 }
 
@@ -108,9 +116,16 @@ bool fake_cephfs_is_running(struct fake_host *fake, const char *source)
     return false;
 }
 
-void fake_cephfs_kill(struct fake_host *fake)
+void fake_cephfs_detach(struct fake_host *fake, const char *source)
 {
     for (unsigned i = 0; i < fake->client_count; i++)
-        if (fake->clients[i].is_fuse)
+        if (fake->clients[i].is_fuse && strcmp(fake->clients[i].source, source) == 0)
+            fake->clients[i].is_detached = !string_list_has(&fake->lacking, "cgroup");
+}
+
+void fake_cephfs_kill(struct fake_host *fake, bool spare_detached)
+{
+    for (unsigned i = 0; i < fake->client_count; i++)
+        if (fake->clients[i].is_fuse && !(spare_detached && fake->clients[i].is_detached))
             fake->clients[i].is_dead = true;
 }

@@ -1,6 +1,7 @@
 /* Devices and programs of the fake machine. */
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,11 +49,11 @@ void fake_host_fill_image(struct fake_host *fake, const char *spec, const char *
 {
     struct fake_host_image *image = fake_image_of(fake, spec);
 
-    image->has_bytes = true;
+    image->has_bytes = strcmp(content, "remains") != 0;
     if (strcmp(content, "gpt") == 0)
         SET(image->partition_table, content);
-    else if (strcmp(content, "bytes") != 0)
-        SET(image->fs_type, content);
+    else if (image->has_bytes && strcmp(content, "bytes") != 0)
+        image->is_never_mounted = sscanf(content, "%31s %63s", image->fs_type, image->fs_uuid) == 2;
 }
 
 struct fake_device *fake_device_find(struct fake_host *fake, const char *name)
@@ -134,8 +135,11 @@ static int device_content(struct host *host, const char *device, struct device_c
 
     if (!image)
         return -1;
-    *content = (struct device_content){.fs_bytes = image->fs_bytes};
+    *content = (struct device_content){.fs_bytes = image->fs_bytes,
+                                       .is_head_zero = !image->has_bytes,
+                                       .is_never_mounted = image->is_never_mounted};
     SET(content->fs_type, image->fs_type);
+    SET(content->fs_uuid, image->fs_uuid);
     SET(content->partition_table, image->partition_table);
     return fake_call_end(fake, "device_content", 0, err);
 }
@@ -158,6 +162,16 @@ static int device_read(struct host *host, const char *device, struct error *err)
     if (!begin_on(fake, "device_read", device, err))
         return -1;
     return fake_call_end(fake, "device_read", 0, err);
+}
+
+static int nbd_disconnect(struct host *host, const char *device, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    if (!begin_on(fake, "nbd_disconnect", device, err))
+        return -1;
+    *fake_device_find(fake, device) = (struct fake_device){0};
+    return fake_call_end(fake, "nbd_disconnect", 0, err);
 }
 
 static int nbd_resize(struct host *host, const char *device, uint64_t size_bytes, struct error *err)
@@ -303,12 +317,79 @@ static int daemon_stop(struct host *host, const char *program, const char *argum
     return fake_call_end(fake, "daemon_stop", 0, err);
 }
 
-void fake_host_kill_daemons(struct fake_host *fake)
+void fake_host_map_foreign_nbd(struct fake_host *fake, const char *spec, const char *cookie,
+                               unsigned pid)
+{
+    struct fake_device *device = add_device(fake, "nbd", spec);
+
+    device->first_pid = pid;
+    SET(device->cookie, cookie);
+}
+
+void fake_host_start_nbd(struct fake_host *fake, const char *spec, const char *cookie)
+{
+    struct fake_device *device = add_device(fake, "nbd", spec);
+
+    device->pid = ++fake->last_pid;
+    device->first_pid = device->pid;
+    device->is_starting = true;
+    SET(device->cookie, cookie);
+}
+
+void fake_host_connect_nbd(struct fake_host *fake)
+{
+    for (size_t i = 0; i < FAKE_ITEMS_MAX; i++)
+        fake->devices[i].is_starting = false;
+}
+
+void fake_host_hide_pids(struct fake_host *fake)
+{
+    fake->has_own_pids = true;
+}
+
+static bool daemons_survive(struct host *host, char **reason)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    if (!string_list_has(&fake->lacking, "cgroup"))
+        return true;
+    *reason = xstrdup("there is no cgroup");
+    return false;
+}
+
+static int daemon_detach(struct host *host, const char *program, const char *argument,
+                         struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    if (fake_call_begin(fake, "daemon_detach", err) < 0)
+        return -1;
+    if (strcmp(program, "ceph-fuse") == 0)
+        fake_cephfs_detach(fake, argument);
+    else
+        for (size_t i = 0; i < FAKE_ITEMS_MAX; i++)
+            if (fake->devices[i].pid && strstr(fake->devices[i].spec, argument))
+                fake->devices[i].is_detached = !string_list_has(&fake->lacking, "cgroup");
+    return fake_call_end(fake, "daemon_detach", 0, err);
+}
+
+static void kill_daemons(struct fake_host *fake, bool spare_detached)
 {
     fake->daemon_count = 0;
-    fake_cephfs_kill(fake);
+    fake_cephfs_kill(fake, spare_detached);
     for (size_t i = 0; i < FAKE_ITEMS_MAX; i++)
-        fake->devices[i].pid = 0;
+        if (!spare_detached || !fake->devices[i].is_detached)
+            fake->devices[i].pid = 0;
+}
+
+void fake_host_kill_daemons(struct fake_host *fake)
+{
+    kill_daemons(fake, false);
+}
+
+void fake_host_kill_container(struct fake_host *fake)
+{
+    kill_daemons(fake, true);
 }
 
 static int converse(struct host *host, const char *socket, const char *const *lines,
@@ -338,6 +419,14 @@ static void add_if_present(struct fake_host *fake, const char *driver, struct st
     }
 }
 
+/* What follows @prefix in the names that have it. */
+static void list_devices(struct fake_host *fake, const char *prefix, struct string_list *names)
+{
+    for (size_t i = 0; i < FAKE_ITEMS_MAX; i++)
+        if (strncmp(fake->devices[i].name, prefix, strlen(prefix)) == 0)
+            string_list_add(names, fake->devices[i].name + strlen(prefix));
+}
+
 static int sysfs_list(struct host *host, const char *path, struct string_list *names,
                       struct error *err)
 {
@@ -350,18 +439,16 @@ static int sysfs_list(struct host *host, const char *path, struct string_list *n
     else if (strcmp(path, "/sys/module/nbd") == 0)
         add_if_present(fake, "nbd", names);
     else if (strcmp(path, "/sys/block") == 0)
-        for (size_t i = 0; i < FAKE_ITEMS_MAX && fake->devices[i].name[0]; i++)
-            string_list_add(names, fake->devices[i].name + strlen("/dev/"));
+        list_devices(fake, "/dev/", names);
     else if (strcmp(path, DEVICES) == 0)
-        for (size_t i = 0; i < FAKE_ITEMS_MAX; i++)
-            if (strncmp(fake->devices[i].name, "/dev/rbd", 8) == 0)
-                string_list_add(names, fake->devices[i].name + 8);
+        list_devices(fake, "/dev/rbd", names);
     return fake_call_end(fake, "sysfs_list", 0, err);
 }
 
-/* "POOL/IMAGE" or "POOL/NAMESPACE/IMAGE" */
-static char *spec_part(const char *spec, const char *attribute)
+/* The spec is "POOL/IMAGE" or "POOL/NAMESPACE/IMAGE". */
+static char *krbd_attribute(const struct fake_device *device, const char *attribute)
 {
+    const char *spec = device->spec;
     const char *first = strchr(spec, '/');
     const char *last = strrchr(spec, '/');
 
@@ -371,6 +458,14 @@ static char *spec_part(const char *spec, const char *attribute)
         return xstrdup(last + 1);
     if (strcmp(attribute, "pool_ns") == 0)
         return first == last ? xstrdup("") : xstrndup(first + 1, (size_t)(last - first - 1));
+    if (strcmp(attribute, "cluster_fsid") == 0)
+        return xstrdup(device->fsid);
+    if (strcmp(attribute, "image_id") == 0)
+        return xstrdup(device->image_id);
+    if (strcmp(attribute, "major") == 0)
+        return xasprintf("%u", major(fake_device_number(device->name)));
+    if (strcmp(attribute, "minor") == 0)
+        return xasprintf("%u", minor(fake_device_number(device->name)));
     return xstrdup("-"); /* current_snap */
 }
 
@@ -386,17 +481,22 @@ static char *read_attribute(struct fake_host *fake, const char *path)
         snprintf(name, sizeof(name), "/dev/rbd%u", id);
         const struct fake_device *device = fake_device_find(fake, name);
 
-        return device ? spec_part(device->spec, attribute) : NULL;
+        return device ? krbd_attribute(device, attribute) : NULL;
     }
     if (strcmp(path, "/proc/sys/kernel/osrelease") == 0)
-        return xstrdup("6.1.0-1-cloud-amd64");
+        return xstrdup(string_list_has(&fake->lacking, "cookies") ? "5.10.0-1-amd64"
+                                                                  : "6.1.0-1-cloud-amd64");
+    if (strcmp(path, "/proc/2/comm") == 0)
+        return xstrdup(fake->has_own_pids ? "bash" : "kthreadd");
     if (sscanf(path, "/sys/block/nbd%u/%63s", &id, attribute) == 2) {
         snprintf(name, sizeof(name), "/dev/nbd%u", id);
         const struct fake_device *device = fake_device_find(fake, name);
 
-        return !device                             ? NULL
-               : strcmp(attribute, "backend") == 0 ? xstrdup(device->cookie)
-                                                   : xasprintf("%u", device->first_pid);
+        if (!device || device->is_starting)
+            return NULL;
+        if (strcmp(attribute, "backend") == 0)
+            return device->cookie[0] ? xstrdup(device->cookie) : NULL;
+        return xasprintf("%u", device->first_pid);
     }
     if (sscanf(path, "/sys/block/loop%u/", &id) == 1) {
         snprintf(name, sizeof(name), "/dev/loop%u", id);
@@ -438,7 +538,20 @@ static void add_mapping(struct fake_host *fake, const char *line)
         sscanf(found, "_pool_ns=%63[^,]", name_space);
     snprintf(spec, sizeof(spec), "%s%s%s/%s", pool, name_space[0] ? "/" : "", name_space, image);
     assert(fake_image_of(fake, spec));
-    add_device(fake, "rbd", spec)->read_only = strstr(options, ",ro");
+    struct fake_device *device = add_device(fake, "rbd", spec);
+    device->read_only = strstr(options, ",ro");
+    SET(device->fsid, FAKE_CEPH_FSID);
+    snprintf(device->image_id, sizeof(device->image_id), "fa4e%08zx",
+             (size_t)(fake_image_of(fake, spec) - fake->images) + 1);
+}
+
+void fake_host_map_foreign(struct fake_host *fake, const char *spec, const char *fsid,
+                           const char *image_id)
+{
+    struct fake_device *device = add_device(fake, "rbd", spec);
+
+    SET(device->fsid, fsid);
+    SET(device->image_id, image_id);
 }
 
 static int sysfs_write(struct host *host, const char *path, const struct secret *text,
@@ -454,7 +567,7 @@ static int sysfs_write(struct host *host, const char *path, const struct secret 
     } else {
         _cleanup_free_ char *name = xasprintf("/dev/rbd%s", secret_reveal(text));
 
-        if (fake_mount_uses(fake, name))
+        if (fake_mount_holds(fake, name))
             result = error_set_errno(err, -EBUSY, "write to '%s'", path);
         else if (fake_device_find(fake, name))
             *fake_device_find(fake, name) = (struct fake_device){0};
@@ -480,7 +593,8 @@ static int process_arguments(struct host *host, const char *pid, struct string_l
         string_list_add(arguments, "/usr/bin/rbd-nbd");
         string_list_add(arguments, device->pid == device->first_pid ? "map" : "attach");
         string_list_add(arguments, device->spec);
-        string_list_add(arguments, cookie);
+        if (device->cookie[0])
+            string_list_add(arguments, cookie);
     }
     return fake_call_end(fake, "process_arguments", 0, err);
 }
@@ -528,6 +642,7 @@ static int serve_nbd(struct fake_host *fake, const char *const *argv, const char
     if (!device)
         device = add_device(fake, "nbd", spec);
     device->pid = ++fake->last_pid;
+    device->is_detached = false;
     device->first_pid = device->first_pid ? device->first_pid : device->pid;
     device->size_bytes = fake_image_of(fake, spec)->size_bytes;
     device->read_only = argument_with(argv, "--read-only");
@@ -545,7 +660,7 @@ static int run_nbd(struct fake_host *fake, const char *const *argv,
 
         if (fake_mount_uses(fake, argv[2]))
             return error_set(err, STATUS_INTERNAL, "rbd-nbd: device busy");
-        if (!device)
+        if (!device || !device->pid || fake->has_own_pids) /* finds no process */
             return error_set(err, STATUS_INTERNAL, "rbd-nbd: %s is not mapped", argv[2]);
         *device = (struct fake_device){0};
         return 0;
@@ -570,8 +685,13 @@ static int run_filesystem(struct fake_host *fake, const char *const *argv, struc
         return error_set(err, STATUS_INTERNAL, "%s: no such device '%s'", argv[0], last);
     struct fake_host_image *image = fake_image_of(fake, device->spec);
     if (strncmp(argv[0], "mkfs.", 5) == 0) {
+        const char *uuid = argv[3]; /* -U UUID, -m uuid=UUID */
+
+        assert(uuid);
         SET(image->fs_type, argv[0] + 5);
+        SET(image->fs_uuid, strchr(uuid, '=') ? strchr(uuid, '=') + 1 : uuid);
         image->has_bytes = true;
+        image->is_never_mounted = true;
     }
     if (strcmp(argv[0], "e2fsck") != 0)
         image->fs_bytes = fake_device_size(fake, device);
@@ -597,6 +717,30 @@ static int run_one(struct fake_host *fake, const char *const *argv,
     return run_filesystem(fake, argv, err);
 }
 
+/* Until it is let go, or told to end. */
+static bool wait_while_held(struct fake_host *fake, const struct subprocess *program)
+{
+    assert(program->argv[0]);
+    while (fake->held && strncmp(program->argv[0], fake->held, strlen(fake->held)) == 0) {
+        struct pollfd cancel = {.fd = program->cancel_fd ? program->cancel_fd : -1,
+                                .events = POLLIN};
+
+        pthread_mutex_unlock(&fake->lock);
+        int cancelled = poll(&cancel, 1, 1);
+        pthread_mutex_lock(&fake->lock);
+        if (cancelled > 0)
+            return false;
+    }
+    return true;
+}
+
+void fake_host_hold_program(struct fake_host *fake, const char *program)
+{
+    pthread_mutex_lock(&fake->lock);
+    fake->held = program;
+    pthread_mutex_unlock(&fake->lock);
+}
+
 static int run(struct host *host, const struct subprocess *program,
                struct subprocess_result *result, struct error *err)
 {
@@ -608,6 +752,11 @@ static int run(struct host *host, const struct subprocess *program,
     for (size_t i = 0; program->argv[i]; i++)
         text_addf(&command, "%s%s", i ? " " : "", program->argv[i]);
     string_list_add(&fake->commands, text_chars(&command));
+    if (!wait_while_held(fake, program)) {
+        result->was_cancelled = true;
+        error_set(err, STATUS_CANCELLED, "%s was cancelled", program->argv[0]);
+        return fake_call_end(fake, program->argv[0], -1, err);
+    }
     int outcome = run_one(fake, program->argv, result, err);
     return fake_call_end(fake, program->argv[0], outcome, err);
 }
@@ -638,6 +787,7 @@ void fake_host_device_ops(struct host_ops *ops)
     ops->device_is_zero = device_is_zero;
     ops->device_read = device_read;
     ops->nbd_resize = nbd_resize;
+    ops->nbd_disconnect = nbd_disconnect;
     ops->loop_find = loop_find;
     ops->loop_attach = loop_attach;
     ops->loop_detach = loop_detach;
@@ -650,5 +800,7 @@ void fake_host_device_ops(struct host_ops *ops)
     ops->daemon_list = daemon_list;
     ops->daemon_is_running = daemon_is_running;
     ops->daemon_stop = daemon_stop;
+    ops->daemons_survive = daemons_survive;
+    ops->daemon_detach = daemon_detach;
     ops->converse = converse;
 }

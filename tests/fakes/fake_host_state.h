@@ -31,6 +31,7 @@ struct fake_cephfs_client {
     char source[FAKE_NAME_MAX];
     bool is_fuse;
     bool is_dead;
+    bool is_detached; /* outside of the container */
 };
 
 struct fake_host_image {
@@ -38,6 +39,8 @@ struct fake_host_image {
     uint64_t size_bytes;
     char fs_type[32];
     char partition_table[32];
+    char fs_uuid[64];
+    bool is_never_mounted;
     bool has_bytes;
     uint64_t fs_bytes;
 };
@@ -46,9 +49,13 @@ struct fake_device {
     char name[32]; /* "/dev/loop0"; "": free */
     char spec[FAKE_NAME_MAX];
     char file[FAKE_NAME_MAX]; /* loop */
+    char fsid[64];            /* krbd: of its cluster */
+    char image_id[32];        /* krbd */
     char cookie[128];         /* nbd */
-    unsigned pid;             /* nbd; 0: without a process */
+    unsigned pid;             /* nbd; 0: without a process that is seen here */
     unsigned first_pid;       /* nbd: what the kernel remembers */
+    bool is_starting;         /* nbd: it is not connected yet, and so does not exist */
+    bool is_detached;         /* nbd: its process is outside of the container */
     uint64_t size_bytes;      /* that it knows; 0: always the image's (krbd) */
     bool read_only;
 };
@@ -70,6 +77,8 @@ struct fake_host {
     bool crashed;
     unsigned faults;        /* that have struck */
     unsigned busy_unmounts; /* how many are refused from now on */
+    const char *held;       /* program that does not end; NULL: none */
+    const char *locked;     /* folder; NULL: none */
     struct string_list lacking;
     struct string_list commands; /* all that were run */
     struct fake_path paths[FAKE_ITEMS_MAX];
@@ -82,6 +91,7 @@ struct fake_host {
     struct fake_daemon daemons[FAKE_ITEMS_MAX];
     size_t daemon_count;
     unsigned last_pid;
+    bool has_own_pids; /* a process has another number here than in the kernel */
     struct fake_cephfs_client clients[FAKE_ITEMS_MAX];
     unsigned client_count; /* also of those that ended */
 };
@@ -98,7 +108,11 @@ void fake_path_remove(struct fake_host *fake, const char *path);
 struct fake_mount *fake_mount_top(struct fake_host *fake, const char *target);
 void fake_mount_add(struct fake_host *fake, const char *target, const char *source,
                     const char *fs_type, bool read_only);
+/* Its options become those that were asked for. */
+void fake_mount_options(struct fake_mount *mount, const struct mount_request *request);
 bool fake_mount_uses(struct fake_host *fake, const char *source);
+/* Whether a file system on it is mounted. A device that is bound to a file is not open by that. */
+bool fake_mount_holds(struct fake_host *fake, const char *source);
 struct fake_host_image *fake_image_of(struct fake_host *fake, const char *spec);
 struct fake_device *fake_device_find(struct fake_host *fake, const char *name);
 dev_t fake_device_number(const char *name);
@@ -116,4 +130,5 @@ void fake_cephfs_mount(struct fake_host *fake, const struct mount_request *reque
 const struct fake_mount *fake_cephfs_above(struct fake_host *fake, const char *path);
 int fake_cephfs_run(struct fake_host *fake, const char *const *argv, struct error *err);
 bool fake_cephfs_is_running(struct fake_host *fake, const char *source);
-void fake_cephfs_kill(struct fake_host *fake);
+void fake_cephfs_detach(struct fake_host *fake, const char *source);
+void fake_cephfs_kill(struct fake_host *fake, bool spare_detached);

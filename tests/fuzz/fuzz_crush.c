@@ -6,14 +6,14 @@
 #include "tests/fuzz/bytes.h"
 
 /*
- * What monitors answer: the first byte of the input says which of the three answers it is (df, osd
- * dump, CRUSH dump); the other two are good ones. Then the pools find their places.
+ * What monitors answer: the first byte of the input says which of the three answers it is (df, list
+ * of pools, CRUSH dump); the other two are good ones. Then the pools find their places.
  */
 static const char GOOD_DF[] = "{\"stats\":{\"total_avail_bytes\":1},\"pools\":[{\"name\":\"p\","
                               "\"stats\":{\"stored\":1,\"objects\":1,\"max_avail\":1}}]}";
-static const char GOOD_DUMP[] =
-    "{\"crush_version\":1,\"pools\":[{\"pool\":1,\"pool_name\":\"p\",\"type\":1,\"crush_rule\":1,"
-    "\"quota_max_bytes\":0,\"application_metadata\":{\"rbd\":{\"cephzone.class\":\"k\"}}}]}";
+static const char GOOD_POOLS[] =
+    "[{\"pool_id\":1,\"pool_name\":\"p\",\"type\":1,\"crush_rule\":1,"
+    "\"quota_max_bytes\":0,\"application_metadata\":{\"rbd\":{\"cephzone.class\":\"k\"}}}]";
 static const char GOOD_CRUSH[] =
     "{\"buckets\":[{\"id\":-1,\"name\":\"z\",\"type_name\":\"zone\",\"type_id\":9,\"items\":[]}],"
     "\"rules\":[{\"rule_id\":1,\"steps\":[{\"op\":\"take\",\"item_name\":\"z\"}]}],"
@@ -26,7 +26,7 @@ static const char *const WORDS[] = {"pools",
                                     "max_avail",
                                     "name",
                                     "pool_name",
-                                    "pool",
+                                    "pool_id",
                                     "type",
                                     "rbd",
                                     "crush_rule",
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     _cleanup_error_ struct error err = {0};
     struct crush_map crush = {0};
 
-    if (cluster_usage_parse(which == 0 ? text : GOOD_DF, which == 1 ? text : GOOD_DUMP, &usage,
+    if (cluster_usage_parse(which == 0 ? text : GOOD_DF, which == 1 ? text : GOOD_POOLS, &usage,
                             &err) < 0 ||
         crush_map_parse(which == 2 ? text : GOOD_CRUSH, &crush, &err) < 0) {
         assert(err.status == STATUS_INVALID_ARGUMENT && err.message);

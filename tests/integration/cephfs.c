@@ -100,6 +100,16 @@ char *cephfs_contents(void)
     return out.chars ? text_take(&out) : xstrdup("");
 }
 
+char *cephfs_subvolume_info(const char *name)
+{
+    json_auto_t *command =
+        json_pack("{s:s, s:s, s:s, s:s, s:s}", "prefix", "fs subvolume info", "format", "json",
+                  "vol_name", CEPHFS_NAME, "group_name", CEPHFS_GROUP, "sub_name", name);
+    _cleanup_free_ char *text = json_dumps(command, 0);
+
+    return place_mgr_command(text);
+}
+
 void cephfs_assert_empties(void)
 {
     struct test_wait wait = {0};

@@ -30,6 +30,8 @@ char *cephfs_create(struct driver_process *driver, const struct cephfs_wish *wis
 /* The journal, the reference trackers, subvolumes and their snapshots, as lines; "" if there is
  * nothing. Caller frees. */
 char *cephfs_contents(void);
+/* What the manager knows of a subvolume; NULL if it refuses. Caller frees. */
+char *cephfs_subvolume_info(const char *name);
 /* For TEST_CLEANUP: kills the drivers and removes all of that. */
 void cephfs_clean_up(void);
 /* Fails unless all goes: the manager removes some of it in the background. */

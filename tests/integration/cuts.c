@@ -29,6 +29,14 @@ int cuts_call(const char *method, const char *request, const char *object, const
     return 0;
 }
 
+void cuts_world_done(struct cuts_world *world)
+{
+    free(world->volume);
+    free(world->second);
+    free(world->snapshot);
+    *world = (struct cuts_world){0};
+}
+
 /* --- one run --- */
 
 /* Opens and locks the file of the order, and reads it. */
@@ -59,7 +67,7 @@ void cuts_order(const char *order)
     replace_order(order);
 }
 
-static bool cuts_has_struck(void)
+bool cuts_has_struck(void)
 {
     char order[128];
 
@@ -105,7 +113,7 @@ static void run_all(struct cuts_world *world, cuts_step *const *steps)
 
 static char *replace_all(const char *text, const char *expression)
 {
-    struct text out = TEXT_INIT(1024 * 1024);
+    struct text out = TEXT_INIT(8 * 1024 * 1024);
     regex_t pattern;
     regmatch_t match;
 
@@ -136,18 +144,19 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* The contents in an order that does not depend on the names. */
-static char *ceph_state(const struct cuts_setup *setup)
+char *cuts_state(const struct cuts_setup *setup)
 {
     _cleanup_free_ char *contents = setup->contents();
     _cleanup_free_ char *normal = normalise(contents);
-    struct text out = TEXT_INIT(1024 * 1024);
-    char *lines[512];
+    struct text out = TEXT_INIT(8 * 1024 * 1024);
+    _cleanup_free_ char **lines = NULL;
     size_t count = 0;
     char *rest = NULL;
 
-    for (char *line = strtok_r(normal, "\n", &rest); line && count < ARRAY_LENGTH(lines);
-         line = strtok_r(NULL, "\n", &rest))
+    for (char *line = strtok_r(normal, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        lines = xreallocarray(lines, count + 1, sizeof(*lines));
         lines[count++] = line;
+    }
     if (count > 1)
         qsort(lines, count, sizeof(lines[0]), compare_lines);
     for (size_t i = 0; i < count; i++)
@@ -159,13 +168,13 @@ static char *ceph_state(const struct cuts_setup *setup)
 static char *settled_state(const struct cuts_setup *setup)
 {
     struct test_wait wait = {0};
-    char *state = ceph_state(setup);
+    char *state = cuts_state(setup);
 
     for (;;) {
         char *before = state;
 
         usleep(500000);
-        state = ceph_state(setup);
+        state = cuts_state(setup);
         bool has_settled = !strstr(state, "/rbd_trash ") && strcmp(state, before) == 0;
         free(before);
         if (has_settled || !test_wait_more(&wait))
@@ -178,11 +187,11 @@ static void assert_state(const struct cuts_setup *setup, const struct cuts_scena
                          unsigned cut, const char *wanted)
 {
     struct test_wait wait = {0};
-    char *state = ceph_state(setup);
+    char *state = cuts_state(setup);
 
     while (strcmp(state, wanted) != 0 && test_wait_more(&wait)) {
         free(state);
-        state = ceph_state(setup);
+        state = cuts_state(setup);
     }
     if (strcmp(state, wanted) != 0)
         fail_msg("%s, cut %u: wanted\n%sgot\n%s", scenario->title, cut, wanted, state);
@@ -194,13 +203,10 @@ static void clean_up(const struct cuts_setup *setup, const struct cuts_scenario 
 {
     run_all(world, scenario->after);
     assert_state(setup, scenario, 0, "");
-    free(world->volume);
-    free(world->second);
-    free(world->snapshot);
-    *world = (struct cuts_world){0};
+    cuts_world_done(world);
 }
 
-static char *undisturbed(const struct cuts_setup *setup, const struct cuts_scenario *scenario)
+char *cuts_undisturbed(const struct cuts_setup *setup, const struct cuts_scenario *scenario)
 {
     _cleanup_error_ struct error err = {0};
     struct cuts_world world = {0};
@@ -220,7 +226,7 @@ static void wait_for_background(const struct cuts_setup *setup, const char *want
     struct test_wait wait = {0};
 
     for (;;) {
-        _cleanup_free_ char *state = ceph_state(setup);
+        _cleanup_free_ char *state = cuts_state(setup);
 
         if (cuts_has_struck() || strcmp(state, wanted) == 0 || !test_wait_more(&wait))
             return; /* assert_state() says what is wrong */
@@ -256,7 +262,7 @@ static bool cut(const struct cuts_setup *setup, const struct cuts_scenario *scen
 
 void cuts_check(const struct cuts_setup *setup, const struct cuts_scenario *scenario)
 {
-    _cleanup_free_ char *wanted = undisturbed(setup, scenario);
+    _cleanup_free_ char *wanted = cuts_undisturbed(setup, scenario);
     unsigned n = 0;
 
     while (n < CUTS_MAX && cut(setup, scenario, n, wanted))

@@ -42,7 +42,27 @@ void fixture_image_clone(const struct place *from, const char *parent, const cha
 
 void fixture_image_trash(const struct place *place, const char *image)
 {
-    place_must(rbd_trash_move(place->io, image, 0));
+    fixture_image_trash_for(place, image, 0);
+}
+
+void fixture_image_trash_for(const struct place *place, const char *image, uint64_t seconds)
+{
+    place_must(rbd_trash_move(place->io, image, seconds));
+}
+
+void fixture_image_restore(const struct place *place, const char *image_id)
+{
+    place_must(rbd_trash_restore(place->io, image_id, ""));
+}
+
+size_t fixture_trash_count(const struct place *place)
+{
+    rbd_trash_image_info_t found[64];
+    size_t count = sizeof(found) / sizeof(found[0]);
+
+    place_must(rbd_trash_list(place->io, found, &count));
+    rbd_trash_list_cleanup(found, count);
+    return count;
 }
 
 /* NULL if there is no such image. */

@@ -18,6 +18,11 @@ void fixture_image_create(const struct place *place, const char *image, uint64_t
 void fixture_image_clone(const struct place *from, const char *parent, const char *snapshot,
                          const struct place *to, const char *image);
 void fixture_image_trash(const struct place *place, const char *image);
+/* As "rbd trash mv --expires-at": to be kept for so long. */
+void fixture_image_trash_for(const struct place *place, const char *image, uint64_t seconds);
+/* Back under its name. */
+void fixture_image_restore(const struct place *place, const char *image_id);
+size_t fixture_trash_count(const struct place *place);
 /* 0 if there is no such image. */
 uint64_t fixture_image_size(const struct place *place, const char *image);
 /* Caller frees; NULL if there is no such image. */

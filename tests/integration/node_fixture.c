@@ -170,7 +170,7 @@ static int make_call(struct harness_call *call, json_t *request, json_t **reply,
     json_decref(request);
     assert_non_null(text);
     call->request = text;
-    call->timeout_ms = 120000;
+    call->timeout_ms = node.timeout_ms ? node.timeout_ms : 120000;
     return harness_call(&node.driver, call, reply, err);
 }
 

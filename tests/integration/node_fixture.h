@@ -21,8 +21,9 @@ extern const bool NODE_IS_CEPHFS;
 struct test_node {
     const char *flag; /* one more for the driver; NULL: none */
     struct driver_process driver;
-    char *root;    /* holds staging and target folders */
-    char *run_dir; /* the driver's */
+    char *root;         /* holds staging and target folders */
+    char *run_dir;      /* the driver's */
+    int64_t timeout_ms; /* of each call; 0: two minutes */
 };
 
 extern struct test_node node;

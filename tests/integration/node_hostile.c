@@ -110,7 +110,7 @@ static int unstage_with_nul(struct error *err)
                                         .deadline = deadline_in_ms(30000)};
     ProtobufCMessage *reply = NULL;
 
-    assert_in_range(field.len, 1, sizeof(bytes) - 1);
+    assert_between(field.len, 1, sizeof(bytes) - 1);
     bytes[0] = (uint8_t)(field.len - 1);
     memcpy(bytes + 1, volume.handle, length);
     memcpy(bytes + 1 + length + 1, "/etc", sizeof("/etc"));
@@ -203,11 +203,17 @@ static void stage_beside_link(const char *target, const char *link)
     _cleanup_free_ char *was = victim_state();
 
     assert_int_equal(symlink(target, link), 0);
-    fails_and_harmless(node_stage(&volume, &err));
-    if (NODE_IS_CEPHFS)
-        must(node_unstage(&volume, &err)); /* which has nothing to do in the staging path */
-    else
+    if (NODE_IS_CEPHFS) {
+        _cleanup_error_ struct error ignored = {0};
+
+        /* Nothing in the staging path is looked at: it is mounted over, which libfuse 2 refuses and
+         * libfuse 3 does. */
+        (void)!node_stage(&volume, &ignored);
+        must(node_unstage(&volume, &err));
+    } else {
+        fails_and_harmless(node_stage(&volume, &err));
         fails_and_harmless(node_unstage(&volume, &err));
+    }
     assert_int_equal(unlink(link), 0);
     _cleanup_free_ char *is = victim_state();
     assert_string_equal(is, was);

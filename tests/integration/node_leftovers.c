@@ -90,7 +90,8 @@ static unsigned count_all_daemons(pid_t *last)
 pid_t daemon_of(const struct test_volume *volume)
 {
     _cleanup_free_ char *image = image_of(volume->handle);
-    _cleanup_free_ char *file = xasprintf("%s/fuse/common%%2F%s/export", node.run_dir, image);
+    _cleanup_free_ char *file = xasprintf("%s/fuse/%s%%2Fcommon%%2F%s/export", node.run_dir,
+                                          harness_cluster()->fsid, image);
     pid_t pid = 0;
 
     return count_daemons(NODE_IS_CEPHFS ? volume->staging : file, &pid) ? pid : 0;

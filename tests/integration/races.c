@@ -15,7 +15,7 @@
 
 static struct driver_process drivers[2];
 
-static int start(void **state)
+static int start_driver(void **state)
 {
     (void)state;
     rpc_init();
@@ -26,7 +26,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int stop_driver(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LENGTH(drivers); i++)
@@ -171,5 +171,5 @@ static void clean_up(void)
     RACE_KIND.clean_up();
 }
 
-TEST_GROUP(start, stop)
+TEST_GROUP(start_driver, stop_driver)
 TEST_CLEANUP(clean_up)

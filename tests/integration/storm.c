@@ -195,7 +195,7 @@ static void *run_caller(void *object)
 
 /* --- the storm --- */
 
-static int start(void **state)
+static int start_driver(void **state)
 {
     (void)state;
     rpc_init();
@@ -211,7 +211,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int stop_driver(void **state)
 {
     _cleanup_free_ char *keyring = xasprintf("%s/keyring", driver.folder);
 
@@ -308,4 +308,4 @@ TEST(no_call_fails_in_a_storm_of_calls_and_configurations)
                   calls, STORM_KIND.threads, (double)took_ms / 1000, churn.count, reads);
 }
 
-TEST_GROUP(start, stop)
+TEST_GROUP(start_driver, stop_driver)

@@ -60,7 +60,7 @@ static void set_quota(long long bytes)
         fail_msg("set-quota: %s", text_chars(&result.errors));
 }
 
-static int start(void **state)
+static int start_driver(void **state)
 {
     const struct harness_cluster *cluster = harness_cluster();
     _cleanup_free_ char *secrets =
@@ -82,7 +82,7 @@ static int remove_quota(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int stop_driver(void **state)
 {
     (void)state;
     unlink(strchr(secrets_flag, '=') + 1);
@@ -283,5 +283,5 @@ TEST(mistakes_are_told_apart)
     assert_fails(NO_ARGUMENTS, 3, "items[0]: kind: expected 'StorageClass'");
 }
 
-TEST_GROUP(start, stop)
+TEST_GROUP(start_driver, stop_driver)
 TEST_CLEANUP(harness_clean_up)

@@ -4,9 +4,12 @@
  * groups of a single copy laggy.
  */
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <rados/librados.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "common/base/memory.h"
@@ -188,6 +191,45 @@ TEST(missing_pool_does_not_wait_for_dead_monitors, WITH_FIXTURE)
     alarm(0);
     go_on(f);
     call_done(&hurried);
+}
+
+/* The fixture whose monitors die when the next one waits for an osdmap; NULL: none. */
+static _Atomic(struct fixture *) dying_monitors;
+
+/* In place of librados' own: the monitors answered a moment ago. */
+int rados_wait_for_latest_osdmap(rados_t cluster)
+{
+    int (*real)(rados_t) = (int (*)(rados_t))dlsym(RTLD_NEXT, "rados_wait_for_latest_osdmap");
+    struct fixture *f = atomic_exchange(&dying_monitors, NULL);
+
+    if (f)
+        halt(f, "mon.a");
+    return real(cluster);
+}
+
+TEST(monitors_that_die_before_the_osdmap_do_not_hold_the_call, WITH_FIXTURE)
+{
+    struct fixture *f = *state;
+    _cleanup_error_ struct error err = {0};
+
+    for (int by_id = 0; by_id < 2; by_id++) {
+        struct ceph_pool *pool = NULL;
+        struct call hurried;
+
+        atomic_store(&dying_monitors, f);
+        alarm(120); /* without a limit the call ends with the halt: never */
+        call_init(&hurried, 2, "Test", deadline_in_ms(2000));
+        int result =
+            by_id ? f->ceph->ops->pool_open_by_id(f->cluster, &hurried, 99999, "", &pool, &err)
+                  : f->ceph->ops->pool_open(f->cluster, &hurried, "none", "", &pool, &err);
+        assert_int_equal(result, -1);
+        assert_int_equal(err.status, STATUS_DEADLINE_EXCEEDED);
+        assert_null(atomic_load(&dying_monitors)); /* it has come so far */
+        alarm(0);
+        go_on(f);
+        call_done(&hurried);
+        error_clear(&err);
+    }
 }
 
 /* What was written to standard error while @run was at work. Caller frees. */

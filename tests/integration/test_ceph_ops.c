@@ -10,6 +10,7 @@
 #include "common/base/memory.h"
 #include "common/ceph/ceph.h"
 #include "common/ceph/connections.h"
+#include "common/ceph/library_version.h"
 #include "tests/integration/harness.h"
 #include "tests/test.h"
 
@@ -585,6 +586,36 @@ TEST(images_are_made_looked_at_and_grown)
     discard_image(&f, "t-image");
 }
 
+/* librbd says ENOENT for all of them. */
+TEST(what_a_new_image_needs_and_is_not_there_is_named)
+{
+    _cleanup_fixture_ struct fixture f;
+    _cleanup_ceph_pool_ struct ceph_pool *space = NULL;
+    const struct image_options plain = {.features = FEATURE_LAYERING};
+    const struct image_options apart = {.features = FEATURE_LAYERING, .data_pool = "misspelt"};
+    _cleanup_error_ struct error err = {0};
+
+    fixture_open(&f);
+    const struct ceph_ops *ops = f.pool->ops;
+    assert_done(ops->pool_open(f.cluster, &f.call, POOL, "nowhere", &space, &err), &err);
+    make_image(&f, "t-parent", FEATURE_LAYERING);
+    assert_done(ops->snapshot_create(f.pool, &f.call, "t-parent", "s", &err), &err);
+    assert_refused(ops->image_create(f.pool, &f.call, "t-new", MIB, &apart, &err), &err,
+                   STATUS_INVALID_ARGUMENT);
+    assert_refused(ops->image_create(space, &f.call, "t-new", MIB, &plain, &err), &err,
+                   STATUS_FAILED_PRECONDITION);
+    assert_refused(
+        ops->image_clone(f.pool, &f.call, "t-parent", "s", f.pool, "t-new", &apart, &err), &err,
+        STATUS_INVALID_ARGUMENT);
+    assert_refused(ops->image_clone(f.pool, &f.call, "t-parent", "s", space, "t-new", &plain, &err),
+                   &err, STATUS_FAILED_PRECONDITION);
+    assert_refused(
+        ops->image_clone(f.pool, &f.call, "t-parent", "none", f.pool, "t-new", &plain, &err), &err,
+        STATUS_NOT_FOUND);
+    assert_done(ops->snapshot_remove(f.pool, &f.call, "t-parent", "s", &err), &err);
+    discard_image(&f, "t-parent");
+}
+
 TEST(missing_images_are_not_found)
 {
     _cleanup_fixture_ struct fixture f;
@@ -605,6 +636,56 @@ TEST(missing_images_are_not_found)
     assert_refused(ops->trash_move(f.pool, &f.call, "none", &err), &err, STATUS_NOT_FOUND);
     assert_refused(ops->trash_remove(f.pool, &f.call, "0", NULL, NULL, &err), &err,
                    STATUS_NOT_FOUND);
+}
+
+/* Without fast-diff, so that librbd has to ask for each object. */
+static void make_slow_image(struct fixture *f, uint64_t size_mib, uint64_t object_order)
+{
+    const struct image_options options = {.features = FEATURE_LAYERING,
+                                          .object_order = object_order};
+    _cleanup_error_ struct error err = {0};
+
+    assert_done(
+        f->pool->ops->image_create(f->pool, &f->call, "t-slow", size_mib * MIB, &options, &err),
+        &err);
+}
+
+TEST(one_object_in_the_middle_of_a_large_image_is_found)
+{
+    _cleanup_fixture_ struct fixture f;
+    _cleanup_free_ char *id = NULL;
+    _cleanup_error_ struct error err = {0};
+    bool empty = false;
+
+    fixture_open(&f);
+    const struct ceph_ops *ops = f.pool->ops;
+    make_slow_image(&f, 200 * 1024, 25);
+    assert_done(ops->image_get_id(f.pool, &f.call, "t-slow", &id, &err), &err);
+    assert_done(ops->image_is_empty(f.pool, &f.call, "t-slow", &empty, &err), &err);
+    assert_true(empty);
+    _cleanup_free_ char *object = xasprintf("rbd_data.%s.%016x", id, 3200); /* at 100 GiB */
+    free(harness_run_tool(
+        (const char *[]){"rados", "-p", POOL, "put", object, "/etc/hostname", NULL}));
+    assert_done(ops->image_is_empty(f.pool, &f.call, "t-slow", &empty, &err), &err);
+    assert_false(empty);
+    discard_image(&f, "t-slow");
+}
+
+TEST(looking_for_data_ends_with_its_call)
+{
+    _cleanup_fixture_ struct fixture f;
+    _cleanup_error_ struct error err = {0};
+    struct call late;
+    bool empty = true;
+
+    fixture_open(&f);
+    make_slow_image(&f, 64 * 1024, 22); /* more than there is time for */
+    call_init(&late, 2, "Test", deadline_in_ms(30));
+    assert_refused(f.pool->ops->image_is_empty(f.pool, &late, "t-slow", &empty, &err), &err,
+                   STATUS_DEADLINE_EXCEEDED);
+    assert_true(empty); /* as it was: nobody knows */
+    call_done(&late);
+    discard_image(&f, "t-slow");
 }
 
 TEST(image_metadata_is_set_and_removed)
@@ -784,4 +865,11 @@ TEST(held_image_takes_a_snapshot)
     assert_done(ops->snapshot_remove(f.pool, &f.call, "t-held", "s", &err), &err);
     discard_image(&f, "t-held");
     discard_image(&f, "t-plain");
+}
+
+TEST(the_library_tells_its_release)
+{
+    unsigned major = 0, minor = 0, patch = 0;
+
+    assert_int_equal(sscanf(ceph_library_version(), "%u.%u.%u", &major, &minor, &patch), 3);
 }

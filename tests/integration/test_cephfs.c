@@ -263,21 +263,63 @@ TEST(ten_views_keep_a_deleted_snapshot_until_the_last_goes)
     cephfs_assert_empties();
 }
 
-TEST(group_needs_a_newer_ceph)
+/* 'fs quiesce' came with Ceph 19. */
+static bool ceph_can_pause_writers(void)
 {
-    _cleanup_free_ char *volume = make(&(struct cephfs_wish){"grouped", .size_bytes = 8 * MIB});
+    _cleanup_free_ char *text = harness_run_tool((const char *[]){"ceph", "version", NULL});
+    int major = 0;
+
+    assert_int_equal(sscanf(text, "ceph version %d.", &major), 1);
+    return major >= 19;
+}
+
+static int call_group(const char *method, const char *request, json_t **reply, struct error *err)
+{
+    return harness_call(&driver, &(struct harness_call){.method = method, .request = request},
+                        reply, err);
+}
+
+/* Makes the group and deletes it. */
+static void assert_group_of_two(const char *request)
+{
+    _cleanup_error_ struct error err = {0};
+    json_auto_t *reply = NULL;
+    json_auto_t *again = NULL;
+
+    if (call_group("CreateVolumeGroupSnapshot", request, &reply, &err) < 0 ||
+        call_group("CreateVolumeGroupSnapshot", request, &again, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_true(json_equal(reply, again));
+    const json_t *group = json_object_get(reply, "group_snapshot");
+    const json_t *snapshots = json_object_get(group, "snapshots");
+    assert_int_equal(json_array_size(snapshots), 2);
+    _cleanup_free_ char *sets = harness_run_tool(
+        (const char *[]){"ceph", "fs", "quiesce", CEPHFS_NAME, "--all", "--format", "json", NULL});
+    assert_non_null(strstr(sets, "RELEAS"));
+    _cleanup_free_ char *removal =
+        xasprintf("{\"group_snapshot_id\":\"%s\"}",
+                  json_string_value(json_object_get(group, "group_snapshot_id")));
+    if (call_group("DeleteVolumeGroupSnapshot", removal, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+TEST(group_is_made_where_ceph_can_pause_writers)
+{
+    _cleanup_free_ char *first = make(&(struct cephfs_wish){"grouped-1", .size_bytes = 8 * MIB});
+    _cleanup_free_ char *second = make(&(struct cephfs_wish){"grouped-2", .size_bytes = 8 * MIB});
     _cleanup_free_ char *request =
-        xasprintf("{\"name\":\"group-1\",\"source_volume_ids\":[\"%s\"]}", volume);
+        xasprintf("{\"name\":\"group-1\",\"source_volume_ids\":[\"%s\",\"%s\"]}", first, second);
     _cleanup_error_ struct error err = {0};
 
-    assert_int_equal(harness_call(&driver,
-                                  &(struct harness_call){.method = "CreateVolumeGroupSnapshot",
-                                                         .request = request},
-                                  NULL, &err),
-                     -1);
-    assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
-    assert_non_null(strstr(err.message, "Ceph 19.2 (Squid)"));
-    drop(volume);
+    if (ceph_can_pause_writers()) {
+        assert_group_of_two(request);
+    } else {
+        assert_int_equal(call_group("CreateVolumeGroupSnapshot", request, NULL, &err), -1);
+        assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
+        assert_non_null(strstr(err.message, "Ceph 19.2 (Squid)"));
+    }
+    drop(first);
+    drop(second);
     cephfs_assert_empties();
 }
 
@@ -311,6 +353,43 @@ TEST(hostile_wishes_are_refused_and_leave_nothing)
         if (err.status != cases[i].status)
             fail_msg("case %zu: %s: %s", i, status_name(err.status), err.message);
     }
+    cephfs_assert_empties();
+}
+
+static void assert_refused_for_good(const struct cephfs_wish *wish, enum status status)
+{
+    _cleanup_error_ struct error err = {0};
+
+    driver.once = true;
+    assert_null(cephfs_create(&driver, wish, &err));
+    driver.once = false;
+    print_message("note: %s\n", err.message);
+    assert_int_equal(err.status, status);
+}
+
+/* What no retry mends is not ABORTED. */
+TEST(clone_that_cannot_be_made_is_refused_for_good)
+{
+    _cleanup_free_ char *volume =
+        make(&(struct cephfs_wish){.name = "whole", .size_bytes = 4 * MIB});
+    _cleanup_free_ char *moment = snapshot("of-whole", volume);
+    _cleanup_free_ char *subvolume = xasprintf("csi-vol-%s", volume + strlen(volume) - 36);
+    _cleanup_free_ char *name = xasprintf("csi-snap-%s", moment + strlen(moment) - 36);
+    const char *const remove[] = {"ceph",    "fs", "subvolume",    "snapshot",   "rm", CEPHFS_NAME,
+                                  subvolume, name, "--group_name", CEPHFS_GROUP, NULL};
+
+    assert_refused_for_good(&(struct cephfs_wish){.name = "lost",
+                                                  .size_bytes = 4 * MIB,
+                                                  .source_volume = volume,
+                                                  .key = "pool",
+                                                  .value = "misspelt"},
+                            STATUS_INVALID_ARGUMENT);
+    free(harness_run_tool(remove));
+    assert_refused_for_good(
+        &(struct cephfs_wish){.name = "lost", .size_bytes = 4 * MIB, .source_snapshot = moment},
+        STATUS_NOT_FOUND);
+    drop_snapshot(moment);
+    drop(volume);
     cephfs_assert_empties();
 }
 
@@ -392,6 +471,19 @@ TEST(what_does_not_work_is_not_served)
         if (err.status != STATUS_UNIMPLEMENTED)
             fail_msg("%s: %s", methods[i], err.message);
     }
+}
+
+/* Those who find an unfinished creation ask for it at the directory in the metadata pool. */
+TEST(maker_can_be_asked)
+{
+    _cleanup_free_ char *handle = make(&(struct cephfs_wish){.name = "asked", .size_bytes = MIB});
+    _cleanup_free_ char *watchers =
+        harness_run_tool((const char *[]){"rados", "-p", CEPHFS_META, "-N", CEPHFS_GROUP,
+                                          "listwatchers", "csi.volumes.default", NULL});
+
+    assert_non_null(strstr(watchers, "watcher="));
+    drop(handle);
+    cephfs_assert_empties();
 }
 
 TEST_GROUP(start_driver, stop_driver)

@@ -4,15 +4,12 @@
  */
 
 #include "common/base/memory.h"
-#include "tests/integration/calls.h"
 #include "tests/integration/cephfs.h"
-#include "tests/integration/cuts.h"
+#include "tests/integration/steps.h"
 #include "tests/integration/zones.h"
 #include "tests/test.h"
 
 #define MIB (1024LL * 1024)
-
-static const struct cuts_setup SETUP = {CEPHFS_FLAGS, cephfs_contents};
 
 /* --- steps --- */
 
@@ -21,11 +18,6 @@ static int create(const struct cephfs_wish *wish, char **handle, struct error *e
     _cleanup_free_ char *request = cephfs_request(wish);
 
     return cuts_call("CreateVolume", request, "volume", "volume_id", handle, err);
-}
-
-static int create_volume(struct cuts_world *world, struct error *err)
-{
-    return create(&(struct cephfs_wish){"pvc-cut", .size_bytes = 8 * MIB}, &world->volume, err);
 }
 
 /* Each try is asked for in the next zone. */
@@ -64,12 +56,6 @@ static int assert_one_volume(struct cuts_world *world, struct error *err)
     return 0;
 }
 
-static int clone_volume(struct cuts_world *world, struct error *err)
-{
-    return create(&(struct cephfs_wish){"pvc-cut-clone", 16 * MIB, .source_volume = world->volume},
-                  &world->second, err);
-}
-
 static int show(struct cuts_world *world, struct error *err)
 {
     return create(&(struct cephfs_wish){"pvc-cut-shown", 8 * MIB, .mode = "MULTI_NODE_READER_ONLY",
@@ -77,108 +63,90 @@ static int show(struct cuts_world *world, struct error *err)
                   &world->second, err);
 }
 
-static int create_snapshot(struct cuts_world *world, struct error *err)
-{
-    _cleanup_free_ char *request =
-        xasprintf("{\"name\":\"snap-cut\",\"source_volume_id\":\"%s\"}", world->volume);
-
-    return cuts_call("CreateSnapshot", request, "snapshot", "snapshot_id", &world->snapshot, err);
-}
-
-static int delete_volume(struct cuts_world *world, struct error *err)
-{
-    return harness_delete_volume(&cuts_driver, world->volume, err);
-}
-
-static int delete_second(struct cuts_world *world, struct error *err)
-{
-    return harness_delete_volume(&cuts_driver, world->second, err);
-}
-
-static int delete_snapshot(struct cuts_world *world, struct error *err)
-{
-    return call_delete_snapshot(&cuts_driver, world->snapshot, err);
-}
-
 /* --- scenarios --- */
 
 TEST(creation_survives_every_cut)
 {
-    cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS CreateVolume",
-                                               .methods = "CreateVolume",
-                                               .tested = create_volume,
-                                               .after = {delete_volume}});
+    cuts_check(&STEPS_CEPHFS, &(struct cuts_scenario){.title = "CephFS CreateVolume",
+                                                      .methods = "CreateVolume",
+                                                      .tested = step_create,
+                                                      .after = {step_delete}});
 }
 
 TEST(retry_in_another_zone_leaves_one_volume)
 {
-    cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS CreateVolume, retried in another "
-                                                        "zone",
-                                               .methods = "CreateVolume",
-                                               .tested = create_wandering,
-                                               .after = {assert_one_volume, delete_volume},
-                                               .wanders = true});
+    cuts_check(&STEPS_CEPHFS,
+               &(struct cuts_scenario){.title = "CephFS CreateVolume, retried in another "
+                                                "zone",
+                                       .methods = "CreateVolume",
+                                       .tested = create_wandering,
+                                       .after = {assert_one_volume, step_delete},
+                                       .wanders = true});
 }
 
 TEST(snapshot_survives_every_cut)
 {
-    cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS CreateSnapshot",
-                                               .methods = "CreateSnapshot",
-                                               .before = {create_volume},
-                                               .tested = create_snapshot,
-                                               .after = {delete_volume, delete_snapshot}});
+    cuts_check(&STEPS_CEPHFS,
+               &(struct cuts_scenario){.title = "CephFS CreateSnapshot",
+                                       .methods = "CreateSnapshot",
+                                       .before = {step_create},
+                                       .tested = step_snapshot,
+                                       .after = {step_delete, step_delete_snapshot}});
 }
 
 TEST(deletion_survives_every_cut)
 {
-    cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS DeleteVolume",
-                                               .methods = "DeleteVolume",
-                                               .before = {create_volume},
-                                               .tested = delete_volume});
+    cuts_check(&STEPS_CEPHFS, &(struct cuts_scenario){.title = "CephFS DeleteVolume",
+                                                      .methods = "DeleteVolume",
+                                                      .before = {step_create},
+                                                      .tested = step_delete});
 }
 
 TEST(snapshot_deletion_survives_every_cut)
 {
-    cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS DeleteSnapshot",
-                                               .methods = "DeleteSnapshot",
-                                               .before = {create_volume, create_snapshot},
-                                               .tested = delete_snapshot,
-                                               .after = {delete_volume}});
+    cuts_check(&STEPS_CEPHFS, &(struct cuts_scenario){.title = "CephFS DeleteSnapshot",
+                                                      .methods = "DeleteSnapshot",
+                                                      .before = {step_create, step_snapshot},
+                                                      .tested = step_delete_snapshot,
+                                                      .after = {step_delete}});
 }
 
 TEST(showing_a_snapshot_survives_every_cut)
 {
-    cuts_check(&SETUP,
-               &(struct cuts_scenario){.title = "CephFS CreateVolume that shows a snapshot",
-                                       .methods = "CreateVolume",
-                                       .before = {create_volume, create_snapshot},
-                                       .tested = show,
-                                       .after = {delete_snapshot, delete_volume, delete_second}});
+    cuts_check(
+        &STEPS_CEPHFS,
+        &(struct cuts_scenario){.title = "CephFS CreateVolume that shows a snapshot",
+                                .methods = "CreateVolume",
+                                .before = {step_create, step_snapshot},
+                                .tested = show,
+                                .after = {step_delete_snapshot, step_delete, step_delete_second}});
 }
 
 TEST(last_view_takes_the_snapshot_along_through_every_cut)
 {
-    cuts_check(&SETUP, &(struct cuts_scenario){
-                           .title = "CephFS DeleteVolume, the last that shows a deleted snapshot",
-                           .methods = "DeleteVolume",
-                           .before = {create_volume, create_snapshot, show, delete_snapshot},
-                           .tested = delete_second,
-                           .after = {delete_volume}});
+    cuts_check(&STEPS_CEPHFS,
+               &(struct cuts_scenario){
+                   .title = "CephFS DeleteVolume, the last that shows a deleted snapshot",
+                   .methods = "DeleteVolume",
+                   .before = {step_create, step_snapshot, show, step_delete_snapshot},
+                   .tested = step_delete_second,
+                   .after = {step_delete}});
 }
 
 TEST(clone_survives_every_cut)
 {
-    cuts_check(&SETUP, &(struct cuts_scenario){.title = "CephFS CreateVolume from a volume",
-                                               .methods = "CreateVolume",
-                                               .before = {create_volume},
-                                               .tested = clone_volume,
-                                               .after = {delete_second, delete_volume}});
+    cuts_check(&STEPS_CEPHFS, &(struct cuts_scenario){.title = "CephFS CreateVolume from a volume",
+                                                      .methods = "CreateVolume",
+                                                      .before = {step_create},
+                                                      .tested = step_clone,
+                                                      .after = {step_delete_second, step_delete}});
 }
 
 static int prepare(void **state)
 {
     (void)state;
-    return cuts_prepare(&SETUP);
+    steps_use(&STEPS_CEPHFS);
+    return cuts_prepare(&STEPS_CEPHFS);
 }
 
 TEST_GROUP(prepare, cuts_finish)

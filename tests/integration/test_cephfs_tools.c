@@ -101,7 +101,7 @@ TEST(topology_draws_data_pools)
     assert_non_null(strstr(text, "cephfs.zone-b"));
 }
 
-static int start(void **state)
+static int start_driver(void **state)
 {
     (void)state;
     harness_init(&driver);
@@ -113,7 +113,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int stop_driver(void **state)
 {
     (void)state;
     unlink(strchr(keyring_flag, '=') + 1);
@@ -125,5 +125,5 @@ static int stop(void **state)
     return 0;
 }
 
-TEST_GROUP(start, stop)
+TEST_GROUP(start_driver, stop_driver)
 TEST_CLEANUP(cephfs_clean_up)

@@ -361,7 +361,7 @@ TEST(topology_is_advertised)
     assert_non_null(strstr(text, "VOLUME_ACCESSIBILITY_CONSTRAINTS"));
 }
 
-static int start(void **state)
+static int start_driver(void **state)
 {
     (void)state;
     rpc_init();
@@ -377,7 +377,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int stop_driver(void **state)
 {
     (void)state;
     unmount_filesystem();
@@ -394,5 +394,5 @@ static void clean_up(void)
     cephfs_clean_up();
 }
 
-TEST_GROUP(start, stop)
+TEST_GROUP(start_driver, stop_driver)
 TEST_CLEANUP(clean_up)

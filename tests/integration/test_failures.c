@@ -27,7 +27,7 @@
 
 static struct driver_process driver;
 
-static int start(void **state)
+static int start_driver(void **state)
 {
     (void)state;
     rpc_init();
@@ -36,7 +36,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int stop_driver(void **state)
 {
     (void)state;
     harness_done(&driver);
@@ -252,5 +252,5 @@ static void clean_up(void)
     harness_clean_up();
 }
 
-TEST_GROUP(start, stop)
+TEST_GROUP(start_driver, stop_driver)
 TEST_CLEANUP(clean_up)

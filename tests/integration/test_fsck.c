@@ -14,6 +14,7 @@
 #define UUID_A "aaaaaaaa-0000-4000-8000-00000000000a"
 #define UUID_B "bbbbbbbb-0000-4000-8000-00000000000b"
 #define UUID_C "cccccccc-0000-4000-8000-00000000000c"
+#define UUID_D "dddddddd-0000-4000-8000-00000000000d"
 #define ARGUMENTS_MAX 24
 #define OUTPUT_LIMIT ((size_t)1 << 20)
 
@@ -31,7 +32,7 @@ static void write_file(const char *path, const char *content)
     assert_true(fputs(content, file) >= 0);
 }
 
-static int start(void **state)
+static int start_driver(void **state)
 {
     _cleanup_free_ char *secrets = xasprintf("{\"userID\":\"%s\",\"userKey\":\"%s\"}",
                                              harness_cluster()->user, harness_cluster()->key);
@@ -46,7 +47,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int stop_driver(void **state)
 {
     (void)state;
     unlink(secrets_path);
@@ -154,6 +155,8 @@ static void make_leftovers(void)
                    "cephzone.purge.00000000000000ff.dead", ("csi-vol-" UUID_C)));
     tool(ARGUMENTS("rbd", "create", "--size=1", (POOL "/csi-vol-" UUID_C "-temp")));
     tool(ARGUMENTS("rbd", "create", "--size=1", (POOL "/mine-" UUID_C)));
+    tool(ARGUMENTS("rbd", "create", "--size=1", (POOL "/csi-vol-" UUID_D)));
+    tool(ARGUMENTS("rados", "-p", POOL, "rm", ("rbd_id.csi-vol-" UUID_D)));
 }
 
 TEST(leftovers_are_found_and_repaired)
@@ -166,7 +169,8 @@ TEST(leftovers_are_found_and_repaired)
     assert_fsck(NO_ARGUMENTS, 1,
                 ARGUMENTS("name-without-object", "fsck-1", "object-without-name",
                           ("csi.volume." UUID_B), "temp-without-volume", "image-without-journal",
-                          ("mine-" UUID_C), "purge-without-trash", "may be under way: run again"));
+                          ("mine-" UUID_C), "image-remnant", "purge-without-trash",
+                          "may be under way: run again"));
     assert_fsck(ARGUMENTS("--repair"), 2, ARGUMENTS("standard input is no terminal"));
     assert_fsck(ARGUMENTS("--repair", "--yes", "--min-age=0s"), 1, ARGUMENTS("  done\n"));
     /* what may hold data is left to the operator */
@@ -234,5 +238,5 @@ TEST(mistakes_are_told_apart)
     assert_fsck(ARGUMENTS("--pvs=/nope"), 3, ARGUMENTS("'/nope'"));
 }
 
-TEST_GROUP(start, stop)
+TEST_GROUP(start_driver, stop_driver)
 TEST_CLEANUP(harness_clean_up)

@@ -11,7 +11,7 @@
 static struct driver_process driver;
 static struct liveness_process liveness;
 
-static int start(void **state)
+static int start_driver(void **state)
 {
     (void)state;
     rpc_init();
@@ -21,7 +21,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int stop_driver(void **state)
 {
     (void)state;
     liveness_stop(&liveness);
@@ -114,5 +114,5 @@ TEST(tool_calls_the_driver_and_explains_mistakes)
              "CreateVolume: INVALID_ARGUMENT: name is missing");
 }
 
-TEST_GROUP(start, stop)
+TEST_GROUP(start_driver, stop_driver)
 TEST_CLEANUP(harness_clean_up)

@@ -62,7 +62,11 @@ NODE_TEST(image_meta_is_that_of_ceph_csi_with_the_mapper)
                   image);
     assert_non_null(meta);
     assert_memory_equal(meta, wanted, strlen(wanted));
-    assert_non_null(strstr(meta, "\"logDir\":\"\",\"logFileStrategy\":\"\",\"mapper\":\"fuse\"}"));
+    _cleanup_free_ char *rest =
+        xasprintf("\"logDir\":\"\",\"logFileStrategy\":\"\",\"mapper\":\"fuse\",\"cephzone\":{"
+                  "\"clusterFSID\":\"%s\",\"imageID\":\"",
+                  harness_cluster()->fsid);
+    assert_non_null(strstr(meta, rest));
     take_down(&volume);
     test_volume_delete(&volume);
 }
@@ -257,6 +261,112 @@ NODE_TEST(the_address_of_the_node_is_recorded)
     assert_true(is_recorded);
     take_down(&volume);
     test_volume_delete(&volume);
+}
+
+/* --- interrupted mkfs --- */
+
+/* As a driver leaves it that dies while mkfs runs or just after it. */
+static void set_mark(const struct test_volume *volume, const char *fs_uuid)
+{
+    _cleanup_free_ char *image = image_of(volume->handle);
+    _cleanup_free_ char *spec = xasprintf("common/%s", image);
+    _cleanup_free_ char *text =
+        harness_run_tool((const char *[]){"rbd", "info", spec, "--format", "json", NULL});
+    json_auto_t *info = json_loads(text, 0, NULL);
+    const char *id = json_string_value(json_object_get(info, "id"));
+
+    assert_non_null(id);
+    _cleanup_free_ char *mark = xasprintf("%s %s %s", volume->fs_type, id, fs_uuid);
+    free(harness_run_tool(
+        (const char *[]){"rbd", "image-meta", "set", spec, "cephzone.formatting", mark, NULL}));
+}
+
+static void assert_no_mark(const struct test_volume *volume)
+{
+    _cleanup_free_ char *metadata = metadata_of(volume);
+
+    assert_null(strstr(metadata, "cephzone.formatting"));
+}
+
+#define FS_UUID "5b1d6ed4-8a0c-4f0e-9b56-0f6b1c1e9d11"
+
+/* The driver dies between mkfs and the removal of its mark; another one uses the volume. */
+static void keep_what_was_used_since_mkfs(const char *fs_type)
+{
+    struct test_volume volume = {.fs_type = fs_type};
+
+    test_volume_create(&volume, "used-since", 320 * MIB);
+    put_up(&volume);
+    write_at(volume.target, "hello", "precious");
+    _cleanup_free_ char *device =
+        harness_run_tool((const char *[]){"findmnt", "-no", "SOURCE", "-M", volume.target, NULL});
+    device[strcspn(device, "\n")] = '\0';
+    _cleanup_free_ char *uuid = harness_run_tool(
+        (const char *[]){"blkid", "-p", "-s", "UUID", "-o", "value", device, NULL});
+    uuid[strcspn(uuid, "\n")] = '\0';
+    take_down(&volume);
+    set_mark(&volume, uuid);
+    put_up(&volume);
+    assert_file(volume.target, "hello", "precious");
+    assert_no_mark(&volume);
+    take_down(&volume);
+    test_volume_delete(&volume);
+}
+
+NODE_TEST(an_ext4_that_was_used_since_its_mkfs_is_not_formatted)
+{
+    keep_what_was_used_since_mkfs("ext4");
+}
+
+NODE_TEST(an_xfs_that_was_used_since_its_mkfs_is_not_formatted)
+{
+    keep_what_was_used_since_mkfs("xfs");
+}
+
+/* @make puts on the device what an interrupted mkfs leaves; the next stage makes it complete. */
+static void repeat_mkfs_on(const char *fs_type, void (*make)(const char *device))
+{
+    struct test_volume volume = {0};
+
+    test_volume_create(&volume, "interrupted", 320 * MIB);
+    put_up(&volume);
+    make(volume.target);
+    take_down(&volume);
+    volume.fs_type = fs_type;
+    set_mark(&volume, FS_UUID);
+    put_up(&volume);
+    write_at(volume.target, "hello", "usable");
+    assert_no_mark(&volume);
+    take_down(&volume);
+    test_volume_delete(&volume);
+}
+
+/* Its first superblock is written last. */
+static void make_ext4_without_superblock(const char *device)
+{
+    free(harness_run_tool((const char *[]){"mkfs.ext4", "-q", "-F", "-U", FS_UUID, device, NULL}));
+    _cleanup_free_ char *to = xasprintf("of=%s", device);
+    free(harness_run_tool((const char *[]){"dd", "if=/dev/zero", to, "bs=2048", "count=1",
+                                           "conv=notrunc,fsync", "status=none", NULL}));
+}
+
+static void make_xfs_in_progress(const char *device)
+{
+    const char *uuid = "uuid=" FS_UUID;
+
+    free(harness_run_tool((const char *[]){"mkfs.xfs", "-q", "-f", "-m", uuid, device, NULL}));
+    free(harness_run_tool((const char *[]){"xfs_db", "-x", "-c", "sb 0", "-c",
+                                           "write -d inprogress 1", device, NULL}));
+}
+
+NODE_TEST(a_mkfs_of_ext4_that_was_interrupted_is_repeated)
+{
+    repeat_mkfs_on("ext4", make_ext4_without_superblock);
+}
+
+NODE_TEST(a_mkfs_of_xfs_that_was_interrupted_is_repeated)
+{
+    repeat_mkfs_on("xfs", make_xfs_in_progress);
 }
 
 static void remove_image(const char *spec)

@@ -55,7 +55,7 @@ static void write_classes(const char *parameters)
                                                         "     {\"poolName\": \"common\", "         \
                                                         "\"domainSegments\": []}]\n"
 
-static int start(void **state)
+static int start_driver(void **state)
 {
     const struct harness_cluster *cluster = harness_cluster();
     _cleanup_free_ char *secrets =
@@ -71,7 +71,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int stop_driver(void **state)
 {
     char **const flags[] = {&config_flag, &secrets_flag, &classes_flag, &other_flag};
 
@@ -314,5 +314,5 @@ TEST(mistakes_of_topology_are_told_apart)
     assert_prints("topology", LIVE, NO_ARGUMENTS, 1, "no such pool");
 }
 
-TEST_GROUP(start, stop)
+TEST_GROUP(start_driver, stop_driver)
 TEST_CLEANUP(harness_clean_up)

@@ -409,7 +409,7 @@ TEST(mistakes_in_a_class_are_told_with_their_place)
     assert_all_empty();
 }
 
-static int start(void **state)
+static int start_driver(void **state)
 {
     (void)state;
     /* also for the pool that a test adds */
@@ -426,7 +426,7 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
+static int stop_driver(void **state)
 {
     (void)state;
     harness_done(&driver);
@@ -445,5 +445,5 @@ static void clean_up(void)
     harness_clean_up();
 }
 
-TEST_GROUP(start, stop)
+TEST_GROUP(start_driver, stop_driver)
 TEST_CLEANUP(clean_up)

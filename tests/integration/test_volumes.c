@@ -70,10 +70,10 @@ TEST(same_name_with_another_size_already_exists)
     assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
 }
 
-TEST(response_has_exact_size_and_context)
+TEST(response_has_rounded_size_and_context)
 {
     _cleanup_error_ struct error err = {0};
-    _cleanup_free_ char *request = harness_create_request("sized", "zone-a", 1234567 * 512LL);
+    _cleanup_free_ char *request = harness_create_request("sized", "zone-a", 600 * MIB + 1);
     json_auto_t *reply = NULL;
 
     assert_int_equal(
@@ -82,8 +82,7 @@ TEST(response_has_exact_size_and_context)
         0);
     const json_t *volume = json_object_get(reply, "volume");
     const json_t *context = json_object_get(volume, "volume_context");
-    assert_int_equal(json_integer_value(json_object_get(volume, "capacity_bytes")),
-                     1234567 * 512LL);
+    assert_int_equal(json_integer_value(json_object_get(volume, "capacity_bytes")), 601 * MIB);
     assert_string_equal(json_string_value(json_object_get(context, "pool")), "zone-a");
     assert_string_equal(json_string_value(json_object_get(context, "journalPool")), "zone-a");
     assert_string_equal(json_string_value(json_object_get(context, "clusterID")),
@@ -93,6 +92,52 @@ TEST(response_has_exact_size_and_context)
     assert_int_equal(harness_delete_volume(
                          &driver, json_string_value(json_object_get(volume, "volume_id")), &err),
                      0);
+}
+
+/* A source of a kind that a newer specification may have is no reason for an empty volume. */
+TEST(content_source_of_unknown_type_makes_no_volume)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *plain = harness_create_request("sourceless", "common", MIB);
+    json_auto_t *request = json_loads(plain, 0, NULL);
+
+    json_object_set_new(request, "volume_content_source", json_object());
+    _cleanup_free_ char *text = json_dumps(request, 0);
+    assert_int_equal(harness_call(&driver,
+                                  &(struct harness_call){.method = "CreateVolume", .request = text},
+                                  NULL, &err),
+                     -1);
+    assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+    harness_assert_pool_empties("common");
+}
+
+/* As csi-attacher does it: without secrets, more than once, and for what has gone meanwhile. */
+TEST(volume_is_attached_and_detached)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *handle = harness_create_volume(&driver, "attached", "common", MIB, &err);
+    assert_non_null(handle);
+    _cleanup_free_ char *attach =
+        xasprintf("{\"volume_id\":\"%s\",\"node_id\":\"node-1\",\"volume_capability\":{\"mount\":"
+                  "{},\"access_mode\":{\"mode\":\"SINGLE_NODE_WRITER\"}}}",
+                  handle);
+    _cleanup_free_ char *detach =
+        xasprintf("{\"volume_id\":\"%s\",\"node_id\":\"node-1\"}", handle);
+    const struct harness_call calls[] = {
+        {.method = "ControllerPublishVolume", .request = attach, .without_secrets = true},
+        {.method = "ControllerPublishVolume", .request = attach},
+        {.method = "ControllerUnpublishVolume", .request = detach, .without_secrets = true},
+        {.method = "ControllerUnpublishVolume", .request = detach},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
+        if (harness_call(&driver, &calls[i], NULL, &err) < 0)
+            fail_msg("%s", err.message);
+    if (harness_delete_volume(&driver, handle, &err) < 0 ||
+        harness_call(&driver, &calls[2], NULL, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(harness_call(&driver, &calls[1], NULL, &err), -1);
+    assert_int_equal(err.status, STATUS_NOT_FOUND);
 }
 
 TEST(existing_volume_is_confirmed_and_missing_one_not_found)

@@ -231,7 +231,13 @@ static void run_case(void **state)
 
     assert_int_equal(kube_fixture_make(&fixture), 0);
     world.fixture = fixture;
-    world.site = (struct publish_site){world.fixture->kube, "ceph", DRIVER, ask, &world};
+    world.site = (struct publish_site){
+        .kube = world.fixture->kube,
+        .name_space = "ceph",
+        .driver_name = DRIVER,
+        .ask = ask,
+        .object = &world,
+    };
     for (size_t i = 0; i < one->lines.count; i++) {
         print_message("  %s\n", one->lines.items[i]); /* the last one is the one that failed */
         act(&world, one->lines.items[i]);

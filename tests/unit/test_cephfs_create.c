@@ -152,6 +152,8 @@ TEST(what_makes_no_sense_is_refused, STAGED)
     assert_refused(stage, &(struct wish){.block = true}, STATUS_INVALID_ARGUMENT, "block device");
     assert_refused(stage, &(struct wish){.mode = ACCESS_MULTI_NODE_READER_ONLY},
                    STATUS_INVALID_ARGUMENT, "content source");
+    assert_refused(stage, &(struct wish){.kind = SOURCE_UNKNOWN}, STATUS_INVALID_ARGUMENT,
+                   "volume_content_source has neither snapshot nor volume");
     assert_refused(stage, &(struct wish){.key = "fsName", .value = "fs9"}, STATUS_INVALID_ARGUMENT,
                    "it has 'fs1', 'fs2'");
     assert_refused(stage, &(struct wish){.key = "mounter", .value = "nfs"}, STATUS_INVALID_ARGUMENT,
@@ -240,7 +242,7 @@ struct caller {
     char handle[VOLUME_ID_LENGTH_MAX + 1];
 };
 
-static void *call_once(void *object)
+static void *create_once(void *object)
 {
     struct caller *caller = object;
     _cleanup_(volume_done) struct volume volume = {0};
@@ -260,7 +262,7 @@ TEST(same_request_at_once_makes_one_volume, STAGED)
 
     for (size_t i = 0; i < ARRAY_LENGTH(callers); i++) {
         callers[i].stage = *state;
-        assert_int_equal(pthread_create(&callers[i].thread, NULL, call_once, &callers[i]), 0);
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, create_once, &callers[i]), 0);
     }
     for (size_t i = 0; i < ARRAY_LENGTH(callers); i++) {
         pthread_join(callers[i].thread, NULL);
@@ -324,6 +326,108 @@ TEST(clone_that_keeps_failing_says_why, STAGED)
     assert_holds_not(stage, "snapshot");
 }
 
+/* A claim of 10G, and a source of 10 GiB or of more. */
+TEST(clone_without_a_limit_is_as_large_as_its_source, STAGED)
+{
+    static const long long sources[] = {10 * GIB, 11 * GIB};
+    struct stage *stage = *state;
+    static atomic_uint waiters;
+
+    stage->process.controller.clone_waiters = &waiters;
+    for (size_t i = 0; i < ARRAY_LENGTH(sources); i++) {
+        const char *const names[] = {"copy-0", "copy-1"};
+        const char *const origins[] = {"source-0", "source-1"};
+        _cleanup_(volume_done) struct volume volume = {0};
+        _cleanup_(volume_done) struct volume again = {0};
+        _cleanup_error_ struct error err = {0};
+        char source[VOLUME_ID_LENGTH_MAX + 1];
+
+        make_or_fail(stage, &(struct wish){.name = origins[i], .required = sources[i]}, source);
+        const struct wish wish = {
+            .name = names[i], .kind = SOURCE_VOLUME, .source = source, .required = 10000000000};
+        if (make(stage, &wish, &volume, &err) < 0 || make(stage, &wish, &again, &err) < 0)
+            fail_msg("%s", err.message);
+        assert_int_equal(volume.size_bytes, sources[i]);
+        assert_int_equal(again.size_bytes, sources[i]);
+        assert_string_equal(again.handle, volume.handle);
+    }
+}
+
+TEST(clone_that_a_manager_left_half_made_is_copied_again, STAGED)
+{
+    struct stage *stage = *state;
+    const struct wish clone = {
+        .name = "copy", .kind = SOURCE_VOLUME, .source = stage->world.volume};
+    atomic_uint waiters = 0;
+    char handle[VOLUME_ID_LENGTH_MAX + 1];
+
+    make_or_fail(stage, &(struct wish){0}, stage->world.volume);
+    assert_refused(stage, &clone, STATUS_ABORTED, "just begun");
+    fake_subvolumes_break_clones(stage->world.more);
+    stage->process.controller.clone_waiters = &waiters;
+    make_or_fail(stage, &clone, handle);
+    assert_holds(stage, " cloned");
+    assert_holds_not(stage, "snapshot");
+}
+
+TEST(clone_that_the_manager_lost_is_made_under_another_name, STAGED)
+{
+    struct stage *stage = *state;
+    const struct wish clone = {
+        .name = "copy", .kind = SOURCE_VOLUME, .source = stage->world.volume};
+    atomic_uint waiters = 0;
+    char handle[VOLUME_ID_LENGTH_MAX + 1];
+    _cleanup_error_ struct error err = {0};
+
+    make_or_fail(stage, &(struct wish){0}, stage->world.volume);
+    fake_subvolumes_lose_clones(stage->world.more, 1);
+    assert_refused(stage, &clone, STATUS_ABORTED, "just begun");
+    stage->process.controller.clone_waiters = &waiters;
+    make_or_fail(stage, &clone, handle);
+    assert_holds(stage, " cloned");
+    assert_holds_not(stage, "snapshot");
+    make_or_fail(stage, &clone, handle);
+    assert_int_equal(remove_volume(stage, handle, &err), 0);
+    assert_int_equal(remove_volume(stage, stage->world.volume, &err), 0);
+    assert_holds(stage, " lost"); /* Ceph has no command for it */
+    assert_holds_not(stage, " cloned");
+    assert_holds_not(stage, "[");
+}
+
+TEST(restore_that_the_manager_lost_is_given_up_with_its_source, STAGED)
+{
+    struct stage *stage = *state;
+    const struct wish restored = {
+        .name = "copy", .kind = SOURCE_SNAPSHOT, .source = stage->world.snapshot};
+    _cleanup_error_ struct error err = {0};
+
+    make_or_fail(stage, &(struct wish){0}, stage->world.volume);
+    assert_int_equal(step_create_snapshot(&stage->process, &stage->world, &err), 0);
+    fake_subvolumes_lose_clones(stage->world.more, 1);
+    assert_refused(stage, &restored, STATUS_ABORTED, "just begun");
+    assert_int_equal(step_delete_snapshot(&stage->process, &stage->world, &err), 0);
+    assert_refused(stage, &restored, STATUS_NOT_FOUND, "find the source");
+    assert_holds_not(stage, "[csi.volume.copy]");
+}
+
+TEST(clone_that_waits_its_turn_is_not_lost, STAGED)
+{
+    struct stage *stage = *state;
+    const struct wish clone = {
+        .name = "copy", .kind = SOURCE_VOLUME, .source = stage->world.volume};
+    char handle[VOLUME_ID_LENGTH_MAX + 1];
+
+    make_or_fail(stage, &(struct wish){0}, stage->world.volume);
+    fake_subvolumes_queue_clones(stage->world.more);
+    fake_subvolumes_set_clone_pace(stage->world.more, 2);
+    assert_refused(stage, &clone, STATUS_ABORTED, "just begun");
+    assert_refused(stage, &clone, STATUS_ABORTED, "pending");
+    assert_refused(stage, &clone, STATUS_ABORTED, "pending");
+    make_or_fail(stage, &clone, handle);
+    assert_holds(stage, " cloned");
+    assert_holds_not(stage, "failed");
+}
+
 TEST(clone_of_what_is_missing_or_too_large_is_refused, STAGED)
 {
     struct stage *stage = *state;
@@ -333,7 +437,8 @@ TEST(clone_of_what_is_missing_or_too_large_is_refused, STAGED)
                    &(struct wish){.name = "copy",
                                   .kind = SOURCE_VOLUME,
                                   .source = stage->world.volume,
-                                  .required = 8 * MIB},
+                                  .required = 8 * MIB,
+                                  .limit = 32 * MIB},
                    STATUS_OUT_OF_RANGE, "67108864");
     assert_refused(stage, &(struct wish){.name = "copy", .kind = SOURCE_VOLUME, .source = HANDLE},
                    STATUS_NOT_FOUND, HANDLE);
@@ -574,6 +679,72 @@ TEST(reservation_of_ceph_csi_is_filled, STAGED)
     assert_holds(stage, "size=1073741824");
 }
 
+/* The handle of a volume whose creation was not finished. */
+static void find_handle(struct stage *stage, const char *name, char *handle)
+{
+    const struct journal journal = {JOURNAL_VOLUME, "default"};
+    _cleanup_(outsider_close) struct outsider outsider = {0};
+    _cleanup_error_ struct error err = {0};
+    struct journal_ref ref;
+    bool found = false;
+
+    outsider_open(&outsider, stage);
+    assert_int_equal(
+        journal_find(&journal, &outsider.call, outsider.pool, name, &ref, &found, &err), 0);
+    assert_true(found);
+    memcpy(handle, HANDLE, sizeof(HANDLE));
+    memcpy(handle + sizeof(HANDLE) - sizeof(UUID), ref.uuid.chars, sizeof(UUID));
+}
+
+TEST(unfinished_clone_can_be_deleted_before_and_after_it_is_lost, STAGED)
+{
+    struct stage *stage = *state;
+    const struct wish clone = {
+        .name = "copy", .kind = SOURCE_VOLUME, .source = stage->world.volume};
+    char handle[VOLUME_ID_LENGTH_MAX + 1];
+    _cleanup_error_ struct error err = {0};
+
+    make_or_fail(stage, &(struct wish){0}, stage->world.volume);
+    fake_subvolumes_queue_clones(stage->world.more);
+    for (unsigned lost = 0; lost < 2; lost++) {
+        fake_subvolumes_lose_clones(stage->world.more, lost);
+        assert_refused(stage, &clone, STATUS_ABORTED, "just begun");
+        find_handle(stage, "copy", handle);
+        if (remove_volume(stage, handle, &err) < 0)
+            fail_msg("%s", err.message);
+        assert_holds_not(stage, "[csi.volume.copy]");
+        assert_holds_not(stage, "snapshot");
+    }
+    assert_holds(stage, " lost");
+}
+
+/* Its name is Ceph-CSI's to choose. */
+TEST(clone_of_ceph_csi_that_the_manager_lost_is_reported, STAGED)
+{
+    struct stage *stage = *state;
+
+    make_or_fail(stage, &(struct wish){.name = "source"}, stage->world.volume);
+    write_foreign_volume(stage, 0);
+    fake_subvolumes_lose_clones(stage->world.more, 1);
+    const struct wish clone = {.kind = SOURCE_VOLUME, .source = stage->world.volume};
+    assert_refused(stage, &clone, STATUS_ABORTED, "just begun");
+    assert_refused(stage, &clone, STATUS_FAILED_PRECONDITION,
+                   "remove directory '/volumes/csi/csi-vol-" UUID "' of file system 'fs1'");
+    assert_holds(stage, "[csi.volume.pvc-1]");
+}
+
+/* It may have been in use for long; only an empty one would be harmless to copy again. */
+TEST(volume_of_ceph_csi_that_is_no_copy_is_left_alone, STAGED)
+{
+    struct stage *stage = *state;
+
+    make_or_fail(stage, &(struct wish){.name = "source"}, stage->world.volume);
+    write_foreign_volume(stage, 3 * GIB);
+    assert_refused(stage, &(struct wish){.kind = SOURCE_VOLUME, .source = stage->world.volume},
+                   STATUS_FAILED_PRECONDITION, "is no copy of the source");
+    assert_holds(stage, "size=3221225472");
+}
+
 /* As Ceph-CSI leaves it: owner under an empty key, tracker with one view, the snapshot masked. */
 TEST(last_view_of_ceph_csi_takes_its_masked_snapshot_along, STAGED)
 {
@@ -666,6 +837,26 @@ TEST(group_has_its_members_as_ceph_csi_lists_them, STAGED)
     assert_int_equal(step_create_group(&stage->process, &stage->world, &err), 0);
 }
 
+TEST(volume_that_shows_a_snapshot_is_no_member, STAGED)
+{
+    struct stage *stage = *state;
+    _cleanup_error_ struct error err = {0};
+
+    fake_subvolumes_allow_quiesce(stage->world.more, false);
+    make_or_fail(stage, &(struct wish){.required = GIB}, stage->world.volume);
+    assert_int_equal(step_create_snapshot(&stage->process, &stage->world, &err), 0);
+    make_or_fail(
+        stage,
+        &(struct wish){
+            .name = "view", .mode = READ, .kind = SOURCE_SNAPSHOT, .source = stage->world.snapshot},
+        stage->world.second);
+    assert_int_equal(step_create_group(&stage->process, &stage->world, &err), -1);
+    assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, "there is nothing in it to make a snapshot of"));
+    assert_non_null(strstr(err.message, stage->world.second));
+    assert_holds_not(stage, "csi.volume.group.");
+}
+
 TEST(pause_that_ended_too_early_is_no_group, STAGED)
 {
     struct stage *stage = *state;
@@ -681,6 +872,52 @@ TEST(pause_that_ended_too_early_is_no_group, STAGED)
     assert_int_equal(step_delete_group(&stage->process, &stage->world, &err), 0);
     assert_holds_not(stage, "snapshot");
     assert_holds_not(stage, "writers pause");
+}
+
+struct impatient {
+    struct stage *stage;
+    atomic_bool has_gone;
+};
+
+/* Goes as soon as the writers pause. */
+static void leave_during_pause(void *object)
+{
+    struct impatient *caller = object;
+    struct fake_ceph *fake = caller->stage->world.fake;
+    _cleanup_text_ struct text all = TEXT_INIT(1024 * 1024);
+
+    fake_ceph_dump(fake, &all);
+    if (strstr(text_chars(&all), "writers pause"))
+        caller->has_gone = true;
+    else
+        fake_ceph_interrupt_before(fake, "mgr_command", leave_during_pause, caller);
+}
+
+TEST(pause_ends_although_the_caller_has_gone, STAGED)
+{
+    struct stage *stage = *state;
+    struct impatient caller = {.stage = stage};
+    _cleanup_(group_request_done) struct group_request request = {.name = xstrdup("group-1")};
+    _cleanup_(group_snapshot_done) struct group_snapshot group = {0};
+    _cleanup_error_ struct error err = {0};
+    struct call call;
+
+    make_two(stage);
+    fake_subvolumes_allow_quiesce(stage->world.more, false);
+    string_list_add(&request.members, stage->world.volume);
+    string_list_add(&request.members, stage->world.second);
+    set_credentials(&request.credentials);
+    call_init(&call, 1, "CreateVolumeGroupSnapshot", deadline_never());
+    call.cancelled = &caller.has_gone;
+    fake_ceph_interrupt_before(stage->world.fake, "mgr_command", leave_during_pause, &caller);
+    assert_int_equal(
+        controller_create_group_snapshot(&stage->process.controller, &call, &request, &group, &err),
+        -1);
+    assert_int_equal(err.status, STATUS_CANCELLED);
+    assert_holds_not(stage, "writers pause");
+    call_done(&call);
+    error_clear(&err);
+    assert_int_equal(step_create_group(&stage->process, &stage->world, &err), 0);
 }
 
 TEST_GROUP(cluster_config_write, cluster_config_remove)

@@ -236,6 +236,24 @@ TEST(a_standing_user_revives_a_dead_volume)
     machine_done(&machine);
 }
 
+TEST(a_client_survives_the_container_of_the_driver)
+{
+    struct host *host = NULL;
+    struct path_facts facts;
+
+    machine_init(&machine, &FUSE);
+    must(machine_stage(&machine, &err));
+    must(machine_publish(&machine, &err));
+    fake_host_kill_container(machine.host);
+    machine_restart(&machine);
+    assert_int_equal(machine_recover(&machine), 0);
+    host = fake_host_as_host(machine.host);
+    must(host->ops->look(host, TARGET, &facts, &err));
+    must(machine_unpublish(&machine, &err));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
+}
+
 TEST(a_restart_of_the_machine_leaves_no_files)
 {
     struct host *host = NULL;

@@ -204,13 +204,13 @@ static const struct found_case FOUND[] = {
 static void load_usage(const struct found_case *found, struct cluster_usage *usage)
 {
     _cleanup_error_ struct error err = {0};
-    _cleanup_free_ char *dump =
-        xasprintf("{\"pools\":[{\"pool\":1,\"pool_name\":\"p\",\"type\":%s,\"crush_rule\":%s,"
-                  "\"quota_max_bytes\":0,\"application_metadata\":%s}]}",
+    _cleanup_free_ char *listed =
+        xasprintf("[{\"pool_id\":1,\"pool_name\":\"p\",\"type\":%s,\"crush_rule\":%s,"
+                  "\"quota_max_bytes\":0,\"application_metadata\":%s}]",
                   found->type, found->rule, found->applications);
     struct crush_map crush = {0};
 
-    if (cluster_usage_parse("{\"pools\":[]}", dump, usage, &err) < 0 ||
+    if (cluster_usage_parse("{\"pools\":[]}", listed, usage, &err) < 0 ||
         crush_map_parse(CRUSH, &crush, &err) < 0)
         fail_msg("%s: %s", found->name, err.message);
     cluster_usage_set_crush(usage, &crush);
@@ -248,8 +248,8 @@ static void check_found(const struct found_case *found)
 
 TEST(room_of_an_rbd_entry_is_that_of_its_data_pool)
 {
-    static const char dump[] = "{\"pools\":[{\"pool\":1,\"pool_name\":\"p\",\"quota_max_bytes\":0},"
-                               "{\"pool\":2,\"pool_name\":\"d\",\"quota_max_bytes\":0}]}";
+    static const char listed[] = "[{\"pool_id\":1,\"pool_name\":\"p\",\"quota_max_bytes\":0},"
+                                 "{\"pool_id\":2,\"pool_name\":\"d\",\"quota_max_bytes\":0}]";
     _cleanup_strmap_ struct strmap parameters = {0};
     _cleanup_class_pools_ struct class_pools pools = {0};
     _cleanup_cluster_usage_ struct cluster_usage usage = {0};
@@ -259,7 +259,7 @@ TEST(room_of_an_rbd_entry_is_that_of_its_data_pool)
     fill(&parameters, "clusterID=c|topologyConstrainedPools="
                       "[{\"poolName\":\"p\",\"domainSegments\":[]}," IN("a", "p", "d") "," IN(
                           "b", "p", "x") "," IN("c", "x", "d") "]");
-    assert_int_equal(cluster_usage_parse("{\"pools\":[]}", dump, &usage, &err), 0);
+    assert_int_equal(cluster_usage_parse("{\"pools\":[]}", listed, &usage, &err), 0);
     assert_int_equal(class_pools_parse_rbd(&parameters, &pools, &err), 0);
     assert_int_equal(pools.entries.count, 4);
     for (size_t i = 0; i < 2; i++) {

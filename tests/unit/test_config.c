@@ -4,6 +4,8 @@
 
 #define DATA "tests/data/config/"
 #define MIB ((size_t)1024 * 1024)
+#define SIXTEEN "0123456789abcdef"
+#define SIXTY_FOUR SIXTEEN SIXTEEN SIXTEEN SIXTEEN
 
 /* --- forms --- */
 
@@ -215,8 +217,6 @@ TEST(unknown_cluster_is_told_with_those_that_exist, WITH_FOLDER)
         {GOOD_A, "clusterID 'c9' is not configured; config.json has 'a'"},
         {"[{\"clusterID\": \"a\"}, {\"clusterID\": \"b\"}, {\"clusterID\": \"C9\"}]",
          "clusterID 'c9' is not configured; config.json has 'a', 'b', 'C9'"},
-        {"[{\"monitors\": [\"x\"]}, {\"clusterID\": null}, null]",
-         "clusterID 'c9' is not configured; config.json has '', '', ''"},
         {"[]", "clusterID 'c9' is not configured; config.json has no cluster at all"},
         {"{\"clusters\": []}",
          "clusterID 'c9' is not configured; config.json has no cluster at all"},
@@ -232,11 +232,11 @@ TEST(unknown_cluster_is_told_with_those_that_exist, WITH_FOLDER)
 TEST(clusters_are_walked_over_in_their_order, WITH_FOLDER)
 {
     _cleanup_config_ struct config *config = config_load_text(
-        "[{\"clusterID\": \"b\"}, {\"monitors\": [\"x\"]}, {\"clusterID\": \"a\"}]");
+        "[{\"clusterID\": \"b\"}, {\"clusterID\": \"c\"}, {\"clusterID\": \"a\"}]");
 
     assert_int_equal(config_cluster_count(config), 3);
     assert_string_equal(config_cluster_id(config, 0), "b");
-    assert_string_equal(config_cluster_id(config, 1), "");
+    assert_string_equal(config_cluster_id(config, 1), "c");
     assert_string_equal(config_cluster_id(config, 2), "a");
 }
 
@@ -302,6 +302,17 @@ TEST(mistake_is_told_with_its_place, WITH_FOLDER)
         {"{\"clusters\": {}}", "clusters: expected an array, found an object"},
         {"{\"clusters\": [{}, {\"clusterID\": []}]}",
          "clusters[1].clusterID: expected a string, found an array"},
+        {"[{\"clusterID\": \"a\"}, {\"clusterID\": \"\"}]", "[1]: clusterID is empty or missing"},
+        {"[{\"monitors\": [\"x\"]}]", "[0]: clusterID is empty or missing"},
+        {"[{\"clusterID\": null}]", "[0]: clusterID is empty or missing"},
+        {"[null]", "[0]: clusterID is empty or missing"},
+        {"[{\"clusterID\": \"a/b\", \"monitors\": [\"x\"]}]",
+         "[0]: clusterID has a slash or a control character, which a volume handle cannot carry"},
+        {"{\"clusters\": [{\"clusterID\": \"a\"}, {\"clusterID\": \"a\\n\"}]}",
+         "clusters[1]: clusterID has a slash or a control character, which a volume handle cannot "
+         "carry"},
+        {"[{\"clusterID\": \"" SIXTY_FOUR "\"}, {\"clusterID\": \"" SIXTY_FOUR "x\"}]",
+         "[1]: clusterID has more than 64 bytes and does not fit into a volume handle"},
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
@@ -314,6 +325,19 @@ TEST(mistake_is_told_with_its_place, WITH_FOLDER)
         assert_unavailable(file, refusal);
         assert_unhealthy(file, fault, now);
     }
+}
+
+TEST(cluster_without_a_usable_id_leaves_the_last_good_version_in_force, WITH_FOLDER)
+{
+    _cleanup_free_ char *path = make_config(GOOD_A);
+    _cleanup_config_file_ struct config_file *file = config_file_new(path);
+    _cleanup_free_ char *fault = xasprintf("%s: [1]: clusterID is empty or missing", path);
+    static const char broken[] = "[{\"clusterID\": \"b\"}, {\"clusterID\": \"\"}]";
+
+    assert_in_force(file, "a");
+    write_bytes(path, broken, sizeof(broken) - 1);
+    assert_in_force(file, "a");
+    assert_unhealthy(file, fault, now);
 }
 
 TEST(file_of_two_mebibytes_is_refused, WITH_FOLDER)

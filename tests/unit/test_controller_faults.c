@@ -6,54 +6,9 @@
 #include <assert.h>
 
 #include "tests/fakes/fake_ceph_subvolumes.h"
+#include "tests/unit/fixtures/backends.h"
 #include "tests/unit/fixtures/cluster_config.h"
 #include "tests/unit/fixtures/fault_scenario.h"
-
-/* --- backends --- */
-
-static void fill_rbd_request(struct create_request *request)
-{
-    strmap_set(&request->parameters, "pool", "rbd");
-    strmap_set(&request->parameters, "imageFeatures", "layering,exclusive-lock");
-}
-
-static void add_pool(struct world *world)
-{
-    fake_ceph_add_pool(world->fake, "rbd", 3);
-}
-
-static const struct world_setup RBD = {.name = "RBD",
-                                       .backend = &RBD_BACKEND,
-                                       .access = ACCESS_TYPE_BLOCK,
-                                       .fill_request = fill_rbd_request,
-                                       .world_init = add_pool};
-
-static void fill_cephfs_request(struct create_request *request)
-{
-    strmap_set(&request->parameters, "fsName", "fs1");
-    strmap_set(&request->parameters, "pool", "data-a");
-    strmap_set(&request->parameters, "csi.storage.k8s.io/pvc/namespace", "ns-1");
-}
-
-static void add_filesystem(struct world *world)
-{
-    fake_ceph_add_pool(world->fake, "meta", 7);
-    world->more = fake_subvolumes_new(world->fake);
-    fake_subvolumes_add_filesystem(world->more, "fs1", 2, 7, "csi");
-    fake_subvolumes_allow_quiesce(world->more, false);
-}
-
-static void free_filesystem(struct world *world)
-{
-    fake_subvolumes_free(world->more);
-}
-
-static const struct world_setup CEPHFS = {.name = "CephFS",
-                                          .backend = &CEPHFS_BACKEND,
-                                          .access = ACCESS_TYPE_MOUNT,
-                                          .fill_request = fill_cephfs_request,
-                                          .world_init = add_filesystem,
-                                          .world_done = free_filesystem};
 
 /* --- steps that RBD does not have --- */
 
@@ -80,6 +35,38 @@ static int break_clone(struct process *process, struct world *world, struct erro
 {
     (void)process, (void)err;
     fake_subvolumes_fail_clones(world->more, 1);
+    return 0;
+}
+
+/* The manager loses the next clone. */
+static int lose_clone(struct process *process, struct world *world, struct error *err)
+{
+    (void)process, (void)err;
+    fake_subvolumes_lose_clones(world->more, 1);
+    return 0;
+}
+
+/* --- steps that CephFS does not have --- */
+
+static void mirror_volume(const struct world *world, bool is_primary)
+{
+    _cleanup_free_ char *image =
+        xasprintf("csi-vol-%s", world->volume + strlen(world->volume) - UUID_LENGTH);
+
+    fake_ceph_mirror(world->fake, "rbd", image, is_primary);
+}
+
+static int mirror_from_here(struct process *process, struct world *world, struct error *err)
+{
+    (void)process, (void)err;
+    mirror_volume(world, true);
+    return 0;
+}
+
+static int mirror_from_elsewhere(struct process *process, struct world *world, struct error *err)
+{
+    (void)process, (void)err;
+    mirror_volume(world, false);
     return 0;
 }
 
@@ -138,6 +125,15 @@ static const struct fault_case RBD_CASES[] = {
                  step_delete_volume},
       .tested = step_delete_second,
       .ends_empty = true}},
+    {"mirrored_volume_goes_with_its_mirroring",
+     {.title = "DeleteVolume of one that is mirrored from here",
+      .before = {step_create_volume, mirror_from_here},
+      .tested = step_delete_volume,
+      .ends_empty = true}},
+    {"copy_of_another_clusters_volume_loses_its_entry_alone",
+     {.title = "DeleteVolume of one that is mirrored from elsewhere",
+      .before = {step_create_volume, mirror_from_elsewhere},
+      .tested = step_delete_volume}},
 };
 
 static const struct fault_case CEPHFS_CASES[] = {
@@ -145,6 +141,16 @@ static const struct fault_case CEPHFS_CASES[] = {
      {.title = "CreateVolume from a volume, failing in Ceph once",
       .before = {step_create_volume, break_clone},
       .tested = step_clone}},
+    {"clone_that_the_manager_loses_is_made_again",
+     {.title = "CreateVolume from a volume, lost by the manager once",
+      .before = {step_create_volume, lose_clone},
+      .tested = step_clone,
+      .after = {step_delete_second, step_delete_volume}}}, /* all goes but what Ceph keeps */
+    {"restore_that_the_manager_loses_is_made_again",
+     {.title = "CreateVolume from a snapshot, lost by the manager once",
+      .before = {step_create_volume, step_create_snapshot, lose_clone},
+      .tested = step_restore,
+      .after = {step_delete_second, step_delete_snapshot, step_delete_volume}}},
     {"volume_with_snapshots_goes_before_them",
      {.title = "DeleteVolume of one with snapshots",
       .before = {step_create_volume, step_create_snapshot},
@@ -181,12 +187,12 @@ static const struct fault_case CEPHFS_CASES[] = {
 
 static void check_rbd(void **state)
 {
-    scenario_check(*state, &RBD);
+    scenario_check(*state, &RBD_SETUP);
 }
 
 static void check_cephfs(void **state)
 {
-    scenario_check(*state, &CEPHFS);
+    scenario_check(*state, &CEPHFS_SETUP);
 }
 
 static void add_cases(const struct fault_case *cases, size_t count, const struct world_setup *setup)
@@ -198,17 +204,17 @@ static void add_cases(const struct fault_case *cases, size_t count, const struct
         assert(used < ARRAY_LENGTH(names));
         snprintf(names[used], sizeof(names[used]), "%s_%s", setup->name, cases[i].name);
         test_add((struct CMUnitTest){.name = names[used++],
-                                     .test_func = setup == &RBD ? check_rbd : check_cephfs,
+                                     .test_func = setup == &RBD_SETUP ? check_rbd : check_cephfs,
                                      .initial_state = (void *)(uintptr_t)&cases[i].scenario});
     }
 }
 
 static void add_all_cases(void)
 {
-    add_cases(BOTH_CASES, ARRAY_LENGTH(BOTH_CASES), &RBD);
-    add_cases(RBD_CASES, ARRAY_LENGTH(RBD_CASES), &RBD);
-    add_cases(BOTH_CASES, ARRAY_LENGTH(BOTH_CASES), &CEPHFS);
-    add_cases(CEPHFS_CASES, ARRAY_LENGTH(CEPHFS_CASES), &CEPHFS);
+    add_cases(BOTH_CASES, ARRAY_LENGTH(BOTH_CASES), &RBD_SETUP);
+    add_cases(RBD_CASES, ARRAY_LENGTH(RBD_CASES), &RBD_SETUP);
+    add_cases(BOTH_CASES, ARRAY_LENGTH(BOTH_CASES), &CEPHFS_SETUP);
+    add_cases(CEPHFS_CASES, ARRAY_LENGTH(CEPHFS_CASES), &CEPHFS_SETUP);
 }
 
 TEST_CASES(add_all_cases)

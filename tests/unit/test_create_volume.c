@@ -186,6 +186,193 @@ TEST(clone_stays_in_the_pool_of_its_source, STAGED)
     assert_string_equal(strmap_get(&copy.context, "pool"), "pool-b");
 }
 
+/* A flatten must not put the data of an erasure-coded pool into the replicated one. */
+TEST(copies_have_the_data_pool_of_their_source, STAGED)
+{
+    struct stage *stage = *state;
+    struct world *world = &stage->world;
+    _cleanup_(volume_done) struct volume volume = {0};
+    _cleanup_(volume_done) struct volume clone = {0};
+    _cleanup_error_ struct error err = {0};
+
+    places_make_or_fail(stage, &(struct wish){.zone = "zone-a"}, &volume);
+    places_make_or_fail(
+        stage, &(struct wish){.name = "clone", .zone = "zone-a", .source = volume.handle}, &clone);
+    memcpy(world->volume, volume.handle, sizeof(volume.handle));
+    memcpy(world->second, clone.handle, sizeof(clone.handle));
+    if (step_create_snapshot(&stage->process, world, &err) < 0 ||
+        step_create_group(&stage->process, world, &err) < 0)
+        fail_msg("%s", err.message);
+    _cleanup_free_ char *dump = world_dump(world);
+    unsigned images = 0;
+    for (const char *line = strstr(dump, "image pool-a//csi-"); line;
+         line = strstr(line + 1, "image pool-a//csi-")) {
+        const char *end = strchr(line, '\n');
+        const char *size = strstr(line, " size=");
+        const char *data_pool = strstr(line, " data_pool=data-a");
+
+        if (strstr(line, " id=") > end || !size || size > end)
+            continue; /* a snapshot, a piece of metadata */
+        if (!data_pool || data_pool > end)
+            fail_msg("%s", line);
+        images++;
+    }
+    assert_int_equal(images, 5); /* the volumes, a snapshot of one and a group of both */
+}
+
+/* --- clones that no retry can make --- */
+
+TEST(clone_into_a_missing_data_pool_is_refused_for_good, STAGED)
+{
+    struct stage *stage = *state;
+    _cleanup_(volume_done) struct volume source = {0};
+
+    places_make_or_fail(stage, &(struct wish){.pools = ""}, &source);
+    places_assert_refused(
+        stage,
+        &(struct wish){
+            .name = "clone", .pools = "", .source = source.handle, .more = {"dataPool", "nowhere"}},
+        STATUS_INVALID_ARGUMENT, "there is no data pool 'nowhere'");
+    assert_holds_not(stage, "[csi.volume.clone]");
+    places_remove_volume(stage, source.handle);
+    places_assert_nothing_is_left(stage);
+}
+
+static void remove_snapshot(struct stage *stage, const char *image, const char *snapshot)
+{
+    _cleanup_error_ struct error err = {0};
+    struct ceph_csi csi;
+
+    ceph_csi_begin(&csi, stage);
+    if (csi.rbd->ops->snapshot_remove(csi.rbd, &csi.call, image, snapshot, &err) < 0)
+        fail_msg("%s", err.message);
+    ceph_csi_end(&csi);
+}
+
+TEST(restore_from_a_lost_snapshot_is_refused_for_good, STAGED)
+{
+    struct stage *stage = *state;
+    _cleanup_(volume_done) struct volume source = {0};
+    _cleanup_error_ struct error err = {0};
+
+    places_make_or_fail(stage, &(struct wish){.pools = ""}, &source);
+    memcpy(stage->world.volume, source.handle, sizeof(source.handle));
+    assert_int_equal(step_create_snapshot(&stage->process, &stage->world, &err), 0);
+    const char *handle = stage->world.snapshot;
+    _cleanup_free_ char *image = xasprintf("csi-snap-%s", handle + strlen(handle) - 36);
+    remove_snapshot(stage, image, image);
+    places_assert_refused(
+        stage,
+        &(struct wish){.name = "restored", .pools = "", .source = handle, .kind = SOURCE_SNAPSHOT},
+        STATUS_FAILED_PRECONDITION, "is gone: it is being deleted, or was removed by hand");
+    assert_holds_not(stage, "[csi.volume.restored]");
+}
+
+/* The name of the snapshot that the group has taken of the image, before it is cloned. */
+static char *find_group_snapshot(struct stage *stage, const char *image)
+{
+    _cleanup_(image_snapshots_done) struct image_snapshots list = {0};
+    _cleanup_error_ struct error err = {0};
+    struct ceph_csi csi;
+    char *name = NULL;
+
+    ceph_csi_begin(&csi, stage);
+    assert_int_equal(csi.rbd->ops->snapshot_list(csi.rbd, &csi.call, image, &list, &err), 0);
+    if (list.count == 1 && list.items[0].kind == SNAPSHOT_USER)
+        name = xstrdup(list.items[0].name);
+    ceph_csi_end(&csi);
+    return name;
+}
+
+/* The moment is over: it cannot be taken again. */
+TEST(group_whose_snapshot_was_lost_is_refused_for_good, STAGED)
+{
+    struct stage *stage = *state;
+    struct world *world = &stage->world;
+    _cleanup_(volume_done) struct volume first = {0};
+    _cleanup_(volume_done) struct volume second = {0};
+    _cleanup_free_ char *snapshot = NULL;
+
+    places_make_or_fail(stage, &(struct wish){.name = "one", .pools = ""}, &first);
+    places_make_or_fail(stage, &(struct wish){.name = "two", .pools = ""}, &second);
+    memcpy(world->volume, first.handle, sizeof(first.handle));
+    memcpy(world->second, second.handle, sizeof(second.handle));
+    _cleanup_free_ char *image = xasprintf("csi-vol-%s", first.handle + strlen(first.handle) - 36);
+    for (unsigned n = 1; n < 100 && !snapshot; n++) {
+        _cleanup_error_ struct error err = {0};
+
+        fake_ceph_fail_call(world->fake, n, FAKE_CRASH_AFTER);
+        assert_int_equal(step_create_group(&stage->process, world, &err), -1);
+        fake_ceph_recover(world->fake);
+        _cleanup_free_ char *dump = world_dump(world);
+        if (strstr(dump, "[csi.creationtime]"))
+            snapshot = find_group_snapshot(stage, image);
+    }
+    assert_non_null(snapshot);
+    remove_snapshot(stage, image, snapshot);
+    for (int tries = 0; tries < 2; tries++) {
+        _cleanup_error_ struct error err = {0};
+
+        assert_int_equal(step_create_group(&stage->process, world, &err), -1);
+        if (err.status != STATUS_FAILED_PRECONDITION || !strstr(err.message, snapshot))
+            fail_msg("%s: %s", status_name(err.status), err.message);
+    }
+}
+
+/* --- sizes --- */
+
+/* A claim of 10G, and a source of 10 GiB or of more. */
+TEST(clone_without_a_limit_is_as_large_as_its_source, STAGED)
+{
+    struct stage *stage = *state;
+    _cleanup_(volume_done) struct volume source = {0};
+    _cleanup_(volume_done) struct volume clone = {0};
+    _cleanup_(volume_done) struct volume again = {0};
+    struct wish wish = {.name = "clone", .required = 10000000000};
+
+    places_make_or_fail(stage, &(struct wish){.name = "source", .required = 12 * GIB}, &source);
+    wish.source = source.handle;
+    wish.limit = 12 * GIB - 1;
+    places_assert_refused(stage, &wish, STATUS_OUT_OF_RANGE, "the source has 12884901888 bytes");
+    wish.limit = 0;
+    places_make_or_fail(stage, &wish, &clone);
+    places_make_or_fail(stage, &wish, &again);
+    assert_int_equal(clone.size_bytes, 12 * GIB);
+    assert_int_equal(again.size_bytes, 12 * GIB);
+    assert_string_equal(again.handle, clone.handle);
+}
+
+/* Ceph-CSI compares what there is with what it rounds the request to. */
+TEST(size_is_rounded_as_ceph_csi_does, STAGED)
+{
+    struct stage *stage = *state;
+    _cleanup_(volume_done) struct volume volume = {0};
+
+    places_make_or_fail(stage, &(struct wish){.required = 3 * GIB / 2}, &volume);
+    assert_int_equal(volume.size_bytes, 2 * GIB);
+    assert_holds(stage, "image rbd//csi-vol-u1 id=i1 size=2147483648 ");
+}
+
+TEST(size_that_ceph_csi_rounded_is_accepted, STAGED)
+{
+    static const struct image_options options = {.features = IMAGE_FEATURE_LAYERING};
+    struct stage *stage = *state;
+    _cleanup_(volume_done) struct volume volume = {0};
+    _cleanup_error_ struct error err = {0};
+    struct ceph_csi csi;
+
+    ceph_csi_begin(&csi, stage);
+    ceph_csi_write_name(&csi, csi.rbd, UUID);
+    ceph_csi_write_attributes(&csi, csi.rbd, false);
+    assert_int_equal(
+        csi.rbd->ops->image_create(csi.rbd, &csi.call, "csi-vol-" UUID, 2 * GIB, &options, &err),
+        0);
+    places_make_or_fail(stage, &(struct wish){.required = 3 * GIB / 2}, &volume);
+    assert_non_null(strstr(volume.handle, UUID));
+    assert_int_equal(volume.size_bytes, 2 * GIB);
+    ceph_csi_end(&csi);
+}
+
 /* --- what others left --- */
 
 /* Ceph-CSI from 3.11 on has the name beside the image. */
@@ -285,6 +472,69 @@ TEST(entry_of_another_name_is_not_ours, STAGED)
         csi.pool_b->ops->object_create(csi.pool_b, &csi.call, "csi.volume." UUID, &other, &err), 0);
     places_assert_refused(stage, &(struct wish){.zone = "zone-b"}, STATUS_DATA_LOSS, "'pvc-2'");
     ceph_csi_end(&csi);
+}
+
+/* --- others are faster --- */
+
+enum winner_has { WINNER_NAME, WINNER_EMPTY, WINNER_ENTRY };
+
+struct winner {
+    struct stage *stage;
+    enum winner_has has;
+    const char *value; /* where the name leads */
+};
+
+/* Another process claims the name just before ours does, for a volume in another pool. */
+static void win_claim(void *object)
+{
+    const struct winner *winner = object;
+    _cleanup_strmap_ struct strmap more = {0};
+    _cleanup_error_ struct error err = {0};
+    struct ceph_csi csi;
+
+    ceph_csi_begin(&csi, winner->stage);
+    ceph_csi_write_name(&csi, csi.rbd, winner->value);
+    if (winner->has != WINNER_NAME)
+        ceph_csi_write_attributes(&csi, csi.pool_b, winner->has == WINNER_EMPTY);
+    strmap_set(&more, "csi.journalpool", "0000000000000003");
+    if (winner->has == WINNER_ENTRY)
+        assert_int_equal(
+            csi.pool_b->ops->omap_set(csi.pool_b, &csi.call, "csi.volume." UUID, &more, &err), 0);
+    ceph_csi_end(&csi);
+}
+
+TEST(who_loses_the_claim_continues_with_the_winner, STAGED)
+{
+    struct stage *stage = *state;
+
+    for (int has = WINNER_NAME; has <= WINNER_ENTRY; has++) {
+        struct winner winner = {stage, (enum winner_has)has, "0000000000000017/" UUID};
+        _cleanup_(volume_done) struct volume volume = {0};
+
+        fake_ceph_interrupt_before(stage->world.fake, "omap_add", win_claim, &winner);
+        places_make_or_fail(stage, &(struct wish){.zone = "zone-a"}, &volume);
+        assert_non_null(strstr(volume.handle, UUID));
+        assert_string_equal(strmap_get(&volume.context, "pool"), "pool-b");
+        assert_string_equal(strmap_get(&volume.context, "journalPool"), "rbd");
+        assert_null(strmap_get(&volume.context, "dataPool")); /* which zone-a has */
+        assert_string_equal(strmap_get(&volume.segments, PREFIX "zone"), "zone-b");
+        places_remove_volume(stage, volume.handle);
+        places_assert_nothing_is_left(stage);
+    }
+}
+
+TEST(winner_in_a_lost_pool_is_replaced, STAGED)
+{
+    struct stage *stage = *state;
+    struct winner winner = {stage, WINNER_NAME, "0000000000000063/" UUID};
+    _cleanup_(volume_done) struct volume volume = {0};
+
+    fake_ceph_interrupt_before(stage->world.fake, "omap_add", win_claim, &winner);
+    places_make_or_fail(stage, &(struct wish){.zone = "zone-a"}, &volume);
+    assert_null(strstr(volume.handle, UUID));
+    assert_string_equal(strmap_get(&volume.context, "pool"), "pool-a");
+    places_remove_volume(stage, volume.handle);
+    places_assert_nothing_is_left(stage);
 }
 
 /* Two processes continue the same reservation: who writes the entry last uses that of the other. */

@@ -178,12 +178,11 @@ static void remove_volume(struct stage *stage, const char *handle)
         fail_msg("%s", err.message);
 }
 
-/* GetCapacity of the class with further parameters "key", "value", ... NULL; -1 with @err. */
-static long long ask_capacity(struct stage *stage, const char *zone, const char *const *more,
-                              struct error *err)
+/* GetCapacity of the class with further parameters "key", "value", ... NULL. */
+static int ask_whole_capacity(struct stage *stage, const char *zone, const char *const *more,
+                              struct capacity *capacity, struct error *err)
 {
     _cleanup_(capacity_request_done) struct capacity_request request = {0};
-    struct capacity capacity = {0};
     struct call call;
 
     strmap_set(&request.parameters, "clusterID", "c1");
@@ -194,9 +193,20 @@ static long long ask_capacity(struct stage *stage, const char *zone, const char 
         strmap_set(&request.segments, PREFIX "zone", zone);
     call_init(&call, 1, "GetCapacity", deadline_in_ms(LONG_MS));
     int result =
-        controller_get_capacity(&stage->process.controller, &call, &request, &capacity, err);
+        controller_get_capacity(&stage->process.controller, &call, &request, capacity, err);
     call_done(&call);
-    return result < 0 ? -1 : (long long)capacity.available_bytes;
+    return result;
+}
+
+/* What is available; -1 with @err. */
+static long long ask_capacity(struct stage *stage, const char *zone, const char *const *more,
+                              struct error *err)
+{
+    struct capacity capacity = {0};
+
+    if (ask_whole_capacity(stage, zone, more, &capacity, err) < 0)
+        return -1;
+    return (long long)capacity.available_bytes;
 }
 
 static long long capacity_of(struct stage *stage, const char *zone, const char *const *more)
@@ -207,6 +217,113 @@ static long long capacity_of(struct stage *stage, const char *zone, const char *
     if (bytes < 0)
         fail_msg("%s", err.message);
     return bytes;
+}
+
+/* --- others are faster --- */
+
+#define WINNER_UUID "0a1b2c3d-1111-4222-8333-444455556666"
+
+struct winner {
+    struct stage *stage;
+    const char *value;     /* where the name leads; NULL: it is there already */
+    const char *pool;      /* metadata pool of the entry; NULL: none is written */
+    const char *data_pool; /* in the entry */
+};
+
+static struct ceph_pool *open_as_other(struct ceph_cluster *cluster, struct call *call,
+                                       const char *name)
+{
+    _cleanup_error_ struct error err = {0};
+    struct ceph_pool *pool = NULL;
+
+    assert_int_equal(cluster->ops->pool_open(cluster, call, name, "csi", &pool, &err), 0);
+    return pool;
+}
+
+static void write_winner_entry(const struct winner *winner, struct ceph_pool *pool,
+                               struct call *call)
+{
+    _cleanup_strmap_ struct strmap entry = {0};
+    _cleanup_error_ struct error err = {0};
+
+    strmap_set(&entry, "csi.volname", "pvc-1");
+    strmap_set(&entry, "csi.imagename", "csi-vol-" WINNER_UUID);
+    strmap_set(&entry, "csi.journalpool", "0000000000000007");
+    strmap_set(&entry, "cephzone.size", "1073741824");
+    strmap_set(&entry, "cephzone.datapool", winner->data_pool);
+    strmap_set(&entry, "cephzone.segments", PREFIX "zone=zone-won");
+    assert_int_equal(pool->ops->object_create(pool, call, "csi.volume." WINNER_UUID, &entry, &err),
+                     0);
+}
+
+/* Another process is just before us. */
+static void win(void *object)
+{
+    const struct winner *winner = object;
+    struct ceph *ceph = fake_ceph_as_other(winner->stage->world.fake);
+    _cleanup_secret_ struct secret key = {0};
+    _cleanup_error_ struct error err = {0};
+    struct ceph_cluster *cluster = NULL;
+    struct call call;
+
+    secret_set(&key, "AQB");
+    const struct ceph_target target = {"c1", "mon", "csi", &key};
+    call_init(&call, 7, "CreateVolume", deadline_never());
+    assert_int_equal(ceph->ops->connect(ceph, &call, &target, &cluster, &err), 0);
+    if (winner->value) {
+        struct ceph_pool *home = open_as_other(cluster, &call, "meta");
+
+        assert_int_equal(home->ops->omap_add(home, &call, "csi.volumes.default", "csi.volume.pvc-1",
+                                             winner->value, &err),
+                         0);
+        ceph_pool_close(home);
+    }
+    if (winner->pool) {
+        struct ceph_pool *pool = open_as_other(cluster, &call, winner->pool);
+
+        write_winner_entry(winner, pool, &call);
+        ceph_pool_close(pool);
+    }
+    ceph_disconnect(cluster);
+    call_done(&call);
+}
+
+TEST(who_loses_the_claim_continues_in_the_winners_file_system, STAGED)
+{
+    struct stage *stage = *state;
+    struct winner winners[] = {
+        {stage, "0000000000000008/" WINNER_UUID, NULL, NULL},
+        {stage, "0000000000000008/" WINNER_UUID, "meta2", "data-c"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(winners); i++) {
+        _cleanup_(volume_done) struct volume volume = {0};
+
+        fake_ceph_interrupt_before(stage->world.fake, "omap_add", win, &winners[i]);
+        make_or_fail(stage, &(struct wish){.zone = "zone-a"}, &volume);
+        assert_string_equal(strmap_get(&volume.context, "fsName"), "fs2");
+        assert_string_equal(strmap_get(&volume.context, "pool"), "data-c");
+        assert_holds(stage, "subvolume fs2/csi/csi-vol-u1 size=1073741824 pool=data-c");
+        assert_holds_not(stage, "subvolume fs1");
+        remove_volume(stage, volume.handle);
+        assert_holds_not(stage, "csi.volume.");
+    }
+}
+
+/* The name is claimed, and both decide on a data pool: what the faster one wrote counts. */
+TEST(entry_that_another_process_wrote_first_decides, STAGED)
+{
+    struct stage *stage = *state;
+    struct winner claim = {stage, WINNER_UUID, NULL, NULL};
+    struct winner entry = {stage, NULL, "meta", "data-b"};
+    _cleanup_(volume_done) struct volume volume = {0};
+
+    win(&claim);
+    fake_ceph_interrupt_before(stage->world.fake, "object_create", win, &entry);
+    make_or_fail(stage, &(struct wish){.zone = "zone-a"}, &volume);
+    assert_string_equal(strmap_get(&volume.context, "pool"), "data-b");
+    assert_string_equal(strmap_get(&volume.segments, PREFIX "zone"), "zone-won");
+    assert_holds(stage, "subvolume fs1/csi/csi-vol-u1 size=1073741824 pool=data-b");
 }
 
 /* --- where volumes go --- */
@@ -487,6 +604,23 @@ TEST(overcommit_counts_what_is_promised, STAGED)
     remove_volume(stage, volume.handle);
     assert_int_equal(capacity_of(stage, "zone-a", class), 20 * GIB);
     assert_int_equal(capacity_of(stage, "zone-b", class), 30 * GIB);
+}
+
+/* Requests are rounded up: what the scheduler lets pass must still fit then. */
+TEST(largest_volume_is_one_that_fits_when_it_is_rounded, STAGED)
+{
+    struct stage *stage = *state;
+    static const char *const class[] = {"topologyConstrainedPools", POOLS, "overcommit", "0.777",
+                                        NULL};
+    static const char *const plain[] = {"topologyConstrainedPools", POOLS, NULL};
+    struct capacity capacity = {0};
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(ask_whole_capacity(stage, "zone-a", class, &capacity, &err), 0);
+    assert_true(capacity.has_maximum && capacity.available_bytes > 15 * GIB);
+    assert_int_equal(capacity.maximum_bytes, 15 * GIB);
+    assert_int_equal(ask_whole_capacity(stage, "zone-a", plain, &capacity, &err), 0);
+    assert_int_equal(capacity.maximum_bytes, 20 * GIB);
 }
 
 TEST(volumes_of_ceph_csi_count_too, STAGED)

@@ -258,7 +258,7 @@ TEST(image_is_created_only_once, WITH_CLIENT)
     assert_true(client_has_image(c, "a"));
 }
 
-TEST(image_in_a_namespace_that_nobody_made_is_not_found, WITH_CLIENT)
+TEST(image_in_a_namespace_that_nobody_made_is_refused, WITH_CLIENT)
 {
     struct client *c = *state;
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
@@ -266,7 +266,7 @@ TEST(image_in_a_namespace_that_nobody_made_is_not_found, WITH_CLIENT)
     assert_int_equal(c->ops->pool_open(c->cluster, &c->call, "rbd", "new", &pool, &c->err), 0);
     client_assert_fails(c,
                         c->ops->image_create(pool, &c->call, "a", GIB, &DEFAULT_OPTIONS, &c->err),
-                        STATUS_NOT_FOUND, ENOENT);
+                        STATUS_FAILED_PRECONDITION, 0);
     fake_ceph_add_namespace(c->fake, "rbd", "new");
     assert_int_equal(c->ops->image_create(pool, &c->call, "a", GIB, &DEFAULT_OPTIONS, &c->err), 0);
 }
@@ -282,7 +282,7 @@ TEST(bad_image_options_are_refused, WITH_CLIENT)
         {{.features = OBJECT_MAP}, STATUS_INVALID_ARGUMENT, EINVAL},
         {{.features = LAYERING, .stripe_unit = 65536}, STATUS_INVALID_ARGUMENT, EINVAL},
         {{.features = LAYERING, .object_order = 30}, STATUS_INTERNAL, EDOM},
-        {{.features = LAYERING, .data_pool = "no"}, STATUS_NOT_FOUND, ENOENT},
+        {{.features = LAYERING, .data_pool = "no"}, STATUS_INVALID_ARGUMENT, 0},
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)

@@ -154,7 +154,7 @@ TEST(user_snapshot_stays_when_its_last_child_goes, WITH_CLIENT)
     assert_int_equal(client_count_snapshots(c, "a"), 1);
     _cleanup_image_facts_ struct image_facts facts = client_image_facts(c, "b");
     assert_false(facts.has_parent);
-    client_assert_fails(c, client_flatten(c, "b"), STATUS_INVALID_ARGUMENT, EINVAL);
+    assert_int_equal(client_flatten(c, "b"), 0);
 }
 
 TEST(trashed_parent_is_removed_only_after_its_child_is_flattened, WITH_CLIENT)
@@ -251,7 +251,7 @@ static int count_reports(void *object, int percent)
 {
     struct stopper *stopper = object;
 
-    assert_in_range(percent, 0, 100);
+    assert_between(percent, 0, 100);
     return ++stopper->reports == stopper->stop_at;
 }
 

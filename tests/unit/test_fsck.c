@@ -349,4 +349,57 @@ TEST(half_entry, WITH_FSCK_WORLD)
     assert_repair_cleans(world, FSCK_FORGET_ENTRY);
 }
 
+/* --- what a driver is at --- */
+
+/* Repairs the only finding, and returns whether that was done. */
+static bool repair_only_finding(struct fsck_world *world)
+{
+    _cleanup_error_ struct error err = {0};
+    bool repaired = false;
+
+    fsck_must(
+        fsck_repair(&world->options, &world->call, &world->report.findings[0], &repaired, &err),
+        &err);
+    return repaired;
+}
+
+static struct ceph_work *begin_work(struct fsck_world *world, const char *uuid)
+{
+    _cleanup_error_ struct error err = {0};
+    struct ceph_work *work = NULL;
+
+    fsck_must(world->rbd->ops->work_begin(world->rbd, &world->call, "csi.volumes.default", uuid,
+                                          &work, &err),
+              &err);
+    return work;
+}
+
+TEST(name_that_a_driver_is_about_to_use_stays, WITH_FSCK_WORLD)
+{
+    struct fsck_world *world = *state;
+
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-7", UUID_A);
+    struct ceph_work *work = begin_work(world, UUID_A);
+    assert_finds(world, FSCK_NAME_WITHOUT_OBJECT);
+    assert_false(repair_only_finding(world));
+    ceph_work_end(work);
+    assert_true(repair_only_finding(world));
+}
+
+TEST(entry_that_a_driver_is_making_stays, WITH_FSCK_WORLD)
+{
+    struct fsck_world *world = *state;
+    static const char *const attributes[] = {
+        "csi.volname", "pvc-7", "csi.imagename", ("csi-vol-" UUID_A), "cephzone.makers",
+        "5100",        NULL};
+
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-7", UUID_A);
+    put_object(world, world->rbd, "csi.volume." UUID_A, attributes);
+    struct ceph_work *work = begin_work(world, UUID_A);
+    assert_finds(world, FSCK_OBJECT_WITHOUT_IMAGE);
+    assert_false(repair_only_finding(world));
+    ceph_work_end(work);
+    assert_true(repair_only_finding(world));
+}
+
 TEST_GROUP(cluster_config_write, cluster_config_remove)

@@ -1,5 +1,8 @@
 /* Images, trash and Kubernetes' volumes: what the journal does not know is found; what may hold
  * data is left alone. */
+#include <errno.h>
+
+#include "common/base/text.h"
 #include "tests/unit/fixtures/cluster_config.h"
 #include "tests/unit/fixtures/fsck.h"
 
@@ -34,6 +37,55 @@ TEST(temp_image_without_volume, WITH_FSCK_WORLD)
     assert_finds(world, FSCK_PURGE_PENDING);
 }
 
+struct pools_case {
+    const char *answer;
+    bool may_have_volumes;
+};
+
+static struct pools_case manager_pools[] = {
+    {"[{\"pool_name\":\"x\"},{\"pool_name\":\".mgr\",\"application_metadata\":{\"mgr\":{}}}]",
+     false},
+    {"[{\"pool_name\":\".mgr\",\"application_metadata\":{\"mgr\":{},\"rbd\":{}}}]", true},
+    {"[{\"pool_name\":\".mgr\",\"application_metadata\":{\"cephfs\":{}}}]", true},
+    {"[{\"pool_name\":\".mgr\",\"application_metadata\":{}}]", true},
+    {"[{\"pool_name\":\"x\",\"application_metadata\":{\"mgr\":{}}}]", true},
+    {"no JSON", true},
+};
+
+static int answer_pools(void *object, const char *command, struct text *reply)
+{
+    const struct pools_case *pools = object;
+
+    assert_non_null(strstr(command, "osd pool ls"));
+    text_add(reply, pools->answer);
+    return 0;
+}
+
+TEST(pool_of_another_application_need_not_be_readable, WITH_FSCK_WORLD)
+{
+    struct fsck_world *world = *state;
+    unsigned call = 0;
+
+    driver_create_volume(world);
+    fake_ceph_add_pool(world->fake, ".mgr", 9);
+    put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
+    do { /* the directories of all pools are read first */
+        fake_ceph_fail_call_with(world->fake, ++call, -EPERM);
+        fsck_world_scan(world);
+        assert_int_equal(world->report.unreadable.count, 1);
+    } while (strcmp(world->report.unreadable.items[0], "c1/.mgr") != 0);
+    assert_int_equal(world->report.findings[0].repair.action, FSCK_NO_REPAIR);
+
+    for (size_t i = 0; i < ARRAY_LENGTH(manager_pools); i++) {
+        fake_ceph_answer_mon(world->fake, answer_pools, &manager_pools[i]);
+        fake_ceph_fail_call_with(world->fake, call, -EPERM);
+        assert_finds(world, FSCK_TEMP_WITHOUT_VOLUME);
+        assert_int_equal(world->report.unreadable.count, manager_pools[i].may_have_volumes);
+        assert_int_equal(world->report.findings[0].repair.action,
+                         manager_pools[i].may_have_volumes ? FSCK_NO_REPAIR : FSCK_DISCARD_IMAGE);
+    }
+}
+
 TEST(temp_image_of_a_volume_stays, WITH_FSCK_WORLD)
 {
     struct fsck_world *world = *state;
@@ -42,6 +94,36 @@ TEST(temp_image_of_a_volume_stays, WITH_FSCK_WORLD)
     put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
     put_snapshot(world, "csi-vol-" UUID_A "-temp", "csi-vol-" UUID_A);
     assert_clean(world);
+}
+
+/* librbd was interrupted, and the journal's part was removed by hand. */
+TEST(remnant_of_an_image, WITH_FSCK_WORLD)
+{
+    struct fsck_world *world = *state;
+
+    driver_create_volume(world);
+    put_image(world, world->rbd, "csi-vol-" UUID_A);
+    fake_ceph_cut_image(world->fake, "rbd", "csi-vol-" UUID_A);
+    assert_string_equal(assert_finds(world, FSCK_IMAGE_REMNANT)->object, "csi-vol-" UUID_A);
+    assert_int_equal(world->report.findings[0].repair.action, FSCK_DISCARD_IMAGE);
+    fsck_world_repair(world);
+    assert_finds(world, FSCK_PURGE_PENDING);
+}
+
+/* Its entry is there: the retry of the creation, or a deletion, removes it. */
+TEST(remnant_of_an_unfinished_volume_stays, WITH_FSCK_WORLD)
+{
+    struct fsck_world *world = *state;
+    static const char *const attributes[] = {"csi.volname", "pvc-7", "csi.imagename",
+                                             ("csi-vol-" UUID_A), NULL};
+
+    driver_create_volume(world);
+    put_name(world, world->rbd, "csi.volumes.default", "csi.volume.pvc-7", UUID_A);
+    put_object(world, world->rbd, "csi.volume." UUID_A, attributes);
+    put_image(world, world->rbd, "csi-vol-" UUID_A);
+    fake_ceph_cut_image(world->fake, "rbd", "csi-vol-" UUID_A);
+    assert_finds(world, FSCK_ENTRY_UNFINISHED);
+    assert_untouched(world);
 }
 
 TEST(used_temp_image_is_not_discarded, WITH_FSCK_WORLD)
@@ -53,6 +135,24 @@ TEST(used_temp_image_is_not_discarded, WITH_FSCK_WORLD)
     driver_create_volume(world);
     put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
     fake_ceph_set_watcher(world->fake, "rbd", "csi-vol-" UUID_A "-temp", "10.0.0.1:0/1");
+    assert_finds(world, FSCK_TEMP_WITHOUT_VOLUME);
+    assert_int_equal(
+        fsck_repair(&world->options, &world->call, &world->report.findings[0], &repaired, &err),
+        -1);
+    assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
+    assert_false(repaired);
+}
+
+TEST(mirrored_temp_image_is_not_discarded, WITH_FSCK_WORLD)
+{
+    struct fsck_world *world = *state;
+    _cleanup_error_ struct error err = {0};
+    bool repaired = false;
+
+    driver_create_volume(world);
+    put_image(world, world->rbd, "csi-vol-" UUID_A "-temp");
+    put_snapshot(world, "csi-vol-" UUID_A "-temp", "csi-vol-" UUID_A);
+    fake_ceph_mirror(world->fake, "rbd", "csi-vol-" UUID_A "-temp", true);
     assert_finds(world, FSCK_TEMP_WITHOUT_VOLUME);
     assert_int_equal(
         fsck_repair(&world->options, &world->call, &world->report.findings[0], &repaired, &err),
@@ -160,6 +260,19 @@ TEST(purge_keys, WITH_FSCK_WORLD)
     assert_repair_cleans(world, FSCK_FORGET_PURGE);
     put_name(world, world->rbd, "csi.volumes.default", "cephzone.purge.rubbish", "x");
     assert_finds(world, FSCK_NAME_BROKEN);
+    assert_untouched(world);
+}
+
+TEST(copies_that_are_not_finished, WITH_FSCK_WORLD)
+{
+    struct fsck_world *world = *state;
+
+    driver_create_volume(world);
+    _cleanup_free_ char *image = image_of_volume(world);
+    put_name(world, world->rbd, "csi.volumes.default", "cephzone.flatten.fa4e0000dead", image);
+    assert_clean(world); /* of an earlier image: the driver drops it */
+    put_name(world, world->rbd, "csi.volumes.default", "cephzone.flatten.fa4e00000001", image);
+    assert_int_equal(assert_finds(world, FSCK_FLATTEN_PENDING)->severity, FSCK_NOTE);
     assert_untouched(world);
 }
 

@@ -279,10 +279,10 @@ TEST(pauses_grow_up_to_their_limit)
         int64_t most = i < 4 ? 100 << i : 1000;
         int64_t pause = backoff_next_ms(&backoff);
 
-        assert_in_range(pause, most / 2, most);
+        assert_between(pause, most / 2, most);
     }
     backoff_reset(&backoff);
-    assert_in_range(backoff_next_ms(&backoff), 50, 100);
+    assert_between(backoff_next_ms(&backoff), 50, 100);
 }
 
 /* --- Secrets --- */

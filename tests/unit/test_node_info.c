@@ -65,8 +65,10 @@ static void assert_tells(struct fixture *fixture, const char *segments)
 {
     _cleanup_node_answer_ struct node_answer answer = {0};
     _cleanup_text_ struct text told = TEXT_INIT(4096);
+    _cleanup_error_ struct error err = {0};
 
-    node_info_get(fixture->info, NULL, &answer);
+    if (node_info_get(fixture->info, NULL, &answer, &err) < 0)
+        fail_msg("%s", err.message);
     assert_string_equal(answer.node_id, "node-1");
     assert_int_equal(answer.max_volumes, 110);
     for (size_t i = 0; i < answer.segments.count; i++) {
@@ -78,6 +80,18 @@ static void assert_tells(struct fixture *fixture, const char *segments)
                   is_membership ? "" : "=", is_membership ? "" : segment->value);
     }
     assert_string_equal(text_chars(&told), segments);
+}
+
+static void assert_unavailable(struct fixture *fixture, const char *part)
+{
+    _cleanup_node_answer_ struct node_answer answer = {0};
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(node_info_get(fixture->info, NULL, &answer, &err), -1);
+    assert_int_equal(err.status, STATUS_UNAVAILABLE);
+    assert_null(answer.node_id);
+    if (!strstr(err.message, part))
+        fail_msg("wanted '%s', got '%s'", part, err.message);
 }
 
 struct wanted {
@@ -142,8 +156,10 @@ TEST(missing_labels_are_told_as_they_come, WITH_FOLDER)
 
     fixture_init(&fixture, REGION "," ZONE, false);
     node_info_register(fixture.info, metrics);
-    assert_tells(&fixture, "");
+    assert_unavailable(&fixture, "No such file");
     assert_report(&fixture, "/labels", false, "No such file");
+    replace_file(fixture.labels_path, "no labels");
+    assert_unavailable(&fixture, "expected label=value");
     replace_file(fixture.labels_path, "other=x\n");
     assert_tells(&fixture, "");
     assert_report(&fixture, "/labels", false, "it is served without topology");
@@ -163,6 +179,18 @@ TEST(missing_labels_are_told_as_they_come, WITH_FOLDER)
     assert_report(&fixture, "/labels", true, "");
     metrics_print(metrics, &text);
     assert_non_null(strstr(text_chars(&text), "csi_node_labels_missing 0\n"));
+}
+
+/* Nobody would ever tell them: not to wait for. */
+TEST(levels_without_a_source_of_labels_leave_the_topology_empty, WITH_FOLDER)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+
+    fixture_init(&fixture, REGION "," ZONE, false);
+    node_labels_done(&fixture.labels);
+    node_labels_from_nowhere(&fixture.labels);
+    assert_tells(&fixture, "");
+    assert_report(&fixture, "node labels", false, "nothing tells the labels of this node");
 }
 
 TEST(missing_labels_are_told_on_the_node, WITH_FOLDER)
@@ -321,6 +349,7 @@ TEST(calls_wait_for_the_first_labels_and_reports_do_not, WITH_FOLDER)
 {
     _cleanup_fixture_ struct fixture fixture = {0};
     _cleanup_node_answer_ struct node_answer answer = {0};
+    _cleanup_error_ struct error err = {0};
     struct call call;
 
     fixture_init(&fixture, ZONE, false);
@@ -328,8 +357,9 @@ TEST(calls_wait_for_the_first_labels_and_reports_do_not, WITH_FOLDER)
     fixture.labels = (struct node_labels_source){
         .subject = xstrdup("api"), .get = come_when_waited_for, .is_healthy = is_never_stale};
     assert_report(&fixture, "api", false, "no answer yet");
+    assert_unavailable(&fixture, "where the node is, is not known yet: no answer yet");
     call_init(&call, 1, "NodeGetInfo", deadline_never());
-    node_info_get(fixture.info, &call, &answer);
+    assert_int_equal(node_info_get(fixture.info, &call, &answer, &err), 0);
     call_done(&call);
     assert_string_equal(strmap_get(&answer.segments, PREFIX "zone"), "zone-b");
     /* lost again: what was told stays */
@@ -341,9 +371,9 @@ static void *ask(void *object)
 {
     for (int i = 0; i < 200; i++) {
         _cleanup_node_answer_ struct node_answer answer = {0};
+        _cleanup_error_ struct error err = {0};
 
-        node_info_get(object, NULL, &answer);
-        if (answer.segments.count != 4)
+        if (node_info_get(object, NULL, &answer, &err) < 0 || answer.segments.count != 4)
             return object;
     }
     return NULL;

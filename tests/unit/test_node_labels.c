@@ -162,7 +162,7 @@ TEST(no_source_says_what_would_help)
 
     node_labels_from_nowhere(&source);
     assert_int_equal(node_labels_get(&source, NULL, &labels, &err), -1);
-    assert_int_equal(err.status, STATUS_UNAVAILABLE);
+    assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
     assert_non_null(strstr(err.message, "--node-labels-file"));
 }
 

@@ -67,7 +67,7 @@ TEST(unreachable_server_is_waited_out, WITH_KUBE)
     source_of(fixture, &source);
     assert_int_equal(node_labels_get(&source, NULL, &labels, &err), -1);
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
-    eventually(fault_has(&source, "served without topology until the labels are known: "));
+    eventually(fault_has(&source, "NodeGetInfo fails until the labels are known: "));
     fake_kube_fail_all(fixture->fake, STATUS_OK);
     eventually(zone_is(&source, "a"));
     assert_true(fault_has(&source, ""));

@@ -7,6 +7,7 @@
 #include "common/base/memory.h"
 #include "programs/cephcsi/options.h"
 #include "tests/test.h"
+#include "tests/unit/fixtures/files.h"
 
 #define ARGUMENTS 64
 
@@ -246,6 +247,7 @@ TEST(version_is_found_where_rook_looks_for_it)
     assert_int_equal(sscanf(text, "Cephcsi Version: v%u.%u.%u", &major, &minor, &patch), 3);
     assert_non_null(strstr(text, "\nGit Commit: "));
     assert_non_null(strstr(text, "\nPlatform: linux/"));
+    assert_non_null(strstr(text, "\nCeph libraries: "));
 }
 
 TEST(types_that_are_not_served_say_what_to_do)
@@ -274,6 +276,56 @@ TEST(types_that_are_not_served_say_what_to_do)
         assert_int_equal(read_line(cases[i].arguments, &options, &copy, &stderr, &text),
                          cases[i].code);
         assert_non_null(strstr(text, cases[i].message));
+    }
+}
+
+/* How many lines the log then has, and whether one says @warning. */
+static size_t count_warnings(const char *arguments, const char *warning, bool *is_there)
+{
+    _cleanup_free_ char *line = xasprintf("--type=rbd --nodeid=n %s", arguments);
+    _cleanup_free_ char *path = path_of("log");
+    _cleanup_free_ char *copy = NULL;
+    struct options options;
+
+    assert_int_equal(read_line(line, &options, &copy, NULL, NULL), -1);
+    unlink(path);
+    int saved = divert_stderr(path);
+    options_warn_of_ignored(&options);
+    restore_stderr(saved);
+    *is_there = count_lines(path, warning) > 0;
+    return count_lines(path, "");
+}
+
+TEST(ignored_flag_is_warned_of_once, WITH_FOLDER)
+{
+    static const struct {
+        const char *arguments;
+        const char *warning; /* NULL: none */
+    } cases[] = {
+        {"--pidlimit=-1", "flag --pidlimit=-1 has no effect: threads are few"},
+        {"--pidlimit=5 --pidlimit=-1", "flag --pidlimit=-1 has no effect"},
+        {"--pidlimit=-1 --pidlimit=0", NULL},
+        {"--skipforceflatten", "flag --skipforceflatten=true has no effect: clones are always"},
+        {"--skipforceflatten=T", "flag --skipforceflatten=T has no effect"},
+        {"--skipforceflatten=false", NULL},
+        {"--skipforceflatten=F", NULL},
+        {"--enable-fencing=maybe", "flag --enable-fencing=maybe has no effect"},
+        {"--feature-gates=SlowGRPCRestart=true", NULL},
+        {"--feature-gates=SlowGRPCRestart=false", "flag --feature-gates=SlowGRPCRestart=false"},
+        {"--vmodule= --log_dir=", NULL},
+        {"--pluginpath=/var/lib/kubelet/plugins --pidlimit=0", NULL},
+        {"--stagingpath=/data/csi", "flag --stagingpath=/data/csi has no effect"},
+        {"--log_file_max_size 1800 --stderrthreshold=2 --log_backtrace_at :0", NULL},
+        {"", NULL},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        const char *warning = cases[i].warning ? cases[i].warning : "";
+        bool is_there = false;
+        size_t lines = count_warnings(cases[i].arguments, warning, &is_there);
+
+        if (lines != (cases[i].warning ? 1 : 0) || is_there != (cases[i].warning != NULL))
+            fail_msg("%s: %zu warning(s), wanted '%s'", cases[i].arguments, lines, warning);
     }
 }
 

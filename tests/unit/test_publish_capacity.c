@@ -43,6 +43,16 @@ static void put_node(struct fake_kube *fake, const char *name, const char *zone,
                   "\"]}]}}");
 }
 
+/* Registered before its labels were known. */
+static void put_placeless_node(struct fake_kube *fake, const char *name)
+{
+    _cleanup_free_ char *node = xasprintf("/api/v1/nodes/%s", name);
+    _cleanup_free_ char *csinode = xasprintf("/apis/storage.k8s.io/v1/csinodes/%s", name);
+
+    fake_kube_put(fake, node, "{}");
+    fake_kube_put(fake, csinode, "{\"spec\":{\"drivers\":[{\"name\":\"" DRIVER "\"}]}}");
+}
+
 static void put_class(struct fake_kube *fake, const char *name, const char *driver,
                       const char *mode)
 {
@@ -60,7 +70,13 @@ static void world_init(struct world *world, void **state)
     struct fake_kube *fake = ((struct kube_fixture *)*state)->fake;
 
     *world = (struct world){.fixture = *state, .bytes = 1000};
-    world->site = (struct publish_site){world->fixture->kube, "ceph", DRIVER, ask, world};
+    world->site = (struct publish_site){
+        .kube = world->fixture->kube,
+        .name_space = "ceph",
+        .driver_name = DRIVER,
+        .ask = ask,
+        .object = world,
+    };
     put_node(fake, "a1", "zone-a", true);
     put_node(fake, "a2", "zone-a", true);
     put_node(fake, "b1", "zone-b", true);
@@ -132,6 +148,26 @@ TEST(one_object_for_each_class_and_place, WITH_KUBE)
     fake_kube_drop(world.fixture->fake, "/api/v1/nodes/b1");
     assert_int_equal(writes(&world), 3);
     assert_int_equal(count_objects(&world, ""), 1);
+}
+
+/* A place without segments is everywhere, and so would be its figure. */
+TEST(node_without_a_place_publishes_nothing, WITH_KUBE)
+{
+    struct world world;
+
+    world_init(&world, state);
+    put_placeless_node(world.fixture->fake, "bare");
+    assert_int_equal(writes(&world), 4);
+    fake_kube_drop(world.fixture->fake, "/api/v1/nodes/a1");
+    fake_kube_drop(world.fixture->fake, "/api/v1/nodes/a2");
+    fake_kube_drop(world.fixture->fake, "/api/v1/nodes/b1");
+    fake_kube_drop(world.fixture->fake, "/api/v1/nodes/late");
+    world.site.has_levels = true;
+    assert_int_equal(writes(&world), 4); /* all are removed */
+    assert_int_equal(count_objects(&world, ""), 0);
+    world.site.has_levels = false; /* no node is to have a place */
+    assert_int_equal(writes(&world), 2);
+    assert_int_equal(count_objects(&world, "\"cephzone\""), 2);
 }
 
 TEST(figure_that_fails_leaves_its_object, WITH_KUBE)

@@ -16,19 +16,41 @@ TEST(krbd_is_chosen_where_the_kernel_has_it)
     assert_true(machine_has(&machine, "device /dev/rbd0 "));
     assert_true(machine_has(
         &machine, "\"accessType\":false,\"encrypted\":false,\"device\":\"\",\"logDir\":\"\","
-                  "\"logFileStrategy\":\"\"} "));
+                  "\"logFileStrategy\":\"\",\"cephzone\":{\"clusterFSID\":\"" FAKE_CEPH_FSID
+                  "\",\"imageID\":\"fa4e00000001\"}} "));
     must(machine_unstage(&machine, &err));
     machine_done(&machine);
 }
 
-TEST(nbd_is_chosen_where_there_is_no_krbd)
+/* Its devices need a process: who has them is to know it. */
+TEST(nbd_is_never_chosen_by_itself)
 {
     machine_init(&machine, &(struct use){.fs_type = "ext4"});
     fake_host_lack(machine.host, "rbd");
-    must(machine_stage(&machine, &err));
-    assert_true(machine_has(&machine, "device /dev/nbd0 "));
-    must(machine_unstage(&machine, &err));
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION,
+                "mounter: \"rbd-nbd\" in the class, or --mounter=rbd-nbd");
+    assert_false(machine_has(&machine, "device "));
+    assert_int_equal(fake_host_runs(machine.host, "rbd-nbd"), 0);
     machine_done(&machine);
+}
+
+TEST(nbd_is_chosen_where_the_class_or_the_flag_names_it)
+{
+    static const struct use uses[] = {
+        {.fs_type = "ext4", .key = "tryOtherMounters", .value = "true"},
+        {.fs_type = "ext4", .mounter = "rbd-nbd"},
+        {.fs_type = "ext4"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(uses); i++) {
+        machine_init(&machine, &uses[i]);
+        machine.volumes.default_mounter = i == 2 ? "rbd-nbd" : "";
+        fake_host_lack(machine.host, "rbd");
+        must(machine_stage(&machine, &err));
+        assert_true(machine_has(&machine, "device /dev/nbd0 "));
+        must(machine_unstage(&machine, &err));
+        machine_done(&machine);
+    }
 }
 
 static void publish_nbd(void)
@@ -52,10 +74,42 @@ TEST(an_nbd_device_that_lost_its_process_gets_a_new_one)
     must_refuse(machine_publish(&machine, &err), STATUS_FAILED_PRECONDITION, "is not mapped");
     must(machine_stage(&machine, &err));
     must(machine_publish(&machine, &err));
-    assert_true(fake_host_saw_argument(machine.host, "attach"));
+    assert_true(fake_host_saw_argument(machine.host, " attach "));
     assert_true(machine_has(&machine, "device /dev/nbd0 "));
     assert_false(machine_has(&machine, "device /dev/nbd1 "));
     must(machine_unpublish(&machine, &err));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
+}
+
+/* Its mounts hold what the pod has written and nobody else has. */
+TEST(an_nbd_device_that_cannot_be_attached_is_not_taken_from_its_pod)
+{
+    publish_nbd();
+    fake_host_kill_daemons(machine.host);
+    fake_ceph_set_watcher(machine.ceph, "rbd", IMAGE, "10.0.0.9:0/1");
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION,
+                "is still open by 10.0.0.9:0/1");
+    assert_true(machine_has(&machine, "mount " STAGING "/" HANDLE " /dev/nbd0 "));
+    assert_int_equal(fake_host_runs(machine.host, "rbd-nbd"), 1);
+    fake_ceph_set_watcher(machine.ceph, "rbd", IMAGE, NULL);
+    must(machine_stage(&machine, &err));
+    must(machine_unpublish(&machine, &err));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
+}
+
+/* Once the pod has gone, so may its device. */
+TEST(an_nbd_device_that_cannot_be_attached_is_replaced_if_nobody_uses_it)
+{
+    publish_nbd();
+    must(machine_unpublish(&machine, &err));
+    fake_host_kill_daemons(machine.host);
+    fake_ceph_set_watcher(machine.ceph, "rbd", IMAGE, "10.0.0.9:0/1");
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION, "is still open");
+    fake_ceph_set_watcher(machine.ceph, "rbd", IMAGE, NULL);
+    assert_false(machine_has(&machine, "mount "));
+    must(machine_stage(&machine, &err));
     must(machine_unstage(&machine, &err));
     machine_done(&machine);
 }
@@ -230,6 +284,37 @@ TEST(an_image_that_another_client_locked_is_not_mapped)
     machine_done(&machine);
 }
 
+/* One daemon, as config.json does not say how many there are. */
+TEST(daemon_that_mirrors_an_image_is_no_other_client)
+{
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    fake_ceph_set_watcher(machine.ceph, "rbd", IMAGE, "10.9.0.1:0/42");
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION, "open by 10.9.0.1:0/42");
+    fake_ceph_mirror(machine.ceph, "rbd", IMAGE, true);
+    must(machine_stage(&machine, &err));
+    must(machine_unstage(&machine, &err));
+    fake_ceph_set_watcher(machine.ceph, "rbd", IMAGE, "10.9.0.2:0/43");
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION,
+                "open by 10.9.0.1:0/42, 10.9.0.2:0/43");
+    machine_done(&machine);
+}
+
+TEST(copy_of_another_clusters_image_is_not_mapped)
+{
+    static const struct use uses[] = {{.fs_type = "ext4"},
+                                      {.mode = ACCESS_MULTI_NODE_MULTI_WRITER}};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(uses); i++) {
+        machine_init(&machine, &uses[i]);
+        fake_ceph_mirror(machine.ceph, "rbd", IMAGE, false);
+        must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION,
+                    "is the copy of one in another cluster");
+        assert_false(machine_has(&machine, "device "));
+        assert_false(machine_has(&machine, "clientAddress"));
+        machine_done(&machine);
+    }
+}
+
 TEST(several_nodes_may_have_a_block_volume)
 {
     machine_init(&machine, &(struct use){.mode = ACCESS_MULTI_NODE_MULTI_WRITER});
@@ -297,18 +382,23 @@ TEST(a_file_system_is_made_once)
     }
     assert_int_equal(fake_host_runs(machine.host, "mkfs"), 1);
     assert_true(fake_host_saw_argument(
-        machine.host, "mkfs.ext4 -F -m0 -Enodiscard,lazy_itable_init=1,lazy_journal_init=1 /dev/"));
+        machine.host, " -m0 -Enodiscard,lazy_itable_init=1,lazy_journal_init=1 /dev/"));
     machine_done(&machine);
 }
 
+/* NULL removes it. */
 static void set_mark(const char *value)
 {
     struct ceph *other = fake_ceph_as_other(machine.ceph);
     const struct ceph_target target = {.cluster_id = "c1", .monitors = "m", .user = "u"};
     _cleanup_strmap_ struct strmap entries = {0};
+    _cleanup_string_list_ struct string_list removed = {0};
     struct call call;
 
-    strmap_set(&entries, "cephzone.formatting", value);
+    if (value)
+        strmap_set(&entries, "cephzone.formatting", value);
+    else
+        string_list_add(&removed, "cephzone.formatting");
     call_init(&call, 1, "test", deadline_never());
     {
         _cleanup_ceph_cluster_ struct ceph_cluster *cluster = NULL;
@@ -316,7 +406,7 @@ static void set_mark(const char *value)
 
         must(other->ops->connect(other, &call, &target, &cluster, &err));
         must(cluster->ops->pool_open(cluster, &call, "rbd", "", &pool, &err));
-        must(pool->ops->image_metadata_change(pool, &call, IMAGE, &entries, NULL, &err));
+        must(pool->ops->image_metadata_change(pool, &call, IMAGE, &entries, &removed, &err));
     }
     call_done(&call);
 }
@@ -332,12 +422,142 @@ TEST(the_mark_of_another_image_does_not_format)
     machine_done(&machine);
 }
 
-TEST(a_mkfs_that_was_cut_is_repeated)
+#define FS_UUID "5b1d6ed4-8a0c-4f0e-9b56-0f6b1c1e9d11"
+#define OTHER_FS_UUID "77777777-8a0c-4f0e-9b56-0f6b1c1e9d11"
+#define IMAGE_ID "fa4e00000001"
+
+/* Stages as @fs_type what @content is on, with the mark; returns how often mkfs ran. */
+static unsigned runs_of_mkfs(const char *fs_type, const char *content, const char *mark)
+{
+    machine_init(&machine, &(struct use){.fs_type = fs_type});
+    fake_host_fill_image(machine.host, SPEC, content);
+    fake_ceph_set_data(machine.ceph, "rbd", IMAGE);
+    set_mark(mark);
+    _cleanup_error_ struct error refusal = {0};
+    int result = machine_stage(&machine, &refusal);
+    unsigned runs = fake_host_runs(machine.host, "mkfs");
+    assert_false(machine_has(&machine, "cephzone.formatting"));
+    if (result == 0)
+        must(machine_unstage(&machine, &err));
+    else
+        assert_int_equal(refusal.status, STATUS_FAILED_PRECONDITION);
+    return runs;
+}
+
+TEST(a_mkfs_that_was_interrupted_is_repeated_with_its_uuid)
+{
+    static const char *const remains[] = {"ext4 " FS_UUID, "xfs " FS_UUID, "remains"};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(remains); i++) {
+        assert_int_equal(runs_of_mkfs("ext4", remains[i], "ext4 " IMAGE_ID " " FS_UUID), 1);
+        assert_true(fake_host_saw_argument(machine.host, "mkfs.ext4 -F -U " FS_UUID " -m0"));
+        machine_done(&machine);
+        assert_int_equal(runs_of_mkfs("xfs", remains[i], "xfs " IMAGE_ID " " FS_UUID), 1);
+        assert_true(fake_host_saw_argument(machine.host, "mkfs.xfs -f -m uuid=" FS_UUID " -K"));
+        machine_done(&machine);
+    }
+    /* as drivers before this one wrote it */
+    assert_int_equal(runs_of_mkfs("ext4", "remains", "ext4 " IMAGE_ID), 1);
+    machine_done(&machine);
+}
+
+TEST(a_mark_that_the_device_refutes_formats_nothing)
+{
+    static const struct {
+        const char *content;
+        const char *mark;
+    } cases[] = {
+        {"ext4", "ext4 " IMAGE_ID " " FS_UUID},                /* was mounted */
+        {"ext4 " OTHER_FS_UUID, "ext4 " IMAGE_ID " " FS_UUID}, /* of somebody else */
+        {"ext4 " FS_UUID, "ext4 fa4e00000009 " FS_UUID},       /* of the clone's parent */
+        {"ext4 " FS_UUID, "ext4 " IMAGE_ID},                   /* nothing to compare with */
+        {"gpt", "ext4 " IMAGE_ID " " FS_UUID},                 /* another use altogether */
+        {"bytes", "ext4 " IMAGE_ID " " FS_UUID},               /* where mkfs leaves zeros */
+        {"remains", "ext4 fa4e00000009 " FS_UUID},             /* what holds data */
+        {"remains", "btrfs " IMAGE_ID " " FS_UUID},            /* no mark of ours */
+        {"crypto_LUKS " FS_UUID, "ext4 " IMAGE_ID " " OTHER_FS_UUID},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        assert_int_equal(runs_of_mkfs("ext4", cases[i].content, cases[i].mark), 0);
+        machine_done(&machine);
+    }
+}
+
+static int (*map_undisturbed)(struct host *host, const char *path, const struct secret *text,
+                              struct error *err);
+
+/* Another node's mkfs ends, and its volume is used, just before this node maps it. */
+static int map_when_another_ended(struct host *host, const char *path, const struct secret *text,
+                                  struct error *err)
+{
+    set_mark(NULL);
+    return map_undisturbed(host, path, text, err);
+}
+
+TEST(what_the_metadata_said_before_mapping_formats_nothing)
 {
     machine_init(&machine, &(struct use){.fs_type = "ext4"});
-    fake_host_fill_image(machine.host, SPEC, "ext4"); /* half of one */
+    struct host *host = fake_host_as_host(machine.host);
+    struct host_ops ops = *host->ops;
+
+    map_undisturbed = ops.sysfs_write;
+    ops.sysfs_write = map_when_another_ended;
+    host->ops = &ops;
+    fake_host_fill_image(machine.host, SPEC, "remains");
     fake_ceph_set_data(machine.ceph, "rbd", IMAGE);
-    set_mark("ext4 fa4e00000001");
+    set_mark("ext4 " IMAGE_ID " " FS_UUID);
+    must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION, "holds data");
+    assert_int_equal(fake_host_runs(machine.host, "mkfs"), 0);
+    machine_done(&machine);
+}
+
+TEST(a_block_volume_is_no_interrupted_mkfs_any_more)
+{
+    machine_init(&machine, &(struct use){0});
+    set_mark("ext4 " IMAGE_ID " " FS_UUID);
+    must(machine_stage(&machine, &err));
+    assert_false(machine_has(&machine, "cephzone.formatting"));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
+}
+
+TEST(a_uuid_in_the_options_of_mkfs_is_the_only_one)
+{
+    machine_init(
+        &machine,
+        &(struct use){.fs_type = "xfs", .key = "mkfsOptions", .value = "-m uuid=" FS_UUID});
+    must(machine_stage(&machine, &err));
+    assert_true(fake_host_saw_argument(machine.host, "mkfs.xfs -f -m uuid=" FS_UUID " /dev/"));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
+}
+
+/* The process dies after mkfs has ended and before the mark of it goes. */
+static void crash_between_mkfs_and_its_mark(void)
+{
+    for (unsigned n = 1; n < 100; n++) {
+        machine_init(&machine, &(struct use){.fs_type = "ext4"});
+        fake_ceph_fail_call(machine.ceph, n, FAKE_CRASH_BEFORE);
+        _cleanup_error_ struct error err = {0};
+        int result = machine_stage(&machine, &err);
+        machine_restart(&machine);
+        fake_ceph_recover(machine.ceph);
+        if (result < 0 && fake_host_runs(machine.host, "mkfs") == 1)
+            return;
+        machine_done(&machine);
+    }
+    fail_msg("no crash came after mkfs");
+}
+
+TEST(what_another_driver_used_meanwhile_is_not_formatted)
+{
+    crash_between_mkfs_and_its_mark();
+    assert_true(machine_has(&machine, "cephzone.formatting"));
+    struct host *host = fake_host_as_host(machine.host);
+    const struct mount_request mount = {.device = "/dev/rbd0", .target = "/mnt", .fs_type = "ext4"};
+    must(host->ops->mount(host, &mount, &err));
+    must(host->ops->unmount(host, "/mnt", false, &err));
     must(machine_stage(&machine, &err));
     assert_int_equal(fake_host_runs(machine.host, "mkfs"), 1);
     assert_false(machine_has(&machine, "cephzone.formatting"));

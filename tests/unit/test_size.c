@@ -22,20 +22,25 @@ TEST(size_is_the_smallest_that_fits)
         {0, 512, 512},
         {0, 1023, 512},
         {0, INT64_MAX, 1 * GIB},
-        /* required */
-        {1, 0, 512},
-        {511, 0, 512},
-        {512, 0, 512},
-        {513, 0, 1024},
+        /* required: whole MiB below 1 GiB, then whole GiB, as Ceph-CSI has it */
+        {1, 0, 1 * MIB},
         {1 * MIB, 0, 1 * MIB},
+        {1 * MIB + 1, 0, 2 * MIB},
+        {1 * GIB - 1, 0, 1 * GIB},
         {1 * GIB, 0, 1 * GIB},
-        {1 * GIB + 1, 0, 1 * GIB + 512},
-        {3 * GIB / 2, 0, 3 * GIB / 2}, /* no rounding to whole GiB */
+        {1 * GIB + 1, 0, 2 * GIB},
+        {3 * GIB / 2, 0, 2 * GIB},
+        {10000000000, 0, 10 * GIB}, /* a claim of 10G */
         {10 * TIB, 0, 10 * TIB},
-        {INT64_MAX - 511, 0, INT64_MAX - 511},
-        /* both */
+        {10 * TIB + 1, 0, 10 * TIB + GIB},
+        {INT64_MAX - 511, 0, INT64_MAX - 511}, /* a whole GiB does not fit into the answer */
+        /* both: sectors where the limit does not allow for more */
         {1 * GIB, 1 * GIB, 1 * GIB},
         {1 * GIB, 2 * GIB, 1 * GIB},
+        {3 * GIB / 2, 2 * GIB, 2 * GIB},
+        {3 * GIB / 2, 2 * GIB - 1, 3 * GIB / 2},
+        {1 * MIB + 1, 2 * MIB, 2 * MIB},
+        {1 * MIB + 1, 2 * MIB - 1, 1 * MIB + 512},
         {1, 512, 512},
         {1 * GIB + 1, 1 * GIB + 512, 1 * GIB + 512},
         {INT64_MAX - 511, INT64_MAX, INT64_MAX - 511},
@@ -148,8 +153,18 @@ TEST(cephfs_counts_in_four_mebibytes)
         int64_t limit;
         uint64_t size; /* 0: out of range */
     } cases[] = {
-        {0, 0, 1 * GIB}, {1, 0, 4 << 20},        {5 << 20, 0, 8 << 20}, {4 << 20, 4 << 20, 4 << 20},
-        {1, 1 << 20, 0}, {0, 10 << 20, 8 << 20}, {INT64_MAX, 0, 0},
+        {0, 0, 1 * GIB},
+        {1, 0, 4 << 20},
+        {5 << 20, 0, 8 << 20},
+        {4 << 20, 4 << 20, 4 << 20},
+        {1, 1 << 20, 0},
+        {0, 10 << 20, 8 << 20},
+        {INT64_MAX, 0, 0},
+        {1 * GIB - 1, 0, 1 * GIB},
+        {1 * GIB + 1, 0, 2 * GIB},
+        {10000000000, 0, 10 * GIB},
+        {3 * GIB / 2, 2 * GIB - 1, 3 * GIB / 2},
+        {3 * GIB / 2 + 1, 2 * GIB - 1, 3 * GIB / 2 + (4 << 20)},
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
@@ -174,9 +189,15 @@ TEST(volume_is_never_smaller_than_its_source)
         uint64_t source;
         uint64_t size; /* 0: out of range */
     } cases[] = {
-        {2 * GIB, 0, 2 * GIB, 1 * GIB, 2 * GIB}, {1 * GIB, 0, 1 * GIB, 2 * GIB, 0},
-        {0, 0, 1 * GIB, 2 * GIB, 2 * GIB},       {0, 0, 2 * GIB, 1 * GIB, 1 * GIB},
+        {2 * GIB, 0, 2 * GIB, 1 * GIB, 2 * GIB},
+        {1 * GIB, 0, 1 * GIB, 2 * GIB, 2 * GIB}, /* no limit: the source's size will do */
+        {1 * GIB, 2 * GIB, 1 * GIB, 2 * GIB, 2 * GIB},
+        {1 * GIB, 2 * GIB - 1, 1 * GIB, 2 * GIB, 0},
+        {1 * GIB, 0, 1 * GIB, 1 * GIB, 1 * GIB},
+        {0, 0, 1 * GIB, 2 * GIB, 2 * GIB},
+        {0, 0, 2 * GIB, 1 * GIB, 1 * GIB},
         {0, 1 * GIB, 1 * GIB, 2 * GIB, 0},
+        {0, 2 * GIB, 1 * GIB, 2 * GIB, 2 * GIB},
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
@@ -190,5 +211,36 @@ TEST(volume_is_never_smaller_than_its_source)
             assert_int_equal(size, cases[i].size);
         else
             assert_int_equal(err.status, STATUS_OUT_OF_RANGE);
+    }
+}
+
+/* What passes a comparison with it, passes another when it has been rounded. */
+TEST(every_request_within_is_rounded_to_no_more)
+{
+    static const struct {
+        uint64_t room;
+        uint64_t size;
+    } cases[] = {
+        {0, 0},
+        {4 * MIB - 1, 0},
+        {4 * MIB, 4 * MIB},
+        {1 * GIB - 1, 1020 * MIB},
+        {1 * GIB, 1 * GIB},
+        {2 * GIB - 1, 1 * GIB},
+        {10 * TIB + 1, 10 * TIB},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        const struct capacity_range largest = {(int64_t)cases[i].size, 0};
+        _cleanup_error_ struct error err = {0};
+        uint64_t size = 0;
+
+        assert_int_equal(volume_size_within(cases[i].room), cases[i].size);
+        if (cases[i].size == 0)
+            continue;
+        assert_int_equal(capacity_range_choose(&largest, &size, &err), 0);
+        assert_int_equal(size, cases[i].size);
+        assert_int_equal(capacity_range_choose_cephfs(&largest, &size, &err), 0);
+        assert_int_equal(size, cases[i].size);
     }
 }

@@ -180,6 +180,25 @@ TEST(secret_without_a_user_is_no_help, WITH_KUBE)
     assert_none(&world, STATUS_FAILED_PRECONDITION, "is not base64");
 }
 
+/* CephFS before Ceph-CSI 3.14 has the administrator's pair; of two pairs the user's is taken. */
+TEST(secret_may_have_the_pair_of_an_administrator, WITH_KUBE)
+{
+    _cleanup_world_ struct world world = {0};
+    struct fake_kube *fake = ((struct kube_fixture *)*state)->fake;
+
+    world_init(&world, state, "", 0);
+    name_secret(&world, "provisioner", "old");
+    name_secret(&world, "controller-expand", "both");
+    fake_kube_put(fake, SECRET("old"),
+                  "{\"data\":{\"adminID\":\"Ym9i\",\"adminKey\":\"S0VZQg==\"}}");
+    fake_kube_put(fake, SECRET("both"),
+                  "{\"data\":{\"adminID\":\"Ym9i\",\"adminKey\":\"S0VZQg==\","
+                  "\"userID\":\"YWxpY2U=\",\"userKey\":\"S0VZQQ==\"}}");
+    assert_user(&world, "c1", "bob");
+    strmap_remove(&world.class, "csi.storage.k8s.io/provisioner-secret-name");
+    assert_user(&world, "c1", "alice");
+}
+
 TEST(templates_and_paths_name_no_secret, WITH_KUBE)
 {
     _cleanup_world_ struct world world = {0};

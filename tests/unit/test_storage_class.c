@@ -45,9 +45,9 @@ static void load_usage(struct cluster_usage *usage)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_free_ char *df = read_file(DATA "df.json");
-    _cleanup_free_ char *dump = read_file(DATA "osd-dump.json");
+    _cleanup_free_ char *pools = read_file(DATA "pools.json");
 
-    if (cluster_usage_parse(df, dump, usage, &err) < 0)
+    if (cluster_usage_parse(df, pools, usage, &err) < 0)
         fail_msg("%s", err.message);
 }
 
@@ -274,7 +274,7 @@ TEST(other_answers_are_refused_with_their_place)
     static const char good_df[] = "{\"pools\":[]}";
     static const struct {
         const char *df;
-        const char *dump;
+        const char *pools;
         const char *message;
     } cases[] = {
         {"", "{}", "df: line 1"},
@@ -286,19 +286,17 @@ TEST(other_answers_are_refused_with_their_place)
          "df: pools[0].stats.max_avail is missing"},
         {"{\"pools\":[{\"name\":\"p\",\"stats\":{\"stored\":-1}}]}", "{}",
          "df: pools[0].stats.stored: must not be negative"},
-        {good_df, "7", "osd dump: line 1"},
-        {good_df, "{}", "osd dump: pools is missing"},
-        {good_df, "{\"pools\":[{\"quota_max_bytes\":0}]}",
-         "osd dump: pools[0].pool_name is missing"},
-        {good_df, "{\"pools\":[{\"pool_name\":\"p\"}]}",
-         "osd dump: pools[0].quota_max_bytes is missing"},
+        {good_df, "7", "osd pool ls: line 1"},
+        {good_df, "{}", "osd pool ls: expected an array, found an object"},
+        {good_df, "[{\"quota_max_bytes\":0}]", "osd pool ls: [0].pool_name is missing"},
+        {good_df, "[{\"pool_name\":\"p\"}]", "osd pool ls: [0].quota_max_bytes is missing"},
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         _cleanup_error_ struct error err = {0};
         struct cluster_usage usage = {0};
 
-        assert_int_equal(cluster_usage_parse(cases[i].df, cases[i].dump, &usage, &err), -1);
+        assert_int_equal(cluster_usage_parse(cases[i].df, cases[i].pools, &usage, &err), -1);
         assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
         assert_contains(err.message, cases[i].message);
         assert_null(usage.pools);
@@ -335,8 +333,8 @@ TEST(full_and_brand_new_pools_are_remarked)
     assert_int_equal(
         cluster_usage_parse("{\"pools\":[{\"name\":\"full\",\"stats\":{\"stored\":5,\"max_avail\":0"
                             "}},{\"name\":\"gone\",\"stats\":{\"stored\":5,\"max_avail\":0}}]}",
-                            "{\"pools\":[{\"pool_name\":\"new\",\"quota_max_bytes\":0},"
-                            "{\"pool_name\":\"full\",\"quota_max_bytes\":0}]}",
+                            "[{\"pool_name\":\"new\",\"quota_max_bytes\":0},"
+                            "{\"pool_name\":\"full\",\"quota_max_bytes\":0}]",
                             &usage, &err),
         0);
     assert_string_equal(

@@ -74,11 +74,11 @@ mkdir -p "$STAGING" "$PODS"
 
 declare -A CALLS=() ANSWERS=() # descriptors of each driver's client
 
-# Starts the driver as node $1 with verbosity $2, and a client for it. The driver's process is left
-# in DRIVER.
+# Starts the driver as node $1 with verbosity $2, by the command that follows if there is one, and a
+# client for it. The driver's process is left in DRIVER.
 start_driver() {
     local socket=/csi/$1.sock
-    cephcsi --type=rbd --nodeid="$1" --drivername=rbd.csi.ceph.com --controllerserver --nodeserver \
+    "${@:3}" cephcsi --type=rbd --nodeid="$1" --drivername=rbd.csi.ceph.com --controllerserver --nodeserver \
         --endpoint="unix://$socket" --configpath=/etc/ceph/config.json --stagingpath="$STAGING/" \
         --v="${2:-5}" >"/tmp/$1.log" 2>&1 &
     # shellcheck disable=SC2034 # for the suites

@@ -1,8 +1,9 @@
 /*
- * Tells the kernel's nbd driver a new size over generic netlink.
+ * Talks to the kernel's nbd driver over generic netlink, for what rbd-nbd cannot do.
  *
- * rbd-nbd does so itself when its image grows, but leaves out the identifier that the device was
- * made with, and kernels since 5.14 then refuse. It is in sysfs, so we send the whole message.
+ * It tells the kernel when its image grows, but leaves out the identifier that the device was made
+ * with, and kernels since 5.14 then refuse. It is in sysfs, so we send the whole message. And it
+ * disconnects a device only if it sees the process that serves it.
  */
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -102,51 +103,77 @@ static int find_family(int fd, uint16_t *family)
     return -EPROTO;
 }
 
-static int reconfigure_device(int fd, uint32_t index, const char *identifier, uint64_t size_bytes)
+/* Sends a command about the device @index, to which the caller has added what it needs. */
+static int send_command(struct message *message)
 {
-    struct message message;
+    const struct timeval timeout = {.tv_sec = ANSWER_SECONDS};
+    _cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
     uint16_t family = 0;
-    int result = find_family(fd, &family);
 
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0)
+        return -errno;
+    int result = find_family(fd, &family);
     if (result < 0)
         return result;
-    message_begin(&message, family, NBD_CMD_RECONFIGURE);
-    message_add(&message, NBD_ATTR_INDEX, &index, sizeof(index));
-    message_add(&message, NBD_ATTR_SIZE_BYTES, &size_bytes, sizeof(size_bytes));
-    if (identifier && identifier[0])
-        message_add(&message, NBD_ATTR_BACKEND_IDENTIFIER, identifier, strlen(identifier) + 1);
-    return exchange_message(fd, &message);
+    header_of(message)->nlmsg_type = family;
+    return exchange_message(fd, message);
+}
+
+static int parse_index(const char *device, uint32_t *index, struct error *err)
+{
+    uint64_t number = 0;
+
+    if (!text_has_prefix(device, "/dev/nbd") ||
+        text_parse_u64(device + strlen("/dev/nbd"), &number, err) < 0 || number > UINT32_MAX) {
+        error_clear(err);
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no nbd device", device);
+    }
+    *index = (uint32_t)number;
+    return 0;
 }
 
 static int nbd_resize(struct host *host, const char *device, uint64_t size_bytes, struct error *err)
 {
     _cleanup_free_ char *path = xasprintf("/sys/block/%s/backend", device + strlen("/dev/"));
     _cleanup_free_ char *identifier = NULL;
-    const struct timeval timeout = {.tv_sec = ANSWER_SECONDS};
-    uint64_t index = 0;
+    struct message message;
+    uint32_t index = 0;
 
-    if (!text_has_prefix(device, "/dev/nbd") ||
-        text_parse_u64(device + strlen("/dev/nbd"), &index, err) < 0 || index > UINT32_MAX) {
-        error_clear(err);
-        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no nbd device", device);
-    }
-    if (host->ops->sysfs_read(host, path, &identifier, err) < 0)
+    if (parse_index(device, &index, err) < 0 ||
+        host->ops->sysfs_read(host, path, &identifier, err) < 0)
         return -1;
     if (identifier && strlen(identifier) >= IDENTIFIER_MAX)
         return error_set(err, STATUS_INTERNAL, "the identifier of '%s' is too long", device);
-    _cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
-    int result = 0;
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0)
-        result = -errno;
-    else
-        result = reconfigure_device(fd, (uint32_t)index, identifier, size_bytes);
+    message_begin(&message, 0, NBD_CMD_RECONFIGURE);
+    message_add(&message, NBD_ATTR_INDEX, &index, sizeof(index));
+    message_add(&message, NBD_ATTR_SIZE_BYTES, &size_bytes, sizeof(size_bytes));
+    if (identifier && identifier[0])
+        message_add(&message, NBD_ATTR_BACKEND_IDENTIFIER, identifier, strlen(identifier) + 1);
+    int result = send_command(&message);
     if (result < 0)
         return error_set_errno(err, result, "tell '%s' its size of %llu bytes over netlink", device,
                                (unsigned long long)size_bytes);
     return 0;
 }
 
-void nbd_resize_register(struct host_ops *ops)
+static int nbd_disconnect(struct host *host, const char *device, struct error *err)
+{
+    struct message message;
+    uint32_t index = 0;
+
+    (void)host;
+    if (parse_index(device, &index, err) < 0)
+        return -1;
+    message_begin(&message, 0, NBD_CMD_DISCONNECT);
+    message_add(&message, NBD_ATTR_INDEX, &index, sizeof(index));
+    int result = send_command(&message);
+    if (result < 0)
+        return error_set_errno(err, result, "disconnect '%s' over netlink", device);
+    return 0;
+}
+
+void nbd_netlink_register(struct host_ops *ops)
 {
     ops->nbd_resize = nbd_resize;
+    ops->nbd_disconnect = nbd_disconnect;
 }
