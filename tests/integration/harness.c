@@ -30,6 +30,8 @@
 #define RETRY_LIMIT_MS 2000
 #define RETRY_TOTAL_MS 180000
 #define RETRIES_MAX 200
+/* longer than tools wait for anything themselves, so that they can say for what */
+#define TOOL_MS 300000
 
 extern char **environ;
 
@@ -436,7 +438,7 @@ char *harness_run_tool(const char *const *argv)
     const struct subprocess spec = {
         .argv = argv,
         .environment = (const char *const *)environ,
-        .deadline = deadline_in_ms(60000),
+        .deadline = deadline_in_ms(TOOL_MS),
         .output_limit = OUTPUT_LIMIT,
     };
 

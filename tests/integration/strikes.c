@@ -138,14 +138,6 @@ static void control_cluster(const char *command, const char *option)
         (const char *const[]){"tests/ceph/cluster", command, dirname(conf), option, NULL}));
 }
 
-/* What a dead manager holds in the file system the next would wait for, up to a minute: Ceph ends
- * at once only those of its sessions that the monitor has been told of. */
-static void end_sessions_of_manager(void)
-{
-    free(harness_run_tool(
-        (const char *const[]){"ceph", "tell", "mds.a", "client", "evict", "auth_name=a", NULL}));
-}
-
 static void start_manager(void)
 {
     _cleanup_free_ char *option = xasprintf("--preload=%s", cut_library());
@@ -157,10 +149,8 @@ bool kills_revive_manager(void)
 {
     const bool died = cuts_has_struck();
 
-    if (died) {
-        end_sessions_of_manager();
+    if (died)
         start_manager();
-    }
     cuts_order("off");
     return died;
 }
