@@ -9,7 +9,6 @@
  * A module of the managers that hangs is not asked by everybody: see breaker.h.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,10 +22,7 @@ typedef int send_fn(rados_t cluster, const char **commands, size_t count, const 
                     size_t *status_length);
 
 struct command {
-    pthread_mutex_t lock;
-    pthread_cond_t ended;
-    bool done;
-    bool left; /* by the caller: the thread frees it */
+    struct errand errand;
     send_fn *send;
     char *text;
     struct breaker_module *module; /* NULL: the monitors */
@@ -37,34 +33,27 @@ struct command {
     size_t status_length;
 };
 
-static void command_free(struct command *command)
+static void release_command(struct errand *errand)
 {
+    struct command *command = (struct command *)errand;
+
     rados_buffer_free(command->output);
     rados_buffer_free(command->status);
     free(command->text);
-    pthread_cond_destroy(&command->ended);
-    pthread_mutex_destroy(&command->lock);
     free(command);
 }
 
 /* The command's thread. */
-static void run_ceph_command(rados_t rados, void *object)
+static void run_ceph_command(rados_t rados, struct errand *errand)
 {
-    struct command *command = object;
+    struct command *command = (struct command *)errand;
     const char *text = command->text;
     int result = command->send(rados, &text, 1, NULL, 0, &command->output, &command->output_length,
                                &command->status, &command->status_length);
 
     if (command->module)
         breaker_answered(command->module);
-    pthread_mutex_lock(&command->lock);
     command->result = result > 0 ? -result : result;
-    command->done = true;
-    bool left = command->left;
-    pthread_cond_signal(&command->ended);
-    pthread_mutex_unlock(&command->lock);
-    if (left)
-        command_free(command);
 }
 
 /* A manager that has just become active says so of every module until it has loaded them, with the
@@ -75,23 +64,6 @@ static bool lacks_its_module(const struct command *command)
 
     return command->result == -EOPNOTSUPP && command->status &&
            memmem(command->status, command->status_length, sign, sizeof(sign) - 1);
-}
-
-/* True when it has been answered; otherwise the thread owns it from now on. */
-static bool wait_for_reply(struct command *command, const struct call *call,
-                           struct deadline give_up)
-{
-    pthread_mutex_lock(&command->lock);
-    while (!command->done && !command->left) {
-        const struct timespec wake = admission_wake_time(give_up);
-
-        command->left = deadline_has_passed(give_up) || call_is_cancelled(call);
-        if (!command->left)
-            pthread_cond_clockwait(&command->ended, &command->lock, CLOCK_MONOTONIC, &wake);
-    }
-    bool done = command->done;
-    pthread_mutex_unlock(&command->lock);
-    return done;
 }
 
 /* @module may be NULL. */
@@ -106,18 +78,15 @@ static int send_command(struct ceph_cluster *cluster, struct call *call,
         deadline_earlier(admission_deadline(call), deadline_in_ms(ceph->options.mon_op_timeout_ms));
     struct command *command = xcalloc(1, sizeof(*command));
 
+    errand_init(&command->errand, run_ceph_command, release_command);
     command->send = send;
     command->module = module;
     command->text = xstrdup(text);
-    pthread_mutex_init(&command->lock, NULL);
-    pthread_cond_init(&command->ended, NULL);
     call_stage(call, "waiting {age} for a command to the %s of cluster '%s'", whom,
                cluster->cluster_id);
-    if (connections_run(ceph->connections, connection, run_ceph_command, command, err) < 0) {
-        command_free(command);
+    if (connections_run(ceph->connections, connection, &command->errand, err) < 0)
         return -1;
-    }
-    if (!wait_for_reply(command, call, give_up)) {
+    if (!errand_wait(&command->errand, call, give_up)) {
         if (module)
             breaker_left(module, start_ms);
         if (call_check(call, err) < 0)
@@ -142,7 +111,7 @@ static int send_command(struct ceph_cluster *cluster, struct call *call,
                       whom, cluster->cluster_id, text, command->output_length);
     else
         *reply = xstrndup(command->output ? command->output : "", command->output_length);
-    command_free(command);
+    errand_free(&command->errand);
     return result;
 }
 

@@ -520,20 +520,13 @@ struct workers *connection_workers(struct connection *connection)
 
 /* --- threads that may block --- */
 
-struct errand {
-    struct connection *connection;
-    void (*run)(rados_t rados, void *object);
-    void *object;
-};
-
 static void *run_errand(void *object)
 {
     struct errand *errand = object;
     struct connection *connection = errand->connection;
     struct connections *owner = connection->owner;
 
-    errand->run(connection->rados, errand->object);
-    free(errand);
+    errand_execute(errand, connection->rados);
     pthread_mutex_lock(&owner->lock);
     connection->blocked--;
     connection->refs--;
@@ -545,7 +538,7 @@ static void *run_errand(void *object)
 }
 
 int connections_run(struct connections *connections, struct connection *connection,
-                    void (*run)(rados_t rados, void *object), void *object, struct error *err)
+                    struct errand *errand, struct error *err)
 {
     int result = 0;
 
@@ -557,13 +550,13 @@ int connections_run(struct connections *connections, struct connection *connecti
                            connection->cluster_id, connection->blocked,
                            connection->manager ? "ceph-mgr" : "monitor");
     } else {
-        struct errand *errand = xcalloc(1, sizeof(*errand));
-
-        *errand = (struct errand){connection, run, object};
+        errand->connection = connection;
         connection->blocked++;
         connection->refs++;
         start_thread(connections, "ceph-command", run_errand, errand);
     }
     pthread_mutex_unlock(&connections->lock);
+    if (result < 0)
+        errand_free(errand);
     return result;
 }

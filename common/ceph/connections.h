@@ -6,6 +6,7 @@
 #include "common/ceph/admission.h"
 #include "common/ceph/breaker.h"
 #include "common/ceph/ceph.h"
+#include "common/ceph/errand.h"
 
 /* Inside common/ceph: the connections behind ceph_new(), and the real types behind ceph_ops.h. */
 
@@ -74,12 +75,11 @@ void connections_leave(struct connections *connections, struct connection *conne
 void connections_fence(struct connections *connections, struct connection *connection);
 
 /*
- * Calls @run in a thread of its own, which keeps the connection until it returns: for what librados
- * may block in. UNAVAILABLE when too many such threads of this connection are blocked already.
+ * Runs the errand in a thread of its own, which keeps the connection until it returns. UNAVAILABLE,
+ * and the errand is freed, when too many such threads of this connection are blocked already.
  */
 _must_check_ int connections_run(struct connections *connections, struct connection *connection,
-                                 void (*run)(rados_t rados, void *object), void *object,
-                                 struct error *err);
+                                 struct errand *errand, struct error *err);
 
 void connections_report(struct connections *connections, ceph_report_fn *each, void *object);
 

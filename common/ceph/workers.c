@@ -340,10 +340,7 @@ static int decode_answers(char *reply, size_t length, struct worker_answers *ans
 /* A notification in a thread of its own: rados_aio_notify() (16.2) may end the process, by an
  * exception in librados, some time after one that was not answered by all. */
 struct question {
-    pthread_mutex_t lock;
-    pthread_cond_t ended;
-    bool done;
-    bool left; /* by the caller: the thread frees it */
+    struct errand errand;
     int64_t pool_id;
     char *rados_namespace;
     char *object;
@@ -354,57 +351,31 @@ struct question {
     size_t reply_length;
 };
 
-static void question_free(struct question *question)
+static void release_question(struct errand *errand)
 {
+    struct question *question = (struct question *)errand;
+
     rados_buffer_free(question->reply);
     free(question->rados_namespace);
     free(question->object);
     free(question->subject);
-    pthread_cond_destroy(&question->ended);
-    pthread_mutex_destroy(&question->lock);
     free(question);
 }
 
 /* The question's thread. */
-static void run_question(rados_t rados, void *object)
+static void run_question(rados_t rados, struct errand *errand)
 {
-    struct question *question = object;
+    struct question *question = (struct question *)errand;
     rados_ioctx_t io = NULL;
-    int result = rados_ioctx_create2(rados, question->pool_id, &io);
 
-    if (result >= 0) {
-        rados_ioctx_set_namespace(io, question->rados_namespace);
-        result =
-            rados_notify2(io, question->object, question->subject, (int)strlen(question->subject),
-                          question->patience_ms, &question->reply, &question->reply_length);
-        rados_ioctx_destroy(io);
-    }
-    pthread_mutex_lock(&question->lock);
-    question->result = result;
-    question->done = true;
-    bool left = question->left;
-    pthread_cond_signal(&question->ended);
-    pthread_mutex_unlock(&question->lock);
-    if (left)
-        question_free(question);
-}
-
-/* True when it has been answered; otherwise the thread owns it from now on. */
-static bool wait_for_answers(struct question *question, const struct call *call)
-{
-    const struct deadline give_up = admission_deadline(call);
-
-    pthread_mutex_lock(&question->lock);
-    while (!question->done && !question->left) {
-        const struct timespec wake = admission_wake_time(give_up);
-
-        question->left = deadline_has_passed(give_up) || call_is_cancelled(call);
-        if (!question->left)
-            pthread_cond_clockwait(&question->ended, &question->lock, CLOCK_MONOTONIC, &wake);
-    }
-    bool done = question->done;
-    pthread_mutex_unlock(&question->lock);
-    return done;
+    question->result = rados_ioctx_create2(rados, question->pool_id, &io);
+    if (question->result < 0)
+        return;
+    rados_ioctx_set_namespace(io, question->rados_namespace);
+    question->result =
+        rados_notify2(io, question->object, question->subject, (int)strlen(question->subject),
+                      question->patience_ms, &question->reply, &question->reply_length);
+    rados_ioctx_destroy(io);
 }
 
 /* How long Ceph is to wait for answers; what it then says must still reach the caller. */
@@ -426,8 +397,7 @@ static struct question *question_new(const struct ceph_pool *pool, const struct 
                                   .object = xstrdup(object),
                                   .subject = xstrdup(subject),
                                   .patience_ms = patience_ms(call)};
-    pthread_mutex_init(&question->lock, NULL);
-    pthread_cond_init(&question->ended, NULL);
+    errand_init(&question->errand, run_question, release_question);
     return question;
 }
 
@@ -439,17 +409,15 @@ static int work_ask(struct ceph_pool *pool, struct call *call, const char *objec
     int result = -ETIMEDOUT;
 
     call_stage(call, "asking other processes for {age} whether they are at the same");
-    if (connections_run(cluster->ceph->connections, cluster->connection, run_question, question,
-                        err) < 0) {
-        question_free(question);
+    if (connections_run(cluster->ceph->connections, cluster->connection, &question->errand, err) <
+        0)
         return -1;
-    }
-    if (wait_for_answers(question, call)) {
+    if (errand_wait(&question->errand, call, admission_deadline(call))) {
         result = question->result;
         /* with some silent, the answers of the others are there nevertheless */
         if (result >= 0 || (result == -ETIMEDOUT && question->reply))
             result = decode_answers(question->reply, question->reply_length, answers);
-        question_free(question);
+        errand_free(&question->errand);
     }
     if (result == -ENOENT)
         return 0; /* nobody can watch what is not there */
