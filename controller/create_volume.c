@@ -63,6 +63,18 @@ static int open_session(struct creation *creation, const char *cluster_id, struc
                         copy, &creation->request->credentials, &creation->session, err);
 }
 
+int creation_is_same_ceph(const struct creation *creation, const char *fsid, bool *same,
+                          struct error *err)
+{
+    struct ceph_cluster *cluster = creation->session.cluster;
+    _cleanup_free_ char *own = NULL;
+
+    if (cluster->ops->fsid(cluster, creation->call, &own, err) < 0)
+        return -1;
+    *same = strcmp(own, fsid) == 0;
+    return 0;
+}
+
 static int open_pool(struct creation *creation, int64_t id, struct ceph_pool **pool,
                      struct error *err)
 {

@@ -85,6 +85,11 @@ void creation_use_data_pool(struct creation *creation, const char *name);
 _must_check_ int creation_record(struct creation *creation, const struct uuid_text *uuid,
                                  struct error *err);
 
+/* Whether the Ceph that has @fsid, where the source was found under another clusterID, is the one
+ * that the creation has open. */
+_must_check_ int creation_is_same_ceph(const struct creation *creation, const char *fsid,
+                                       bool *same, struct error *err);
+
 /* Who makes the entry. Borrows from @creation. */
 struct begun creation_begun(struct creation *creation);
 

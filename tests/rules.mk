@@ -35,6 +35,8 @@ $(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(TEST_MAIN) $(UNIT_FIXTURES) $(LIBRARY)
 $(FIXTURE_TESTS): $(BUILD)/tests/integration/fixtures.o $(BUILD)/tests/integration/calls.o
 $(BUILD)/tests/integration/test_interrupted: \
 	$(addprefix $(BUILD)/tests/integration/,fixtures.o calls.o)
+$(BUILD)/tests/integration/test_cluster_ids: \
+	$(addprefix $(BUILD)/tests/integration/,fixtures.o calls.o cephfs.o)
 $(BUILD)/tests/integration/test_topology: $(BUILD)/tests/integration/calls.o
 
 ZONE_TESTS := $(filter %_topology %_cephfs_cuts %_cephfs_tools,$(INTEGRATION_TESTS))

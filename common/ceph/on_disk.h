@@ -71,6 +71,7 @@
 #define CEPHFS_KEY_COMPLETE        "cephzone.complete"     /* 1 when creation finished; ours */
 #define CEPHFS_KEY_CREATED         "cephzone.created"      /* snapshots: SECONDS.NANOSECONDS; ours */
 #define CEPHFS_KEY_CLONED          "cephzone.cloned"       /* clones: subvolume that has the snapshot of them; ours */
+#define CEPHFS_KEY_CLONED_GROUP    "cephzone.clonedgroup"  /* clones: group of that subvolume, if it is another; ours */
 #define CEPHFS_KEY_DELETED         "cephzone.deleted"      /* snapshots: 1 if deleted but kept for its volumes; ours */
 #define CEPHFS_KEY_QUIESCE         "cephzone.quiesce"      /* first snapshot of a group: its quiesce set; ours */
 

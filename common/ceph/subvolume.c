@@ -284,14 +284,14 @@ int subvolume_snapshot_get_facts(const struct subvolume_group *group, struct cal
 /* --- clones --- */
 
 int subvolume_clone(const struct subvolume_group *group, struct call *call, const char *name,
-                    const char *snapshot, const char *target, const char *data_pool,
-                    struct error *err)
+                    const char *snapshot, const struct subvolume_group *target_group,
+                    const char *target, const char *data_pool, struct error *err)
 {
     json_t *sent = new_snapshot_command("fs subvolume snapshot clone", name, snapshot);
 
     json_object_set_new(sent, "target_sub_name", json_string(target));
-    if (group->name[0])
-        json_object_set_new(sent, "target_group_name", json_string(group->name));
+    if (target_group->name[0])
+        json_object_set_new(sent, "target_group_name", json_string(target_group->name));
     if (data_pool)
         json_object_set_new(sent, "pool_layout", json_string(data_pool));
     return send_subvolume_command(group, call, sent, NULL, err);

@@ -101,7 +101,8 @@ struct clone_status {
 /* Begins to copy @snapshot of @name to the new subvolume @target in the same group. ALREADY_EXISTS
  * if that is there. */
 _must_check_ int subvolume_clone(const struct subvolume_group *group, struct call *call,
-                                 const char *name, const char *snapshot, const char *target,
+                                 const char *name, const char *snapshot,
+                                 const struct subvolume_group *target_group, const char *target,
                                  const char *data_pool, struct error *err);
 /* CLONE_NONE when there is no such subvolume. Caller calls clone_status_done(). */
 _must_check_ int subvolume_clone_status(const struct subvolume_group *group, struct call *call,

@@ -60,15 +60,25 @@ int cephfs_remove_subvolume(const struct subvolume_group *group, struct call *ca
     return 0;
 }
 
+struct subvolume_group cephfs_source_group(const struct subvolume_group *group,
+                                           const struct journal_entry *entry)
+{
+    const char *name = strmap_get_or(&entry->extra, CEPHFS_KEY_CLONED_GROUP, group->name);
+
+    return (struct subvolume_group){group->cluster, group->fs_name, name};
+}
+
 /* What a creation that was not finished has made of the volume's source. */
 static int remove_source_snapshot(const struct subvolume_group *group, struct call *call,
                                   const struct journal_entry *entry, struct error *err)
 {
     const char *source = strmap_get(&entry->extra, CEPHFS_KEY_CLONED);
 
+    const struct subvolume_group source_group = cephfs_source_group(group, entry);
+
     if (!source || strmap_has(&entry->extra, CEPHFS_KEY_COMPLETE))
         return 0;
-    return subvolume_snapshot_remove(group, call, source, entry->image_name, err);
+    return subvolume_snapshot_remove(&source_group, call, source, entry->image_name, err);
 }
 
 static uint64_t promised_size(const struct strmap *extra)

@@ -15,6 +15,10 @@
 /* Where the subvolumes are; borrows from its arguments. */
 struct subvolume_group cephfs_group(const struct session *session, const struct filesystem *fs);
 
+/* The group of the subvolume from which the volume of @entry was cloned; borrows from both. */
+struct subvolume_group cephfs_source_group(const struct subvolume_group *group,
+                                           const struct journal_entry *entry);
+
 /* The snapshot that the volume shows; NULL if it has a subvolume of its own. Borrowed. */
 const char *cephfs_backing(const struct journal_entry *entry);
 
@@ -31,8 +35,11 @@ extern const struct creation_steps CEPHFS_CREATION;
 
 /* What a new volume is filled from. Zero-initialise. */
 struct cephfs_source {
-    struct operation operation; /* keeps deletion of the source out */
-    char cluster_id[VOLUME_ID_CLUSTER_MAX + 1];
+    struct operation operation;                 /* keeps deletion of the source out */
+    char cluster_id[VOLUME_ID_CLUSTER_MAX + 1]; /* by which the new volume's class may know it */
+    char *fsid;
+    char *group;           /* of the subvolume; "" for none */
+    char *rados_namespace; /* of the journal */
     struct filesystem fs;
     char *data_pool; /* NULL: Ceph does not report it */
     char *subvolume;
@@ -50,10 +57,6 @@ struct cephfs_source {
 _must_check_ int cephfs_source_open(const struct controller *controller, struct call *call,
                                     const struct create_request *request, bool begun,
                                     struct cephfs_source *source, struct error *err);
-/* INVALID_ARGUMENT unless a volume in @fs of that cluster can be made from it. */
-_must_check_ int cephfs_source_check_place(const struct cephfs_source *source,
-                                           const char *cluster_id, const struct filesystem *fs,
-                                           struct error *err);
 void cephfs_source_done(struct cephfs_source *source);
 
 /* --- volumes that show a snapshot --- */

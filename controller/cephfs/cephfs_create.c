@@ -90,6 +90,46 @@ static int check_source(struct creation *creation, struct error *err)
     return capacity_range_fit(&request->range, source->size_bytes, &creation->size_bytes, err);
 }
 
+/* Several clusterIDs may lead to one Ceph, each with a group and a RADOS namespace of its own. */
+static int name_cluster(const struct creation *creation, struct cephfs_source *source,
+                        struct error *err)
+{
+    bool same = false;
+
+    if (strcmp(source->cluster_id, creation->cluster_id) == 0)
+        return 0;
+    if (creation_is_same_ceph(creation, source->fsid, &same, err) < 0)
+        return -1;
+    if (same)
+        snprintf(source->cluster_id, sizeof(source->cluster_id), "%s", creation->cluster_id);
+    return 0;
+}
+
+/* Once it is settled where the volume will be. */
+static int check_source_place(struct creation *creation, struct error *err)
+{
+    const struct cephfs_source *source = &cephfs_of(creation)->source;
+    const struct filesystem *fs = &cephfs_of(creation)->fs;
+
+    if (strcmp(source->cluster_id, creation->cluster_id) != 0 || source->fs.id != fs->id)
+        return error_set(
+            err, STATUS_INVALID_ARGUMENT,
+            "the source is in file system '%s' of cluster '%s', the new volume would be in "
+            "'%s' of '%s'; Ceph copies within one file system only",
+            source->fs.name, source->cluster_id, fs->name, creation->cluster_id);
+    /* what keeps a snapshot alive is in the journal of the snapshot */
+    if (creation->shows_source &&
+        (strcmp(source->rados_namespace, creation->pool->rados_namespace) != 0 ||
+         strcmp(source->group, cephfs_of(creation)->group.name) != 0))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "the volume would show a snapshot of subvolume group '%s' (RADOS "
+                         "namespace '%s') in group '%s' (namespace '%s'); set backingSnapshot: "
+                         "\"false\" for a copy",
+                         source->group, source->rados_namespace, cephfs_of(creation)->group.name,
+                         creation->pool->rados_namespace);
+    return 0;
+}
+
 int cephfs_open_source(struct creation *creation, struct error *err)
 {
     struct cephfs_creation *cephfs = cephfs_of(creation);
@@ -100,12 +140,10 @@ int cephfs_open_source(struct creation *creation, struct error *err)
         cephfs->source_is_open = true;
         if (cephfs_source_open(creation->controller, creation->call, creation->request,
                                creation->is_begun, &cephfs->source, err) < 0 ||
-            check_source(creation, err) < 0)
+            name_cluster(creation, &cephfs->source, err) < 0 || check_source(creation, err) < 0)
             return -1;
     }
-    if (!creation->is_placed)
-        return 0;
-    return cephfs_source_check_place(&cephfs->source, creation->cluster_id, &cephfs->fs, err);
+    return creation->is_placed ? check_source_place(creation, err) : 0;
 }
 
 /* --- file systems --- */
@@ -218,8 +256,11 @@ static void fill_entry(struct creation *creation, struct journal_entry *entry)
         strmap_set(&entry->extra, JOURNAL_KEY_DATA_POOL, creation->data_pool);
     if (creation->shows_source)
         strmap_set(&entry->extra, CEPHFS_KEY_BACKING, source->snapshot_handle);
-    else if (source->subvolume && !source->snapshot)
-        strmap_set(&entry->extra, CEPHFS_KEY_CLONED, source->subvolume);
+    if (creation->shows_source || !source->subvolume || source->snapshot)
+        return;
+    strmap_set(&entry->extra, CEPHFS_KEY_CLONED, source->subvolume);
+    if (strcmp(source->group, cephfs_of(creation)->group.name) != 0)
+        strmap_set(&entry->extra, CEPHFS_KEY_CLONED_GROUP, source->group);
 }
 
 static int adopt_place(struct creation *creation, struct error *err)

@@ -111,15 +111,25 @@ static const char *snapshot_source(const struct cephfs_creation *creation)
     return creation->source.snapshot ? NULL : creation->source.subvolume;
 }
 
+static struct subvolume_group source_group(const struct cephfs_creation *creation)
+{
+    struct subvolume_group group = cephfs_source_group(&creation->group, &creation->base.entry);
+
+    if (creation->source.group)
+        group.name = creation->source.group;
+    return group;
+}
+
 static int remove_source_snapshot(struct cephfs_creation *creation, struct error *err)
 {
+    const struct subvolume_group group = source_group(creation);
     const char *source = snapshot_source(creation);
 
     if (!source)
         return 0;
     /* for a moment after its end the clone still counts as pending */
     for (int tries = 1;; tries++) {
-        if (subvolume_snapshot_remove(&creation->group, creation->base.call, source,
+        if (subvolume_snapshot_remove(&group, creation->base.call, source,
                                       creation->base.entry.image_name, err) == 0)
             return 0;
         if (err->status != STATUS_ABORTED || tries == REMOVE_TRIES ||
@@ -138,12 +148,13 @@ static int begin_clone(struct cephfs_creation *creation, struct error *err)
 
     if (cephfs_open_source(&creation->base, err) < 0)
         return -1;
+    const struct subvolume_group group = source_group(creation);
     const char *snapshot = source->snapshot ? source->snapshot : name;
-    if (!source->snapshot && subvolume_snapshot_create(&creation->group, creation->base.call,
+    if (!source->snapshot && subvolume_snapshot_create(&group, creation->base.call,
                                                        source->subvolume, snapshot, err) < 0)
         return -1;
-    if (subvolume_clone(&creation->group, creation->base.call, source->subvolume, snapshot, name,
-                        creation->base.data_pool, err) == 0)
+    if (subvolume_clone(&group, creation->base.call, source->subvolume, snapshot, &creation->group,
+                        name, creation->base.data_pool, err) == 0)
         return 0;
     /* begun by another process: its state is checked next */
     return error_ignore(err, STATUS_ALREADY_EXISTS);
@@ -181,9 +192,10 @@ static int has_no_copies(struct cephfs_creation *creation, bool *none, struct er
         subvolume = creation->source.subvolume;
         snapshot = creation->source.snapshot ? creation->source.snapshot : snapshot;
     }
+    const struct subvolume_group group = source_group(creation);
     if (found &&
-        subvolume_snapshot_get_facts(&creation->group, creation->base.call, subvolume, snapshot,
-                                     &facts, err) < 0 &&
+        subvolume_snapshot_get_facts(&group, creation->base.call, subvolume, snapshot, &facts,
+                                     err) < 0 &&
         error_ignore(err, STATUS_NOT_FOUND) < 0)
         return -1;
     *none = !facts.has_pending_clones;

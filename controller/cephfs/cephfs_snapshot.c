@@ -27,16 +27,16 @@ int cephfs_prepare_snapshot(struct snapshot_work *work, struct error *err)
     const char *cluster_id =
         strmap_get_or(work->parameters, PARAM_CLUSTER_ID, source->id.cluster_id);
 
+    /* as Ceph-CSI: a snapshot is where its volume is */
+    if (strcmp(cluster_id, source->id.cluster_id) != 0)
+        log_warn(work->call, "parameter clusterID is '%.64s', but the volume is in '%s': ignored",
+                 cluster_id, source->id.cluster_id);
     if (cephfs_backing(&source->entry))
         return error_set(
             err, STATUS_INVALID_ARGUMENT,
             "the volume shows snapshot '%s'; there is nothing in it to make a snapshot "
             "of",
             cephfs_backing(&source->entry));
-    if (strcmp(cluster_id, source->id.cluster_id) != 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "parameter clusterID is '%.64s', but the volume is in '%s'", cluster_id,
-                         source->id.cluster_id);
     return encrypted_check_entry(source, err);
 }
 

@@ -15,23 +15,18 @@ struct search {
     const struct credentials *credentials;
 };
 
-int cephfs_source_check_place(const struct cephfs_source *source, const char *cluster_id,
-                              const struct filesystem *fs, struct error *err)
+static int take_place(const struct search *search, const struct located *located,
+                      struct cephfs_source *source, struct error *err)
 {
-    if (strcmp(source->cluster_id, cluster_id) == 0 && source->fs.id == fs->id)
-        return 0;
-    return error_set(
-        err, STATUS_INVALID_ARGUMENT,
-        "the source is in file system '%s' of cluster '%s', the new volume would be in "
-        "'%s' of '%s'; Ceph copies within one file system only",
-        source->fs.name, source->cluster_id, fs->name, cluster_id);
-}
+    struct ceph_cluster *cluster = located->session.cluster;
 
-static void take_place(const struct located *located, struct cephfs_source *source)
-{
+    if (cluster->ops->fsid(cluster, search->call, &source->fsid, err) < 0)
+        return -1;
     memcpy(source->cluster_id, located->id.cluster_id, sizeof(source->cluster_id));
-    filesystem_done(&source->fs);
+    source->group = xstrdup(session_cephfs_group(&located->session));
+    source->rados_namespace = xstrdup(located->pool->rados_namespace);
     filesystem_copy(&located->fs, &source->fs);
+    return 0;
 }
 
 /* The directory above that of the subvolume's files. Of a deleted one that is kept for its
@@ -98,8 +93,9 @@ static int open_snapshot(const struct search *search, const char *handle, bool s
     source->snapshot_handle = xstrdup(handle);
     const char *data_pool = strmap_get(&located.entry.extra, JOURNAL_KEY_DATA_POOL);
     source->data_pool = data_pool ? xstrdup(data_pool) : NULL;
-    take_place(&located, source);
     source->size_bytes = fingerprint_size(&located.entry.extra);
+    if (take_place(search, &located, source, err) < 0)
+        return -1;
     return read_subvolume(search->call, &located, source, err);
 }
 
@@ -115,7 +111,8 @@ static int open_volume(const struct search *search, const char *handle,
     if (cephfs_backing(&located.entry))
         return open_snapshot(search, cephfs_backing(&located.entry), true, source, err);
     source->subvolume = xstrdup(located.entry.image_name);
-    take_place(&located, source);
+    if (take_place(search, &located, source, err) < 0)
+        return -1;
     return read_subvolume(search->call, &located, source, err);
 }
 
@@ -139,6 +136,9 @@ void cephfs_source_done(struct cephfs_source *source)
 {
     operation_end(&source->operation);
     filesystem_done(&source->fs);
+    free(source->fsid);
+    free(source->group);
+    free(source->rados_namespace);
     free(source->data_pool);
     free(source->subvolume);
     free(source->snapshot);

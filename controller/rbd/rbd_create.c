@@ -65,16 +65,18 @@ static int open_source(struct creation *creation, struct error *err)
 {
     struct rbd_creation *rbd = rbd_of(creation);
 
-    if (rbd->source_is_open || creation->request->source_kind == SOURCE_NONE)
+    if (creation->request->source_kind == SOURCE_NONE)
         return 0;
-    rbd->source_is_open = true; /* source_done() is needed from here on */
-    if (source_open(creation->controller, creation->call, creation->request, creation->cluster_id,
-                    &rbd->source, err) < 0 ||
-        flatten_is_queued(creation->controller, creation->call, rbd->source.located.pool,
-                          rbd->source.image, &rbd->source_is_thin, err) < 0)
-        return -1;
-    return capacity_range_fit(&creation->request->range, rbd->source.size_bytes,
-                              &creation->size_bytes, err);
+    if (!rbd->source_is_open) {
+        rbd->source_is_open = true; /* source_done() is needed from here on */
+        if (source_open(creation, &rbd->source, err) < 0 ||
+            flatten_is_queued(creation->controller, creation->call, rbd->source.located.pool,
+                              rbd->source.image, &rbd->source_is_thin, err) < 0 ||
+            capacity_range_fit(&creation->request->range, rbd->source.size_bytes,
+                               &creation->size_bytes, err) < 0)
+            return -1;
+    }
+    return creation->is_placed ? source_check_cluster(&rbd->source, creation, err) : 0;
 }
 
 static int open_named(struct creation *creation, const char *name, struct ceph_pool **pool,
@@ -93,7 +95,7 @@ static void describe_source(const struct creation *creation, struct placing *pla
     placing->rados_namespace = session_rbd_namespace(&creation->session);
     if (rbd->source_is_open) {
         placing->source_pool = rbd->source.located.pool->name;
-        placing->source_cluster = rbd->source.located.id.cluster_id;
+        placing->source_cluster = rbd->source.cluster_id;
     }
 }
 

@@ -1,5 +1,6 @@
 #include "controller/rbd/rbd_source.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/memory.h"
@@ -42,10 +43,26 @@ static int check_depth(const struct controller *controller, struct call *call,
                              SOURCE_LEVELS, err);
 }
 
-int source_open(const struct controller *controller, struct call *call,
-                const struct create_request *request, const char *cluster_id, struct source *source,
-                struct error *err)
+/* Several clusterIDs may lead to one Ceph, each with a RADOS namespace of its own. */
+static int name_cluster(const struct creation *creation, struct source *source, struct error *err)
 {
+    const struct located *located = &source->located;
+    struct ceph_cluster *cluster = located->session.cluster;
+    _cleanup_free_ char *fsid = NULL;
+    bool same = strcmp(located->id.cluster_id, creation->cluster_id) == 0;
+
+    if (!same && (cluster->ops->fsid(cluster, creation->call, &fsid, err) < 0 ||
+                  creation_is_same_ceph(creation, fsid, &same, err) < 0))
+        return -1;
+    source->cluster_id = xstrdup(same ? creation->cluster_id : located->id.cluster_id);
+    return 0;
+}
+
+int source_open(const struct creation *creation, struct source *source, struct error *err)
+{
+    const struct controller *controller = creation->controller;
+    const struct create_request *request = creation->request;
+    struct call *call = creation->call;
     enum journal_kind kind =
         request->source_kind == SOURCE_SNAPSHOT ? JOURNAL_SNAPSHOT : JOURNAL_VOLUME;
 
@@ -58,19 +75,28 @@ int source_open(const struct controller *controller, struct call *call,
                &source->located, err) < 0)
         return error_wrap(err, "find the source '%s'", request->source_handle);
     source->image = source->located.entry.image_name;
-    if (strcmp(source->located.id.cluster_id, cluster_id) != 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "the source '%s' is in cluster '%s', the new volume would be in '%s'",
-                         request->source_handle, source->located.id.cluster_id, cluster_id);
-    if (read_size(source, call, err) < 0 || encrypted_check_image(&source->located, call, err) < 0)
+    if (name_cluster(creation, source, err) < 0 || read_size(source, call, err) < 0 ||
+        encrypted_check_image(&source->located, call, err) < 0)
         return error_wrap(err, "find the source '%s'", request->source_handle);
     return check_depth(controller, call, request, source, err);
+}
+
+int source_check_cluster(const struct source *source, const struct creation *creation,
+                         struct error *err)
+{
+    if (strcmp(source->cluster_id, creation->cluster_id) == 0)
+        return 0;
+    return error_set(err, STATUS_INVALID_ARGUMENT,
+                     "the source '%s' is in cluster '%s', the new volume would be in '%s', which "
+                     "is another Ceph",
+                     creation->request->source_handle, source->cluster_id, creation->cluster_id);
 }
 
 void source_done(struct source *source)
 {
     located_done(&source->located);
     operation_end(&source->operation);
+    free(source->cluster_id);
 }
 
 int source_clone(struct source *source, const struct begun_image *image,

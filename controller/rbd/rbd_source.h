@@ -1,5 +1,6 @@
 #pragma once
 
+#include "controller/creation.h"
 #include "controller/lookup.h"
 #include "controller/rbd/rbd_images.h"
 
@@ -12,18 +13,20 @@ struct source {
     struct located located;
     struct operation operation; /* keeps deletion of the source out */
     const char *image;          /* borrowed from located */
+    char *cluster_id;           /* by which the class of the new volume may know its Ceph */
     uint64_t size_bytes;
 };
 
 /*
- * Finds the source of @request and checks that it can be built on: NOT_FOUND if it is not there,
- * INVALID_ARGUMENT if it is in another cluster than @cluster_id, FAILED_PRECONDITION if it is
- * encrypted, ABORTED while it must be flattened first. Caller calls source_done(), also after a
- * failure.
+ * Finds the source of @creation's request and checks that it can be built on: NOT_FOUND if it is
+ * not there, FAILED_PRECONDITION if it is encrypted, ABORTED while it must be flattened first.
+ * Caller calls source_done(), also after a failure.
  */
-_must_check_ int source_open(const struct controller *controller, struct call *call,
-                             const struct create_request *request, const char *cluster_id,
-                             struct source *source, struct error *err);
+_must_check_ int source_open(const struct creation *creation, struct source *source,
+                             struct error *err);
+/* INVALID_ARGUMENT unless the source is in the Ceph that the volume will be in. */
+_must_check_ int source_check_cluster(const struct source *source, const struct creation *creation,
+                                      struct error *err);
 void source_done(struct source *source);
 
 /*

@@ -1,0 +1,179 @@
+/*
+ * Several clusterIDs of config.json lead to one Ceph, as people have them for a RADOS namespace or
+ * a subvolume group per tenant: copies go from one to the other.
+ */
+#include "common/base/memory.h"
+#include "common/rpc/rpc.h"
+#include "tests/integration/calls.h"
+#include "tests/integration/cephfs.h"
+#include "tests/integration/fixtures.h"
+#include "tests/integration/place.h"
+#include "tests/test.h"
+
+#define MIB (1024LL * 1024)
+#define POOL "zone-a"
+#define TENANT "tenant"
+
+static struct driver_process driver;
+
+static int prepare(void **state)
+{
+    (void)state;
+    rpc_init();
+    fixture_namespace_create(POOL, TENANT);
+    free(harness_run_tool((const char *const[]){"ceph", "fs", "subvolumegroup", "create",
+                                                CEPHFS_NAME, TENANT, NULL}));
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    fixture_namespace_remove(POOL, TENANT);
+    free(harness_run_tool(
+        (const char *const[]){"ceph", "fs", "subvolumegroup", "rm", CEPHFS_NAME, TENANT, NULL}));
+    rpc_shutdown();
+    return 0;
+}
+
+static void start_driver(const char *const *flags)
+{
+    const struct harness_cluster *cluster = harness_cluster();
+    _cleanup_free_ char *config = xasprintf("[{\"clusterID\":\"%s\",\"monitors\":[\"%s\"]},"
+                                            "{\"clusterID\":\"" TENANT "\",\"monitors\":[\"%s\"],"
+                                            "\"rbd\":{\"radosNamespace\":\"" TENANT "\"},"
+                                            "\"cephFS\":{\"subvolumeGroup\":\"" TENANT "\"}}]",
+                                            cluster->fsid, cluster->monitors, cluster->monitors);
+
+    harness_init(&driver);
+    harness_write_config(&driver, config);
+    harness_start(&driver, flags);
+}
+
+static void must(const void *result, const struct error *err)
+{
+    if (!result)
+        fail_msg("%s", err->message);
+}
+
+static void delete_volumes(char *const *handles, size_t count)
+{
+    _cleanup_error_ struct error err = {0};
+
+    for (size_t i = 0; i < count; i++)
+        if (harness_delete_volume(&driver, handles[i], &err) < 0)
+            fail_msg("%s", err.message);
+}
+
+static void assert_of_tenant(const char *handle)
+{
+    assert_non_null(strstr(handle, "-" TENANT "-"));
+}
+
+TEST(images_are_copied_into_the_namespace_of_another_cluster_id)
+{
+    _cleanup_error_ struct error err = {0};
+
+    start_driver(NULL);
+    char *source = harness_create_volume(&driver, "source", POOL, 4 * MIB, &err);
+    must(source, &err);
+    char *snapshot = call_snapshot(&driver, "snapshot", source, &err);
+    must(snapshot, &err);
+    struct create_call wish = {
+        .name = "clone", .pool = POOL, .size_bytes = 4 * MIB, .cluster_id = TENANT};
+    wish.source_volume = source;
+    char *clone = call_create(&driver, &wish, &err);
+    must(clone, &err);
+    wish = (struct create_call){.name = "restored",
+                                .pool = POOL,
+                                .size_bytes = 4 * MIB,
+                                .cluster_id = TENANT,
+                                .source_snapshot = snapshot};
+    char *restored = call_create(&driver, &wish, &err);
+    must(restored, &err);
+    assert_of_tenant(clone);
+    assert_of_tenant(restored);
+    char *again = call_create(&driver, &wish, &err);
+    must(again, &err);
+    assert_string_equal(again, restored);
+
+    assert_int_equal(call_delete_snapshot(&driver, snapshot, &err), 0);
+    delete_volumes((char *[]){source, clone, restored}, 3);
+    harness_assert_pool_empties(POOL);
+    harness_done(&driver);
+    free(source), free(snapshot), free(clone), free(restored), free(again);
+}
+
+static char *list_tenant(void)
+{
+    return harness_run_tool((const char *const[]){"ceph", "fs", "subvolume", "ls", CEPHFS_NAME,
+                                                  TENANT, "--format=json", NULL});
+}
+
+TEST(subvolumes_are_copied_into_the_group_of_another_cluster_id)
+{
+    struct cephfs_wish wish = {.name = "source", .size_bytes = 4 * MIB};
+    _cleanup_error_ struct error err = {0};
+
+    start_driver(CEPHFS_FLAGS);
+    char *source = cephfs_create(&driver, &wish, &err);
+    must(source, &err);
+    char *snapshot = call_snapshot(&driver, "snapshot", source, &err);
+    must(snapshot, &err);
+    wish = (struct cephfs_wish){.name = "clone", .size_bytes = 4 * MIB, .source_volume = source};
+    wish.key = "clusterID", wish.value = TENANT;
+    char *clone = cephfs_create(&driver, &wish, &err);
+    must(clone, &err);
+    wish.name = "restored", wish.source_volume = NULL, wish.source_snapshot = snapshot;
+    char *restored = cephfs_create(&driver, &wish, &err);
+    must(restored, &err);
+    assert_of_tenant(clone);
+    assert_of_tenant(restored);
+
+    assert_int_equal(call_delete_snapshot(&driver, snapshot, &err), 0);
+    delete_volumes((char *[]){source, clone, restored}, 3);
+    cephfs_assert_empties();
+    _cleanup_free_ char *left = list_tenant();
+    assert_null(strstr(left, "csi-vol-"));
+    harness_done(&driver);
+    free(source), free(snapshot), free(clone), free(restored);
+}
+
+/* The snapshot's journal knows who shows it, and the other group has another journal. */
+TEST(volume_that_shows_a_snapshot_stays_in_its_group)
+{
+    struct cephfs_wish wish = {.name = "source", .size_bytes = 4 * MIB};
+    _cleanup_error_ struct error err = {0};
+    _cleanup_error_ struct error refusal = {0};
+
+    start_driver(CEPHFS_FLAGS);
+    char *source = cephfs_create(&driver, &wish, &err);
+    must(source, &err);
+    char *snapshot = call_snapshot(&driver, "snapshot", source, &err);
+    must(snapshot, &err);
+    wish = (struct cephfs_wish){.name = "view",
+                                .size_bytes = 4 * MIB,
+                                .mode = "MULTI_NODE_READER_ONLY",
+                                .source_snapshot = snapshot,
+                                .key = "clusterID",
+                                .value = TENANT};
+    assert_null(cephfs_create(&driver, &wish, &refusal));
+    assert_int_equal(refusal.status, STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(refusal.message, "group 'tenant'"));
+
+    assert_int_equal(call_delete_snapshot(&driver, snapshot, &err), 0);
+    delete_volumes((char *[]){source}, 1);
+    cephfs_assert_empties();
+    harness_done(&driver);
+    free(source), free(snapshot);
+}
+
+static void clean_up(void)
+{
+    harness_clean_up();
+    cephfs_clean_up();
+    fixture_namespace_create(POOL, TENANT); /* which finish() removes */
+}
+
+TEST_GROUP(prepare, finish)
+TEST_CLEANUP(clean_up)
