@@ -8,8 +8,8 @@
 #
 # Includes look like "csi.pb-c.h", with -I$(BUILD)/proto.
 
+# With its plugin protoc-gen-c; calling protoc-c by itself is deprecated.
 PROTOC ?= protoc
-PROTOC_C ?= protoc-c
 
 # Where google/protobuf/ lies; Debian: libprotobuf-dev.
 PROTO_SYSTEM_DIR ?= /usr/include
@@ -31,7 +31,7 @@ PROTO_DESCRIPTOR_SET := $(BUILD)/proto/csi.desc
 define proto_generate
 $(BUILD)/proto/$(1).pb-c.c $(BUILD)/proto/$(1).pb-c.h &: $(2)/$(1).proto
 	@mkdir -p $(BUILD)/proto
-	$(Q)$(PROTOC_C) -Iproto -I$(PROTO_SYSTEM_DIR) --c_out=$(BUILD)/proto $$<
+	$(Q)$(PROTOC) -Iproto -I$(PROTO_SYSTEM_DIR) --c_out=$(BUILD)/proto $$<
 endef
 
 $(foreach name,$(PROTO_OWN),$(eval $(call proto_generate,$(name),proto)))

@@ -38,8 +38,9 @@ $(BUILD)/tests/integration/test_interrupted: \
 $(BUILD)/tests/integration/test_cluster_ids: \
 	$(addprefix $(BUILD)/tests/integration/,fixtures.o calls.o cephfs.o)
 $(BUILD)/tests/integration/test_topology: $(BUILD)/tests/integration/calls.o
+$(BUILD)/tests/integration/test_basics: $(addprefix $(BUILD)/tests/integration/,calls.o cephfs.o)
 
-ZONE_TESTS := $(filter %_topology %_cephfs_cuts %_cephfs_tools,$(INTEGRATION_TESTS))
+ZONE_TESTS := $(filter %_basics %_topology %_cephfs_cuts %_cephfs_tools,$(INTEGRATION_TESTS))
 $(ZONE_TESTS): $(BUILD)/tests/integration/zones.o
 $(BUILD)/tests/integration/test_kube_driver: $(FAKE_OBJECTS)
 # Ceph's libraries shall find its connect()
@@ -134,7 +135,7 @@ integration: $(INTEGRATION_NEEDS) ## run the real driver against a throwaway Cep
 	$(RUN_INTEGRATION) $(INTEGRATION_ORDER)
 
 # The life of volumes and snapshots, and fsck, for releases of Ceph that are not tested entirely.
-BASIC_TESTS := $(filter %/test_volumes %/test_snapshots %/test_cephfs %/test_fsck %/test_capacity %/test_background,\
+BASIC_TESTS := $(filter %/test_basics %/test_volumes %/test_snapshots %/test_cephfs %/test_fsck %/test_capacity %/test_background,\
 	$(INTEGRATION_TESTS))
 
 .PHONY: integration-basics
