@@ -142,6 +142,10 @@ BASIC_TESTS := $(filter %/test_basics %/test_volumes %/test_snapshots %/test_cep
 integration-basics: $(PROGRAMS) $(BASIC_TESTS) ## those of RBD and CephFS that every release of Ceph must pass
 	$(RUN_INTEGRATION) $(BASIC_TESTS)
 
+.PHONY: basics
+basics: $(PROGRAMS) $(BUILD)/tests/integration/test_basics ## the life of a volume and a snapshot of RBD and CephFS, nothing else
+	@BUILD=$(BUILD) tests/run $@ $(BUILD)/tests/integration/test_basics
+
 # What the sanitizers leave out. A driver that is killed has no end at which leaks could be counted;
 # what it runs, the others run. Nor do many volumes, or waiting for a dead OSD, run other code than few.
 UNSANITIZED := %_cuts %_kills %_many %/test_failures
@@ -355,8 +359,17 @@ matrix: ## build and test in root file systems of RELEASES (bookworm trixie fork
 	@for release in $(RELEASES); do tests/matrix/run $$release || broken=1; done; [ -z "$$broken" ]
 
 .PHONY: matrix-short
-matrix-short: ## unit tests and the basics of RBD and CephFS with the newest Ceph, for CI
+matrix-short: ## unit tests and much of RBD and CephFS with the newest Ceph, the basics with the one before, for CI
 	@tests/matrix/run forky check integration-basics
+	@tests/matrix/run trixie basics
+
+.PHONY: matrix-cells
+matrix-cells: ## the driver of each release on a Ceph of each; writes docs/compatibility.md
+	@tests/matrix/cells
+
+.PHONY: matrix-compilers
+matrix-compilers: lint-clang ## everything compiles with gcc and clang of each of RELEASES without a warning
+	@tests/matrix/compilers $(RELEASES)
 
 # --- benchmarks ---------------------------------------------------------------------------------
 
