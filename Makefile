@@ -48,7 +48,7 @@ $(LIBRARY): $(LIBRARY_OBJECTS)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
 
--include $(shell find $(BUILD) -type f -name '*.d' -not -path '$(BUILD)/image-root/*' -not -path '$(BUILD)/*/build/*' 2>/dev/null)
+-include $(shell find $(BUILD) -path $(BUILD)/image -prune -o -type f -name '*.d' -not -path '$(BUILD)/*/build/*' -print 2>/dev/null)
 
 .PHONY: deps
 deps: ## install the Debian packages that are missing

@@ -1,8 +1,5 @@
 # Manifests, chart and image.
 
-IMAGE ?= localhost/cephzone:v$(VERSION)
-ENGINE = $(shell for e in podman docker; do $$e info >/dev/null 2>&1 && { echo $$e; break; }; done)
-
 .PHONY: deploy-render
 deploy-render: ## render the chart into deploy/kustomize
 	@deploy/render "$$(tests/deploy/tool helm)" deploy/kustomize
@@ -18,20 +15,24 @@ deploy-tools: ## build what deploy-check needs: helm, kustomize, hclfmt, a check
 deploy-check: $(PROGRAMS) ## check chart, manifests and examples with helm, kustomize, the API's types
 	@BUILD=$(BUILD) tests/run deploy tests/deploy/run
 
-.PHONY: image
-image: ## build the container image, with podman or docker
-	@$(if $(ENGINE),,echo "image: neither podman nor docker answers here; 'make image-root' builds and \
-	proves the same file system without one" >&2; exit 1;) \
-	$(ENGINE) build --tag $(IMAGE) --build-arg COMMIT=$(COMMIT) .
-
-# WITH_FUSE=1: with the packages of the fuse mapper, and with the node suite, which needs these.
+# RELEASE: the Debian release. WITH_FUSE=1: with the packages of the fuse mapper, and with the node suite,
+# which needs these. From nothing, and again from nothing: the same digest.
+RELEASE ?= forky
 WITH_FUSE ?= 0
-NODE_SUITE := $(if $(filter 1,$(WITH_FUSE)),$(addprefix $(BUILD)/tests/integration/,test_node \
-	test_node_hostile))
+NODE_SUITE := $(if $(filter 1,$(WITH_FUSE)),test_node test_node_hostile)
+IMAGE ?= localhost/cephzone:v$(VERSION)$(if $(filter 1,$(WITH_FUSE)),-fuse)
 
-.PHONY: image-root
-image-root: $(PROGRAMS) $(NODE_SUITE) ## build the image's file system with mmdebstrap and run the programs in it
-	@WITH_FUSE=$(WITH_FUSE) NODE_SUITE='$(NODE_SUITE)' deploy/image-root $(BUILD)
+.PHONY: image
+image: export RELEASE := $(RELEASE)
+image: export WITH_FUSE := $(WITH_FUSE)
+image: export NODE_SUITE := $(NODE_SUITE)
+image: export IMAGE := $(IMAGE)
+image: export VERSION := $(VERSION)
+image: export COMMIT := $(COMMIT)
+image: ## build the container image, run it, and write it to build/image
+	@tests/deps image
+	@deploy/image/build $(BUILD)/image
+	@deploy/image/prove $(BUILD)/image
 
 .PHONY: docs
 docs: $(PROGRAMS) ## write docs/flags.md, metrics.md, man, the table of storageclass.md, the counts of conformance.md
