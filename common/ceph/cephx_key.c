@@ -22,6 +22,20 @@ static bool parse_key(const struct secret *key, unsigned *type)
     return key_length > 0 && length == HEADER + key_length;
 }
 
+unsigned cephx_key_type(const struct secret *key)
+{
+    unsigned type = 0;
+
+    return parse_key(key, &type) ? type : 0;
+}
+
+const char *cephx_key_type_name(unsigned type)
+{
+    if (type == TYPE_AES)
+        return "aes";
+    return type == TYPE_AES256K ? "aes256k" : "unknown";
+}
+
 int cephx_key_check(const struct secret *key, const char *library_version, struct error *err)
 {
     unsigned type = 0;

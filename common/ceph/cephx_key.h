@@ -12,3 +12,8 @@
  */
 _must_check_ int cephx_key_check(const struct secret *key, const char *library_version,
                                  struct error *err);
+
+/* The type of a key that has passed the check; 0 of one that is not a Ceph key. */
+unsigned cephx_key_type(const struct secret *key);
+/* Its name for users: "aes", "aes256k" or "unknown". */
+const char *cephx_key_type_name(unsigned type);

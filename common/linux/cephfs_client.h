@@ -29,10 +29,11 @@ struct cephfs_client {
     const char *name;                       /* as in a class's "mounter" */
     const char *fs_type;                    /* in the mount table */
     const struct cephfs_client *substitute; /* mounts where this one cannot */
-    bool reads_nearest; /* knows the options read_from_replica and crush_location */
-    bool shares_device; /* its mounts of one file system, unless with the option noshare */
-    bool names_path;    /* the source of a mount is "...:PATH" */
-    bool names_handle;  /* the source of a mount is cephfs_fuse_source() */
+    bool reads_nearest;    /* knows the options read_from_replica and crush_location */
+    bool shares_device;    /* its mounts of one file system, unless with the option noshare */
+    bool names_path;       /* the source of a mount is "...:PATH" */
+    bool names_handle;     /* the source of a mount is cephfs_fuse_source() */
+    bool uses_kernel_keys; /* the kernel must know the type of the key */
 
     /* Whether this machine can. @forced: also a kernel that is too old to keep quotas. *@reason
      * (caller frees) says why not. */

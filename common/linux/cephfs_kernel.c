@@ -115,6 +115,7 @@ const struct cephfs_client CEPHFS_KERNEL = {
     .reads_nearest = true,
     .shares_device = true,
     .names_path = true,
+    .uses_kernel_keys = true,
     .is_usable = kernel_is_usable,
     .mount = kernel_mount,
 };

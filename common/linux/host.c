@@ -21,6 +21,7 @@ struct host *host_new(const char *kubelet_dir, const char *key_dir)
     nbd_netlink_register(&host->ops);
     programs_register(&host->ops);
     daemons_register(&host->ops);
+    kernel_key_types_register(&host->ops);
     host->base.ops = &host->ops;
     return &host->base;
 }

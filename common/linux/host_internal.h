@@ -18,6 +18,7 @@ void loops_register(struct host_ops *ops);
 void nbd_netlink_register(struct host_ops *ops);
 void programs_register(struct host_ops *ops);
 void daemons_register(struct host_ops *ops);
+void kernel_key_types_register(struct host_ops *ops);
 
 /*
  * Opens @path with @flags (O_PATH, O_RDONLY, ...) without following a link; close-on-exec. Returns

@@ -163,6 +163,10 @@ struct host_ops {
     int (*sysfs_write)(struct host *host, const char *path, const struct secret *text,
                        struct error *err);
 
+    /* Whether the kernel's clients of Ceph, once loaded, refuse cephx keys of this type because
+     * they do not know it. False also where nothing tells. */
+    bool (*refuses_key_type)(struct host *host, unsigned type);
+
     /* --- programs --- */
 
     /* The arguments of the process with the number @pid; none when it is gone. */

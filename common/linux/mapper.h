@@ -75,6 +75,7 @@ struct mapper {
     bool maps_repeatedly;  /* an image can have several devices */
     bool reattaches;       /* can attach a new process to a device that lost its own */
     bool unmaps_by_device; /* unmap() needs nothing but the device */
+    bool uses_kernel_keys; /* the kernel must know the type of the key */
 
     /* If it reattaches: whether a process with these options acknowledges only what is in Ceph. The
      * device of one that does not must not get another: it would lack writes, without an error. */

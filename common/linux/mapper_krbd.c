@@ -292,6 +292,7 @@ const struct mapper MAPPER_KRBD = {
     .reads_nearest = true,
     .maps_repeatedly = true,
     .unmaps_by_device = true,
+    .uses_kernel_keys = true,
     .is_usable = krbd_is_usable,
     .find = krbd_find,
     .map = krbd_map,

@@ -14,6 +14,7 @@
 #include "node/cephfs/cephfs_staged.h"
 #include "node/cephfs/cephfs_volume.h"
 #include "node/checks.h"
+#include "node/kernel_key.h"
 #include "node/mount_table.h"
 #include "node/staged_users.h"
 
@@ -40,6 +41,24 @@ static void stage_done(struct cephfs_stage *stage)
 
 /* --- which client --- */
 
+/* There is a client, and that it does not know the key may be a mistake: no other takes its place.
+ */
+static int check_key(const struct cephfs_stage *stage, struct error *err)
+{
+    _cleanup_free_ char *reason = NULL;
+
+    if (stage->client->uses_kernel_keys)
+        kernel_key_check(stage->volumes->mappers.host, &stage->request->credentials, &reason);
+    if (!reason)
+        return 0;
+    error_set(err, STATUS_FAILED_PRECONDITION, "cannot mount '%s' with the kernel's client: %s",
+              stage->volume.path, reason);
+    return error_hint(err,
+                      PARAM_MOUNTER ": \"%s\" in the class, or --mounter=%s on the node, "
+                                    "needs no kernel that knows it",
+                      stage->client->substitute->name, stage->client->substitute->name);
+}
+
 static int choose_client(struct cephfs_stage *stage, struct error *err)
 {
     const struct node_volumes *volumes = stage->volumes;
@@ -56,7 +75,7 @@ static int choose_client(struct cephfs_stage *stage, struct error *err)
                          "mounter '%.64s' is unknown; there are kernel and fuse", name);
     stage->client = wanted;
     if (wanted->is_usable(host, stage->call, forced, &reason))
-        return 0;
+        return check_key(stage, err);
     stage->client = wanted->substitute;
     if (!stage->client->is_usable(host, stage->call, forced, &other_reason))
         return error_set(err, STATUS_FAILED_PRECONDITION, "nothing here mounts CephFS: %s; %s",
@@ -116,6 +135,7 @@ static int choose_options(struct cephfs_stage *stage, struct error *err)
 
 static int mount_volume(struct cephfs_stage *stage, struct error *err)
 {
+    struct host *host = stage->volumes->mappers.host;
     const struct stage_request *request = stage->request;
     const struct cephfs_mount mount = {
         .handle = request->handle,
@@ -129,7 +149,9 @@ static int mount_volume(struct cephfs_stage *stage, struct error *err)
         .read_only = stage->read_only,
     };
 
-    return stage->client->mount(stage->volumes->mappers.host, stage->call, &mount, err);
+    if (stage->client->mount(host, stage->call, &mount, err) < 0)
+        return kernel_key_explain(host, &request->credentials, err);
+    return 0;
 }
 
 static int mount_and_record(struct cephfs_stage *stage, struct error *err)

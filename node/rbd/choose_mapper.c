@@ -4,18 +4,21 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/config/class_parameters.h"
+#include "node/kernel_key.h"
 
 /* *@reason (caller frees) stays NULL if @mapper can map this image here. */
 static int ask_mapper(const struct node_volumes *volumes, struct call *call,
-                      const struct mapper *mapper, const struct node_image *image, char **reason,
-                      struct error *err)
+                      const struct mapper *mapper, const struct node_image *image,
+                      const struct credentials *credentials, char **reason, struct error *err)
 {
     uint64_t known = 0;
     uint64_t features = 0;
 
     if (mapper->is_usable && !mapper->is_usable(&volumes->mappers, call, reason))
         return 0;
-    if (!mapper->features)
+    if (mapper->uses_kernel_keys)
+        kernel_key_check(volumes->mappers.host, credentials, reason);
+    if (*reason || !mapper->features)
         return 0;
     if (mapper->features(&volumes->mappers, &known, err) < 0 ||
         image->pool->ops->image_get_features(image->pool, call, image->name, &features, err) < 0)
@@ -37,9 +40,10 @@ static int suggest_mounter(struct error *err)
 }
 
 int node_choose_mapper(const struct node_volumes *volumes, struct call *call,
-                       const struct node_image *image, const struct strmap *context,
+                       const struct node_image *image, const struct stage_request *request,
                        const struct mapper **mapper, struct error *err)
 {
+    const struct strmap *context = &request->context;
     const char *name = strmap_get_or(context, PARAM_MOUNTER, volumes->default_mounter);
     const struct mapper *wanted = MAPPERS[0];
     _cleanup_free_ char *reason = NULL;
@@ -50,7 +54,7 @@ int node_choose_mapper(const struct node_volumes *volumes, struct call *call,
         0)
         return error_wrap(err, "volume_context: tryOtherMounters");
     if ((name[0] && mapper_find_mounter(name, &wanted, err) < 0) ||
-        ask_mapper(volumes, call, wanted, image, &reason, err) < 0)
+        ask_mapper(volumes, call, wanted, image, &request->credentials, &reason, err) < 0)
         return -1;
     *mapper = wanted;
     if (!reason)
@@ -65,7 +69,8 @@ int node_choose_mapper(const struct node_volumes *volumes, struct call *call,
                                         ": \"true\" in the class where nothing else works",
                           other->mounter, other->mounter);
     }
-    if (other && ask_mapper(volumes, call, other, image, &other_reason, err) < 0)
+    if (other &&
+        ask_mapper(volumes, call, other, image, &request->credentials, &other_reason, err) < 0)
         return -1;
     if (!other || other_reason) {
         error_set(err, STATUS_FAILED_PRECONDITION, "cannot map image '%s': %s%s%s", image->name,

@@ -9,5 +9,6 @@
  * is unknown, FAILED_PRECONDITION with the reasons when none can.
  */
 _must_check_ int node_choose_mapper(const struct node_volumes *volumes, struct call *call,
-                                    const struct node_image *image, const struct strmap *context,
+                                    const struct node_image *image,
+                                    const struct stage_request *request,
                                     const struct mapper **mapper, struct error *err);

@@ -12,6 +12,7 @@
 #include "common/config/class_parameters.h"
 #include "common/linux/mount_labels.h"
 #include "node/checks.h"
+#include "node/kernel_key.h"
 #include "node/mount_table.h"
 #include "node/rbd/choose_mapper.h"
 #include "node/rbd/format.h"
@@ -232,8 +233,10 @@ static int map_device(struct rbd_stage *stage, const char *device, struct error 
         .device = device,
     };
     stage->may_unmap = true;
-    return staged->mapper->map(&volumes->mappers, stage->call, &request, &staged->mapped.device,
-                               err);
+    if (staged->mapper->map(&volumes->mappers, stage->call, &request, &staged->mapped.device, err) <
+        0)
+        return kernel_key_explain(volumes->mappers.host, &stage->request->credentials, err);
+    return 0;
 }
 
 static int map_image(struct rbd_stage *stage, struct error *err)
@@ -246,8 +249,8 @@ static int map_image(struct rbd_stage *stage, struct error *err)
     if (!staged->has_meta) {
         const struct mapper *mapper = NULL;
 
-        if (node_choose_mapper(volumes, stage->call, &stage->image, &stage->request->context,
-                               &mapper, err) < 0)
+        if (node_choose_mapper(volumes, stage->call, &stage->image, stage->request, &mapper, err) <
+            0)
             return -1;
         fill_meta(stage, mapper);
         if (rbd_staged_write_meta(volumes, staged, err) < 0 ||

@@ -1,3 +1,4 @@
+#include "common/linux/kernel_key_types.h"
 #include "tests/fakes/fake_host_state.h"
 
 #include <assert.h>
@@ -454,7 +455,9 @@ static int mount_volume(struct host *host, const struct mount_request *request, 
 
     if (fake_call_begin(fake, "mount", err) < 0)
         return -1;
-    if (request->device && strcmp(request->fs_type, "ceph") == 0)
+    if (request->secret && fake_kernel_refuses(fake, secret_reveal(request->secret)))
+        result = error_set_errno(err, -KERNEL_ENOTSUPP, "mount '%s'", request->target);
+    else if (request->device && strcmp(request->fs_type, "ceph") == 0)
         fake_cephfs_mount(fake, request);
     else if (request->device)
         result = mount_device(fake, request, err);

@@ -30,7 +30,8 @@ void fake_host_resize_image(struct fake_host *fake, const char *spec, uint64_t s
  * of a mkfs that has not written its superblock. "ext4 UUID" is one that was never mounted. */
 void fake_host_fill_image(struct fake_host *fake, const char *spec, const char *content);
 /* There is no such thing: the kernel's "rbd", "nbd", "ceph" or "selinux", the identifiers of nbd
- * devices ("cookies"), the program "ceph-fuse", or a "cgroup" outside of the container. */
+ * devices ("cookies"), the program "ceph-fuse", a "cgroup" outside of the container, keys of type 2
+ * ("aes256k") or the "key rings" that tell so. */
 void fake_host_lack(struct fake_host *fake, const char *driver);
 void fake_host_add_folder(struct fake_host *fake, const char *path);
 void fake_host_add_file(struct fake_host *fake, const char *path, const char *content);

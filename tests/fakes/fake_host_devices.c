@@ -9,6 +9,7 @@
 
 #include "common/base/memory.h"
 #include "common/encoding/json.h"
+#include "common/linux/kernel_key_types.h"
 #include "tests/fakes/fake_host_state.h"
 
 #define DEVICES "/sys/bus/rbd/devices"
@@ -554,6 +555,19 @@ void fake_host_map_foreign(struct fake_host *fake, const char *spec, const char 
     SET(device->image_id, image_id);
 }
 
+static bool refuses_key_type(struct host *host, unsigned type)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+
+    return type > 1 && string_list_has(&fake->lacking, "aes256k") &&
+           !string_list_has(&fake->lacking, "key rings");
+}
+
+bool fake_kernel_refuses(struct fake_host *fake, const char *key)
+{
+    return strncmp(key, "Ag", 2) == 0 && string_list_has(&fake->lacking, "aes256k");
+}
+
 static int sysfs_write(struct host *host, const char *path, const struct secret *text,
                        struct error *err)
 {
@@ -562,7 +576,10 @@ static int sysfs_write(struct host *host, const char *path, const struct secret 
 
     if (fake_call_begin(fake, "sysfs_write", err) < 0)
         return -1;
-    if (strstr(path, "/add")) {
+    const char *key = strstr(secret_reveal(text), "secret=");
+    if (key && fake_kernel_refuses(fake, key + strlen("secret="))) {
+        result = error_set_errno(err, -KERNEL_ENOTSUPP, "write to '%s'", path);
+    } else if (strstr(path, "/add")) {
         add_mapping(fake, secret_reveal(text));
     } else {
         _cleanup_free_ char *name = xasprintf("/dev/rbd%s", secret_reveal(text));
@@ -795,6 +812,7 @@ void fake_host_device_ops(struct host_ops *ops)
     ops->sysfs_read = sysfs_read;
     ops->sysfs_list = sysfs_list;
     ops->sysfs_write = sysfs_write;
+    ops->refuses_key_type = refuses_key_type;
     ops->run = run;
     ops->process_arguments = process_arguments;
     ops->daemon_list = daemon_list;

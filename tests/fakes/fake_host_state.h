@@ -122,6 +122,9 @@ dev_t fake_mount_device(const struct fake_mount *mount);
 
 void fake_host_device_ops(struct host_ops *ops);
 
+/* Whether the kernel does not know the type of this key. */
+bool fake_kernel_refuses(struct fake_host *fake, const char *key);
+
 /* --- CephFS --- */
 
 bool fake_cephfs_is_dead(struct fake_host *fake, const struct fake_mount *mount);

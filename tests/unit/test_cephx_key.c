@@ -65,3 +65,23 @@ TEST(releases_that_know_keys_of_type_2)
     for (size_t i = 0; i < ARRAY_LENGTH(unknown); i++)
         assert_false(library_knows_aes256k(unknown[i]));
 }
+
+TEST(the_type_of_a_key_has_a_name)
+{
+    static const struct {
+        const char *text;
+        unsigned type;
+        const char *name;
+    } cases[] = {{KEY_AES, 1, "aes"},
+                 {KEY_AES256K, 2, "aes256k"},
+                 {KEY_TYPE_3, 3, "unknown"},
+                 {"secret", 0, "unknown"}};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_secret_ struct secret key = {0};
+
+        secret_set(&key, cases[i].text);
+        assert_int_equal(cephx_key_type(&key), cases[i].type);
+        assert_string_equal(cephx_key_type_name(cephx_key_type(&key)), cases[i].name);
+    }
+}
