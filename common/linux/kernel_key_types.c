@@ -40,9 +40,11 @@ static bool refuse_key_type(struct host *host, unsigned type)
     return false;
 }
 
-bool kernel_key_was_refused(const struct error *err)
+enum kernel_key_fault kernel_key_fault(const struct error *err)
 {
-    return err->sys_errno == KERNEL_ENOTSUPP || err->sys_errno == ENOPKG;
+    if (err->sys_errno == KERNEL_ENOTSUPP)
+        return KERNEL_KEY_UNKNOWN;
+    return err->sys_errno == ENOPKG ? KERNEL_KEY_WITHOUT_CIPHER : KERNEL_KEY_FINE;
 }
 
 void kernel_key_types_register(struct host_ops *ops)

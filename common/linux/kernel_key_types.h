@@ -8,6 +8,12 @@
  * of Ceph say to a key whose type they do not know. */
 #define KERNEL_ENOTSUPP 524
 
-/* Whether a mapping or a mount failed as it does where the kernel does not know the type of the
- * key, or lacks the cipher for it. Pure. */
-bool kernel_key_was_refused(const struct error *err);
+enum kernel_key_fault {
+    KERNEL_KEY_FINE,           /* something else */
+    KERNEL_KEY_UNKNOWN,        /* the kernel does not know the type of the key */
+    KERNEL_KEY_WITHOUT_CIPHER, /* it knows the type, and has no cipher for it */
+};
+
+/* What the failure of a mapping or a mount says about the key. Of CephFS it does not tell that a
+ * cipher is missing. Pure. */
+enum kernel_key_fault kernel_key_fault(const struct error *err);

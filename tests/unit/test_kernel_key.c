@@ -100,18 +100,24 @@ TEST(a_kernel_that_does_not_tell_is_tried_and_its_failure_explained)
     }
 }
 
-TEST(other_failures_and_other_keys_are_not_explained)
+TEST(only_failures_for_such_a_key_are_explained)
 {
     _cleanup_fake_host_ struct fake_host *fake = fake_host_new(NULL);
     struct host *host = fake_host_as_host(fake);
     _cleanup_credentials_ struct credentials credentials = {.user = xstrdup("csi")};
     _cleanup_error_ struct error other = {0};
+    _cleanup_error_ struct error cipher = {0};
     _cleanup_error_ struct error same = {0};
 
     secret_set(&credentials.key, KEY_AES256K);
     error_set_errno(&other, -EPERM, "map");
     assert_int_equal(kernel_key_explain(host, &credentials, &other), -1);
     assert_null(strstr(other.message, "type 2"));
+    error_set_errno(&cipher, -ENOPKG, "map");
+    assert_int_equal(kernel_key_explain(host, &credentials, &cipher), -1);
+    assert_int_equal(cipher.status, STATUS_FAILED_PRECONDITION);
+    assert_non_null(strstr(cipher.message, "kernel 6.1.0-1-cloud-amd64 has no cipher for keys of "
+                                           "type 2 (aes256k)"));
     secret_set(&credentials.key, SECRET);
     error_set_errno(&same, -524, "map");
     assert_int_equal(kernel_key_explain(host, &credentials, &same), -1);

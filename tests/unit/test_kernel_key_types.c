@@ -17,13 +17,17 @@ TEST(failures_that_a_key_can_be_the_reason_of)
 {
     static const struct {
         int error;
-        bool was_refused;
-    } cases[] = {{KERNEL_ENOTSUPP, true}, {ENOPKG, true}, {ENOTSUP, false},
-                 {EINVAL, false},         {EPERM, false}, {0, false}};
+        enum kernel_key_fault fault;
+    } cases[] = {{KERNEL_ENOTSUPP, KERNEL_KEY_UNKNOWN},
+                 {ENOPKG, KERNEL_KEY_WITHOUT_CIPHER},
+                 {ENOTSUP, KERNEL_KEY_FINE},
+                 {EINVAL, KERNEL_KEY_FINE},
+                 {EPERM, KERNEL_KEY_FINE},
+                 {0, KERNEL_KEY_FINE}};
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         const struct error err = {.sys_errno = cases[i].error};
 
-        assert_int_equal(kernel_key_was_refused(&err), cases[i].was_refused);
+        assert_int_equal(kernel_key_fault(&err), cases[i].fault);
     }
 }
