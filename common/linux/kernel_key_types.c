@@ -14,7 +14,9 @@
 #include "common/linux/host_internal.h"
 #include "common/linux/kernel_key_types.h"
 
-enum { HEADER = 12, SECRET_LENGTH = 32 };
+/* As long as a key of type 1, whatever the type: stable kernels refuse longer ones with EINVAL,
+ * which could mean anything, before they look at the type. */
+enum { HEADER = 12, SECRET_LENGTH = 16 };
 
 /* Type, time of creation, length, and so many bytes, which are no secret: nobody uses the key. */
 static void make_sample(unsigned type, uint8_t sample[HEADER + SECRET_LENGTH])
@@ -42,9 +44,16 @@ static bool refuse_key_type(struct host *host, unsigned type)
 
 enum kernel_key_fault kernel_key_fault(const struct error *err)
 {
-    if (err->sys_errno == KERNEL_ENOTSUPP)
+    switch (err->sys_errno) {
+    case KERNEL_ENOTSUPP:
         return KERNEL_KEY_UNKNOWN;
-    return err->sys_errno == ENOPKG ? KERNEL_KEY_WITHOUT_CIPHER : KERNEL_KEY_FINE;
+    case EINVAL:
+        return KERNEL_KEY_PERHAPS_UNKNOWN;
+    case ENOPKG:
+        return KERNEL_KEY_WITHOUT_CIPHER;
+    default:
+        return KERNEL_KEY_FINE;
+    }
 }
 
 void kernel_key_types_register(struct host_ops *ops)

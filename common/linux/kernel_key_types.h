@@ -9,9 +9,10 @@
 #define KERNEL_ENOTSUPP 524
 
 enum kernel_key_fault {
-    KERNEL_KEY_FINE,           /* something else */
-    KERNEL_KEY_UNKNOWN,        /* the kernel does not know the type of the key */
-    KERNEL_KEY_WITHOUT_CIPHER, /* it knows the type, and has no cipher for it */
+    KERNEL_KEY_FINE,            /* something else */
+    KERNEL_KEY_UNKNOWN,         /* the kernel does not know the type of the key */
+    KERNEL_KEY_PERHAPS_UNKNOWN, /* the same, or another thing that it does not like */
+    KERNEL_KEY_WITHOUT_CIPHER,  /* it knows the type, and has no cipher for it */
 };
 
 /* What the failure of a mapping or a mount says about the key. Of CephFS it does not tell that a

@@ -106,6 +106,7 @@ TEST(only_failures_for_such_a_key_are_explained)
     struct host *host = fake_host_as_host(fake);
     _cleanup_credentials_ struct credentials credentials = {.user = xstrdup("csi")};
     _cleanup_error_ struct error other = {0};
+    _cleanup_error_ struct error perhaps = {0};
     _cleanup_error_ struct error cipher = {0};
     _cleanup_error_ struct error same = {0};
 
@@ -113,6 +114,10 @@ TEST(only_failures_for_such_a_key_are_explained)
     error_set_errno(&other, -EPERM, "map");
     assert_int_equal(kernel_key_explain(host, &credentials, &other), -1);
     assert_null(strstr(other.message, "type 2"));
+    error_set_errno(&perhaps, -EINVAL, "map");
+    assert_int_equal(kernel_key_explain(host, &credentials, &perhaps), -1);
+    assert_int_equal(perhaps.status, STATUS_INVALID_ARGUMENT);
+    assert_non_null(strstr(perhaps.message, "perhaps kernel 6.1.0-1-cloud-amd64 does not know"));
     error_set_errno(&cipher, -ENOPKG, "map");
     assert_int_equal(kernel_key_explain(host, &credentials, &cipher), -1);
     assert_int_equal(cipher.status, STATUS_FAILED_PRECONDITION);

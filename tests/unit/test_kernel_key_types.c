@@ -21,7 +21,7 @@ TEST(failures_that_a_key_can_be_the_reason_of)
     } cases[] = {{KERNEL_ENOTSUPP, KERNEL_KEY_UNKNOWN},
                  {ENOPKG, KERNEL_KEY_WITHOUT_CIPHER},
                  {ENOTSUP, KERNEL_KEY_FINE},
-                 {EINVAL, KERNEL_KEY_FINE},
+                 {EINVAL, KERNEL_KEY_PERHAPS_UNKNOWN},
                  {EPERM, KERNEL_KEY_FINE},
                  {0, KERNEL_KEY_FINE}};
 
