@@ -303,7 +303,8 @@ static bool is_level(const struct crush_map *crush, const struct crush_bucket *b
     return bucket->type_id > crush_type_id(crush, "host") && strcmp(bucket->type, "root") != 0;
 }
 
-/* False if the rule leads to buckets, but to none of a level that was asked for. */
+/* False if the rule leads to buckets, but to none of a level that was asked for, and if it is
+ * unknown where it leads. */
 static bool place_by_crush(const struct cluster_pool *pool, const struct crush_map *crush,
                            const struct string_list *levels, struct pool_entry *entry)
 {
@@ -311,6 +312,8 @@ static bool place_by_crush(const struct cluster_pool *pool, const struct crush_m
     const struct crush_bucket *bucket = takes ? crush_find_bucket(crush, takes) : NULL;
     bool is_everywhere = !bucket || strcmp(bucket->type, "root") == 0;
 
+    if (crush_rule_strange_step(crush, pool->crush_rule))
+        return false;
     entry->origin = "crush";
     /* no map is deeper than it has buckets, unless it is broken */
     for (size_t i = 0; bucket && i < crush->bucket_count; i++) {

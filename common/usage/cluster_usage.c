@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/encoding/json.h"
 
@@ -221,6 +222,20 @@ void cluster_usage_set_crush(struct cluster_usage *usage, struct crush_map *crus
         usage->pools[i].usage.root = crush_rule_takes(&usage->crush, usage->pools[i].crush_rule);
 }
 
+static void warn_of_strange_rules(const struct cluster_usage *usage, const struct call *call)
+{
+    for (size_t i = 0; i < usage->count; i++) {
+        const char *step = crush_rule_strange_step(&usage->crush, usage->pools[i].crush_rule);
+
+        if (step)
+            log_warn(
+                call,
+                "pool '%s' has a CRUSH rule with a step '%s', which this driver does not know: "
+                "it takes no part in 'topologyPools: auto' unless its metadata say where it is",
+                usage->pools[i].usage.name, step);
+    }
+}
+
 int cluster_usage_ask(struct ceph_cluster *cluster, struct call *call, bool is_cephfs,
                       struct cluster_usage *out, struct error *err)
 {
@@ -238,6 +253,7 @@ int cluster_usage_ask(struct ceph_cluster *cluster, struct call *call, bool is_c
         crush_map_parse(crush_dump, &crush, err) < 0)
         return -1;
     cluster_usage_set_crush(&usage, &crush);
+    warn_of_strange_rules(&usage, call);
     if (is_cephfs && filesystem_list_read(cluster, call, &usage.filesystems, err) < 0)
         return -1;
     *out = usage;

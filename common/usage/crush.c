@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/base/text.h"
 #include "common/encoding/json.h"
 
 struct bucket_item {
@@ -127,6 +128,30 @@ static void take_buckets(struct dumped_map *dump, struct crush_map *map)
         }
 }
 
+/* Choosing stays below what was taken. "choosemsr", of rules for several OSDs in a failure domain,
+ * came with Ceph 19. */
+static bool is_known_step(const struct rule_step *step)
+{
+    static const char *const known[] = {"noop", "take", "emit", "choosemsr"};
+    static const char *const families[] = {"choose_", "chooseleaf_", "set_"};
+
+    for (size_t i = 0; step->op && i < ARRAY_LENGTH(known); i++)
+        if (strcmp(step->op, known[i]) == 0)
+            return true;
+    for (size_t i = 0; step->op && i < ARRAY_LENGTH(families); i++)
+        if (text_has_prefix(step->op, families[i]))
+            return true;
+    return false;
+}
+
+static char *find_strange_step(const struct dumped_rule *rule)
+{
+    for (size_t i = 0; i < rule->count; i++)
+        if (!is_known_step(&rule->steps[i]))
+            return xstrdup(rule->steps[i].op ? rule->steps[i].op : "without a name");
+    return NULL;
+}
+
 /* The one bucket that the rule takes. A rule that takes several has no place. */
 static char *find_taken_bucket(const struct dumped_rule *rule)
 {
@@ -148,9 +173,12 @@ static void take_rules_and_types(struct dumped_map *dump, struct crush_map *map)
 {
     map->rules = xcalloc(dump->rule_count + 1, sizeof(*map->rules));
     map->rule_count = dump->rule_count;
-    for (size_t i = 0; i < dump->rule_count; i++)
+    for (size_t i = 0; i < dump->rule_count; i++) {
         map->rules[i] = (struct crush_rule){.id = dump->rules[i].rule_id,
-                                            .takes = find_taken_bucket(&dump->rules[i])};
+                                            .strange = find_strange_step(&dump->rules[i])};
+        if (!map->rules[i].strange)
+            map->rules[i].takes = find_taken_bucket(&dump->rules[i]);
+    }
     map->types = xcalloc(dump->type_count + 1, sizeof(*map->types));
     map->type_count = dump->type_count;
     for (size_t i = 0; i < dump->type_count; i++) {
@@ -201,8 +229,10 @@ void crush_map_done(struct crush_map *map)
         free(map->buckets[i].name);
         free(map->buckets[i].type);
     }
-    for (size_t i = 0; i < map->rule_count; i++)
+    for (size_t i = 0; i < map->rule_count; i++) {
         free(map->rules[i].takes);
+        free(map->rules[i].strange);
+    }
     for (size_t i = 0; i < map->type_count; i++)
         free(map->types[i].name);
     free(map->buckets);
@@ -213,12 +243,26 @@ void crush_map_done(struct crush_map *map)
 
 /* --- asking --- */
 
-const char *crush_rule_takes(const struct crush_map *map, int64_t rule)
+static const struct crush_rule *find_rule(const struct crush_map *map, int64_t rule)
 {
     for (size_t i = 0; i < map->rule_count; i++)
         if (map->rules[i].id == rule)
-            return map->rules[i].takes;
+            return &map->rules[i];
     return NULL;
+}
+
+const char *crush_rule_takes(const struct crush_map *map, int64_t rule)
+{
+    const struct crush_rule *found = find_rule(map, rule);
+
+    return found ? found->takes : NULL;
+}
+
+const char *crush_rule_strange_step(const struct crush_map *map, int64_t rule)
+{
+    const struct crush_rule *found = find_rule(map, rule);
+
+    return found ? found->strange : NULL;
 }
 
 const struct crush_bucket *crush_find_bucket(const struct crush_map *map, const char *name)

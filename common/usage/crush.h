@@ -22,6 +22,8 @@ struct crush_bucket {
 struct crush_rule {
     int64_t id;
     char *takes; /* bucket's name and device class: "zone-a~ssd"; NULL if it takes several */
+    char
+        *strange; /* a step of a kind that is not known here, so that nothing is sure; NULL: none */
 };
 
 struct crush_type {
@@ -44,6 +46,9 @@ void crush_map_done(struct crush_map *map);
 
 /* What the rule takes, NULL if unknown or several. Borrowed. */
 const char *crush_rule_takes(const struct crush_map *map, int64_t rule);
+/* The step of the rule that is of no kind known here, NULL if there is none. Such a rule may put
+ * data anywhere. Borrowed. */
+const char *crush_rule_strange_step(const struct crush_map *map, int64_t rule);
 /* The bucket of that name; a device class behind '~' does not matter. NULL if there is none. */
 const struct crush_bucket *crush_find_bucket(const struct crush_map *map, const char *name);
 /* The bucket above; NULL at the top. */

@@ -138,7 +138,7 @@ static const char CRUSH[] =
                                                                                                                                   "k1") "," RULE(4,
                                                                                                                                                  "h1") ","
                                                                                                                                                        "{\"rule_id\":5,\"steps\":[{\"op\":\"take\",\"item_name\":\"z1\"},{\"op\":\"take\","
-                                                                                                                                                       "\"item_name\":\"k1\"}]}],\"types\":[{\"type_id\":0,\"name\":\"osd\"},{\"type_id\":1,\"name\":"
+                                                                                                                                                       "\"item_name\":\"k1\"}]},{\"rule_id\":6,\"steps\":[{\"op\":\"take\",\"item_name\":\"z1\"},{\"op\":\"leap\"}]}],\"types\":[{\"type_id\":0,\"name\":\"osd\"},{\"type_id\":1,\"name\":"
                                                                                                                                                        "\"host\"},{\"type_id\":3,\"name\":\"rack\"},{\"type_id\":9,\"name\":\"zone\"},{\"type_id\":10,"
                                                                                                                                                        "\"name\":\"region\"},{\"type_id\":11,\"name\":\"root\"}]}";
 
@@ -197,6 +197,10 @@ static const struct found_case FOUND[] = {
      NULL, "anywhere (crush)"},
     {"CRUSH: a rule that is not known is everywhere", "1", "77", "{\"rbd\":{" CLASS_K "}}", NULL,
      "anywhere (crush)"},
+    {"CRUSH: a rule with a step that is not known: left out", "1", "6", "{\"rbd\":{" CLASS_K "}}",
+     NULL, NULL},
+    {"metadata helps where a step is not known", "1", "6",
+     "{\"rbd\":{" CLASS_K ",\"cephzone.zone\":\"a\"}}", NULL, "zone=a (metadata)"},
     {"CRUSH: a host is no place of volumes, what is above it is", "1", "4",
      "{\"rbd\":{" CLASS_K "}}", NULL, "region=r1,zone=z1,rack=k1 (crush)"},
 };

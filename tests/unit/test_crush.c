@@ -24,7 +24,15 @@ static const char MAP[] =
     "{\"op\":\"take\",\"item_name\":\"default\"},{\"op\":\"emit\"}]},"
     "{\"rule_id\":5,\"steps\":[{\"op\":\"take\",\"item_name\":\"zone-a\"},{\"op\":\"emit\"},"
     "{\"op\":\"take\",\"item_name\":\"zone-a\"},{\"op\":\"emit\"}]},"
-    "{\"rule_id\":6,\"steps\":[]}]," TYPES "}";
+    "{\"rule_id\":6,\"steps\":[]},"
+    /* as Ceph 20.2.4 prints a rule for several OSDs in a failure domain */
+    "{\"rule_id\":8,\"type\":5,\"steps\":[{\"op\":\"take\",\"item\":-3,\"item_name\":\"zone-a\"},"
+    "{\"op\":\"choosemsr\",\"num\":2,\"type\":\"host\"},{\"op\":\"choosemsr\",\"num\":2,"
+    "\"type\":\"osd\"},{\"op\":\"emit\"}]},"
+    "{\"rule_id\":9,\"steps\":[{\"op\":\"take\",\"item_name\":\"zone-a\"},{\"op\":\"leap\"},"
+    "{\"op\":\"emit\"}]},"
+    "{\"rule_id\":10,\"steps\":[{\"op\":\"take\",\"item_name\":\"zone-a\"},{\"opcode\":99}]}"
+    "]," TYPES "}";
 
 static void load(struct crush_map *map)
 {
@@ -49,6 +57,9 @@ TEST(rules_take_what_they_name)
         {"no steps", 6, NULL},
         {"no such rule", 7, NULL},
         {"a negative rule", -1, NULL},
+        {"several OSDs in a failure domain", 8, "zone-a"},
+        {"a step that is not known", 9, NULL},
+        {"a step without a name", 10, NULL},
     };
     _cleanup_crush_ struct crush_map map = {0};
 
@@ -59,6 +70,17 @@ TEST(rules_take_what_they_name)
         if (!takes != !cases[i].takes || (takes && strcmp(takes, cases[i].takes) != 0))
             fail_msg("%s: got '%s'", cases[i].name, takes ? takes : "nothing");
     }
+}
+
+TEST(a_step_that_is_not_known_is_named)
+{
+    _cleanup_crush_ struct crush_map map = {0};
+
+    load(&map);
+    assert_string_equal(crush_rule_strange_step(&map, 9), "leap");
+    assert_string_equal(crush_rule_strange_step(&map, 10), "without a name");
+    for (int64_t rule = -1; rule < 9; rule++)
+        assert_null(crush_rule_strange_step(&map, rule));
 }
 
 TEST(buckets_are_found_whatever_the_device_class)
