@@ -158,6 +158,24 @@ static char *prefer_v2(const char *monitors)
     return NULL;
 }
 
+/* Asks what clients the cluster is set up for: it does not refuse older ones, which then hang. */
+static void warn_of_age(const struct connection *connection, rados_t rados)
+{
+    const char *command = "{\"prefix\": \"osd get-require-min-compat-client\"}";
+    const char *version = ceph_library_version();
+    char *reply = NULL;
+    size_t length = 0;
+
+    if (!library_is_older(version, LIBRARY_NEWEST_NEEDED) ||
+        rados_mon_command(rados, &command, 1, NULL, 0, &reply, &length, NULL, NULL) < 0)
+        return;
+    _cleanup_free_ char *release = xstrndup(reply ? reply : "", length);
+    _cleanup_free_ char *warning = library_age_warning(version, release);
+    rados_buffer_free(reply);
+    if (warning)
+        log_warn(NULL, "cluster '%s' %s", connection->cluster_id, warning);
+}
+
 /* The thread of one attempt. */
 static void *run_attempt(void *object)
 {
@@ -174,6 +192,8 @@ static void *run_attempt(void *object)
     if (result == -ETIMEDOUT)
         result =
             connect_once(connection, &owner->options, connection->monitors, timeout_ms, &rados);
+    if (result == 0 && !connection->manager)
+        warn_of_age(connection, rados);
     pthread_mutex_lock(&owner->lock);
     connection->state = result < 0 ? CONNECTION_FAILED : CONNECTION_READY;
     connection->failure = result;
@@ -368,10 +388,11 @@ static int explain_failure(const struct connection *connection, struct error *er
             "cluster '%s' does not accept the key of user 'client.%s'; check userID and "
             "userKey in the Secret",
             connection->cluster_id, connection->user);
-    if (failure == -ETIMEDOUT)
-        return error_set(err, STATUS_DEADLINE_EXCEEDED,
-                         "the monitors of cluster '%s' (%s) do not answer", connection->cluster_id,
-                         connection->monitors);
+    if (failure == -ETIMEDOUT) {
+        error_set(err, STATUS_DEADLINE_EXCEEDED, "the monitors of cluster '%s' (%s) do not answer",
+                  connection->cluster_id, connection->monitors);
+        return library_hint_at_age(ceph_library_version(), err);
+    }
     error_set_errno(err, failure, "connect to the monitors of cluster '%s' (%s)",
                     connection->cluster_id, connection->monitors);
     return error_recode(err, STATUS_UNAVAILABLE);
@@ -388,11 +409,13 @@ static int wait_for_attempt(struct connection *connection, struct call *call, st
     while (connection->state == CONNECTION_CONNECTING) {
         const struct timespec wake = admission_wake_time(give_up);
 
-        if (deadline_has_passed(give_up))
-            return error_set(err, STATUS_DEADLINE_EXCEEDED,
-                             "the monitors of cluster '%s' (%s) have not answered for %.1f s",
-                             connection->cluster_id, connection->monitors,
-                             (double)(clock_monotonic_ms() - start_ms) / 1000);
+        if (deadline_has_passed(give_up)) {
+            error_set(err, STATUS_DEADLINE_EXCEEDED,
+                      "the monitors of cluster '%s' (%s) have not answered for %.1f s",
+                      connection->cluster_id, connection->monitors,
+                      (double)(clock_monotonic_ms() - start_ms) / 1000);
+            return library_hint_at_age(ceph_library_version(), err);
+        }
         if (call_check(call, err) < 0)
             return -1;
         pthread_cond_clockwait(&owner->changed, &owner->lock, CLOCK_MONOTONIC, &wake);

@@ -1,7 +1,11 @@
 #include "common/ceph/library_version.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "common/base/memory.h"
 
 /* rados_version() counts the interface and has not moved for ten years. The release is known to a
  * function of libceph-common, which librados brings along; C knows it by its mangled name. */
@@ -28,4 +32,33 @@ bool library_knows_aes256k(const char *version)
     if (major == 20)
         return minor > 2 || (minor == 2 && patch >= 4);
     return major > 20;
+}
+
+bool library_is_older(const char *version, const char *release)
+{
+    unsigned major = 0;
+
+    if (sscanf(version, "%u.", &major) != 1 || !islower((unsigned char)release[0]))
+        return false;
+    return major < (unsigned)(release[0] - 'a' + 1);
+}
+
+int library_hint_at_age(const char *version, struct error *err)
+{
+    if (!library_is_older(version, LIBRARY_NEWEST_NEEDED))
+        return -1;
+    return error_hint(err,
+                      "if others reach them, the cluster may need newer libraries than those of "
+                      "this driver, version %s: 'ceph osd dump' says which as min_compat_client",
+                      version);
+}
+
+char *library_age_warning(const char *version, const char *release)
+{
+    if (!library_is_older(version, release))
+        return NULL;
+    return xasprintf("is set up for clients of Ceph '%.*s' and newer (require_min_compat_client); "
+                     "the libraries of this driver have version %s, and operations on placement "
+                     "groups whose primary the read balancer has moved hang",
+                     (int)strcspn(release, "\n"), release, version);
 }
