@@ -12,6 +12,7 @@
  * of which nobody would know later; the entry changes, guarded. A retry finds the old name still
  * pending and does the same again, or the new one, of which nothing is there yet.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,7 +142,23 @@ static int remove_source_snapshot(struct cephfs_creation *creation, struct error
     }
 }
 
-static int begin_clone(struct cephfs_creation *creation, struct error *err)
+/* From Ceph 18.2 on the managers take no clone while all their threads copy: it is begun when one
+ * is free, and so waited for like its end. */
+static int note_busy(struct clone_status *status, struct error *err)
+{
+    if (err->sys_errno != EAGAIN || !strstr(err->message, "cloner threads are busy"))
+        return -1;
+    error_clear(err);
+    clone_status_done(status);
+    status->words =
+        xstrdup("not begun: all cloner threads of the managers are busy, of which there "
+                "are mgr/volumes/max_concurrent_clones");
+    return 0;
+}
+
+/* @status says so if it could not be begun yet. */
+static int begin_clone(struct cephfs_creation *creation, struct clone_status *status,
+                       struct error *err)
 {
     const struct cephfs_source *source = &creation->source;
     const char *name = creation->base.entry.image_name;
@@ -155,6 +172,8 @@ static int begin_clone(struct cephfs_creation *creation, struct error *err)
         return -1;
     if (subvolume_clone(&group, creation->base.call, source->subvolume, snapshot, &creation->group,
                         name, creation->base.data_pool, err) == 0)
+        return 0;
+    if (note_busy(status, err) == 0)
         return 0;
     /* begun by another process: its state is checked next */
     return error_ignore(err, STATUS_ALREADY_EXISTS);
@@ -263,7 +282,7 @@ static int replace_if_lost(struct cephfs_creation *creation, struct clone_status
     if (remove_source_snapshot(creation, err) < 0 || rename_entry(creation, err) < 0)
         return -1;
     clone_status_done(status);
-    return begin_clone(creation, err);
+    return begin_clone(creation, status, err);
 }
 
 /* --- the way of a clone --- */
@@ -279,7 +298,7 @@ static int advance_clone(struct cephfs_creation *creation, bool *failed_before,
     if (subvolume_clone_status(&creation->group, creation->base.call, name, status, err) < 0)
         return -1;
     if (status->state == CLONE_NONE)
-        return begin_clone(creation, err);
+        return begin_clone(creation, status, err);
     if (status->state == CLONE_QUEUED && creation->base.pool) /* closed while the call waits */
         return replace_if_lost(creation, status, err);
     if (status->state != CLONE_FAILED && status->state != CLONE_NO_COPY)
@@ -296,7 +315,7 @@ static int advance_clone(struct cephfs_creation *creation, bool *failed_before,
         return error_set(err, STATUS_INTERNAL, "Ceph could not copy the source to '%s': %s", name,
                          status->words);
     *failed_before = true;
-    return begin_clone(creation, err);
+    return begin_clone(creation, status, err);
 }
 
 static bool may_wait(const struct cephfs_creation *creation)
@@ -384,7 +403,7 @@ static int make_clone(struct cephfs_creation *creation, struct error *err)
     _cleanup_(clone_status_done) struct clone_status status = {0};
     bool failed_before = false;
 
-    if (creation->base.fresh ? begin_clone(creation, err) < 0
+    if (creation->base.fresh ? begin_clone(creation, &status, err) < 0
                              : advance_clone(creation, &failed_before, &status, err) < 0)
         return -1;
     if (status.state != CLONE_COMPLETE && wait_for_clone(creation, &status, err) < 0)

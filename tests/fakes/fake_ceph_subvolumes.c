@@ -65,6 +65,7 @@ struct fake_subvolumes {
     size_t count;
     unsigned pace;
     unsigned failing_clones;
+    unsigned refused_clones;
     unsigned lost_clones;
     bool has_queue; /* pending clones are not in progress */
     bool has_quiesce;
@@ -409,6 +410,10 @@ static int clone_snapshot(const struct command *command)
         return refuse(command, -EINVAL, "invalid pool layout -- need a valid data pool");
     if (find_named(command, target))
         return refuse(command, -EEXIST, "subvolume '%s' exists", target);
+    if (command->all->refused_clones > 0) {
+        command->all->refused_clones--;
+        return refuse(command, -EAGAIN, "all cloner threads are busy, please try again later");
+    }
     long long size = find(command)->size;
     struct fake_subvolume *clone = add(command, target);
     clone->size = size;
@@ -800,6 +805,11 @@ void fake_subvolumes_set_clone_pace(struct fake_subvolumes *all, unsigned questi
 void fake_subvolumes_fail_clones(struct fake_subvolumes *all, unsigned count)
 {
     all->failing_clones = count;
+}
+
+void fake_subvolumes_refuse_clones(struct fake_subvolumes *all, unsigned count)
+{
+    all->refused_clones = count;
 }
 
 void fake_subvolumes_lose_clones(struct fake_subvolumes *all, unsigned count)

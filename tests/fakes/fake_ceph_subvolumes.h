@@ -33,6 +33,9 @@ void fake_subvolumes_tag_pool(struct fake_subvolumes *subvolumes, const char *fs
 void fake_subvolumes_set_clone_pace(struct fake_subvolumes *subvolumes, unsigned questions);
 /* The next @count clones fail. */
 void fake_subvolumes_fail_clones(struct fake_subvolumes *subvolumes, unsigned count);
+/* The next @count clones are not begun, as from Ceph 18.2 on while all threads of the manager copy.
+ */
+void fake_subvolumes_refuse_clones(struct fake_subvolumes *subvolumes, unsigned count);
 /* As a manager leaves clones if it dies when it has just begun them: the next takes what there is
  * for subvolumes of an old kind. */
 void fake_subvolumes_break_clones(struct fake_subvolumes *subvolumes);

@@ -311,6 +311,24 @@ TEST(call_waits_for_a_clone_if_it_may, STAGED)
     assert_int_equal(atomic_load(&waiters), 0);
 }
 
+/* Another clone may end meanwhile. */
+TEST(call_waits_for_a_thread_of_the_manager_if_it_may, STAGED)
+{
+    struct stage *stage = *state;
+    const struct wish clone = {
+        .name = "copy", .kind = SOURCE_VOLUME, .source = stage->world.volume};
+    atomic_uint waiters = 0;
+    char handle[VOLUME_ID_LENGTH_MAX + 1];
+
+    make_or_fail(stage, &(struct wish){0}, stage->world.volume);
+    fake_subvolumes_refuse_clones(stage->world.more, 3);
+    assert_refused(stage, &clone, STATUS_ABORTED, "all cloner threads of the managers are busy");
+    stage->process.controller.clone_waiters = &waiters;
+    make_or_fail(stage, &clone, handle);
+    assert_int_equal(atomic_load(&waiters), 0);
+    assert_holds_not(stage, "snapshot");
+}
+
 TEST(clone_that_keeps_failing_says_why, STAGED)
 {
     struct stage *stage = *state;
