@@ -52,7 +52,7 @@ int kernel_key_explain(struct host *host, const struct credentials *credentials,
     if (fault == KERNEL_KEY_WITHOUT_CIPHER)
         return error_hint(err,
                           "%s has no cipher for keys of type %u (%s), and that of user 'client.%s' "
-                          "is one: it is in module krb5enc, and in FIPS mode from Linux 7.2 on",
+                          "is one: it is in module authenc, and in FIPS mode from Linux 7.2 on",
                           kernel, type, cephx_key_type_name(type), credentials->user);
     _cleanup_free_ char *reason = describe_unknown(kernel, credentials, type);
     return error_hint(err, fault == KERNEL_KEY_UNKNOWN ? "it seems that %s" : "perhaps %s", reason);
