@@ -332,7 +332,7 @@ static bool may_wait(const struct cephfs_creation *creation)
 
 static int not_yet(const struct clone_status *status, struct error *err)
 {
-    return error_set(err, STATUS_ABORTED, "Ceph is copying the source (%s); retry later",
+    return error_set(err, STATUS_ABORTED, "Ceph has not ended copying the source (%s); retry later",
                      status->words ? status->words : "just begun");
 }
 
