@@ -148,10 +148,10 @@ void breaker_left(struct breaker_module *module, int64_t asked_ms)
     module->left_ms = now_ms;
     const int64_t silence_ms = silence_of(module, now_ms);
     bool is_new = !module->since && silence_ms >= breaker->options.silence_ms;
-    if (is_new) {
+    if (is_new)
         module->since = time(NULL);
+    if (module->since) /* also after a try in vain, which may have taken longer than this */
         module->retry_ms = now_ms + breaker->options.retry_ms;
-    }
     pthread_mutex_unlock(&breaker->lock);
     if (is_new)
         log_warn(NULL, "module '%s' of the managers of cluster '%s' has not answered for %lld s",

@@ -18,7 +18,7 @@ struct breaker;
 
 struct breaker_options {
     int64_t silence_ms; /* with callers waiting, after which a module counts as hanging; 0: 10 s */
-    int64_t retry_ms;   /* from one that is let through to the next; 0: 10 s */
+    int64_t retry_ms;   /* from one that is let through, or gives up, to the next; 0: 10 s */
 };
 
 struct breaker *breaker_new(const struct breaker_options *options);

@@ -133,4 +133,27 @@ TEST(one_caller_at_a_time_finds_out, WITH_BREAKER)
     breaker_free(hasty);
 }
 
+/* Else callers that come one after the other would each wait as long as they can. */
+TEST(who_finds_out_in_vain_spares_the_next, WITH_BREAKER)
+{
+    const struct timespec longer = {.tv_nsec = 20000000};
+    struct breaker *hasty =
+        breaker_new(&(struct breaker_options){.silence_ms = 1000, .retry_ms = 10});
+    struct breaker_module *module = breaker_find(hasty, "c1", VOLUMES);
+    bool is_spared = false;
+
+    give_up(module, 2000);
+    for (int tries = 0; tries < 100 && !is_spared; tries++) {
+        _cleanup_error_ struct error err = {0};
+
+        nanosleep(&longer, NULL);
+        assert_enters(module);
+        nanosleep(&longer, NULL);
+        breaker_left(module, clock_monotonic_ms() - 20);
+        is_spared = breaker_enter(module, &err) < 0;
+    }
+    assert_true(is_spared);
+    breaker_free(hasty);
+}
+
 TEST_GROUP(NULL, NULL)
