@@ -402,6 +402,10 @@ bench: $(PROGRAMS) $(BENCH_PROGRAMS) ## rates and latencies beside bare librbd a
 	@CEPHCSI=$(BUILD)/cephcsi BUILD=$(BUILD) tests/bench/cephfs
 	@$(MAKE) --no-print-directory bench-topology
 
+.PHONY: bench-manager
+bench-manager: $(PROGRAMS) $(BENCH_PROGRAMS) ## RBD and CephFS calls while the manager hangs, and while it is gone
+	@CEPHCSI=$(BUILD)/cephcsi CEPHZONE=$(BUILD)/cephzone BUILD=$(BUILD) tests/bench/manager
+
 CAPACITY_BENCH := $(BUILD)/tests/bench/capacity-bench
 $(CAPACITY_BENCH): $(BUILD)/tests/bench/capacity.o $(FAKE_OBJECTS) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS) -lcmocka

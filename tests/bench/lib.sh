@@ -1,13 +1,15 @@
-# What the benchmarks share. The caller sets folder (a directory of its own) and driver (empty).
+# What the benchmarks share. The caller sets folder (a directory of its own) and driver (empty); a second
+# driver that it has started is other_driver.
 # shellcheck shell=bash
 : "${folder:?}" "${driver?}"
 
 finish()
 {
-    if [ -n "$driver" ]; then
-        kill "$driver"
-        wait "$driver" || :
-    fi
+    local pid
+    for pid in $driver ${other_driver-}; do
+        kill "$pid"
+        wait "$pid" || :
+    done
     if [ -e "$folder/ceph" ]; then
         tests/ceph/cluster stop "$folder/ceph" 2>/dev/null
     fi
@@ -26,16 +28,22 @@ start_ceph()
         >"$folder/secrets.json"
 }
 
+# run_driver TYPE SOCKET: in the background, as $!
+run_driver()
+{
+    "$CEPHCSI" --type="$1" --nodeid=bench --controllerserver --endpoint="unix://$2" \
+        --configpath="$folder/config.json" 2>"$folder/driver-$1.log" &
+    for _ in {1..100}; do
+        [ -S "$2" ] && break
+        sleep 0.1
+    done
+}
+
 # start_driver TYPE
 start_driver()
 {
-    "$CEPHCSI" --type="$1" --nodeid=bench --controllerserver --endpoint="unix://$folder/csi.sock" \
-        --configpath="$folder/config.json" 2>"$folder/driver.log" &
+    run_driver "$1" "$folder/csi.sock"
     driver=$!
-    for _ in {1..100}; do
-        [ -S "$folder/csi.sock" ] && break
-        sleep 0.1
-    done
 }
 
 ours()
