@@ -385,13 +385,27 @@ $(BENCH_PROGRAMS): $(BUILD)/tests/bench/timing.o $(LIBRARY)
 
 # --- the VM -------------------------------------------------------------------------------------
 
+KEY_TYPES := $(BUILD)/tests/vm/key-types
+$(KEY_TYPES): $(BUILD)/tests/vm/key_types.o $(LIBRARY)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LIBS)
+
 # The VM has a kernel with Ceph's clients, which the machine that runs it need not have.
 VM_SUITES ?= tests/vm/suite_krbd.sh tests/vm/suite_csi.sh tests/vm/suite_mappings.sh tests/vm/suite_cephfs.sh \
-	tests/vm/suite_restart.sh tests/vm/suite_many.sh
+	tests/vm/suite_restart.sh tests/vm/suite_many.sh tests/vm/suite_keys.sh
+
+.PHONY: vm-build
+vm-build: $(PROGRAMS) $(BENCH_PROGRAMS) $(KEY_TYPES)
 
 .PHONY: test-vm
-test-vm: $(PROGRAMS) $(BENCH_PROGRAMS) ## the node service on a real kernel, in a VM
+test-vm: vm-build ## the node service on a real kernel, in a VM
 	@BUILD=$(BUILD) VM_SUITES='$(VM_SUITES)' tests/run vm tests/vm/run
+
+# The kernel of this machine's release knows no keys of type 2, the newest one does.
+.PHONY: test-vm-keys
+test-vm-keys: vm-build ## cephx keys of type 2 of the newest Ceph, with an old and a new kernel
+	@tests/vm/image $(BUILD)
+	@tests/vm/run-release forky tests/vm/suite_keys.sh
+	@tests/vm/run-release forky --kernel=$(BUILD)/vm/unpacked tests/vm/suite_keys.sh
 
 .PHONY: bench-build
 bench-build: $(BENCH_PROGRAMS)
