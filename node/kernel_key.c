@@ -24,7 +24,7 @@ static char *describe_unknown(const char *kernel, const struct credentials *cred
 {
     return xasprintf("%s does not know keys of type %u (%s), and that of user 'client.%s' is one; "
                      "Linux 7.0 and newer know it, and every kernel knows type aes ('ceph auth "
-                     "rotate client.%s --key-type=aes', where the monitors allow it)",
+                     "rotate client.%s --key_type aes', where the monitors allow it)",
                      kernel, type, cephx_key_type_name(type), credentials->user, credentials->user);
 }
 

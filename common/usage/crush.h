@@ -21,9 +21,8 @@ struct crush_bucket {
 
 struct crush_rule {
     int64_t id;
-    char *takes; /* bucket's name and device class: "zone-a~ssd"; NULL if it takes several */
-    char
-        *strange; /* a step of a kind that is not known here, so that nothing is sure; NULL: none */
+    char *takes;   /* bucket's name and device class: "zone-a~ssd"; NULL if it takes several */
+    char *strange; /* a step of an unknown kind, so that nothing is sure; NULL: none */
 };
 
 struct crush_type {
