@@ -46,8 +46,13 @@ struct controller_backend {
      * there is nothing to modify. */
     int (*parse_mutable)(const struct strmap *parameters, struct strmap *entries,
                          struct string_list *removed, struct error *err);
-    int (*modify_volume)(struct call *call, struct located *located, const struct strmap *entries,
-                         const struct string_list *removed, struct error *err);
+    /* Metadata of the volume, with which nodes write who they are (client_keys.h); it is the
+     * snapshot's where a volume shows one. NOT_FOUND if there is nothing behind the entry. */
+    int (*get_metadata)(struct call *call, struct located *located, struct strmap *metadata,
+                        struct error *err);
+    /* Entries first. A key that is to be removed and is not there is success. */
+    int (*change_metadata)(struct call *call, struct located *located, const struct strmap *entries,
+                           const struct string_list *removed, struct error *err);
     /* Whether a node must act after its volume has grown. */
     bool (*needs_node_expansion)(const struct volume_capability *capability);
     /* Size and condition: one that is missing is abnormal. @with_context: and what a node needs. */

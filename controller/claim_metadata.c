@@ -20,8 +20,6 @@ void claim_metadata_collect(const struct controller *controller, enum metadata_k
 {
     const char *const *keys = kind == METADATA_VOLUME ? VOLUME_KEYS : SNAPSHOT_KEYS;
 
-    if (!controller->set_metadata)
-        return;
     for (size_t i = 0; i < ARRAY_LENGTH(VOLUME_KEYS); i++) {
         const char *value = strmap_get_or(parameters, keys[i], NULL);
 

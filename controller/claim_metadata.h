@@ -6,7 +6,7 @@
 
 enum metadata_kind { METADATA_VOLUME, METADATA_SNAPSHOT };
 
-/* Adds, with --setmetadata, the names that the sidecars passed in @parameters and the cluster's. */
+/* Adds the names that the sidecars passed in @parameters and the cluster's. */
 void claim_metadata_collect(const struct controller *controller, enum metadata_kind kind,
                             const struct strmap *parameters, struct strmap *entries);
 

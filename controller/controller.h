@@ -50,10 +50,10 @@ struct controller {
     const char *driver_name;      /* --drivername: stands in topology keys */
     struct usage_cache *usage;    /* may be NULL where no class has places */
     struct takeover_source *takeover; /* may be NULL */
-    bool set_metadata;                /* --setmetadata */
     struct clone_limits limits;
     struct standing_credentials *standing; /* for calls that carry no secrets; may be NULL */
     struct events *events;                 /* may be NULL */
+    const struct node_fencing *fencing;    /* NULL: without --enable-fencing */
 };
 
 /* SOURCE_UNKNOWN: the request has a source, but of no kind that is known here. */
@@ -106,10 +106,30 @@ struct attach_request {
     struct credentials credentials;      /* none, unless the PersistentVolume names a Secret */
 };
 
-/* Nothing is attached before NodeStage. NOT_FOUND for a volume that is known not to exist; with
- * credentials 1 RT, else none. */
+/*
+ * Nothing is attached before NodeStage. With credentials, of the request or standing ones, @context
+ * gets what NodePublish needs to know: which ServiceAccounts may use the volume, if that is
+ * restricted; NOT_FOUND then for a volume that does not exist. 1 RT and the metadata; without
+ * credentials none.
+ */
 _must_check_ int controller_publish_volume(const struct controller *controller, struct call *call,
-                                           const struct attach_request *request, struct error *err);
+                                           const struct attach_request *request,
+                                           struct strmap *context, struct error *err);
+
+struct detach_request {
+    char *handle;
+    char *node_id; /* "": not said; what nodes have written stays then */
+    struct credentials credentials;
+};
+
+/*
+ * Removes what the node has written of itself to the volume; with --enable-fencing a client on a
+ * node that is out of service is fenced before. A volume that does not exist, or that cannot be
+ * looked at for want of credentials, is success. As many RT as publishing, and a change.
+ */
+_must_check_ int controller_unpublish_volume(const struct controller *controller, struct call *call,
+                                             const struct detach_request *request,
+                                             struct error *err);
 
 struct validate_request {
     char *handle;
@@ -271,6 +291,7 @@ _must_check_ int controller_get_group_snapshot(const struct controller *controll
 void create_request_done(struct create_request *request);
 void handle_request_done(struct handle_request *request);
 void attach_request_done(struct attach_request *request);
+void detach_request_done(struct detach_request *request);
 void validate_request_done(struct validate_request *request);
 void expand_request_done(struct expand_request *request);
 void modify_request_done(struct modify_request *request);

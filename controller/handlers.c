@@ -101,27 +101,34 @@ static int publish_volume(void *object, struct call *call, const ProtobufCMessag
         (const Csi__V1__ControllerPublishVolumeRequest *)message;
     _cleanup_(attach_request_done) struct attach_request request = {
         .handle = xstrdup(in->volume_id), .node_id = xstrdup(in->node_id)};
+    _cleanup_strmap_ struct strmap context = {0};
 
     if (in->volume_capability)
         wire_get_capability(in->volume_capability, &request.capability);
     wire_get_map(in->n_volume_context, in->volume_context, &request.context);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
-    if (controller_publish_volume(object, call, &request, err) < 0)
+    if (controller_publish_volume(object, call, &request, &context, err) < 0)
         return -1;
-    *reply = message_new(&csi__v1__controller_publish_volume_response__descriptor);
+    Csi__V1__ControllerPublishVolumeResponse *out =
+        message_new(&csi__v1__controller_publish_volume_response__descriptor);
+    out->publish_context = wire_put_map(
+        &csi__v1__controller_publish_volume_response__publish_context_entry__descriptor, &context,
+        &out->n_publish_context);
+    *reply = &out->base;
     return 0;
 }
 
-/* There was nothing to attach: any volume, on any node, is detached. */
 static int unpublish_volume(void *object, struct call *call, const ProtobufCMessage *message,
                             ProtobufCMessage **reply, struct error *err)
 {
     const Csi__V1__ControllerUnpublishVolumeRequest *in =
         (const Csi__V1__ControllerUnpublishVolumeRequest *)message;
+    _cleanup_(detach_request_done) struct detach_request request = {
+        .handle = xstrdup(in->volume_id), .node_id = xstrdup(in->node_id)};
 
-    (void)object, (void)call;
-    if (in->volume_id[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT, "volume_id is missing");
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_unpublish_volume(object, call, &request, err) < 0)
+        return -1;
     *reply = message_new(&csi__v1__controller_unpublish_volume_response__descriptor);
     return 0;
 }

@@ -24,7 +24,7 @@ int controller_modify_volume(const struct controller *controller, struct call *c
                err) < 0)
         return error_wrap(err, "modify volume '%s'", request->handle);
     if (entries.count + removed.count > 0 &&
-        backend->modify_volume(call, &located, &entries, &removed, err) < 0)
+        backend->change_metadata(call, &located, &entries, &removed, err) < 0)
         return error_wrap(err, "modify volume '%s'", request->handle);
     return 0;
 }

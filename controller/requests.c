@@ -60,6 +60,13 @@ void attach_request_done(struct attach_request *request)
     credentials_done(&request->credentials);
 }
 
+void detach_request_done(struct detach_request *request)
+{
+    free(request->handle);
+    free(request->node_id);
+    credentials_done(&request->credentials);
+}
+
 void validate_request_done(struct validate_request *request)
 {
     free(request->handle);

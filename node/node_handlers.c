@@ -65,6 +65,7 @@ static int publish_volume(void *object, struct call *call, const ProtobufCMessag
         .read_only = in->readonly,
     };
 
+    wire_get_map(in->n_publish_context, in->publish_context, &request.publish_context);
     if (in->volume_capability)
         wire_get_capability(in->volume_capability, &request.capability);
     wire_get_map(in->n_volume_context, in->volume_context, &request.context);

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/volume/service_account.h"
 #include "node/backend.h"
 #include "node/checks.h"
 #include "node/mount_table.h"
@@ -41,6 +42,7 @@ void publish_request_done(struct publish_request *request)
     free(request->target_path);
     volume_capability_done(&request->capability);
     strmap_done(&request->context);
+    strmap_done(&request->publish_context);
     credentials_done(&request->credentials);
 }
 
@@ -155,8 +157,11 @@ int node_publish_volume(const struct node_volumes *volumes, struct call *call,
 {
     _cleanup_operation_ struct operation operation = {0};
 
-    if (node_check_handle(request->handle, err) < 0 ||
-        node_check_lifecycle(&request->context, err) < 0 ||
+    if (node_check_handle(request->handle, err) < 0)
+        return -1;
+    if (service_account_check(call, &request->publish_context, &request->context, err) < 0)
+        return error_wrap(err, "publish volume '%s'", request->handle);
+    if (node_check_lifecycle(&request->context, err) < 0 ||
         node_check_path("target_path", request->target_path, err) < 0 ||
         node_check_capability(volumes, &request->capability, err) < 0)
         return -1;

@@ -86,6 +86,7 @@ struct publish_request {
     struct volume_capability capability;
     bool read_only;
     struct strmap context;
+    struct strmap publish_context;  /* from ControllerPublish */
     struct credentials credentials; /* unset, as a rule */
 };
 

@@ -129,9 +129,28 @@ bool blocklist_has(const struct blocklist *list, const struct network *network, 
     return false;
 }
 
+/* "2031-11-16T06:10:54.477800+0000"; "...Z" and a blank for the T in some versions. */
+int64_t blocklist_seconds_left(const struct blocklist_entry *entry)
+{
+    struct tm utc = {0};
+    _cleanup_free_ char *text = xstrdup(entry->until);
+
+    if (strlen(text) > 10 && text[10] == 'T')
+        text[10] = ' ';
+    const char *rest = strptime(text, "%Y-%m-%d %H:%M:%S", &utc);
+    if (!rest)
+        return -1;
+    rest += *rest == '.' ? 1 + strspn(rest + 1, "0123456789") : 0;
+    if (*rest && strcmp(rest, "Z") != 0 && strcmp(rest, "+0000") != 0)
+        return -1; /* another zone: Ceph prints UTC unless it is told to do otherwise */
+    const int64_t left = (int64_t)timegm(&utc) - (int64_t)time(NULL);
+    return left > 0 ? left : 0;
+}
+
 /* --- changing --- */
 
-static char *print_change(const char *operation, const char *address, bool is_range)
+/* @seconds counts for "add". */
+static char *print_change(const char *operation, const char *address, bool is_range, int seconds)
 {
     _cleanup_text_ struct text command = TEXT_INIT(512);
 
@@ -140,7 +159,7 @@ static char *print_change(const char *operation, const char *address, bool is_ra
         text_add(&command, "\"range\": \"range\", ");
     text_addf(&command, "\"blocklistop\": \"%s\", \"addr\": \"%s\"", operation, address);
     if (strcmp(operation, "add") == 0)
-        text_addf(&command, ", \"expire\": %d.0", BLOCKLIST_SECONDS);
+        text_addf(&command, ", \"expire\": %d.0", seconds);
     text_add(&command, "}");
     return text_take(&command);
 }
@@ -152,17 +171,23 @@ static char *print_address(const char *address, bool is_v6)
     return xasprintf(is_v6 ? "[%s]:0/0" : "%s:0/0", address);
 }
 
-char *blocklist_command(const char *operation, const struct network *network, bool is_range)
+static char *print_command(const char *operation, const struct network *network, bool is_range,
+                           int seconds)
 {
     char text[NETWORK_TEXT_MAX];
 
     if (is_range) {
         network_print(network, text);
-        return print_change(operation, text, true);
+        return print_change(operation, text, true, seconds);
     }
     network_print_address(network, text);
     _cleanup_free_ char *address = print_address(text, network->is_v6);
-    return print_change(operation, address, false);
+    return print_change(operation, address, false, seconds);
+}
+
+char *blocklist_command(const char *operation, const struct network *network, bool is_range)
+{
+    return print_command(operation, network, is_range, BLOCKLIST_SECONDS);
 }
 
 static int send_change(struct ceph_cluster *cluster, struct call *call, const char *command,
@@ -178,9 +203,9 @@ static int send_change(struct ceph_cluster *cluster, struct call *call, const ch
 }
 
 int blocklist_add(struct ceph_cluster *cluster, struct call *call, const struct network *network,
-                  bool is_range, struct error *err)
+                  bool is_range, int seconds, struct error *err)
 {
-    _cleanup_free_ char *command = blocklist_command("add", network, is_range);
+    _cleanup_free_ char *command = print_command("add", network, is_range, seconds);
 
     return send_change(cluster, call, command, err);
 }
@@ -191,7 +216,7 @@ int blocklist_remove(struct ceph_cluster *cluster, struct call *call,
     _cleanup_free_ char *address = entry->is_range
                                        ? xstrdup(entry->address)
                                        : print_address(entry->address, entry->network.is_v6);
-    _cleanup_free_ char *command = print_change("rm", address, entry->is_range);
+    _cleanup_free_ char *command = print_change("rm", address, entry->is_range, 0);
 
     return send_change(cluster, call, command, err);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stdint.h>
+
 #include "common/base/network.h"
 #include "common/ceph/ceph_ops.h"
 
@@ -27,6 +29,8 @@ struct blocklist {
 };
 
 #define BLOCKLIST_SECONDS 157784760 /* five years, as long as Ceph-CSI's NetworkFence */
+/* Three years, as Ceph-CSI fences by itself: what lasts no longer may be lifted by the node. */
+#define BLOCKLIST_NODE_SECONDS 94670856
 
 /* @list is zero; blocklist_done() frees. */
 _must_check_ int blocklist_read(struct ceph_cluster *cluster, struct call *call,
@@ -43,13 +47,18 @@ char *blocklist_lasting(void);
 bool blocklist_has(const struct blocklist *list, const struct network *network, bool is_range,
                    const char *until);
 
-/* Adds an entry for BLOCKLIST_SECONDS, or prolongs it. One that is no range must be an address. */
+/* How long it will stay; -1 if its time cannot be read. By this machine's clock. */
+int64_t blocklist_seconds_left(const struct blocklist_entry *entry);
+
+/* Adds an entry, or gives it another time. One that is no range must be an address. */
 _must_check_ int blocklist_add(struct ceph_cluster *cluster, struct call *call,
-                               const struct network *network, bool is_range, struct error *err);
+                               const struct network *network, bool is_range, int seconds,
+                               struct error *err);
 /* One that is not there is success. */
 _must_check_ int blocklist_remove(struct ceph_cluster *cluster, struct call *call,
                                   const struct blocklist_entry *entry, struct error *err);
 
-/* The commands, for those who send them themselves: @operation is "add" or "rm". Caller frees. */
+/* The commands, for those who send them themselves: @operation is "add", for BLOCKLIST_SECONDS, or
+ * "rm". Caller frees. */
 char *blocklist_command(const char *operation, const struct network *network, bool is_range);
 extern const char BLOCKLIST_LIST_COMMAND[];

@@ -85,6 +85,7 @@
 
 /* --- metadata of RBD images, subvolumes and subvolume snapshots --- */
 
+#define METADATA_OF_ONE             "."                                              /* prefix of what is never copied to a clone or snapshot; both */
 #define METADATA_KUBERNETES         "csi.storage.k8s.io/"                            /* prefix of what the sidecars pass; both */
 #define METADATA_PVC_NAME           METADATA_KUBERNETES "pvc/name"                   /* volumes; both */
 #define METADATA_PVC_NAMESPACE      METADATA_KUBERNETES "pvc/namespace"              /* volumes; both */
@@ -96,13 +97,13 @@
 
 /* --- metadata of RBD images --- */
 
-#define CLIENT_RECORD_RBD      ".rbd.csi.ceph.com/clientAddress/"   /* + NODE: address of its client; ours */
+#define CLIENT_RECORD_RBD      ".rbd.csi.ceph.com/clientAddress/"   /* + NODE: address of its client, kept; ours */
 #define METADATA_FORMATTING    "cephzone.formatting"                /* file system, image id, its UUID, while mkfs runs; ours */
 #define METADATA_SETTING       "conf_"                              /* + option of librbd, which reads it; both */
 #define METADATA_QOS           METADATA_SETTING "rbd_qos_"          /* + limit; both (3.14) */
-#define METADATA_RBD_CLIENT    ".rbd.csi.ceph.com/clientaddress/"   /* + HANDLE/NODE: IP; Ceph-CSI (3.15) */
-#define METADATA_RBD_USER      ".rbd.csi.ceph.com/userid/"          /* + HANDLE/NODE: Ceph user; Ceph-CSI (3.15) */
-#define METADATA_RBD_ACCOUNT   ".rbd.csi.ceph.com/serviceaccount"   /* names; administrators, for Ceph-CSI (3.17) */
+#define METADATA_RBD_CLIENT    ".rbd.csi.ceph.com/clientaddress/"   /* + HANDLE/NODE (3.15.0: NODE): IP; both (3.15) */
+#define METADATA_RBD_USER      ".rbd.csi.ceph.com/userid/"          /* + HANDLE/NODE: Ceph user; both (3.15) */
+#define METADATA_RBD_ACCOUNT   ".rbd.csi.ceph.com/serviceaccount"   /* names, by commas; administrators, for both (3.17) */
 #define METADATA_RBD_CGROUP    ".rbd.csi.ceph.com/cgroup_qos_max_"  /* + limit; Ceph-CSI (3.18) */
 #define METADATA_RBD_BASE_QOS  "rbd_base_qos_"                      /* + limit or vol_size; Ceph-CSI (3.14) */
 #define METADATA_RBD_MAX_QOS   "rbd_max_qos_"                       /* + limit; Ceph-CSI (3.15) */
@@ -115,10 +116,10 @@
 
 /* --- metadata of subvolumes; of the backing snapshot where a volume shows one --- */
 
-#define CLIENT_RECORD_CEPHFS    ".cephfs.csi.ceph.com/clientAddress/" /* + NODE: address of its client; ours */
-#define METADATA_CEPHFS_CLIENT  ".cephfs.csi.ceph.com/clientaddress/" /* + HANDLE/NODE: IP; Ceph-CSI (3.15) */
-#define METADATA_CEPHFS_USER    ".cephfs.csi.ceph.com/userid/"        /* + HANDLE/NODE: user; Ceph-CSI (3.15) */
-#define METADATA_CEPHFS_ACCOUNT ".cephfs.csi.ceph.com/serviceaccount" /* administrators, for Ceph-CSI (3.17) */
+#define CLIENT_RECORD_CEPHFS    ".cephfs.csi.ceph.com/clientAddress/" /* + NODE: address of its client, kept; ours */
+#define METADATA_CEPHFS_CLIENT  ".cephfs.csi.ceph.com/clientaddress/" /* + HANDLE/NODE (3.15.0: NODE): IP; both (3.15) */
+#define METADATA_CEPHFS_USER    ".cephfs.csi.ceph.com/userid/"        /* + HANDLE/NODE: Ceph user; both (3.15) */
+#define METADATA_CEPHFS_ACCOUNT ".cephfs.csi.ceph.com/serviceaccount" /* names, by commas; administrators, for both (3.17) */
 
 /* --- metadata of pools, by "ceph osd pool application set" --- */
 

@@ -185,45 +185,77 @@ int subvolume_remove(const struct subvolume_group *group, struct call *call, con
     return -1;
 }
 
+static json_t *new_metadata_command(const char *operation, const char *name, const char *snapshot)
+{
+    _cleanup_free_ char *prefix =
+        xasprintf("fs subvolume %smetadata %s", snapshot ? "snapshot " : "", operation);
+
+    return snapshot ? new_snapshot_command(prefix, name, snapshot) : new_command(prefix, name);
+}
+
+/* A manager that is too old to keep metadata has none: *@is_known is false then. */
+static int send_metadata_command(const struct subvolume_group *group, struct call *call,
+                                 json_t *sent, json_t **answer, bool *is_known, struct error *err)
+{
+    *is_known = true;
+    if (send_subvolume_command(group, call, sent, answer, err) == 0)
+        return 0;
+    if (!is_unknown_command(err))
+        return -1;
+    log_v(2, call, "no metadata: %s", err->message);
+    error_clear(err);
+    *is_known = false;
+    return 0;
+}
+
 int subvolume_set_metadata(const struct subvolume_group *group, struct call *call, const char *name,
                            const char *snapshot, const struct strmap *entries, struct error *err)
 {
-    for (size_t i = 0; i < entries->count; i++) {
-        json_t *sent =
-            snapshot ? new_snapshot_command("fs subvolume snapshot metadata set", name, snapshot)
-                     : new_command("fs subvolume metadata set", name);
+    bool is_known = true;
+
+    for (size_t i = 0; i < entries->count && is_known; i++) {
+        json_t *sent = new_metadata_command("set", name, snapshot);
 
         json_object_set_new(sent, "key_name", json_string(entries->entries[i].key));
         json_object_set_new(sent, "value", json_string(entries->entries[i].value));
-        if (send_subvolume_command(group, call, sent, NULL, err) == 0)
-            continue;
-        if (!is_unknown_command(err))
+        if (send_metadata_command(group, call, sent, NULL, &is_known, err) < 0)
             return -1;
-        log_v(2, call, "no metadata: %s", err->message);
-        error_clear(err);
-        return 0;
     }
     return 0;
 }
 
 int subvolume_get_metadata(const struct subvolume_group *group, struct call *call, const char *name,
-                           struct strmap *entries, struct error *err)
+                           const char *snapshot, struct strmap *entries, struct error *err)
 {
     json_auto_t *answer = NULL;
     const char *key = NULL;
     json_t *value = NULL;
+    bool is_known = true;
 
-    if (send_subvolume_command(group, call, new_command("fs subvolume metadata ls", name), &answer,
-                               err) < 0) {
-        if (!is_unknown_command(err))
-            return -1;
-        error_clear(err);
-        return 0;
-    }
+    if (send_metadata_command(group, call, new_metadata_command("ls", name, snapshot), &answer,
+                              &is_known, err) < 0)
+        return -1;
     json_object_foreach(answer, key, value)
     {
         if (json_is_string(value))
             strmap_set(entries, key, json_string_value(value));
+    }
+    return 0;
+}
+
+int subvolume_remove_metadata(const struct subvolume_group *group, struct call *call,
+                              const char *name, const char *snapshot,
+                              const struct string_list *keys, struct error *err)
+{
+    bool is_known = true;
+
+    for (size_t i = 0; i < keys->count && is_known; i++) {
+        json_t *sent = new_metadata_command("rm", name, snapshot);
+
+        json_object_set_new(sent, "key_name", json_string(keys->items[i]));
+        json_object_set_new(sent, "force", json_true());
+        if (send_metadata_command(group, call, sent, NULL, &is_known, err) < 0)
+            return -1;
     }
     return 0;
 }

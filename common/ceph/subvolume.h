@@ -55,8 +55,12 @@ _must_check_ int subvolume_set_metadata(const struct subvolume_group *group, str
                                         const struct strmap *entries, struct error *err);
 /* All of it, added to @entries; nothing where the manager is too old to keep any. */
 _must_check_ int subvolume_get_metadata(const struct subvolume_group *group, struct call *call,
-                                        const char *name, struct strmap *entries,
-                                        struct error *err);
+                                        const char *name, const char *snapshot,
+                                        struct strmap *entries, struct error *err);
+/* A key that is not there is success, as is a manager that is too old. 1 command per key. */
+_must_check_ int subvolume_remove_metadata(const struct subvolume_group *group, struct call *call,
+                                           const char *name, const char *snapshot,
+                                           const struct string_list *keys, struct error *err);
 
 /* --- snapshots --- */
 

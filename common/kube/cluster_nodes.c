@@ -178,14 +178,29 @@ static int add_csi_node(void *context, void *object, struct error *err)
     return 0;
 }
 
+static struct node_reading reading_begin(struct cluster_nodes *nodes, const char *driver)
+{
+    return (struct node_reading){
+        .nodes = nodes,
+        .driver = driver,
+        .annotation = fence_key(driver),
+        .drain_prefix = xasprintf("takeover.%s/member.", driver),
+        .volume_prefix = xasprintf("kubernetes.io/csi/%s^", driver),
+    };
+}
+
+static void reading_end(struct node_reading *reading)
+{
+    free(reading->annotation);
+    free(reading->drain_prefix);
+    free(reading->volume_prefix);
+}
+
 int cluster_nodes_read(struct kube *kube, struct call *call, const char *driver,
                        struct cluster_nodes *out, struct error *err)
 {
     _cleanup_cluster_nodes_ struct cluster_nodes nodes = {0};
-    _cleanup_free_ char *annotation = fence_key(driver);
-    _cleanup_free_ char *drain_prefix = xasprintf("takeover.%s/member.", driver);
-    _cleanup_free_ char *volume_prefix = xasprintf("kubernetes.io/csi/%s^", driver);
-    struct node_reading reading = {&nodes, driver, annotation, drain_prefix, volume_prefix, 0};
+    _cleanup_(reading_end) struct node_reading reading = reading_begin(&nodes, driver);
     const struct kube_object_query of_nodes = {.kind = KUBE_NODE};
     const struct kube_object_query of_csi_nodes = {.kind = KUBE_CSI_NODE};
     const struct kube_object_sink node_sink = {start_nodes, keep_node, &reading};
@@ -196,6 +211,44 @@ int cluster_nodes_read(struct kube *kube, struct call *call, const char *driver,
         return -1;
     *out = nodes;
     nodes = (struct cluster_nodes){0};
+    return 0;
+}
+
+static int read_named_node(struct kube *kube, struct call *call, const char *driver,
+                           const char *name, struct cluster_nodes *nodes, struct error *err)
+{
+    _cleanup_(reading_end) struct node_reading reading = reading_begin(nodes, driver);
+    _cleanup_free_ char *path = NULL;
+    json_auto_t *item = NULL;
+    void *object = NULL;
+
+    if (kube_object_path(KUBE_NODE, NULL, name, &path, err) < 0 ||
+        kube->ops->get(kube, call, path, &item, err) < 0 ||
+        kube_object_decode(KUBE_NODE, item, &object, err) < 0)
+        return -1;
+    int result = keep_node(&reading, object, err);
+    kube_object_free(KUBE_NODE, object);
+    return result;
+}
+
+int cluster_node_find(struct kube *kube, struct call *call, const char *driver, const char *node_id,
+                      struct cluster_nodes *nodes, const struct cluster_node **node,
+                      struct error *err)
+{
+    *node = NULL;
+    if (read_named_node(kube, call, driver, node_id, nodes, err) == 0) {
+        *node = &nodes->items[0];
+        return 0;
+    }
+    /* an id that is no name of an object is refused before anybody is asked */
+    if (err->status != STATUS_NOT_FOUND && err->status != STATUS_INVALID_ARGUMENT)
+        return -1;
+    error_clear(err);
+    if (cluster_nodes_read(kube, call, driver, nodes, err) < 0)
+        return -1;
+    for (size_t i = 0; i < nodes->count && !*node; i++)
+        if (strcmp(nodes->items[i].node_id, node_id) == 0)
+            *node = &nodes->items[i];
     return 0;
 }
 

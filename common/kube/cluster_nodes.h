@@ -57,6 +57,12 @@ void cluster_nodes_done(struct cluster_nodes *nodes);
 _must_check_ int cluster_nodes_read(struct kube *kube, struct call *call, const char *driver,
                                     struct cluster_nodes *nodes, struct error *err);
 
+/* The node that the driver calls @node_id: the Node of that name or, if there is none, the one
+ * whose CSINode says so. *@node is in @nodes, which is empty before; NULL if there is none. */
+_must_check_ int cluster_node_find(struct kube *kube, struct call *call, const char *driver,
+                                   const char *node_id, struct cluster_nodes *nodes,
+                                   const struct cluster_node **node, struct error *err);
+
 /*
  * Sets the label @key of membership of @domain and drops the note that pods have to leave; or
  * removes the label and, in the same request, adds that note, unless the domain has no name.

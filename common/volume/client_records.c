@@ -1,63 +1,15 @@
 #include "common/volume/client_records.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/ceph/on_disk.h"
 #include "common/ceph/subvolume.h"
 #include "common/config/class_parameters.h"
+#include "common/volume/client_keys.h"
 #include "common/volume/locate.h"
 #include "common/volume/migration.h"
-
-/* --- addresses --- */
-
-int client_address_parse(const char *text, char **address, struct error *err)
-{
-    static const char *const kinds[] = {"v1:", "v2:", "any:"};  /* they say nothing of the host */
-    static const unsigned char nobody[sizeof(struct in6_addr)]; /* every host, or none */
-    const char *at = text;
-    unsigned char bytes[sizeof(struct in6_addr)] = {0};
-    char written[INET6_ADDRSTRLEN];
-
-    if (text_has_prefix(at, "[v") || text_has_prefix(at, "[any:"))
-        at++; /* a list; an IPv6 address has no 'v' and no "any" */
-    for (size_t i = 0; i < ARRAY_LENGTH(kinds); i++)
-        if (text_has_prefix(at, kinds[i])) {
-            at += strlen(kinds[i]);
-            break;
-        }
-    const bool is_six = *at == '[';
-    const size_t length = strcspn(at + is_six, is_six ? "]" : ":");
-    _cleanup_free_ char *host = xstrndup(at + is_six, length);
-    const int family = is_six ? AF_INET6 : AF_INET;
-    if (at[is_six + length] == '\0' || inet_pton(family, host, bytes) != 1 ||
-        memcmp(bytes, nobody, sizeof(bytes)) == 0 ||
-        !inet_ntop(family, bytes, written, sizeof(written)))
-        return error_set(err, STATUS_INVALID_ARGUMENT, "'%.128s' is no address of a client", text);
-    *address = xstrdup(written);
-    return 0;
-}
-
-static int add_clients(const struct strmap *metadata, const char *prefix, struct strmap *clients,
-                       struct error *err)
-{
-    for (size_t i = 0; i < metadata->count; i++) {
-        const struct strmap_entry *entry = &metadata->entries[i];
-        _cleanup_free_ char *address = NULL;
-
-        if (!text_has_prefix(entry->key, prefix))
-            continue;
-        if (client_address_parse(entry->value, &address, err) < 0)
-            return error_wrap(err, "metadata '%s'", entry->key);
-        strmap_set(clients, entry->key + strlen(prefix), address);
-    }
-    return 0;
-}
-
-/* --- metadata --- */
 
 static int open_filesystem(void *object, struct call *call, const struct credentials *credentials,
                            struct located *located, struct error *err)
@@ -93,7 +45,7 @@ static int read_located(const struct client_records *records, struct call *call,
         return located.pool->ops->image_metadata_get(located.pool, call, name, metadata, err);
     const struct subvolume_group group = {located.session.cluster, located.fs.name,
                                           session_cephfs_group(&located.session)};
-    return subvolume_get_metadata(&group, call, name, metadata, err);
+    return subvolume_get_metadata(&group, call, name, NULL, metadata, err);
 }
 
 /* A volume that somebody made by hand: the PV says where it is. */
@@ -136,8 +88,8 @@ int client_records_read(const struct client_records *records, struct call *call,
         error_clear(err);
         return 0;
     }
-    if (add_clients(&metadata, records->is_cephfs ? CLIENT_RECORD_CEPHFS : CLIENT_RECORD_RBD,
-                    clients, err) < 0)
+    const struct client_place place = {records->is_cephfs, is_static ? NULL : handle};
+    if (client_keys_read(&place, &metadata, clients, err) < 0)
         return error_wrap(err, "clients of volume '%s'", handle);
     return 0;
 }

@@ -10,10 +10,7 @@
 
 /*
  * Who may have a volume mapped: NodeStage writes the address of the node's Ceph client into the
- * volume's metadata before it maps; it is never removed.
- *
- *   RBD      image metadata      CLIENT_RECORD_RBD NODE      "10.0.0.7:0/3141"
- *   CephFS   subvolume metadata  CLIENT_RECORD_CEPHFS NODE
+ * volume's metadata before it maps, as Ceph-CSI does (client_keys.h).
  *
  * Unlike the list of watchers, which forgets a client half a minute after its network failed, this
  * still names an isolated node that goes on writing as soon as it can. Any thread.
@@ -38,7 +35,3 @@ struct client_records {
 _must_check_ int client_records_read(const struct client_records *records, struct call *call,
                                      const char *handle, const struct strmap *attributes,
                                      struct strmap *clients, struct error *err);
-
-/* The IP address of a client as Ceph prints it: "10.0.0.7:0/3141", "v2:[fd00::7]:0/3141",
- * "[v2:10.0.0.7:0/1,v1:10.0.0.7:0/1]" (of several the first). *@address: caller frees. Pure. */
-_must_check_ int client_address_parse(const char *text, char **address, struct error *err);

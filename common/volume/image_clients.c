@@ -5,7 +5,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
-#include "common/volume/client_records.h"
+#include "common/volume/client_keys.h"
 
 /* What cannot be read may be anybody's. */
 static bool record_names(const struct strmap_entry *record, const char *address)
@@ -13,9 +13,8 @@ static bool record_names(const struct strmap_entry *record, const char *address)
     _cleanup_error_ struct error ignored = {0};
     _cleanup_free_ char *node = NULL;
 
-    if (text_has_prefix(record->key, METADATA_RBD_CLIENT)) /* Ceph-CSI: no more than the address */
-        return strcmp(record->value, address) == 0;
-    if (!text_has_prefix(record->key, CLIENT_RECORD_RBD))
+    if (!text_has_prefix(record->key, METADATA_RBD_CLIENT) &&
+        !text_has_prefix(record->key, CLIENT_RECORD_RBD))
         return false;
     return client_address_parse(record->value, &node, &ignored) < 0 || strcmp(node, address) == 0;
 }

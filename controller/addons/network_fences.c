@@ -181,7 +181,8 @@ int network_fences_add(const struct network_fences *fences, struct call *call,
             continue;
         changed = true;
         if (call_check(call, err) < 0 ||
-            blocklist_add(session.cluster, call, &entries.items[i], list.knows_ranges, err) < 0)
+            blocklist_add(session.cluster, call, &entries.items[i], list.knows_ranges,
+                          BLOCKLIST_SECONDS, err) < 0)
             return -1;
     }
     return changed ? read_back(session.cluster, call, &entries, until, err) : 0;
@@ -335,5 +336,8 @@ int network_fences_self(const struct network_fences *fences, struct call *call,
         session.cluster->ops->fsid(session.cluster, call, &client->id, err) < 0 ||
         session.cluster->ops->client_address(session.cluster, call, &printed, err) < 0)
         return -1;
-    return network_fences_decode_addresses(printed, &client->cidrs, err);
+    if (network_fences_decode_addresses(printed, &client->cidrs, err) < 0)
+        return -1;
+    return fences->own ? own_fence_lift(fences->own, call, session.cluster, &client->cidrs, err)
+                       : 0;
 }

@@ -7,6 +7,7 @@
 #include "common/ceph/ceph_ops.h"
 #include "common/config/config.h"
 #include "common/config/credentials.h"
+#include "controller/addons/own_fence.h"
 
 /*
  * Fences that somebody asks for by network, as csi-addons does, in one cluster and as the user that
@@ -25,6 +26,7 @@
 struct network_fences {
     struct ceph *ceph; /* all borrowed */
     struct config_file *config;
+    const struct own_fence *own; /* on nodes with --enable-fencing; else NULL */
 };
 
 #define NETWORK_FENCE_CIDRS 1024    /* in one request */
@@ -68,8 +70,9 @@ void fence_client_done(struct fence_client *client);
 #define _cleanup_fence_client_ _cleanup_(fence_client_done)
 
 /* This process, under the addresses that the cluster knows it by; on a node, which is a machine's
- * network, the same as the kernel's. No command. Caller calls fence_client_done(), also after a
- * failure. */
+ * network, the same as the kernel's. With @own a fence of this node that is over ends first, and
+ * errors are those of own_fence_lift(); else no command. Caller calls fence_client_done(), also
+ * after a failure. */
 _must_check_ int network_fences_self(const struct network_fences *fences, struct call *call,
                                      const struct fence_request *request,
                                      struct fence_client *client, struct error *err);

@@ -210,6 +210,46 @@ static int check_volume(struct call *call, struct located *located, struct error
     return subvolume_get_facts(&group, call, located->entry.image_name, &facts, err);
 }
 
+/* --- what the nodes write --- */
+
+/* The subvolume, or the snapshot that the volume shows, has the metadata. Caller frees both. */
+static int find_metadata(struct call *call, struct located *located, char **subvolume,
+                         char **snapshot, struct error *err)
+{
+    const char *backing = cephfs_backing(&located->entry);
+
+    if (backing)
+        return cephfs_shallow_find(call, located->pool, located->journal.instance, backing,
+                                   subvolume, snapshot, err);
+    *subvolume = xstrdup(located->entry.image_name);
+    return 0;
+}
+
+static int get_metadata(struct call *call, struct located *located, struct strmap *metadata,
+                        struct error *err)
+{
+    const struct subvolume_group group = group_of(located);
+    _cleanup_free_ char *subvolume = NULL;
+    _cleanup_free_ char *snapshot = NULL;
+
+    if (find_metadata(call, located, &subvolume, &snapshot, err) < 0)
+        return -1;
+    return subvolume_get_metadata(&group, call, subvolume, snapshot, metadata, err);
+}
+
+static int change_metadata(struct call *call, struct located *located, const struct strmap *entries,
+                           const struct string_list *removed, struct error *err)
+{
+    const struct subvolume_group group = group_of(located);
+    _cleanup_free_ char *subvolume = NULL;
+    _cleanup_free_ char *snapshot = NULL;
+
+    if (find_metadata(call, located, &subvolume, &snapshot, err) < 0 ||
+        subvolume_set_metadata(&group, call, subvolume, snapshot, entries, err) < 0)
+        return -1;
+    return subvolume_remove_metadata(&group, call, subvolume, snapshot, removed, err);
+}
+
 /* --- the journal --- */
 
 static const char *journal_namespace(const struct controller *controller,
@@ -266,6 +306,8 @@ const struct controller_backend CEPHFS_BACKEND = {
     .choose_size = capacity_range_choose_cephfs,
     .grow_volume = grow_volume,
     .needs_node_expansion = needs_node_expansion,
+    .get_metadata = get_metadata,
+    .change_metadata = change_metadata,
     .examine_volume = examine_volume,
     .check_volume = check_volume,
     .check_capabilities = capability_list_check_cephfs,

@@ -74,6 +74,11 @@ _must_check_ int cephfs_shallow_release(struct call *call, struct ceph_pool *poo
 _must_check_ int cephfs_shallow_forget(struct call *call, struct located *snapshot, bool *is_needed,
                                        struct error *err);
 
+/* Where the snapshot with that handle is: the owner frees both names. NOT_FOUND. 1 RT. */
+_must_check_ int cephfs_shallow_find(struct call *call, struct ceph_pool *pool,
+                                     const char *instance, const char *snapshot, char **subvolume,
+                                     char **name, struct error *err);
+
 /* --- snapshots --- */
 
 _must_check_ int cephfs_check_snapshot_class(const struct strmap *parameters, struct error *err);

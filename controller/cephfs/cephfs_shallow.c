@@ -38,6 +38,21 @@ static int backing_read(struct call *call, struct ceph_pool *pool, const char *i
                         err);
 }
 
+int cephfs_shallow_find(struct call *call, struct ceph_pool *pool, const char *instance,
+                        const char *snapshot, char **subvolume, char **name, struct error *err)
+{
+    _cleanup_(backing_done) struct backing_snapshot backing = {0};
+
+    if (backing_read(call, pool, instance, snapshot, &backing, err) < 0)
+        return -1;
+    if (!backing.found || !backing.entry.source)
+        return error_set(err, STATUS_NOT_FOUND, "there is no snapshot '%s', which it shows",
+                         snapshot);
+    *subvolume = TAKE(backing.entry.source);
+    *name = TAKE(backing.entry.image_name);
+    return 0;
+}
+
 static int mark_deleted(const struct journal *journal, struct call *call, struct ceph_pool *pool,
                         const struct journal_entry *entry, struct error *err)
 {

@@ -67,8 +67,15 @@ static int grow_volume(struct call *call, struct located *located, uint64_t want
     return rbd_grow_image(located->pool, call, located->entry.image_name, wanted, size, err);
 }
 
-static int modify_volume(struct call *call, struct located *located, const struct strmap *entries,
-                         const struct string_list *removed, struct error *err)
+static int get_metadata(struct call *call, struct located *located, struct strmap *metadata,
+                        struct error *err)
+{
+    return located->pool->ops->image_metadata_get(located->pool, call, located->entry.image_name,
+                                                  metadata, err);
+}
+
+static int change_metadata(struct call *call, struct located *located, const struct strmap *entries,
+                           const struct string_list *removed, struct error *err)
 {
     return located->pool->ops->image_metadata_change(located->pool, call, located->entry.image_name,
                                                      entries, removed, err);
@@ -183,7 +190,8 @@ const struct controller_backend RBD_BACKEND = {
     .choose_size = capacity_range_choose,
     .grow_volume = grow_volume,
     .parse_mutable = qos_to_metadata,
-    .modify_volume = modify_volume,
+    .get_metadata = get_metadata,
+    .change_metadata = change_metadata,
     .needs_node_expansion = needs_node_expansion,
     .examine_volume = examine_volume,
     .check_volume = check_volume,

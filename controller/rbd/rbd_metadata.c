@@ -3,9 +3,10 @@
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
 
-/* Keys, or beginnings of keys, that speak of one image and not of its clones. (Those with a dot
- * first, such as the addresses of clients, librbd does not copy.) */
+/* Keys, or beginnings of keys, that speak of one image and not of its clones. Those with a dot
+ * first, such as the addresses of clients, librbd does not copy; whoever does is corrected. */
 static const char *const INHERITED[] = {
+    METADATA_OF_ONE,
     METADATA_KUBERNETES,
     METADATA_CLUSTER_NAME,
     METADATA_QOS,

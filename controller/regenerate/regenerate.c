@@ -261,8 +261,6 @@ static int set_names(struct regeneration *work, struct ceph_pool *pool, const ch
     _cleanup_strmap_ struct strmap present = {0};
     _cleanup_strmap_ struct strmap missing = {0};
 
-    if (!work->site->set_metadata)
-        return 0;
     claim_metadata_of(work->volume->claim.name, kube_or_empty(work->volume->claim.ns),
                       work->volume->meta.name, work->site->cluster_name, &wanted);
     if (pool->ops->image_metadata_get(pool, work->call, image_name, &present, err) < 0)

@@ -17,7 +17,6 @@ struct regenerate_site {
     const char *instance_id;  /* --instanceid */
     const char *mapping_path; /* --clustermapping */
     const char *cluster_name; /* --clustername */
-    bool set_metadata;        /* --setmetadata */
 };
 
 enum regenerate_outcome {
@@ -28,8 +27,8 @@ enum regenerate_outcome {
 
 /*
  * Looks for the entry where the handle leads, cluster-mapping.json included. If it is there: its
- * image id, its owner (the claim's namespace), its place in the directory and, with --setmetadata,
- * the names on the image are repaired. If it is not: the image, PREFIXUUID, is looked for in the
+ * image id, its owner (the claim's namespace), its place in the directory and the
+ * names on the image are repaired. If it is not: the image, PREFIXUUID, is looked for in the
  * clusters to which the mapping leads and in the handle's own, in the pools that mapping,
  * attributes and handle name, and in the RADOS namespace of that cluster's config.json; where it
  * is, the entry is written, and then looked up by the handle as any call would. Nothing is written
@@ -38,8 +37,7 @@ enum regenerate_outcome {
  *
  * NOT_FOUND: there is no such image. FAILED_PRECONDITION: the name leads to another volume, or the
  * mapping does not lead to the pool. DATA_LOSS: the entry is that of another name. Repeatable; may
- * be interrupted anywhere. Cost: 3 RT for a complete entry, 7 to write; with --setmetadata
- * one opening of the image more.
+ * be interrupted anywhere. Cost: 4 RT for a complete entry, 9 to write.
  */
 _must_check_ int regenerate_journal(const struct regenerate_site *site, struct call *call,
                                     const struct kube_pv *volume,

@@ -4,8 +4,8 @@
 
 #include "common/ceph/blocklist.h"
 #include "common/config/session.h"
-#include "common/encoding/json.h"
 #include "common/usage/cluster_usage.h"
+#include "common/usage/settle_cluster.h"
 
 typedef int cluster_fn(void *object, struct ceph_cluster *cluster, struct call *call,
                        const char *reply, struct error *err);
@@ -92,46 +92,17 @@ int fences_read(const struct fences *fences, struct call *call, struct string_li
     return 0;
 }
 
-static int settle_pool(struct ceph_cluster *cluster, struct call *call, const json_t *entry,
-                       struct error *err)
-{
-    const char *name = json_string_value(json_object_get(entry, "pool_name"));
-    const json_int_t groups = json_integer_value(json_object_get(entry, "pg_num"));
-    _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
-
-    if (!name || groups <= 0)
-        return error_set(err, STATUS_INTERNAL, "osd pool ls: a pool has no pool_name or pg_num");
-    if (cluster->ops->pool_open(cluster, call, name, "", &pool, err) < 0)
-        return -1;
-    return pool->ops->pool_settle(pool, call, (size_t)groups, err);
-}
-
 /* @reply is the list of pools. */
-static int settle_cluster(void *object, struct ceph_cluster *cluster, struct call *call,
-                          const char *reply, struct error *err)
+static int settle_one(void *object, struct ceph_cluster *cluster, struct call *call,
+                      const char *reply, struct error *err)
 {
-    json_auto_t *pools = json_loads(reply, 0, NULL);
-    size_t i = 0;
-    json_t *entry = NULL;
-
     (void)object;
-    if (!json_is_array(pools))
-        return error_set(err, STATUS_INTERNAL, "osd pool ls: expected a list of pools");
-    json_array_foreach(pools, i, entry)
-    {
-        const json_t *applications = json_object_get(entry, "application_metadata");
-
-        /* volumes may be in it */
-        if ((json_object_get(applications, "rbd") || json_object_get(applications, "cephfs")) &&
-            settle_pool(cluster, call, entry, err) < 0)
-            return -1;
-    }
-    return 0;
+    return settle_pools(cluster, call, reply, err);
 }
 
 int fences_settle(const struct fences *fences, struct call *call, struct error *err)
 {
-    return command_all_clusters(fences, call, CLUSTER_USAGE_POOLS, settle_cluster, NULL, err) < 0
+    return command_all_clusters(fences, call, CLUSTER_USAGE_POOLS, settle_one, NULL, err) < 0
                ? error_wrap(err, "not all OSDs are known to keep to the fences")
                : 0;
 }

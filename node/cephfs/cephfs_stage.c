@@ -165,7 +165,7 @@ static int mount_and_record(struct cephfs_stage *stage, struct error *err)
     /* The address of a client that died is on record, and is this node's: a new one must not wait
      * until Ceph has given up the dead one, which holds the metadata. */
     if ((!stage->staged.is_dead &&
-         cephfs_volume_record(volumes, stage->call, &stage->volume, err) < 0) ||
+         cephfs_volume_record(volumes, stage->call, &stage->volume, request, err) < 0) ||
         cephfs_staged_write(volumes, &stage->staged, request, stage->client, "", err) < 0 ||
         mount_volume(stage, err) < 0 ||
         cephfs_volume_root(volumes, &stage->volume, path, &root, err) < 0)

@@ -9,7 +9,7 @@
 #include "common/ceph/on_disk.h"
 #include "common/config/class_parameters.h"
 #include "common/usage/subvolume_count.h"
-#include "common/volume/client_records.h"
+#include "common/volume/client_keys.h"
 #include "node/checks.h"
 
 /* Volumes of Ceph-CSI 1.0 bring their monitors along, and are in no journal. */
@@ -122,6 +122,7 @@ static int read_snapshot(const struct node_volumes *volumes, struct call *call,
                          handle);
     if (subvolume_get_facts(&group, call, source, &facts, err) < 0)
         return -1;
+    volume->subvolume = xstrdup(source);
     volume->snapshot = xstrdup(shown.entry.image_name);
     const char *end = facts.path ? strrchr(facts.path, '/') : NULL;
     if (!end || end == facts.path) {
@@ -194,20 +195,23 @@ void cephfs_volume_close(struct cephfs_volume *volume)
 }
 
 int cephfs_volume_record(const struct node_volumes *volumes, struct call *call,
-                         const struct cephfs_volume *volume, struct error *err)
+                         const struct cephfs_volume *volume, const struct stage_request *request,
+                         struct error *err)
 {
     const struct subvolume_group group = group_of(volume);
+    const struct client_place place = {true, request->handle};
     struct ceph_cluster *cluster = volume->cluster;
-    _cleanup_free_ char *key = xasprintf(CLIENT_RECORD_CEPHFS "%s", volumes->node_id);
     _cleanup_strmap_ struct strmap entries = {0};
     _cleanup_free_ char *address = NULL;
 
     if (!volume->subvolume)
         return 0;
-    if (cluster->ops->client_address(cluster, call, &address, err) < 0)
+    if (cluster->ops->client_address(cluster, call, &address, err) < 0 ||
+        client_keys_fill(&place, volumes->node_id, address, request->credentials.user, &entries,
+                         err) < 0)
         return -1;
-    strmap_set(&entries, key, address);
-    if (subvolume_set_metadata(&group, call, volume->subvolume, NULL, &entries, err) == 0)
+    if (subvolume_set_metadata(&group, call, volume->subvolume, volume->snapshot, &entries, err) ==
+        0)
         return 0;
     if (err->status != STATUS_PERMISSION_DENIED)
         return -1;

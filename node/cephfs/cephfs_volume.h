@@ -15,7 +15,7 @@ struct cephfs_volume {
     const struct cluster_config *config;
     char *fs_name;   /* "": the default one */
     char *group;     /* of its subvolumes */
-    char *subvolume; /* its own; NULL: it has none */
+    char *subvolume; /* its own, or that of @snapshot; NULL: it has none */
     char *path;      /* what to mount */
     char *snapshot;  /* whose files it shows; NULL: all of @path */
     char *folder;    /* in the snapshot; "": all of it, NULL: the only one there is */
@@ -33,10 +33,12 @@ _must_check_ int cephfs_volume_open(const struct node_volumes *volumes, struct c
 void cephfs_volume_close(struct cephfs_volume *volume);
 #define _cleanup_cephfs_volume_ _cleanup_(cephfs_volume_close)
 
-/* Writes this node's address to the subvolume's metadata, so that it can be fenced off if the node
- * is lost: before anything is mounted. A user who may not is no failure. */
+/* Writes this node's address and user to the metadata of the subvolume or the snapshot, so that it
+ * can be fenced off if the node is lost: before anything is mounted. A user who may not is no
+ * failure. */
 _must_check_ int cephfs_volume_record(const struct node_volumes *volumes, struct call *call,
-                                      const struct cephfs_volume *volume, struct error *err);
+                                      const struct cephfs_volume *volume,
+                                      const struct stage_request *request, struct error *err);
 
 /* Beneath @target, where @volume->path is mounted: the part that the volume shows, from "/". Caller
  * frees. */

@@ -5,10 +5,10 @@
 #include "common/base/backoff.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/ceph/on_disk.h"
 #include "common/config/class_parameters.h"
-#include "common/volume/client_records.h"
+#include "common/volume/client_keys.h"
 #include "common/volume/image_clients.h"
+#include "common/volume/migration.h"
 #include "node/checks.h"
 
 #define WATCH_FIRST_MS 100
@@ -154,19 +154,26 @@ int node_image_claim(const struct node_volumes *volumes, struct call *call,
 }
 
 int node_image_record(const struct node_volumes *volumes, struct call *call,
-                      struct node_image *image, const struct strmap *metadata, struct error *err)
+                      struct node_image *image, const struct stage_request *request,
+                      const struct strmap *metadata, struct error *err)
 {
     struct ceph_cluster *cluster = image->cluster;
-    _cleanup_free_ char *key = xasprintf(CLIENT_RECORD_RBD "%s", volumes->node_id);
+    const struct client_place place = {
+        .handle = image->own_pool || migrated_id_is(request->handle) ? NULL : request->handle};
     _cleanup_strmap_ struct strmap entries = {0};
     _cleanup_free_ char *address = NULL;
+    bool is_new = false;
 
-    if (cluster->ops->client_address(cluster, call, &address, err) < 0)
+    if (cluster->ops->client_address(cluster, call, &address, err) < 0 ||
+        client_keys_fill(&place, volumes->node_id, address, request->credentials.user, &entries,
+                         err) < 0)
         return -1;
-    const char *known = strmap_get(metadata, key);
-    if (known && strcmp(known, address) == 0)
-        return 0;
-    strmap_set(&entries, key, address);
-    return image->pool->ops->image_metadata_change(image->pool, call, image->name, &entries, NULL,
-                                                   err);
+    for (size_t i = 0; i < entries.count; i++) {
+        const char *known = strmap_get(metadata, entries.entries[i].key);
+
+        is_new |= !known || strcmp(known, entries.entries[i].value) != 0;
+    }
+    return is_new ? image->pool->ops->image_metadata_change(image->pool, call, image->name,
+                                                            &entries, NULL, err)
+                  : 0;
 }

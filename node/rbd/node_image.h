@@ -36,8 +36,8 @@ _must_check_ int node_image_check_original(struct call *call, struct node_image 
 _must_check_ int node_image_claim(const struct node_volumes *volumes, struct call *call,
                                   struct node_image *image, struct error *err);
 
-/* Writes this node's address to the image's metadata, so that it can be fenced off if the node is
- * lost: before anything is mapped. */
+/* Writes this node's address and user to the image's metadata, where they are not yet, so that it
+ * can be fenced off if the node is lost: before anything is mapped. */
 _must_check_ int node_image_record(const struct node_volumes *volumes, struct call *call,
-                                   struct node_image *image, const struct strmap *metadata,
-                                   struct error *err);
+                                   struct node_image *image, const struct stage_request *request,
+                                   const struct strmap *metadata, struct error *err);

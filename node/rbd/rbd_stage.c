@@ -219,7 +219,8 @@ static int map_device(struct rbd_stage *stage, const char *device, struct error 
         node_image_check_original(stage->call, &stage->image, err) < 0 ||
         (stage->checks_others && node_image_claim(volumes, stage->call, &stage->image, err) < 0) ||
         read_metadata(stage, err) < 0 ||
-        node_image_record(volumes, stage->call, &stage->image, &stage->metadata, err) < 0)
+        node_image_record(volumes, stage->call, &stage->image, stage->request, &stage->metadata,
+                          err) < 0)
         return -1;
     const struct map_request request = {
         .spec = rbd_staged_spec(staged),

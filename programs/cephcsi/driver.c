@@ -19,6 +19,7 @@
 #include "common/volume/identity.h"
 #include "common/volume/operations.h"
 #include "controller/backend.h"
+#include "controller/node_fencing.h"
 #include "controller/rbd/purge.h"
 #include "controller/service.h"
 #include "node/backend.h"
@@ -59,6 +60,8 @@ struct driver {
     struct subvolume_source subvolumes;
     struct standing_credentials *standing;
     struct controller controller;
+    struct node_fencing fencing;
+    struct own_fence own_fence;
     struct driver_node place;
     struct driver_controller own; /* what the controller role does by itself */
     struct host *host;
@@ -185,6 +188,20 @@ static void release_nothing(void *object)
     (void)object;
 }
 
+/* Only nodes of a Kubernetes can be out of service. */
+static void init_fencing(struct driver *driver, const struct options *options)
+{
+    driver->fencing = (struct node_fencing){driver->kube.kube, options->driver_name};
+    if (!options->controller_server)
+        return;
+    if (options->fencing && driver->kube.kube)
+        driver->controller.fencing = &driver->fencing;
+    log_info(NULL, "fencing of nodes that are out of service is %s",
+             driver->controller.fencing ? "on"
+             : options->fencing         ? "off: there is no Kubernetes to ask for their taints"
+                                        : "off (--enable-fencing)");
+}
+
 static void init_controller(struct driver *driver, const struct options *options)
 {
     driver->controller = (struct controller){
@@ -205,7 +222,6 @@ static void init_controller(struct driver *driver, const struct options *options
         .takeover = driver->place.takeover,
         .standing = driver->standing,
         .events = driver->kube.events,
-        .set_metadata = options->set_metadata,
         .limits = {(unsigned)options->hard_clone_depth, (unsigned)options->soft_clone_depth,
                    (unsigned)options->max_snapshots, (unsigned)options->min_snapshots},
     };
@@ -219,6 +235,7 @@ static void init_controller(struct driver *driver, const struct options *options
         .cephfs_namespace = options->cephfs_namespace,
         .is_cephfs = serves_cephfs(options),
     };
+    init_fencing(driver, options);
     driver_controller_start(&driver->own, &driver->kube, options, driver->place.takeover,
                             &driver->controller, driver->metrics);
 }
@@ -323,7 +340,10 @@ static int start_serving(struct driver *driver, const struct options *options, s
     for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
         if (services[i].wanted)
             rpc_server_add(driver->server, &services[i].service);
-    const struct network_fences fences = {driver->ceph, driver->config};
+    driver->own_fence =
+        (struct own_fence){driver->host, driver->kube.kube, options->driver_name, options->node_id};
+    const struct network_fences fences = {driver->ceph, driver->config,
+                                          is_node && options->fencing ? &driver->own_fence : NULL};
     if (driver_addons_start(&driver->addons, options, &fences, driver->metrics, err) < 0)
         return -1;
     return rpc_server_start(driver->server, err);

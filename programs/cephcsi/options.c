@@ -56,12 +56,12 @@ static const struct legacy_flag {
 } LEGACY[] = {
     LEGACY_BOOL("enableprofiling", "there is no Go profiler"),
     LEGACY_BOOL("enablegrpcmetrics", "figures of calls are always among the metrics"),
-    LEGACY_BOOL("enable-fencing", "nodes are not fenced by themselves"),
     LEGACY_BOOL("skipforceflatten", "clones are always kept shallow"),
     LEGACY_BOOL("automaxprocs", "there is no Go scheduler"),
     LEGACY_BOOL("add_dir_header", "the log names files without folders"),
     LEGACY_BOOL("one_output", "there is one log, not one for each severity"),
     LEGACY_BOOL("skip_log_headers", "log files have no heading"),
+    {"setmetadata", FLAG_IGNORED_BOOL, "true", "names are always written to images and subvolumes"},
     LEGACY_VALUE("feature-gates", "SlowGRPCRestart=true",
                  "there are none; a stuck call is logged, the process stays"),
     LEGACY_VALUE("histogramoption", "0.5,2,6", "buckets of the metrics are fixed"),
@@ -112,9 +112,9 @@ static void add_service_flags(struct options *o, struct flag_table *table)
         {"instanceid", FLAG_STRING, &o->instance_id, NULL,
          "suffix of the journal's directories, to keep several drivers in one pool apart"},
         {"clustername", FLAG_STRING, &o->cluster_name, NULL,
-         "name of the Kubernetes cluster, kept with --setmetadata"},
-        {"setmetadata", FLAG_BOOL, &o->set_metadata, NULL,
-         "write the names of PVC, PV and snapshot to the image's metadata"},
+         "name of the Kubernetes cluster, written to images and subvolumes"},
+        {"enable-fencing", FLAG_BOOL, &o->fencing, NULL,
+         "fence a node with the taint out-of-service when volumes are detached from it"},
         {"configpath", FLAG_STRING, &o->config_path, "FILE", "config.json"},
         {"clustermapping", FLAG_STRING, &o->mapping_path, "FILE",
          "cluster-mapping.json: where volumes are after a failover; need not exist"},
@@ -380,7 +380,7 @@ static bool is_default(const struct legacy_flag *flag, const char *value)
     bool is_set = false;
 
     if (flag->kind == FLAG_IGNORED_BOOL && text_parse_bool(value, &is_set, &err) == 0)
-        return !is_set;
+        return is_set == (strcmp(flag->fallback, "true") == 0);
     return value[0] == '\0' || strcmp(value, flag->fallback) == 0;
 }
 

@@ -46,7 +46,7 @@ struct options {
     bool publish_capacity;
     bool controller_server;
     bool node_server;
-    bool set_metadata;
+    bool fencing;
     bool version;
     bool log_to_stderr;
     bool also_log_to_stderr;

@@ -313,20 +313,42 @@ static int set_metadata(const struct command *command)
     return result;
 }
 
+static void tell_metadata(const struct command *command, const struct strmap *metadata)
+{
+    json_auto_t *all = json_object();
+
+    for (size_t i = 0; i < metadata->count; i++)
+        json_object_set_new(all, metadata->entries[i].key, json_string(metadata->entries[i].value));
+    _cleanup_free_ char *text = json_dumps(all, 0);
+    text_add(command->reply, text);
+}
+
+static int forget_metadata(const struct command *command, struct strmap *metadata)
+{
+    const char *key = argument(command, "key_name");
+
+    if (!strmap_has(metadata, key) && !json_is_true(json_object_get(command->json, "force")))
+        return refuse(command, -ENOENT, "key '%s' does not exist.", key);
+    strmap_remove(metadata, key);
+    return 0;
+}
+
 static int list_metadata(const struct command *command)
 {
     int result = 0;
     const struct fake_subvolume *item = need_live(command, "metadata", &result);
-    json_auto_t *all = json_object();
 
-    for (size_t i = 0; item && i < item->metadata.count; i++)
-        json_object_set_new(all, item->metadata.entries[i].key,
-                            json_string(item->metadata.entries[i].value));
-    if (item) {
-        _cleanup_free_ char *text = json_dumps(all, 0);
-        text_add(command->reply, text);
-    }
+    if (item)
+        tell_metadata(command, &item->metadata);
     return result;
+}
+
+static int remove_metadata(const struct command *command)
+{
+    int result = 0;
+    struct fake_subvolume *item = need_live(command, "metadata", &result);
+
+    return item ? forget_metadata(command, &item->metadata) : result;
 }
 
 /* --- snapshots --- */
@@ -395,6 +417,24 @@ static int set_snapshot_metadata(const struct command *command)
     if (snapshot)
         strmap_set(&snapshot->metadata, argument(command, "key_name"), argument(command, "value"));
     return result;
+}
+
+static int list_snapshot_metadata(const struct command *command)
+{
+    int result = 0;
+    const struct fake_fs_snapshot *snapshot = need_snapshot(command, &result);
+
+    if (snapshot)
+        tell_metadata(command, &snapshot->metadata);
+    return result;
+}
+
+static int remove_snapshot_metadata(const struct command *command)
+{
+    int result = 0;
+    struct fake_fs_snapshot *snapshot = need_snapshot(command, &result);
+
+    return snapshot ? forget_metadata(command, &snapshot->metadata) : result;
 }
 
 /* --- clones --- */
@@ -526,10 +566,13 @@ static const struct {
     {"fs subvolume rm", remove_subvolume},
     {"fs subvolume metadata set", set_metadata},
     {"fs subvolume metadata ls", list_metadata},
+    {"fs subvolume metadata rm", remove_metadata},
     {"fs subvolume snapshot create", create_snapshot},
     {"fs subvolume snapshot rm", remove_snapshot},
     {"fs subvolume snapshot info", snapshot_info},
     {"fs subvolume snapshot metadata set", set_snapshot_metadata},
+    {"fs subvolume snapshot metadata ls", list_snapshot_metadata},
+    {"fs subvolume snapshot metadata rm", remove_snapshot_metadata},
     {"fs subvolume snapshot clone", clone_snapshot},
     {"fs clone status", clone_status},
     {"fs clone cancel", cancel_clone},

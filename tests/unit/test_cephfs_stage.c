@@ -122,7 +122,22 @@ TEST(the_address_of_the_node_is_recorded)
 {
     machine_init(&machine, &KERNEL);
     must(machine_stage(&machine, &err));
-    assert_true(machine_has(&machine, ".cephfs.csi.ceph.com/clientAddress/node-1"));
+    assert_true(machine_has(&machine, ".cephfs.csi.ceph.com/clientaddress/" HANDLE "/node-1"));
+    assert_true(machine_has(&machine, ".cephfs.csi.ceph.com/userid/" HANDLE "/node-1"));
+    assert_false(machine_has(&machine, ".cephfs.csi.ceph.com/clientAddress"));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
+}
+
+TEST(the_address_of_a_reader_is_recorded_with_the_snapshot)
+{
+    machine_init(&machine, &(struct use){.mounter = "kernel",
+                                         .fs_type = "",
+                                         .is_cephfs = true,
+                                         .is_shallow = true,
+                                         .mode = ACCESS_MULTI_NODE_READER_ONLY});
+    must(machine_stage(&machine, &err));
+    assert_true(machine_has(&machine, ".cephfs.csi.ceph.com/clientaddress/" HANDLE "/node-1"));
     must(machine_unstage(&machine, &err));
     machine_done(&machine);
 }
@@ -134,7 +149,7 @@ TEST(a_snapshot_is_only_read)
         &(struct use){.mounter = "kernel", .fs_type = "", .is_cephfs = true, .is_shallow = true});
     must_refuse(machine_stage(&machine, &err), STATUS_INVALID_ARGUMENT, "nobody can write");
     assert_false(machine_has(&machine, "mount "));
-    assert_false(machine_has(&machine, "clientAddress"));
+    assert_false(machine_has(&machine, "clientaddress"));
     machine_done(&machine);
 }
 

@@ -6,52 +6,7 @@
 #include "tests/fakes/fake_ceph_subvolumes.h"
 #include "tests/test.h"
 
-/* What volumes know of their clients, and how Ceph prints addresses. */
-
-TEST(address_is_the_host_alone)
-{
-    static const struct {
-        const char *text;
-        const char *address; /* NULL: refused */
-    } cases[] = {
-        {"10.0.0.7:0/3141", "10.0.0.7"},
-        {"v1:10.0.0.7:0/3141", "10.0.0.7"},
-        {"v2:10.0.0.7:0/3141", "10.0.0.7"},
-        {"any:10.0.0.7:0/3141", "10.0.0.7"},
-        {"[fd00::7]:0/3141", "fd00::7"},
-        {"[FD00:0::7]:0/3141", "fd00::7"},
-        {"v2:[fd00::7]:0/3141", "fd00::7"},
-        {"[v2:10.0.0.7:0/1,v1:10.0.0.7:0/1]", "10.0.0.7"},
-        {"[v2:[fd00::7]:0/1,v1:[fd00::7]:0/1]", "fd00::7"},
-        {"", NULL},
-        {"-", NULL},
-        {":/0", NULL},
-        {"10.0.0.7", NULL},
-        {"0.0.0.0:0/3141", NULL},
-        {"[::]:0/3141", NULL},
-        {"[fd00::7", NULL},
-        {"host:0/3141", NULL},
-        {"10.0.0:0/3141", NULL},
-        {"fd00::7", NULL},
-    };
-
-    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        _cleanup_error_ struct error err = {0};
-        _cleanup_free_ char *address = NULL;
-
-        if (client_address_parse(cases[i].text, &address, &err) < 0) {
-            assert_int_equal(err.status, STATUS_INVALID_ARGUMENT);
-            if (cases[i].address)
-                fail_msg("'%s' is refused: %s", cases[i].text, err.message);
-        } else if (!cases[i].address) {
-            fail_msg("'%s' is taken for %s", cases[i].text, address);
-        } else {
-            assert_string_equal(address, cases[i].address);
-        }
-    }
-}
-
-/* --- CephFS --- */
+/* What volumes know of their clients. */
 
 #define UUID "b0285c97-a0ce-11eb-8c66-0242ac110002"
 #define HANDLE "0001-0002-c1-0000000000000002-" UUID
@@ -140,6 +95,16 @@ static int read_clients(struct cephfs_world *world, struct strmap *clients, stru
     return result;
 }
 
+static void set_metadata(struct cephfs_world *world, const char *key, const char *value)
+{
+    _cleanup_free_ char *command =
+        xasprintf("{\"prefix\":\"fs subvolume metadata set\",\"sub_name\":\"" SUBVOLUME
+                  "\",\"key_name\":\"%s\",\"value\":\"%s\"}",
+                  key, value);
+
+    assert_int_equal(fake_subvolumes_command(world->more, command), 0);
+}
+
 TEST(subvolume_tells_its_clients)
 {
     _cleanup_(cephfs_world_done) struct cephfs_world world = {0};
@@ -152,15 +117,14 @@ TEST(subvolume_tells_its_clients)
     assert_int_equal(fake_subvolumes_command(world.more, "{\"prefix\":\"fs subvolume create\","
                                                          "\"sub_name\":\"" SUBVOLUME "\"}"),
                      0);
-    assert_int_equal(fake_subvolumes_command(world.more,
-                                             "{\"prefix\":\"fs subvolume metadata set\","
-                                             "\"sub_name\":\"" SUBVOLUME "\",\"key_name\":"
-                                             "\"" CLIENT_RECORD_CEPHFS "a1\","
-                                             "\"value\":\"v2:10.0.0.7:0/3\"}"),
-                     0);
+    set_metadata(&world, CLIENT_RECORD_CEPHFS "a1", "v2:10.0.0.7:0/3");
+    set_metadata(&world, METADATA_CEPHFS_CLIENT HANDLE "/a2", "10.0.0.8"); /* Ceph-CSI */
+    set_metadata(&world, METADATA_CEPHFS_CLIENT "a3", "fd00::9");          /* and 3.15.0 */
     assert_int_equal(read_clients(&world, &clients, &err), 0);
-    assert_int_equal(clients.count, 1);
+    assert_int_equal(clients.count, 3);
     assert_string_equal(strmap_get_or(&clients, "a1", ""), "10.0.0.7");
+    assert_string_equal(strmap_get_or(&clients, "a2", ""), "10.0.0.8");
+    assert_string_equal(strmap_get_or(&clients, "a3", ""), "fd00::9");
     fake_ceph_fail_call(world.fake, 1, FAKE_FAIL_BEFORE);
     assert_int_equal(read_clients(&world, &clients, &err), -1);
     assert_non_null(strstr(err.message, "clients of volume '" HANDLE "'"));

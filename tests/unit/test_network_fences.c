@@ -103,7 +103,8 @@ static void world_init(struct world *world)
     world->ceph = fake_ceph_new();
     world->until = "2999-01-01T00:00:00.000000+0000";
     fake_ceph_answer_mon(world->ceph, answer_mon, world);
-    world->fences = (struct network_fences){fake_ceph_as_ceph(world->ceph), world->config};
+    world->fences =
+        (struct network_fences){.ceph = fake_ceph_as_ceph(world->ceph), .config = world->config};
 }
 
 static void world_done(struct world *world)

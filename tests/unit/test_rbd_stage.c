@@ -267,10 +267,37 @@ TEST(an_image_that_another_client_has_open_is_not_mapped)
     fake_ceph_set_watcher(machine.ceph, "rbd", IMAGE, "10.0.0.9:0/42");
     must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION, "open by 10.0.0.9:0/42");
     assert_false(machine_has(&machine, "device "));
-    assert_false(machine_has(&machine, "clientAddress"));
+    assert_false(machine_has(&machine, "clientaddress"));
     assert_false(machine_has(&machine, STAGING "/"));
     fake_ceph_set_watcher(machine.ceph, "rbd", IMAGE, NULL);
     must(machine_stage(&machine, &err));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
+}
+
+TEST(the_address_and_the_user_of_the_node_are_recorded)
+{
+    machine_init(&machine, &(struct use){.fs_type = "ext4"});
+    must(machine_stage(&machine, &err));
+    assert_true(machine_has(&machine, ".rbd.csi.ceph.com/clientaddress/" HANDLE "/node-1"));
+    assert_true(machine_has(&machine, ".rbd.csi.ceph.com/userid/" HANDLE "/node-1"));
+    assert_false(machine_has(&machine, ".rbd.csi.ceph.com/clientAddress"));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
+}
+
+TEST(a_pod_of_another_account_gets_nothing)
+{
+    machine_init(&machine, &(struct use){.fs_type = "ext4",
+                                         .key = "csi.storage.k8s.io/serviceAccount.name",
+                                         .value = "default"});
+    must(machine_stage(&machine, &err));
+    machine.allowed_account = "builder";
+    must_refuse(machine_publish(&machine, &err), STATUS_PERMISSION_DENIED, "'builder'");
+    assert_false(machine_has(&machine, "mount " TARGET));
+    machine.allowed_account = "builder,default";
+    must(machine_publish(&machine, &err));
+    must(machine_unpublish(&machine, &err));
     must(machine_unstage(&machine, &err));
     machine_done(&machine);
 }
@@ -310,7 +337,7 @@ TEST(copy_of_another_clusters_image_is_not_mapped)
         must_refuse(machine_stage(&machine, &err), STATUS_FAILED_PRECONDITION,
                     "is the copy of one in another cluster");
         assert_false(machine_has(&machine, "device "));
-        assert_false(machine_has(&machine, "clientAddress"));
+        assert_false(machine_has(&machine, "clientaddress"));
         machine_done(&machine);
     }
 }

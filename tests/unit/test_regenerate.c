@@ -108,8 +108,7 @@ static void world_init(struct world *world, const char *rados_namespace, const c
                                            .config = world->config,
                                            .instance_id = "default",
                                            .mapping_path = world->mapping_path,
-                                           .cluster_name = "",
-                                           .set_metadata = true};
+                                           .cluster_name = ""};
     world->volume = (struct kube_pv){
         .meta.name = xstrdup("pvc-1"),
         .meta.uid = xstrdup("u1"),
@@ -254,13 +253,12 @@ TEST(cost_is_as_the_header_says)
     _cleanup_world_ struct world world = {0};
 
     world_init(&world, "", MAPPING);
-    world.site.set_metadata = false;
     fake_ceph_reset_calls(world.ceph);
     must(&world, REGENERATE_WRITTEN);
-    assert_int_equal(fake_ceph_calls(world.ceph), 7);
+    assert_int_equal(fake_ceph_calls(world.ceph), 9);
     fake_ceph_reset_calls(world.ceph);
     must(&world, REGENERATE_NOTHING);
-    assert_int_equal(fake_ceph_calls(world.ceph), 3);
+    assert_int_equal(fake_ceph_calls(world.ceph), 4);
 }
 
 TEST(rados_namespace_of_the_cluster_is_looked_into)
