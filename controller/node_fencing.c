@@ -34,10 +34,11 @@ static int add_fence(struct ceph_cluster *cluster, struct call *call,
         blocklist_read(cluster, call, &after, err) < 0)
         return -1;
     if (!blocklist_has(&after, network, before.knows_ranges, until))
-        return error_set(err, STATUS_ABORTED,
-                         "'%s' was added to the blocklist and is not there: somebody unfences it "
-                         "at the same time",
-                         address);
+        return error_set(
+            err, STATUS_ABORTED,
+            "'%s' was added to the blocklist and is not there for long: somebody unfences "
+            "it at the same time, or an entry that expires soon was not prolonged",
+            address);
     log_warn(call, "fenced '%s' of node '%s', which is out of service", address, node->name);
     return 0;
 }

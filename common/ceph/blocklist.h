@@ -50,7 +50,8 @@ bool blocklist_has(const struct blocklist *list, const struct network *network, 
 /* How long it will stay; -1 if its time cannot be read. By this machine's clock. */
 int64_t blocklist_seconds_left(const struct blocklist_entry *entry);
 
-/* Adds an entry, or gives it another time. One that is no range must be an address. */
+/* Adds an entry. One that is no range must be an address, and gets another time if it is there; the
+ * time of a range stays (seen with Ceph 16.2.15). */
 _must_check_ int blocklist_add(struct ceph_cluster *cluster, struct call *call,
                                const struct network *network, bool is_range, int seconds,
                                struct error *err);

@@ -91,3 +91,33 @@ long long call_expand(struct driver_process *driver, const char *handle, long lo
         return -1;
     return json_integer_value(json_object_get(reply, "capacity_bytes"));
 }
+
+int call_attach(struct driver_process *driver, const char *handle, const char *node_id,
+                char **accounts, struct error *err)
+{
+    _cleanup_free_ char *request =
+        xasprintf("{\"volume_id\":\"%s\",\"node_id\":\"%s\",\"volume_capability\":{\"mount\":"
+                  "{},\"access_mode\":{\"mode\":\"SINGLE_NODE_WRITER\"}}}",
+                  handle, node_id);
+    json_auto_t *reply = NULL;
+
+    if (harness_call(
+            driver, &(struct harness_call){.method = "ControllerPublishVolume", .request = request},
+            &reply, err) < 0)
+        return -1;
+    const char *told = json_string_value(
+        json_object_get(json_object_get(reply, "publish_context"), "serviceAccount"));
+    *accounts = xstrdup(told ? told : "");
+    return 0;
+}
+
+int call_detach(struct driver_process *driver, const char *handle, const char *node_id,
+                struct error *err)
+{
+    _cleanup_free_ char *request =
+        xasprintf("{\"volume_id\":\"%s\",\"node_id\":\"%s\"}", handle, node_id);
+
+    return harness_call(
+        driver, &(struct harness_call){.method = "ControllerUnpublishVolume", .request = request},
+        NULL, err);
+}

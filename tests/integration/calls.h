@@ -28,3 +28,10 @@ int call_validate(struct driver_process *driver, const char *handle, struct erro
 /* The new size. */
 long long call_expand(struct driver_process *driver, const char *handle, long long size_bytes,
                       struct error *err);
+
+/* ControllerPublishVolume; what it tells NodePublish, "" for nothing, is copied to *@accounts,
+ * which the caller frees. */
+int call_attach(struct driver_process *driver, const char *handle, const char *node_id,
+                char **accounts, struct error *err);
+int call_detach(struct driver_process *driver, const char *handle, const char *node_id,
+                struct error *err);

@@ -196,6 +196,105 @@ TEST(empty_object_that_ceph_csi_left_is_filled)
     cephfs_assert_empties();
 }
 
+/* --- what nodes of Ceph-CSI 3.17 write --- */
+
+/* @snapshot may be NULL. */
+static void set_key(const char *snapshot, const char *key, const char *value)
+{
+    static const char volume[] = VOLUME;
+
+    if (snapshot)
+        ceph((const char *[]){"ceph", "fs", "subvolume", "snapshot", "metadata", "set", CEPHFS_NAME,
+                              volume, snapshot, key, value, CEPHFS_GROUP, NULL});
+    else
+        ceph((const char *[]){"ceph", "fs", "subvolume", "metadata", "set", CEPHFS_NAME, volume,
+                              key, value, CEPHFS_GROUP, NULL});
+}
+
+static void set_client(const char *snapshot, const char *handle, const char *node,
+                       const char *address)
+{
+    _cleanup_free_ char *user = xasprintf(".cephfs.csi.ceph.com/userid/%s/%s", handle, node);
+    _cleanup_free_ char *client =
+        xasprintf(".cephfs.csi.ceph.com/clientaddress/%s/%s", handle, node);
+
+    set_key(snapshot, user, "csi-cephfs-node");
+    set_key(snapshot, client, address);
+}
+
+/* Of the subvolume, or of a snapshot of VOLUME. Caller frees. */
+static char *metadata_of(const char *subvolume, const char *snapshot)
+{
+    if (snapshot)
+        return harness_run_tool((const char *[]){"ceph", "fs", "subvolume", "snapshot", "metadata",
+                                                 "ls", CEPHFS_NAME, subvolume, snapshot,
+                                                 CEPHFS_GROUP, NULL});
+    return harness_run_tool((const char *[]){"ceph", "fs", "subvolume", "metadata", "ls",
+                                             CEPHFS_NAME, subvolume, CEPHFS_GROUP, NULL});
+}
+
+TEST(clients_of_ceph_csi_are_forgotten_when_they_are_detached)
+{
+    static const char volume[] = VOLUME;
+    static const char snapshot[] = SNAP;
+    _cleanup_place_ struct place place = open_journal();
+    _cleanup_free_ char *handle = handle_of(VOLUME_UUID);
+    _cleanup_free_ char *view = handle_of(VIEW_UUID);
+    _cleanup_free_ char *accounts = NULL;
+    _cleanup_error_ struct error err = {0};
+
+    write_volume(&place);
+    write_snapshot(&place);
+    write_view(&place, true);
+    set_client(NULL, handle, "node-1", "192.0.2.1");
+    set_client(NULL, handle, "node-2", "192.0.2.2");
+    set_client(snapshot, view, "node-1", "192.0.2.1");
+    set_key(NULL, ".cephfs.csi.ceph.com/serviceaccount", "mover");
+    assert_int_equal(call_attach(&driver, handle, "node-3", &accounts, &err), 0);
+    assert_string_equal(accounts, "mover");
+    assert_int_equal(call_detach(&driver, handle, "node-1", &err), 0);
+    assert_int_equal(call_detach(&driver, view, "node-1", &err), 0);
+    assert_int_equal(call_detach(&driver, view, "node-1", &err), 0);
+    _cleanup_free_ char *left = metadata_of(volume, NULL);
+    _cleanup_free_ char *shown = metadata_of(volume, snapshot);
+    _cleanup_free_ char *of_1 = xasprintf("%s/node-1", handle);
+    _cleanup_free_ char *of_2 = xasprintf("clientaddress/%s/node-2", handle);
+    assert_null(strstr(left, of_1));
+    assert_non_null(strstr(left, of_2));
+    assert_null(strstr(shown, VIEW_UUID));
+    assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+    assert_int_equal(call_detach(&driver, handle, "node-2", &err), 0);
+    assert_int_equal(harness_delete_volume(&driver, view, &err), 0);
+    cephfs_assert_empties();
+}
+
+TEST(nothing_of_it_is_copied)
+{
+    static const char volume[] = VOLUME;
+    _cleanup_place_ struct place place = open_journal();
+    _cleanup_free_ char *handle = handle_of(VOLUME_UUID);
+    _cleanup_error_ struct error err = {0};
+
+    write_volume(&place);
+    set_client(NULL, handle, "node-1", "192.0.2.1");
+    set_key(NULL, ".cephfs.csi.ceph.com/serviceaccount", "mover");
+    _cleanup_free_ char *snapshot = call_snapshot(&driver, "moment", handle, &err);
+    assert_non_null(snapshot);
+    _cleanup_free_ char *cloned = cephfs_create(
+        &driver, &(struct cephfs_wish){"cloned", 16 * MIB, .source_volume = handle}, &err);
+    assert_non_null(cloned);
+    _cleanup_free_ char *snap_name = xasprintf("csi-snap-%s", snapshot + strlen(snapshot) - 36);
+    _cleanup_free_ char *clone_name = xasprintf("csi-vol-%s", cloned + strlen(cloned) - 36);
+    _cleanup_free_ char *of_snapshot = metadata_of(volume, snap_name);
+    _cleanup_free_ char *of_clone = metadata_of(clone_name, NULL);
+    assert_null(strstr(of_snapshot, ".cephfs"));
+    assert_null(strstr(of_clone, ".cephfs"));
+    assert_int_equal(harness_delete_volume(&driver, cloned, &err), 0);
+    assert_int_equal(call_delete_snapshot(&driver, snapshot, &err), 0);
+    assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
+    cephfs_assert_empties();
+}
+
 /* --- theirs on ours --- */
 
 static void assert_attribute(const struct place *place, const char *object, const char *key,

@@ -18,7 +18,9 @@
 #include "common/base/text.h"
 #include "common/ceph/ceph.h"
 #include "common/rpc/rpc.h"
+#include "controller/addons/network_fences.h"
 #include "node/rbd/node_image.h"
+#include "tests/fakes/fake_host.h"
 #include "tests/fakes/flapping_kube.h"
 #include "tests/integration/liveness_process.h"
 #include "tests/test.h"
@@ -422,7 +424,7 @@ static char *record_client(struct cluster *cluster, const char *handle)
     secret_set(&request.credentials.key, harness_cluster()->key);
     call_init(&stage, 1, "NodeStageVolume", deadline_in_ms(60000));
     if (node_image_open(&volumes, &stage, &request, &image, &err) < 0 ||
-        node_image_record(&volumes, &stage, &image, &none, &err) < 0)
+        node_image_record(&volumes, &stage, &image, &request, &none, &err) < 0)
         fail_msg("%s", err.message);
     char *name = xstrdup(image.name);
     node_image_close(&image);
@@ -506,6 +508,125 @@ TEST(writer_is_fenced_before_others_are_let_in)
     reboot(&cluster, NODE("a1"));
     assert_status_becomes(&cluster, "no domain is taken over");
     assert_false(is_blocklisted("127.0.0.9:0/0"));
+    if (harness_delete_volume(&cluster.driver, handle, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+/* --- a node that is out of service --- */
+
+/* As the node in @writer_source does it when csi-addons asks for its addresses. */
+static int end_own_fence(struct cluster *cluster, struct error *err)
+{
+    struct config_file *config = config_file_new(cluster->driver.config_path);
+    struct ceph *ceph = ceph_new(&(struct ceph_options){0});
+    struct fake_host *host = fake_host_new(NULL);
+    const struct own_fence own = {fake_host_as_host(host), fake_kube_as_other(cluster->fake),
+                                  "rbd.csi.ceph.com", "a1"};
+    const struct network_fences fences = {ceph, config, &own};
+    _cleanup_fence_request_ struct fence_request request = {0};
+    _cleanup_fence_client_ struct fence_client self = {0};
+    _cleanup_free_ char *key = harness_run_tool(
+        (const char *const[]){"ceph", "auth", "print-key", "client.takeover", NULL});
+    struct call ask;
+
+    key[strcspn(key, "\n")] = '\0';
+    strmap_set(&request.parameters, "clusterID", harness_cluster()->fsid);
+    request.credentials.user = xstrdup("takeover"); /* may fence: write_keyring() */
+    secret_set(&request.credentials.key, key);
+    call_init(&ask, 1, "GetFenceClients", deadline_in_ms(60000));
+    int result = network_fences_self(&fences, &ask, &request, &self, err);
+    call_done(&ask);
+    fake_host_free(host);
+    assert_true(ceph_free(ceph));
+    config_file_free(config);
+    return result;
+}
+
+/* All clients there; Ceph adds single ones by itself when it breaks locks of images. */
+static bool is_fenced(void)
+{
+    return is_blocklisted("127.0.0.9:0/32 ") || is_blocklisted("127.0.0.9:0/0 ");
+}
+
+/* Ceph 16.2 does not change the time of a range that is there. */
+static void set_time_left(const char *seconds)
+{
+    if (is_blocklisted("127.0.0.9:0/32 ")) {
+        free(harness_run_tool((const char *const[]){"ceph", "osd", "blocklist", "range", "rm",
+                                                    "127.0.0.9/32", NULL}));
+        free(harness_run_tool((const char *const[]){"ceph", "osd", "blocklist", "range", "add",
+                                                    "127.0.0.9/32", seconds, NULL}));
+    } else {
+        free(harness_run_tool((const char *const[]){"ceph", "osd", "blocklist", "add",
+                                                    "127.0.0.9:0/0", seconds, NULL}));
+    }
+}
+
+static void put_out_of_service(struct cluster *cluster, bool is_out)
+{
+    fake_kube_put(cluster->fake, NODE("a1"),
+                  is_out ? "{\"spec\":{\"taints\":[{\"key\":\"node.kubernetes.io/out-of-service\","
+                           "\"effect\":\"NoExecute\"}]}}"
+                         : "{}");
+}
+
+static void detach_from_a1(struct cluster *cluster, const char *handle)
+{
+    _cleanup_free_ char *request = xasprintf("{\"volume_id\":\"%s\",\"node_id\":\"a1\"}", handle);
+
+    json_decref(call(cluster, "ControllerUnpublishVolume", request));
+}
+
+static void writer_end(struct writer *writer)
+{
+    pthread_join(writer->thread, NULL);
+    assert_int_equal(writer->result, -ESHUTDOWN); /* EBLOCKLISTED */
+    rbd_close(writer->image); /* fails, as it must: nothing can be written any more */
+    rados_ioctx_destroy(writer->pool);
+    rados_shutdown(writer->rados);
+}
+
+TEST(writer_on_a_node_out_of_service_is_fenced_when_it_is_detached)
+{
+    _cleanup_cluster_ struct cluster cluster = {0};
+    _cleanup_error_ struct error err = {0};
+    struct writer writer = {.cluster = &cluster};
+
+    cluster_init(&cluster);
+    write_keyring(&cluster);
+    put_out_of_service(&cluster, false);
+    put_node(&cluster, "b1", "zone-b", "192.0.2.3", true, "boot-1");
+    _cleanup_free_ char *keyring = xasprintf("--keyring=%s", cluster.keyring);
+    harness_start(&cluster.driver, (const char *[]){cluster.kubeconfig_flag, keyring,
+                                                    "--enable-fencing=true", NULL});
+    _cleanup_free_ char *handle =
+        harness_create_volume(&cluster.driver, "detached", "common", 4 << 20, &err);
+    if (!handle)
+        fail_msg("%s", err.message);
+    detach_from_a1(&cluster, handle);
+    writer_start(&writer, handle);
+    assert_false(is_fenced());
+    put_out_of_service(&cluster, true);
+    detach_from_a1(&cluster, handle);
+    const unsigned written = atomic_load(&writer.written);
+    writer_end(&writer);
+    assert_between(atomic_load(&writer.written), written, written + 1); /* one was under way */
+    assert_true(is_fenced());
+    detach_from_a1(&cluster, handle);
+
+    put_out_of_service(&cluster, false);
+    assert_int_equal(end_own_fence(&cluster, &err), -1);
+    assert_non_null(strstr(err.message, "cool-down"));
+    error_clear(&err);
+    assert_true(is_fenced());
+    set_time_left("157784760"); /* somebody else fences it for longer */
+    assert_int_equal(end_own_fence(&cluster, &err), 0);
+    assert_true(is_fenced());
+    set_time_left("94670000");
+    if (end_own_fence(&cluster, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_false(is_fenced());
+    writer_source = NULL;
     if (harness_delete_volume(&cluster.driver, handle, &err) < 0)
         fail_msg("%s", err.message);
 }

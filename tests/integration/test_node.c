@@ -239,13 +239,16 @@ static char *metadata_of(const struct test_volume *volume)
 }
 
 /* And nothing else is: what marks an image while mkfs runs has gone. */
-NODE_TEST(the_address_of_the_node_is_recorded)
+NODE_TEST(the_address_of_the_node_is_recorded_until_it_is_detached)
 {
     struct test_volume volume = plain_volume("recorded");
+    _cleanup_free_ char *client =
+        xasprintf(".rbd.csi.ceph.com/clientaddress/%s/node-1", volume.handle);
+    _cleanup_free_ char *user = xasprintf(".rbd.csi.ceph.com/userid/%s/node-1", volume.handle);
     _cleanup_free_ char *before = metadata_of(&volume);
     const char *key = NULL;
     json_t *value = NULL;
-    bool is_recorded = false;
+    size_t recorded = 0;
 
     put_up(&volume);
     _cleanup_free_ char *after = metadata_of(&volume);
@@ -253,12 +256,46 @@ NODE_TEST(the_address_of_the_node_is_recorded)
     assert_true(json_is_object(metadata));
     json_object_foreach(metadata, key, value)
     {
-        if (strstr(key, ".rbd.csi.ceph.com/clientAddress/node-1"))
-            is_recorded = text_has_prefix(json_string_value(value), "127.0.0.1:0/");
+        if (strcmp(key, client) == 0)
+            recorded += strcmp(json_string_value(value), "127.0.0.1") == 0;
+        else if (strcmp(key, user) == 0)
+            recorded += strcmp(json_string_value(value), harness_cluster()->user) == 0;
         else if (!strstr(before, key))
             fail_msg("metadata '%s' was left", key);
     }
-    assert_true(is_recorded);
+    assert_int_equal(recorded, 2);
+    take_down(&volume);
+    must(node_call("ControllerUnpublishVolume",
+                   json_pack("{s:s, s:s}", "volume_id", volume.handle, "node_id", "node-1"), NULL,
+                   &err));
+    _cleanup_free_ char *detached = metadata_of(&volume);
+    assert_null(strstr(detached, client));
+    assert_null(strstr(detached, user));
+    test_volume_delete(&volume);
+}
+
+/* --- which pods --- */
+
+static int publish_for(const struct test_volume *volume, const char *accounts, struct error *err)
+{
+    return node_call("NodePublishVolume",
+                     json_pack("{s:s, s:s, s:s, s:{s:{}, s:{s:s}}, s:{s:s}, s:{s:s}}", "volume_id",
+                               volume->handle, "staging_target_path", volume->staging,
+                               "target_path", volume->target, "volume_capability", "mount",
+                               "access_mode", "mode", "SINGLE_NODE_WRITER", "publish_context",
+                               "serviceAccount", accounts, "volume_context",
+                               "csi.storage.k8s.io/serviceAccount.name", "default"),
+                     NULL, err);
+}
+
+NODE_TEST(pods_of_other_accounts_get_nothing)
+{
+    struct test_volume volume = plain_volume("restricted");
+
+    must(node_stage(&volume, &err));
+    must_refuse(publish_for(&volume, "builder,mover", &err), STATUS_PERMISSION_DENIED, "'default'");
+    assert_int_equal(access(volume.target, F_OK), -1);
+    must(publish_for(&volume, "builder,default", &err));
     take_down(&volume);
     test_volume_delete(&volume);
 }
