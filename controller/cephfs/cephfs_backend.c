@@ -234,7 +234,10 @@ static int get_metadata(struct call *call, struct located *located, struct strma
 
     if (find_metadata(call, located, &subvolume, &snapshot, err) < 0)
         return -1;
-    return subvolume_get_metadata(&group, call, subvolume, snapshot, metadata, err);
+    if (subvolume_get_metadata(&group, call, subvolume, snapshot, metadata, err) == 0)
+        return 0;
+    /* Ceph has none for snapshots whose subvolume is deleted */
+    return snapshot ? error_ignore(err, STATUS_NOT_FOUND) : -1;
 }
 
 static int change_metadata(struct call *call, struct located *located, const struct strmap *entries,

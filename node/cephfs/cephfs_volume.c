@@ -213,7 +213,9 @@ int cephfs_volume_record(const struct node_volumes *volumes, struct call *call,
     if (subvolume_set_metadata(&group, call, volume->subvolume, volume->snapshot, &entries, err) ==
         0)
         return 0;
-    if (err->status != STATUS_PERMISSION_DENIED)
+    /* of a snapshot whose subvolume is deleted, Ceph keeps no metadata */
+    if (err->status != STATUS_PERMISSION_DENIED &&
+        !(volume->snapshot && err->status == STATUS_NOT_FOUND))
         return -1;
     log_v(2, call, "this node's address is not recorded: %s", err->message);
     error_clear(err);

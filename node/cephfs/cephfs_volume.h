@@ -35,7 +35,7 @@ void cephfs_volume_close(struct cephfs_volume *volume);
 
 /* Writes this node's address and user to the metadata of the subvolume or the snapshot, so that it
  * can be fenced off if the node is lost: before anything is mounted. A user who may not is no
- * failure. */
+ * failure, nor is a snapshot whose subvolume is deleted: Ceph keeps no metadata there. */
 _must_check_ int cephfs_volume_record(const struct node_volumes *volumes, struct call *call,
                                       const struct cephfs_volume *volume,
                                       const struct stage_request *request, struct error *err);

@@ -409,10 +409,16 @@ static int snapshot_info(const struct command *command)
     return result;
 }
 
+/* As need_snapshot(), but none of a subvolume that is kept for it only. */
+static struct fake_fs_snapshot *need_described(const struct command *command, int *result)
+{
+    return need_live(command, "snap-metadata", result) ? need_snapshot(command, result) : NULL;
+}
+
 static int set_snapshot_metadata(const struct command *command)
 {
     int result = 0;
-    struct fake_fs_snapshot *snapshot = need_snapshot(command, &result);
+    struct fake_fs_snapshot *snapshot = need_described(command, &result);
 
     if (snapshot)
         strmap_set(&snapshot->metadata, argument(command, "key_name"), argument(command, "value"));
@@ -422,7 +428,7 @@ static int set_snapshot_metadata(const struct command *command)
 static int list_snapshot_metadata(const struct command *command)
 {
     int result = 0;
-    const struct fake_fs_snapshot *snapshot = need_snapshot(command, &result);
+    const struct fake_fs_snapshot *snapshot = need_described(command, &result);
 
     if (snapshot)
         tell_metadata(command, &snapshot->metadata);
@@ -432,7 +438,7 @@ static int list_snapshot_metadata(const struct command *command)
 static int remove_snapshot_metadata(const struct command *command)
 {
     int result = 0;
-    struct fake_fs_snapshot *snapshot = need_snapshot(command, &result);
+    struct fake_fs_snapshot *snapshot = need_described(command, &result);
 
     return snapshot ? forget_metadata(command, &snapshot->metadata) : result;
 }

@@ -264,6 +264,10 @@ TEST(clients_of_ceph_csi_are_forgotten_when_they_are_detached)
     assert_null(strstr(shown, VIEW_UUID));
     assert_int_equal(harness_delete_volume(&driver, handle, &err), 0);
     assert_int_equal(call_detach(&driver, handle, "node-2", &err), 0);
+    free(TAKE(accounts));
+    assert_int_equal(call_attach(&driver, view, "node-1", &accounts, &err), 0);
+    assert_string_equal(accounts, "");
+    assert_int_equal(call_detach(&driver, view, "node-1", &err), 0);
     assert_int_equal(harness_delete_volume(&driver, view, &err), 0);
     cephfs_assert_empties();
 }

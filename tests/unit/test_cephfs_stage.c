@@ -142,6 +142,24 @@ TEST(the_address_of_a_reader_is_recorded_with_the_snapshot)
     machine_done(&machine);
 }
 
+TEST(a_snapshot_of_a_deleted_subvolume_is_mounted_without_a_record)
+{
+    machine_init(&machine, &(struct use){.mounter = "kernel",
+                                         .fs_type = "",
+                                         .is_cephfs = true,
+                                         .is_shallow = true,
+                                         .mode = ACCESS_MULTI_NODE_READER_ONLY});
+    assert_int_equal(fake_subvolumes_command(machine.subvolumes,
+                                             "{\"prefix\":\"fs subvolume rm\",\"sub_name\":"
+                                             "\"csi-vol-source\",\"retain_snapshots\":true}"),
+                     0);
+    fake_host_add_folder(machine.host, STAGING "/.snap/csi-snap-1/files");
+    must(machine_stage(&machine, &err));
+    assert_false(machine_has(&machine, "clientaddress"));
+    must(machine_unstage(&machine, &err));
+    machine_done(&machine);
+}
+
 TEST(a_snapshot_is_only_read)
 {
     machine_init(
