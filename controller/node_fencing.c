@@ -2,30 +2,42 @@
 
 #include "common/base/log.h"
 #include "common/ceph/blocklist.h"
-#include "common/kube/cluster_nodes.h"
+#include "common/kube/fence_notes.h"
 #include "common/usage/settle_cluster.h"
 
 /* Whether a fence of a takeover is in force, which ends it when the node has let go. */
-static bool is_taken_over(const struct blocklist *list, const struct cluster_node *node,
-                          const struct network *network, const char *address, const char *until)
+static int is_taken_over(const struct node_fencing *fencing, struct call *call,
+                         const struct blocklist *list, const struct network *network,
+                         const char *address, bool *answer, struct error *err)
 {
-    return string_list_has(&node->fenced_addresses, address) &&
-           blocklist_has(list, network, false, until);
+    const struct fence_notes_place place = {fencing->kube, fencing->name_space,
+                                            fencing->driver_name};
+    _cleanup_fence_notes_ struct fence_notes notes = {0};
+    _cleanup_free_ char *until = blocklist_lasting();
+
+    *answer = false;
+    if (!blocklist_has(list, network, false, until))
+        return 0;
+    if (fence_notes_read(&place, call, &notes, err) < 0)
+        return -1;
+    *answer = fence_notes_holder(&notes, NULL, address) != NULL;
+    return 0;
 }
 
-static int add_fence(struct ceph_cluster *cluster, struct call *call,
-                     const struct cluster_node *node, const struct network *network,
-                     const char *address, struct error *err)
+static int add_fence(const struct node_fencing *fencing, struct ceph_cluster *cluster,
+                     struct call *call, const struct cluster_node *node,
+                     const struct network *network, const char *address, struct error *err)
 {
     _cleanup_free_ char *until = blocklist_lasting();
     _cleanup_blocklist_ struct blocklist before = {0};
     _cleanup_blocklist_ struct blocklist after = {0};
+    bool taken_over = false;
 
-    if (blocklist_read(cluster, call, &before, err) < 0)
+    if (blocklist_read(cluster, call, &before, err) < 0 ||
+        is_taken_over(fencing, call, &before, network, address, &taken_over, err) < 0)
         return -1;
     /* what is there already must not become shorter */
-    if (blocklist_has(&before, network, before.knows_ranges, until) ||
-        is_taken_over(&before, node, network, address, until)) {
+    if (taken_over || blocklist_has(&before, network, before.knows_ranges, until)) {
         log_v(2, call, "'%s' is fenced already", address);
         return 0;
     }
@@ -43,15 +55,16 @@ static int add_fence(struct ceph_cluster *cluster, struct call *call,
     return 0;
 }
 
-static int fence_node(struct ceph_cluster *cluster, struct call *call,
-                      const struct cluster_node *node, const char *address, struct error *err)
+static int fence_node(const struct node_fencing *fencing, struct ceph_cluster *cluster,
+                      struct call *call, const struct cluster_node *node, const char *address,
+                      struct error *err)
 {
     struct network network;
 
     if (network_parse(address, &network, NULL, err) < 0)
         return -1;
     call_stage(call, "fencing '%s' of node '%s' for {age}", address, node->name);
-    if (add_fence(cluster, call, node, &network, address, err) < 0)
+    if (add_fence(fencing, cluster, call, node, &network, address, err) < 0)
         return -1;
     return settle_cluster(cluster, call, err);
 }
@@ -79,7 +92,7 @@ static int fence_if_out_of_service(const struct node_fencing *fencing, struct ca
                  node_id);
         return 0;
     }
-    return fence_node(cluster, call, node, address, err);
+    return fence_node(fencing, cluster, call, node, address, err);
 }
 
 int node_fencing_apply(const struct node_fencing *fencing, struct call *call,

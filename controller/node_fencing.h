@@ -12,11 +12,12 @@
  * (controller/addons/own_fence.h).
  *
  * An entry that lasts longer is somebody else's and stays as it is, and so does one that a takeover
- * has noted on the Node. Any thread.
+ * has noted (common/kube/fence_notes.h). Any thread.
  */
 struct node_fencing {
     struct kube *kube;       /* borrowed */
     const char *driver_name; /* --drivername */
+    const char *name_space;  /* of the notes of takeovers */
 };
 
 /*

@@ -10,7 +10,7 @@
 
 #define OUT_OF_SERVICE "node.kubernetes.io/out-of-service"
 #define NODES_MAX 20000
-#define FENCE_BYTES_MAX 16384
+#define OUR_TAINT "cephzone" /* its value, where a takeover has added it */
 
 void cluster_nodes_done(struct cluster_nodes *nodes)
 {
@@ -33,41 +33,15 @@ void cluster_nodes_done(struct cluster_nodes *nodes)
     *nodes = (struct cluster_nodes){0};
 }
 
-static char *fence_key(const char *driver)
-{
-    return xasprintf("takeover.%s/fence", driver);
-}
-
 /* --- reading --- */
 
 struct node_reading {
     struct cluster_nodes *nodes;
     const char *driver;
-    char *annotation;
     char *drain_prefix;  /* of annotations: "takeover.DRIVER/member." */
     char *volume_prefix; /* of volumes in use: "kubernetes.io/csi/DRIVER^" */
     size_t hint;         /* both lists come in the same order */
 };
-
-static const struct json_field FENCE_FIELDS[] = {
-    JSON_FIELD_STRINGS("addresses", struct cluster_node, fenced_addresses),
-    JSON_FIELD_STRING("bootID", struct cluster_node, fenced_boot_id),
-    JSON_FIELD_BOOL("tainted", struct cluster_node, was_tainted),
-};
-static const struct json_table FENCE_TABLE = JSON_TABLE(struct cluster_node, FENCE_FIELDS);
-
-static void read_fence(const char *text, struct cluster_node *node)
-{
-    _cleanup_error_ struct error err = {0};
-    json_auto_t *json = NULL;
-
-    if (strlen(text) > FENCE_BYTES_MAX ||
-        json_load_text(text, strlen(text), "annotation", &json, &err) < 0 ||
-        json_decode(json, &FENCE_TABLE, node, &err) < 0)
-        json_free_fields(&FENCE_TABLE, node); /* none of ours */
-    if (!node->fenced_boot_id)
-        node->fenced_boot_id = xstrdup("");
-}
 
 static void add_once(struct string_list *list, const char *text)
 {
@@ -83,12 +57,13 @@ static bool is_ready(const struct kube_node *item)
     return false;
 }
 
-static bool is_out_of_service(const struct kube_node *item)
+/* The taint that takes a node out of service; NULL if it is in service. */
+static const struct kube_taint *find_taint(const struct kube_node *item)
 {
     for (size_t i = 0; i < item->taint_count; i++)
         if (kube_same(item->taints[i].key, OUT_OF_SERVICE))
-            return true;
-    return false;
+            return &item->taints[i];
+    return NULL;
 }
 
 static void start_nodes(void *context)
@@ -102,6 +77,7 @@ static int keep_node(void *context, void *object, struct error *err)
 {
     const struct node_reading *reading = context;
     struct kube_node *item = object;
+    const struct kube_taint *taint = find_taint(item);
 
     if (reading->nodes->count >= NODES_MAX)
         return error_set(err, STATUS_OUT_OF_RANGE, "more than %d nodes", NODES_MAX);
@@ -111,8 +87,9 @@ static int keep_node(void *context, void *object, struct error *err)
     node->boot_id = xstrdup(kube_or_empty(item->boot_id));
     node->is_ready = is_ready(item);
     node->node_id = xstrdup("");
-    node->is_out_of_service = is_out_of_service(item);
-    read_fence(kube_or_empty(strmap_get(&item->meta.annotations, reading->annotation)), node);
+    node->fenced_boot_id = xstrdup("");
+    node->is_out_of_service = taint != NULL;
+    node->was_tainted = taint && kube_same(taint->value, OUR_TAINT);
     node->labels = item->meta.labels;
     item->meta.labels = (struct strmap){0};
     for (size_t i = 0; i < item->volumes_in_use.count; i++)
@@ -183,7 +160,6 @@ static struct node_reading reading_begin(struct cluster_nodes *nodes, const char
     return (struct node_reading){
         .nodes = nodes,
         .driver = driver,
-        .annotation = fence_key(driver),
         .drain_prefix = xasprintf("takeover.%s/member.", driver),
         .volume_prefix = xasprintf("kubernetes.io/csi/%s^", driver),
     };
@@ -191,7 +167,6 @@ static struct node_reading reading_begin(struct cluster_nodes *nodes, const char
 
 static void reading_end(struct node_reading *reading)
 {
-    free(reading->annotation);
     free(reading->drain_prefix);
     free(reading->volume_prefix);
 }
@@ -212,6 +187,21 @@ int cluster_nodes_read(struct kube *kube, struct call *call, const char *driver,
     *out = nodes;
     nodes = (struct cluster_nodes){0};
     return 0;
+}
+
+struct cluster_node *cluster_nodes_add_gone(struct cluster_nodes *nodes, const char *name)
+{
+    struct cluster_node *node = array_add(nodes->items, nodes->count);
+
+    *node = (struct cluster_node){
+        .name = xstrdup(name),
+        .version = xstrdup(""),
+        .node_id = xstrdup(""),
+        .boot_id = xstrdup(""),
+        .fenced_boot_id = xstrdup(""),
+        .is_gone = true,
+    };
+    return node;
 }
 
 static int read_named_node(struct kube *kube, struct call *call, const char *driver,
@@ -313,56 +303,6 @@ int cluster_use_is_reported(struct kube *kube, struct call *call, const char *dr
     return 0;
 }
 
-static json_t *all_addresses(const struct cluster_node *node)
-{
-    json_t *array = json_array();
-    _cleanup_string_list_ struct string_list all = {0};
-
-    for (size_t i = 0; i < node->fenced_addresses.count; i++)
-        add_once(&all, node->fenced_addresses.items[i]);
-    for (size_t i = 0; i < node->addresses.count; i++)
-        add_once(&all, node->addresses.items[i]);
-    for (size_t i = 0; i < all.count; i++)
-        json_array_append_new(array, json_string(all.items[i]));
-    return array;
-}
-
-/* The text of the fence annotation. Caller frees. */
-static char *record_text(const struct cluster_node *node, bool is_tainted)
-{
-    json_auto_t *record =
-        json_pack("{s:o, s:s, s:b}", "addresses", all_addresses(node), "bootID",
-                  text_is_empty(node->fenced_boot_id) ? node->boot_id : node->fenced_boot_id,
-                  "tainted", is_tainted);
-
-    return json_dumps(record, JSON_COMPACT);
-}
-
-static int write_fence(struct kube *kube, struct call *call, const char *driver,
-                       const struct cluster_node *node, const char *text, struct error *err)
-{
-    _cleanup_free_ char *key = fence_key(driver);
-
-    return patch_node(kube, call, node->name,
-                      json_pack("{s:{s:s, s:{s:s?}}}", "metadata", "resourceVersion", node->version,
-                                "annotations", key, text),
-                      err);
-}
-
-int cluster_node_record_fence(struct kube *kube, struct call *call, const char *driver,
-                              const struct cluster_node *node, struct error *err)
-{
-    _cleanup_free_ char *text = record_text(node, node->was_tainted);
-
-    return write_fence(kube, call, driver, node, text, err);
-}
-
-int cluster_node_forget_fence(struct kube *kube, struct call *call, const char *driver,
-                              const struct cluster_node *node, struct error *err)
-{
-    return write_fence(kube, call, driver, node, NULL, err);
-}
-
 /* The taints of the Node with ours or without. A merge patch replaces the whole list. */
 static json_t *changed_taints(const json_t *item, bool is_out)
 {
@@ -377,15 +317,13 @@ static json_t *changed_taints(const json_t *item, bool is_out)
     }
     if (is_out)
         json_array_append_new(taints, json_pack("{s:s, s:s, s:s}", "key", OUT_OF_SERVICE, "value",
-                                                "cephzone", "effect", "NoExecute"));
+                                                OUR_TAINT, "effect", "NoExecute"));
     return taints;
 }
 
-int cluster_node_taint(struct kube *kube, struct call *call, const char *driver,
-                       const struct cluster_node *node, bool is_out, struct error *err)
+int cluster_node_taint(struct kube *kube, struct call *call, const struct cluster_node *node,
+                       bool is_out, struct error *err)
 {
-    _cleanup_free_ char *key = fence_key(driver);
-    _cleanup_free_ char *text = record_text(node, is_out);
     _cleanup_free_ char *path = NULL;
     json_auto_t *item = NULL;
 
@@ -395,8 +333,7 @@ int cluster_node_taint(struct kube *kube, struct call *call, const char *driver,
     if (strcmp(kube_resource_version(item), node->version) != 0)
         return error_set(err, STATUS_ABORTED, "node '%s' has changed meanwhile", node->name);
     return patch_node(kube, call, node->name,
-                      json_pack("{s:{s:s, s:{s:s}}, s:{s:o}}", "metadata", "resourceVersion",
-                                node->version, "annotations", key, text, "spec", "taints",
-                                changed_taints(item, is_out)),
+                      json_pack("{s:{s:s}, s:{s:o}}", "metadata", "resourceVersion", node->version,
+                                "spec", "taints", changed_taints(item, is_out)),
                       err);
 }

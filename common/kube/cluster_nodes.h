@@ -9,12 +9,8 @@
 
 /*
  * The nodes of the cluster as the API server knows them, and the changes that a takeover makes to
- * them. What was fenced is written on the Node itself, so that whoever leads next knows it:
- *
- *   metadata.annotations["takeover.DRIVER/fence"]
- *       {"addresses": ["10.0.0.7"], "bootID": "...", "tainted": true}
- *
- * And so is that pods have to leave a node that served a domain:
+ * them. What was fenced is kept elsewhere (fence_notes.h). That pods have to leave a node that
+ * served a domain is written on the Node itself, so that whoever leads next knows it:
  *
  *   metadata.annotations["takeover.DRIVER/member.zone.zone-a"]    "zone=zone-a"
  *
@@ -36,10 +32,12 @@ struct cluster_node {
     bool is_ready;
     struct string_list handles; /* volumes of our driver that kubelet reports as in use */
     bool is_out_of_service;     /* has the taint node.kubernetes.io/out-of-service */
-    /* Recorded by a fence of ours; no addresses: there is none. */
+    bool was_tainted;           /* with that, by a takeover */
+    bool is_gone;               /* there is no Node: what is known is from elsewhere */
+    /* Of a note of ours, see fence_notes_join(); no addresses: there is none. */
     struct string_list fenced_addresses;
-    char *fenced_boot_id; /* "" without a fence */
-    bool was_tainted;     /* by us */
+    char *fenced_boot_id; /* "" without a note */
+    bool is_releasing;    /* some of the addresses are being removed from the blocklists */
     /* Domains ("zone=zone-a") that it has served, and whose pods have to leave it. */
     struct string_list draining;
 };
@@ -52,8 +50,7 @@ struct cluster_nodes {
 void cluster_nodes_done(struct cluster_nodes *nodes);
 #define _cleanup_cluster_nodes_ _cleanup_(cluster_nodes_done)
 
-/* Nodes and CSINodes, one list each. @nodes is empty. An annotation that is none of ours counts as
- * a fence without addresses: none. */
+/* Nodes and CSINodes, one list each. @nodes is empty. */
 _must_check_ int cluster_nodes_read(struct kube *kube, struct call *call, const char *driver,
                                     struct cluster_nodes *nodes, struct error *err);
 
@@ -79,15 +76,11 @@ _must_check_ int cluster_node_drained(struct kube *kube, struct call *call, cons
 _must_check_ int cluster_use_is_reported(struct kube *kube, struct call *call, const char *driver,
                                          bool *is_reported, struct error *err);
 
-/* Records that all addresses of @node will be fenced, and its boot id unless one is recorded
- * already. ABORTED if the Node has changed since it was read. */
-_must_check_ int cluster_node_record_fence(struct kube *kube, struct call *call, const char *driver,
-                                           const struct cluster_node *node, struct error *err);
-_must_check_ int cluster_node_forget_fence(struct kube *kube, struct call *call, const char *driver,
-                                           const struct cluster_node *node, struct error *err);
+/* Appends a node that is_gone, about which nothing else is known. Valid until the next one. */
+struct cluster_node *cluster_nodes_add_gone(struct cluster_nodes *nodes, const char *name);
 
-/* Adds the taint node.kubernetes.io/out-of-service and records that it is ours, or removes both,
- * in one request. ABORTED if the Node has changed meanwhile. */
-_must_check_ int cluster_node_taint(struct kube *kube, struct call *call, const char *driver,
+/* Adds the taint node.kubernetes.io/out-of-service, or removes ours. ABORTED if the Node has
+ * changed meanwhile. */
+_must_check_ int cluster_node_taint(struct kube *kube, struct call *call,
                                     const struct cluster_node *node, bool is_out,
                                     struct error *err);

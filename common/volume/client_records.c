@@ -70,11 +70,13 @@ static int read_static(const struct client_records *records, struct call *call, 
 }
 
 int client_records_read(const struct client_records *records, struct call *call, const char *handle,
-                        const struct strmap *attributes, struct strmap *clients, struct error *err)
+                        const struct strmap *attributes, struct strmap *clients, bool *is_there,
+                        struct error *err)
 {
     _cleanup_strmap_ struct strmap metadata = {0};
     bool is_static = false;
 
+    *is_there = true;
     if (text_parse_bool(strmap_get_or(attributes, PARAM_STATIC_VOLUME, "false"), &is_static, err) <
         0)
         return error_wrap(err, "clients of volume '%s': staticVolume", handle);
@@ -86,6 +88,7 @@ int client_records_read(const struct client_records *records, struct call *call,
         if (err->status != STATUS_NOT_FOUND)
             return error_wrap(err, "clients of volume '%s'", handle);
         error_clear(err);
+        *is_there = false;
         return 0;
     }
     const struct client_place place = {records->is_cephfs, is_static ? NULL : handle};

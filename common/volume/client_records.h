@@ -27,11 +27,11 @@ struct client_records {
 
 /*
  * Adds node id -> IP address ("10.0.0.7", "fd00::7"). @attributes are the PV's: a static volume is
- * found by them. Nothing is added for a volume that is gone or whose kind has no records (migrated
- * ones, CephFS snapshots shown as volumes). INVALID_ARGUMENT for an invalid address and for a
- * cluster that config.json does not name. About 11 RT for RBD, 2 RT and a command to the manager
- * for CephFS.
+ * found by them. Nothing is added for a volume that is gone, *@is_there being false, or whose kind
+ * has no records (migrated ones, CephFS snapshots shown as volumes). INVALID_ARGUMENT for an
+ * invalid address and for a cluster that config.json does not name. About 11 RT for RBD, 2 RT and a
+ * command to the manager for CephFS.
  */
 _must_check_ int client_records_read(const struct client_records *records, struct call *call,
                                      const char *handle, const struct strmap *attributes,
-                                     struct strmap *clients, struct error *err);
+                                     struct strmap *clients, bool *is_there, struct error *err);

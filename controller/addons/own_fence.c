@@ -5,7 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/ceph/blocklist.h"
-#include "common/kube/cluster_nodes.h"
+#include "common/kube/fence_notes.h"
 
 static bool is_of_ceph(const struct mount_entry *mount)
 {
@@ -32,19 +32,19 @@ static int check_unmounted(const struct own_fence *own, struct error *err)
     return 0;
 }
 
-/* Whether a takeover has noted one of the addresses. Nobody to ask: it may have. */
+/* Whether a takeover needs the address fenced. Nobody to ask: it may. */
 static int is_noted(const struct own_fence *own, struct call *call, const char *address,
                     bool *noted, struct error *err)
 {
-    _cleanup_cluster_nodes_ struct cluster_nodes nodes = {0};
-    const struct cluster_node *node = NULL;
+    const struct fence_notes_place place = {own->kube, own->name_space, own->driver_name};
+    _cleanup_fence_notes_ struct fence_notes notes = {0};
 
     *noted = true;
     if (!own->kube)
         return 0;
-    if (cluster_node_find(own->kube, call, own->driver_name, own->node_id, &nodes, &node, err) < 0)
+    if (fence_notes_read(&place, call, &notes, err) < 0)
         return -1;
-    *noted = !node || string_list_has(&node->fenced_addresses, address);
+    *noted = fence_notes_holder(&notes, NULL, address) != NULL;
     return 0;
 }
 

@@ -13,7 +13,7 @@
  *
  * Only what such a controller or Ceph-CSI adds by itself is removed: a range of that one address
  * that lasts no longer than BLOCKLIST_NODE_SECONDS. NetworkFences last longer, fences of takeovers
- * are no ranges. Where Ceph does not know ranges, what a takeover has noted on the Node stays too.
+ * are no ranges. Where Ceph does not know ranges, what a takeover has noted stays too.
  * And nothing is removed while something of Ceph is mounted here, because that may hold writes from
  * before the fence, which the OSDs would then accept. Any thread.
  */
@@ -21,7 +21,7 @@ struct own_fence {
     struct host *host;       /* all borrowed */
     struct kube *kube;       /* NULL: none to ask */
     const char *driver_name; /* --drivername */
-    const char *node_id;     /* --nodeid */
+    const char *name_space;  /* of the notes of takeovers */
 };
 
 #define OWN_FENCE_REST_SECONDS 300 /* as in Ceph-CSI: a fence stays at least as long */

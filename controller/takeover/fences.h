@@ -2,6 +2,7 @@
 
 #include "common/base/call.h"
 #include "common/base/string_list.h"
+#include "common/base/strmap.h"
 #include "common/ceph/ceph_ops.h"
 #include "common/config/config.h"
 #include "common/config/standing_credentials.h"
@@ -28,6 +29,13 @@ _must_check_ int fences_read(const struct fences *fences, struct call *call,
  * Fails if one does not answer.
  */
 _must_check_ int fences_settle(const struct fences *fences, struct call *call, struct error *err);
+/*
+ * Addresses of the monitors, OSDs, managers and MDS of all clusters -> "osd.3": a fence there would
+ * stop Ceph itself. Managers and MDS are left out where the Ceph user may not read them. Four
+ * commands for each cluster.
+ */
+_must_check_ int fences_read_daemons(const struct fences *fences, struct call *call,
+                                     struct strmap *daemons, struct error *err);
 /* Repeatable. INVALID_ARGUMENT for what is no IP address. */
 _must_check_ int fences_add(const struct fences *fences, struct call *call, const char *address,
                             struct error *err);

@@ -21,6 +21,7 @@
 struct takeover_site {
     struct kube *kube; /* all borrowed */
     const char *driver_name;
+    const char *name_space;               /* of the notes of fences */
     const char *own_node;                 /* "" if unknown */
     const struct fences *fences;          /* NULL: they cannot be seen */
     const struct client_records *records; /* NULL: they cannot be read */
@@ -29,24 +30,20 @@ struct takeover_site {
     bool looks_ahead;                     /* reads what later steps need, for a dry run */
 };
 
-/* What the volumes of failed domains say about their clients, beyond the nodes' addresses. */
-struct takeover_survey {
-    struct takeover_stray *strays;
-    size_t stray_count;
-};
-
 /*
  * Reads the recorded clients of all volumes that are pinned to the domains of @plan which wait for
- * them, or are in use on their nodes, and adds the addresses to those of @nodes. A volume whose
- * record cannot be read fails it all: whoever may write to it is not known.
+ * them, or are in use on the nodes that may write to them, and adds the addresses to those of
+ * @nodes. A client without a Node becomes a node that is_gone. A volume whose record cannot be
+ * read, or that is in use on such a node and has no record of the client there, fails it all:
+ * whoever may write to it is not known.
  *
- * Costs a list of PersistentVolumes and one of VolumeAttachments, and about 11 round trips for each
- * such RBD volume, eight volumes at a time.
+ * @is_attached: attachments say which nodes have a volume. Costs a list of PersistentVolumes and
+ * one of VolumeAttachments, and about 11 round trips for each such RBD volume, eight volumes at a
+ * time.
  */
 _must_check_ int takeover_survey_read(const struct takeover_site *site, struct call *call,
-                                      const struct takeover_plan *plan, struct cluster_nodes *nodes,
-                                      struct takeover_survey *survey, struct error *err);
-void takeover_survey_done(struct takeover_survey *survey);
+                                      const struct takeover_plan *plan, bool is_attached,
+                                      struct cluster_nodes *nodes, struct error *err);
 
 /* Reads the pods that have to leave nodes, of the domains of @plan for which they matter: a list of
  * PersistentVolumes for each, and one of the pods of each such node. */
@@ -61,7 +58,8 @@ struct takeover_scan {
     struct cluster_nodes nodes;
     struct string_list fenced;
     char *fences_unknown;
-    struct takeover_survey survey;
+    struct fence_notes notes;
+    struct strmap daemons; /* addresses of Ceph itself; read with the clients */
     char *clients_unknown;
     struct takeover_pods pods;
     char *pods_unknown;
@@ -71,7 +69,8 @@ struct takeover_scan {
 
 /* Reads and plans; changes nothing. Ceph is asked only if the map or a node mentions fences, and
  * for the recorded clients of volumes only where a node is about to be written down, released or
- * labelled: three times in a takeover. Fails if the Nodes cannot be read. */
+ * labelled: three times in a takeover. Fails if the Nodes, or the notes of what is fenced, cannot
+ * be read. */
 _must_check_ int takeover_scan_read(const struct takeover_site *site, struct call *call,
                                     const struct takeover_map *map, struct takeover_scan *scan,
                                     struct error *err);

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "common/base/string_list.h"
-#include "common/kube/cluster_nodes.h"
+#include "common/kube/fence_notes.h"
 #include "common/topology/takeover.h"
 
 /*
@@ -12,9 +12,10 @@
  * until no step is left. So a step is only ever planned on what has been seen to be true, and a
  * process that dies between two steps is continued by the next one.
  *
- *   takeover   record the fence on the node   what will be fenced, and the boot id of now
- *              fence                          every address of every home node, in every cluster:
- *                                             internal ones and those that volumes have recorded
+ *   takeover   record the fence               what will be fenced, and the boot id of now
+ *              fence                          every address of every node that may write to the
+ *                                             domain's volumes, in every cluster: internal ones and
+ *                                             those that volumes have recorded
  *              taint                          release the attachments of nodes that are down
  *              label                          once all fences have been read back
  *   giveback   unfence                        a node that has rebooted since, or holds no volume
@@ -56,16 +57,10 @@ struct takeover_progress {
     bool is_blocked; /* something else has to happen first */
     /* It goes on only when the recorded clients of its volumes are known. */
     bool waits_for_clients;
-    bool drains;       /* pods have to leave nodes that served it */
-    bool is_closed;    /* nothing new may be placed there */
-    char *explanation; /* one sentence */
-};
-
-/* A client that has one of the domain's volumes attached, and no Node. */
-struct takeover_stray {
-    char *domain; /* "zone=zone-a" */
-    char *name;
-    char *address;
+    struct string_list writers; /* names of the nodes that are, or have to be, fenced for it */
+    bool drains;                /* pods have to leave nodes that served it */
+    bool is_closed;             /* nothing new may be placed there */
+    char *explanation;          /* one sentence */
 };
 
 /* A pod on a node that has served a domain, with a volume that is pinned to the domain. */
@@ -94,6 +89,7 @@ struct takeover_plan {
 
 /* What the plan is made of; all borrowed. */
 struct takeover_world {
+    const char *driver;
     const char *prefix; /* "topology.DRIVER" */
     const struct takeover_map *map;
     const struct cluster_nodes *nodes;
@@ -103,8 +99,11 @@ struct takeover_world {
     /* Why the nodes' addresses lack those that volumes have recorded; NULL: they have them. Without
      * them no node is written down, released or labelled. */
     const char *clients_unknown;
-    const struct takeover_stray *strays;
-    size_t stray_count;
+    /* What other drivers, and we, have fenced; NULL: nothing. */
+    const struct fence_notes *notes;
+    /* Addresses of monitors, managers, OSDs and MDS, and which of them: they are not fenced. NULL:
+     * not asked for. */
+    const struct strmap *daemons;
     const struct takeover_pods *pods;
     const char *pods_unknown; /* why @pods lacks those of draining nodes; NULL: it has them */
     /* Kubelet reports, in volumesInUse, all volumes of the driver that it has: true of drivers that

@@ -16,6 +16,7 @@ void takeover_plan_done(struct takeover_plan *plan)
     for (size_t i = 0; i < plan->domain_count; i++) {
         free(plan->domains[i].domain);
         free(plan->domains[i].explanation);
+        string_list_done(&plan->domains[i].writers);
     }
     free(plan->steps);
     free(plan->domains);
@@ -48,13 +49,13 @@ char *takeover_step_text(const struct takeover_step *step)
 {
     /* before the node, between it and the subject, after */
     static const char *const words[][3] = {
-        [TAKEOVER_RECORD] = {"note on node '", "' that it will be fenced", ""},
+        [TAKEOVER_RECORD] = {"note that node '", "' will be fenced", ""},
         [TAKEOVER_FENCE] = {"fence node '", "': blocklist ", " in every cluster"},
         [TAKEOVER_TAINT] = {"taint node '", "' out-of-service, so that its attachments go", ""},
         [TAKEOVER_LABEL] = {"label node '", "' ", "=true"},
         [TAKEOVER_UNFENCE] = {"unfence node '", "': take ", " off the blocklists"},
         [TAKEOVER_UNTAINT] = {"remove the out-of-service taint of node '", "'", ""},
-        [TAKEOVER_FORGET] = {"note on node '", "' that it is fenced no more", ""},
+        [TAKEOVER_FORGET] = {"note that node '", "' is fenced no more", ""},
         [TAKEOVER_UNLABEL] = {"remove from node '", "' the label ", ""},
         [TAKEOVER_EVICT] = {"evict from node '", "' pod '", "'"},
         [TAKEOVER_DRAINED] = {"note on node '", "' that no pod has to leave it: ", ""},
@@ -83,6 +84,7 @@ static void assume_record(struct cluster_node *node)
     for (size_t i = 0; i < node->addresses.count; i++)
         if (!string_list_has(&node->fenced_addresses, node->addresses.items[i]))
             string_list_add(&node->fenced_addresses, node->addresses.items[i]);
+    node->is_releasing = false;
     if (text_is_empty(node->fenced_boot_id)) {
         free(node->fenced_boot_id);
         node->fenced_boot_id = xstrdup(node->boot_id ? node->boot_id : "");

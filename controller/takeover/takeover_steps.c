@@ -4,15 +4,18 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/base/text.h"
 #include "common/kube/cluster_nodes.h"
 #include "common/kube/node_pods.h"
+#include "common/topology/domain.h"
 
 void takeover_scan_done(struct takeover_scan *scan)
 {
     takeover_plan_done(&scan->plan);
     cluster_nodes_done(&scan->nodes);
     string_list_done(&scan->fenced);
-    takeover_survey_done(&scan->survey);
+    fence_notes_done(&scan->notes);
+    strmap_done(&scan->daemons);
     takeover_pods_done(&scan->pods);
     free(scan->clients_unknown);
     free(scan->pods_unknown);
@@ -28,14 +31,62 @@ static bool has_records(const struct cluster_nodes *nodes)
     return false;
 }
 
-/* Whether anybody is, or is to be, fenced. */
+/* Whether a node serves, or has served, a domain that is not its own. */
+static bool has_taken_over(const struct takeover_site *site, const struct cluster_nodes *nodes)
+{
+    _cleanup_free_ char *prefix = xasprintf("topology.%s/", site->driver_name);
+
+    for (size_t i = 0; i < nodes->count; i++) {
+        const struct cluster_node *node = &nodes->items[i];
+
+        if (node->draining.count > 0)
+            return true;
+        for (size_t j = 0; j < node->labels.count; j++) {
+            const char *key = node->labels.entries[j].key;
+
+            if (text_has_prefix(key, prefix) && membership_tail(key) &&
+                !string_list_has(&node->keys, key))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether anybody is, or is to be, fenced, or may not be let in. */
 static bool concerns_fences(const struct takeover_site *site, const struct takeover_map *map,
                             const struct cluster_nodes *nodes)
 {
-    for (size_t i = 0; i < map->count && !site->only_removes; i++)
+    if (site->only_removes)
+        return has_records(nodes);
+    for (size_t i = 0; i < map->count; i++)
         if (map->entries[i].fence == TAKEOVER_FENCE_REQUIRED)
             return true;
-    return has_records(nodes);
+    return has_records(nodes) || has_taken_over(site, nodes);
+}
+
+static struct fence_notes_place notes_of(const struct takeover_site *site)
+{
+    return (struct fence_notes_place){site->kube, site->name_space, site->driver_name};
+}
+
+/* Nodes, and what is written down about their fences. */
+static int read_nodes(const struct takeover_site *site, struct call *call,
+                      const struct takeover_map *map, struct takeover_scan *scan, struct error *err)
+{
+    const struct fence_notes_place place = notes_of(site);
+
+    if (cluster_nodes_read(site->kube, call, site->driver_name, &scan->nodes, err) < 0)
+        return -1;
+    if (fence_notes_read(&place, call, &scan->notes, err) < 0) {
+        /* where nothing was ever taken over, the right to see notes may be missing */
+        if (err->status != STATUS_PERMISSION_DENIED || map->count > 0 ||
+            has_taken_over(site, &scan->nodes))
+            return -1;
+        log_v(2, call, "nothing is taken over, and %s", err->message);
+        error_clear(err);
+    }
+    fence_notes_join(&scan->notes, site->driver_name, &scan->nodes);
+    return 0;
 }
 
 void takeover_scan_plan(const struct takeover_site *site, const struct takeover_map *map,
@@ -46,14 +97,15 @@ void takeover_scan_plan(const struct takeover_site *site, const struct takeover_
     takeover_plan_done(&scan->plan);
     takeover_plan_make(
         &(struct takeover_world){
+            .driver = site->driver_name,
             .prefix = prefix,
             .map = map,
             .nodes = &scan->nodes,
             .fenced = &scan->fenced,
             .fences_unknown = scan->fences_unknown,
             .clients_unknown = scan->clients_unknown,
-            .strays = scan->survey.strays,
-            .stray_count = scan->survey.stray_count,
+            .notes = &scan->notes,
+            .daemons = &scan->daemons,
             .pods = &scan->pods,
             .pods_unknown = scan->pods_unknown,
             .use_is_reported = scan->use_is_reported,
@@ -82,7 +134,8 @@ static void plan_with_details(const struct takeover_site *site, struct call *cal
     }
     if (wants_clients) {
         free(TAKE(scan->clients_unknown));
-        if (takeover_survey_read(site, call, plan, &scan->nodes, &scan->survey, &err) < 0)
+        if ((site->fences && fences_read_daemons(site->fences, call, &scan->daemons, &err) < 0) ||
+            takeover_survey_read(site, call, plan, scan->use_is_reported, &scan->nodes, &err) < 0)
             scan->clients_unknown = xstrdup(err.message);
     }
     error_clear(&err);
@@ -101,7 +154,7 @@ int takeover_scan_read(const struct takeover_site *site, struct call *call,
 {
     _cleanup_error_ struct error fault = {0};
 
-    if (cluster_nodes_read(site->kube, call, site->driver_name, &scan->nodes, err) < 0)
+    if (read_nodes(site, call, map, scan, err) < 0)
         return -1;
     if (!site->fences)
         scan->fences_unknown = xstrdup("nobody says how to reach Ceph");
@@ -110,37 +163,60 @@ int takeover_scan_read(const struct takeover_site *site, struct call *call,
         scan->fences_unknown = xstrdup(fault.message);
     error_clear(&fault);
     /* without the right to ask, or without the object, only a reboot frees a node */
-    if (has_records(&scan->nodes) && cluster_use_is_reported(site->kube, call, site->driver_name,
-                                                             &scan->use_is_reported, &fault) < 0)
+    if ((has_records(&scan->nodes) || map->count > 0) &&
+        cluster_use_is_reported(site->kube, call, site->driver_name, &scan->use_is_reported,
+                                &fault) < 0)
         log_v(2, call, "only nodes that have rebooted will be let in again: %s", fault.message);
     plan_with_details(site, call, map, scan);
     return 0;
 }
 
-static int perform_step(const struct takeover_site *site, struct call *call,
-                        const struct takeover_step *step, struct error *err)
+static int unfence_address(const struct takeover_site *site, struct call *call,
+                           const struct takeover_step *step, struct error *err)
 {
+    const struct fence_notes_place place = notes_of(site);
+
+    if (fence_notes_release(&place, call, step->node->name, step->subject, err) < 0)
+        return -1;
+    return fences_remove(site->fences, call, step->subject, err);
+}
+
+static int forget_fence(const struct takeover_site *site, struct call *call,
+                        const struct takeover_scan *scan, const struct cluster_node *node,
+                        struct error *err)
+{
+    const struct fence_notes_place place = notes_of(site);
+    _cleanup_string_list_ struct string_list left = {0};
+
+    for (size_t i = 0; i < node->fenced_addresses.count; i++)
+        if (string_list_has(&scan->fenced, node->fenced_addresses.items[i]))
+            string_list_add(&left, node->fenced_addresses.items[i]);
+    return fence_notes_forget(&place, call, node->name, &left, err);
+}
+
+static int perform_step(const struct takeover_site *site, struct call *call,
+                        const struct takeover_scan *scan, const struct takeover_step *step,
+                        struct error *err)
+{
+    const struct fence_notes_place place = notes_of(site);
     const struct cluster_node *node = step->node;
 
     switch (step->kind) {
     case TAKEOVER_RECORD:
-        return cluster_node_record_fence(site->kube, call, site->driver_name, node, err);
+        return fence_notes_record(&place, call, node, err);
     case TAKEOVER_FENCE:
         return fences_add(site->fences, call, step->subject, err);
     case TAKEOVER_TAINT:
-        return cluster_node_taint(site->kube, call, site->driver_name, node, true, err);
-    case TAKEOVER_LABEL:
-        return cluster_node_serve(site->kube, call, site->driver_name, node->name, step->subject,
-                                  step->domain, true, err);
-    case TAKEOVER_UNFENCE:
-        return fences_remove(site->fences, call, step->subject, err);
     case TAKEOVER_UNTAINT:
-        return cluster_node_taint(site->kube, call, site->driver_name, node, false, err);
-    case TAKEOVER_FORGET:
-        return cluster_node_forget_fence(site->kube, call, site->driver_name, node, err);
+        return cluster_node_taint(site->kube, call, node, step->kind == TAKEOVER_TAINT, err);
+    case TAKEOVER_LABEL:
     case TAKEOVER_UNLABEL:
         return cluster_node_serve(site->kube, call, site->driver_name, node->name, step->subject,
-                                  step->domain, false, err);
+                                  step->domain, step->kind == TAKEOVER_LABEL, err);
+    case TAKEOVER_UNFENCE:
+        return unfence_address(site, call, step, err);
+    case TAKEOVER_FORGET:
+        return forget_fence(site, call, scan, node, err);
     case TAKEOVER_EVICT:
         return node_pod_evict(site->kube, call, step->subject, err);
     case TAKEOVER_DRAINED:
@@ -172,12 +248,13 @@ static void emit_event(const struct takeover_site *site, const struct takeover_s
 }
 
 static int carry_out_step(const struct takeover_site *site, struct call *call,
-                          const struct takeover_step *step, struct error *err)
+                          const struct takeover_scan *scan, const struct takeover_step *step,
+                          struct error *err)
 {
     _cleanup_free_ char *text = takeover_step_text(step);
 
     call_stage(call, "trying {age} to %s", text);
-    if (perform_step(site, call, step, err) < 0) {
+    if (perform_step(site, call, scan, step, err) < 0) {
         error_wrap(err, "%s: %s", step->domain, text);
         emit_event(site, step, text, err);
         return -1;
@@ -225,7 +302,7 @@ int takeover_carry_out(const struct takeover_site *site, struct call *call,
         if (!may_act(object))
             return result;
         if (settle_fences(site, call, scan, step, &settled, &failure) == 0 &&
-            carry_out_step(site, call, step, &failure) == 0) {
+            carry_out_step(site, call, scan, step, &failure) == 0) {
             *done += 1;
             continue;
         }

@@ -191,7 +191,8 @@ static void release_nothing(void *object)
 /* Only nodes of a Kubernetes can be out of service. */
 static void init_fencing(struct driver *driver, const struct options *options)
 {
-    driver->fencing = (struct node_fencing){driver->kube.kube, options->driver_name};
+    driver->fencing =
+        (struct node_fencing){driver->kube.kube, options->driver_name, driver->kube.name_space};
     if (!options->controller_server)
         return;
     if (options->fencing && driver->kube.kube)
@@ -340,8 +341,8 @@ static int start_serving(struct driver *driver, const struct options *options, s
     for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
         if (services[i].wanted)
             rpc_server_add(driver->server, &services[i].service);
-    driver->own_fence =
-        (struct own_fence){driver->host, driver->kube.kube, options->driver_name, options->node_id};
+    driver->own_fence = (struct own_fence){driver->host, driver->kube.kube, options->driver_name,
+                                           driver->kube.name_space};
     const struct network_fences fences = {driver->ceph, driver->config,
                                           is_node && options->fencing ? &driver->own_fence : NULL};
     if (driver_addons_start(&driver->addons, options, &fences, driver->metrics, err) < 0)

@@ -50,6 +50,7 @@ void driver_controller_start(struct driver_controller *own, const struct driver_
     const struct takeover_reconciler_options reconciler = {
         .site = {.kube = kube->kube,
                  .driver_name = options->driver_name,
+                 .name_space = kube->name_space,
                  .own_node = options->node_id,
                  .fences = &own->fences,
                  .records = &own->records,

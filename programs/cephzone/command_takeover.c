@@ -35,6 +35,7 @@ struct takeover_command {
     bool dry_run;
     /* made from that */
     struct kube *kube;
+    char *notes_namespace;
     char *collection;  /* of ConfigMaps */
     char *path;        /* of ours */
     json_t *map_json;  /* the map as it is or shall be */
@@ -58,6 +59,7 @@ static int connect_kube(struct takeover_command *command, struct error *err)
                                      .resource = "configmaps",
                                      .name_space = command->name_space[0] ? command->name_space
                                                                           : config.name_space};
+    command->notes_namespace = xstrdup(location.name_space);
     if (kube_path(&location, &command->collection, err) < 0)
         return -1;
     location.name = TAKEOVER_CONFIGMAP;
@@ -212,6 +214,7 @@ static int show_plan(struct takeover_command *command, struct call *call, struct
     _cleanup_takeover_scan_ struct takeover_scan look = {0};
     const struct takeover_site site = {.kube = command->kube,
                                        .driver_name = command->driver,
+                                       .name_space = command->notes_namespace,
                                        .own_node = "",
                                        .looks_ahead = command->dry_run,
                                        .fences = command->ceph ? &command->fences : NULL,
@@ -325,6 +328,7 @@ int command_takeover(int argc, char **argv)
     config_file_free(values.config);
     kube_free(values.kube);
     json_decref(values.map_json);
+    free(values.notes_namespace);
     free(values.collection);
     free(values.path);
     free(values.version);

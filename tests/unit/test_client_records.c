@@ -87,10 +87,12 @@ static void cephfs_world_done(struct cephfs_world *world)
 static int read_clients(struct cephfs_world *world, struct strmap *clients, struct error *err)
 {
     const struct strmap none = {0};
+    bool is_there = false;
     struct call call;
 
     call_init(&call, 1, "test", deadline_in_ms(60000));
-    int result = client_records_read(&world->records, &call, HANDLE, &none, clients, err);
+    int result =
+        client_records_read(&world->records, &call, HANDLE, &none, clients, &is_there, err);
     call_done(&call);
     return result;
 }

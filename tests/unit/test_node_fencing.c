@@ -33,7 +33,7 @@ static void world_init(struct world *world)
     must(ceph->ops->connect(ceph, &world->call,
                             &(struct ceph_target){.cluster_id = "c1", .user = "csi"},
                             &world->cluster, &err));
-    world->fencing = (struct node_fencing){fake_kube_as_kube(world->kube), DRIVER};
+    world->fencing = (struct node_fencing){fake_kube_as_kube(world->kube), DRIVER, "ceph"};
 }
 
 static void world_done(struct world *world)
@@ -121,10 +121,10 @@ TEST(fence_of_a_takeover_is_enough_while_it_holds)
     _cleanup_world_ struct world world = {0};
 
     world_init(&world);
-    fake_kube_put(world.kube, NODE("a1"),
-                  "{\"metadata\": {\"annotations\": {\"takeover." DRIVER "/fence\": "
-                  "\"{\\\"addresses\\\": [\\\"10.0.0.7\\\"], \\\"bootID\\\": \\\"b\\\"}\"}},"
-                  " \"spec\": {\"taints\": [{\"key\": \"node.kubernetes.io/out-of-service\"}]}}");
+    fake_kube_put(world.kube, NODE("a1"), OUT);
+    fake_kube_put(world.kube, "/api/v1/namespaces/ceph/configmaps/cephzone-fences",
+                  "{\"data\": {\"" DRIVER "_a1\": "
+                  "\"{\\\"addresses\\\": [\\\"10.0.0.7\\\"], \\\"bootID\\\": \\\"b\\\"}\"}}");
     string_list_add(&world.list.addresses, "10.0.0.7:0/0 157784000");
     must(fence(&world, "a1", "10.0.0.7", &err));
     assert_int_equal(world.list.changes, 0);

@@ -11,6 +11,8 @@
 #define OLD_ENOUGH " 94670000"
 #define TOO_YOUNG " 94670800"
 
+#define NOTES "/api/v1/namespaces/ceph/configmaps/cephzone-fences"
+
 struct world {
     struct fake_ceph *ceph;
     struct fake_kube *kube;
@@ -35,7 +37,7 @@ static void world_init(struct world *world)
                             &(struct ceph_target){.cluster_id = "c1", .user = "csi"},
                             &world->cluster, &err));
     world->own = (struct own_fence){fake_host_as_host(world->host), fake_kube_as_kube(world->kube),
-                                    DRIVER, "a1"};
+                                    DRIVER, "ceph"};
 }
 
 static void world_done(struct world *world)
@@ -125,13 +127,14 @@ TEST(note_of_a_takeover_keeps_an_address)
 
     world_init(&world);
     string_list_add(&world.list.addresses, "10.0.0.7:0/0" OLD_ENOUGH);
-    must(lift(&world, &err)); /* there is no Node: who knows? */
-    fake_kube_put(world.kube, "/api/v1/nodes/a1",
-                  "{\"metadata\": {\"annotations\": {\"takeover." DRIVER "/fence\": "
-                  "\"{\\\"addresses\\\": [\\\"10.0.0.7\\\"], \\\"bootID\\\": \\\"b\\\"}\"}}}");
+    fake_kube_put(world.kube, NOTES,
+                  "{\"data\": {\"other.driver_x\": \"{\\\"addresses\\\": "
+                  "[\\\"10.0.0.7\\\"]}\"}}");
     must(lift(&world, &err));
     assert_int_equal(world.list.changes, 0);
-    fake_kube_put(world.kube, "/api/v1/nodes/a1", "{}");
+    fake_kube_put(world.kube, NOTES, "{\"data\": {\"" DRIVER "_a1\": \"{\"}}");
+    must_refuse(lift(&world, &err), STATUS_INVALID_ARGUMENT, "ConfigMap cephzone-fences");
+    fake_kube_put(world.kube, NOTES, "{}");
     fake_kube_fail_all(world.kube, STATUS_UNAVAILABLE);
     must_refuse(lift(&world, &err), STATUS_UNAVAILABLE, "end the fence");
     fake_kube_fail_all(world.kube, STATUS_OK);

@@ -157,19 +157,17 @@ TEST(first_node_is_no_exception)
     check_steps("{}", "b1:zone-b:+zone-a a1:zone-a", "unlabel b1 zone-a", "1 nodes stop");
 }
 
-TEST(client_without_a_node_is_in_the_way)
+/* A client that a volume knows, and the API server does not. */
+TEST(client_without_a_node_is_fenced_too)
 {
-    const struct takeover_stray strays[] = {
-        {(char[]){"zone=zone-c"}, (char[]){"other"}, (char[]){"10.0.0.9"}},
-        {(char[]){"zone=zone-a"}, (char[]){"gone"}, (char[]){"fd00::7"}},
-    };
     static const struct {
         const char *words;
-        const char *explanation;
+        const char *steps;
     } cases[] = {
-        {"a1:zone-a b1:zone-b", "attached to 'gone' at fd00::7"},
-        {"a1:zone-a b1:zone-b", "blocklist add [fd00::7]:0/0"},
-        {"a1:zone-a b1:zone-b f:fd00::7", "1 of its nodes are not fenced yet"},
+        {"a1:zone-a:recorded b1:zone-b xx:nowhere:gone:@ip-x f:ip-a1", "record xx"},
+        {"a1:zone-a:recorded b1:zone-b xx:nowhere:gone:@ip-x:!ip-x f:ip-a1", "fence xx ip-x"},
+        {"a1:zone-a:recorded b1:zone-b xx:nowhere:gone:@ip-x:!ip-x f:ip-a1 f:ip-x",
+         "label b1 zone-a"}, /* nothing can be tainted */
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
@@ -177,18 +175,12 @@ TEST(client_without_a_node_is_in_the_way)
         _cleanup_takeover_plan_ struct takeover_plan plan = {0};
 
         state_init(&own, A_TO_B, cases[i].words);
+        strmap_done(&own.nodes.items[2].labels);
         struct takeover_world world = world_of(&own);
-        world.strays = strays;
-        world.stray_count = ARRAY_LENGTH(strays);
         takeover_plan_make(&world, &plan);
-        if (!strstr(plan.domains[0].explanation, cases[i].explanation))
-            fail_msg("%s: '%s', not '%s'", cases[i].words, plan.domains[0].explanation,
-                     cases[i].explanation);
-        takeover_plan_done(&plan);
-        world.strays = &strays[1]; /* the only one */
-        world.stray_count = 1;
-        takeover_plan_make(&world, &plan);
-        assert_non_null(strstr(plan.domains[0].explanation, cases[i].explanation));
+        _cleanup_free_ char *steps = steps_of(&plan);
+        assert_string_equal(steps, cases[i].steps);
+        assert_true(string_list_has(&plan.domains[0].writers, "xx"));
     }
 }
 
@@ -219,7 +211,8 @@ TEST(eight_names_are_enough)
          "moved by hand: 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7', 'n8'"},
         {"n1:zone-a:recorded:busy n2:zone-a:recorded:busy n3:zone-a:recorded:busy "
          "n4:zone-a:recorded:busy n5:zone-a:recorded:busy n6:zone-a:recorded:busy "
-         "n7:zone-a:recorded:busy n8:zone-a:recorded:busy n9:zone-a:recorded:busy",
+         "n7:zone-a:recorded:busy n8:zone-a:recorded:busy n9:zone-a:recorded:busy "
+         "f:ip-n1 f:ip-n2 f:ip-n3 f:ip-n4 f:ip-n5 f:ip-n6 f:ip-n7 f:ip-n8 f:ip-n9",
          "unwritten data: 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7', 'n8'; reboot"},
     };
 
@@ -253,7 +246,7 @@ TEST(steps_are_told_in_words)
         const char *subject;
         const char *text;
     } cases[] = {
-        {TAKEOVER_RECORD, "", "note on node 'a1' that it will be fenced"},
+        {TAKEOVER_RECORD, "", "note that node 'a1' will be fenced"},
         {TAKEOVER_FENCE, "10.0.0.7", "fence node 'a1': blocklist 10.0.0.7 in every cluster"},
         {TAKEOVER_LABEL, "k/member.x", "label node 'a1' k/member.x=true"},
         {TAKEOVER_EVICT, "shop/web-0", "evict from node 'a1' pod 'shop/web-0'"},

@@ -23,6 +23,8 @@ TEST(giveback_waits_for_a_reboot)
     _cleanup_zones_ struct zones zones = {0};
 
     zones_init(&zones);
+    fake_kube_put(zones.fake_kube, NOTES,
+                  "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"data\": {}}");
     _cleanup_free_ char *before = zones_dump(&zones);
     zones_take_over(&zones);
     zones_set_map(&zones, "{}");
@@ -110,9 +112,77 @@ TEST(without_ceph_or_rights_nothing_is_labelled)
     zones_converge(&zones);
     assert_false(zones_have_label(&zones, "b1", MEMBER "zone-a"));
     fake_ceph_refuse_connect(zones.fake_ceph, STATUS_OK);
-    fake_kube_forbid(zones.fake_kube, "patch", "/api/v1/nodes");
-    assert_int_equal(zones_round(&zones, true), -1);
+    fake_kube_forbid(zones.fake_kube, "create", "/api/v1/namespaces/ceph/configmaps");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(zones_round(&zones, true), -1);
     assert_int_equal(zones.blocklist.count, 0); /* nothing is fenced that is not written down */
+    fake_kube_forbid(zones.fake_kube, NULL, NULL);
+    fake_kube_forbid(zones.fake_kube, "get", NOTES);
+    assert_int_equal(zones_round(&zones, true), -1); /* who knows what is fenced? */
+    assert_int_equal(zones.blocklist.count, 0);
+    fake_kube_forbid(zones.fake_kube, NULL, NULL);
+    fake_kube_put(zones.fake_kube, NOTES, "{\"data\": {\"" DRIVER "_a1\": \"{\"}}");
+    assert_int_equal(zones_round(&zones, true), -1);
+    assert_int_equal(zones.blocklist.count, 0);
+}
+
+/* Who never takes anything over need not have the right. */
+TEST(without_a_takeover_notes_need_not_be_seen)
+{
+    _cleanup_zones_ struct zones zones = {0};
+
+    zones_init(&zones);
+    fake_kube_forbid(zones.fake_kube, "get", NOTES);
+    assert_int_equal(zones_round(&zones, false), 0);
+    fake_kube_forbid(zones.fake_kube, NULL, NULL);
+    zones_take_over(&zones);
+    zones_set_map(&zones, "{}");
+    fake_kube_forbid(zones.fake_kube, "get", NOTES);
+    assert_int_equal(zones_round(&zones, true), -1);
+}
+
+#define NOTE_OF_CEPHFS                                                                             \
+    "{\"data\": {\"cephfs.csi.ceph.com_a1\": \"{\\\"addresses\\\": [\\\"10.0.0.1\\\"]}\"}}"
+
+/* Both drivers have fenced a1. One of them is done. */
+TEST(fence_outlives_the_giveback_of_one_driver)
+{
+    _cleanup_zones_ struct zones zones = {0};
+
+    zones_init(&zones);
+    fake_kube_put(zones.fake_kube, NOTES, NOTE_OF_CEPHFS);
+    zones_take_over(&zones);
+    assert_int_equal(zones.blocklist.count, ADDRESSES);
+    zones_set_map(&zones, "{}");
+    zones_reboot(&zones);
+    zones_converge(&zones);
+    assert_int_equal(zones.blocklist.count, 1);
+    assert_true(string_list_has(&zones.blocklist, "10.0.0.1:0/0"));
+    assert_false(zones_have_label(&zones, "b1", MEMBER "zone-a")); /* a2 serves */
+    json_auto_t *notes = fake_kube_get(zones.fake_kube, NOTES);
+    assert_int_equal(json_object_size(json_object_get(notes, "data")), 1); /* theirs */
+}
+
+/* What nodes can write on themselves is not believed. */
+TEST(annotation_of_a_node_fences_and_unfences_nobody)
+{
+    _cleanup_zones_ struct zones zones = {0};
+
+    zones_init(&zones);
+    json_auto_t *item = fake_kube_get(zones.fake_kube, NODE("c1"));
+    json_object_set_new(json_object_get(item, "metadata"), "annotations",
+                        json_pack("{s:s}", "takeover." DRIVER "/fence",
+                                  "{\"addresses\": [\"10.7.7.7\"], \"bootID\": \"boot-0\"}"));
+    _cleanup_free_ char *text = json_dumps(item, 0);
+    fake_kube_put(zones.fake_kube, NODE("c1"), text);
+    string_list_add(&zones.blocklist, "10.7.7.7:0/0");
+    zones_converge(&zones);
+    assert_int_equal(zones.blocklist.count, 1); /* somebody else's */
+    zones_set_map(&zones, "{\"zone-c\": [\"zone-a\"]}");
+    zones_round(&zones, true);
+    zones_round(&zones, true);
+    assert_true(string_list_has(&zones.blocklist, "10.0.2.1:0/0"));
+    assert_int_equal(zones.blocklist.count, 2);
 }
 
 /* Runs with call @n failing, then without, and compares with a run that was never disturbed. True

@@ -38,27 +38,92 @@ TEST(volume_that_cannot_be_asked_stops_it)
     assert_true(zones_have_label(&zones, "b1", MEMBER "zone-a"));
 }
 
-/* A Node that was deleted cannot be noted on: somebody else has to fence it. */
+/* A Node that was deleted says nothing of its machine. */
 TEST(client_without_a_node_is_not_forgotten)
 {
     _cleanup_zones_ struct zones zones = {0};
-    _cleanup_takeover_scan_ struct takeover_scan scan = {0};
 
     zones_init(&zones);
     zones_put_image(&zones, "by-hand", RECORD("gone"), "192.168.0.9:0/77");
     zones_put_image(&zones, "by-hand", RECORD("long-gone"),
                     "192.168.0.8:0/77"); /* nothing attached */
     zones_attach(&zones, "pv-2", "gone");
+    zones_take_over(&zones);
+    assert_true(string_list_has(&zones.blocklist, "192.168.0.9:0/0"));
+    assert_int_equal(zones.blocklist.count, ADDRESSES + 1);
+    assert_true(zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    zones_set_map(&zones, "{}");
+    zones_reboot(&zones);
+    zones_converge(&zones); /* nobody knows what became of it */
+    assert_false(zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    assert_int_equal(zones.blocklist.count, 1);
+}
+
+/* Where nothing is attached, a record is all there is. */
+TEST(client_without_a_node_counts_where_nothing_is_attached)
+{
+    _cleanup_zones_ struct zones zones = {0};
+
+    zones_init(&zones);
+    fake_kube_put(zones.fake_kube, "/apis/storage.k8s.io/v1/csidrivers/" DRIVER,
+                  "{\"spec\":{\"attachRequired\":false}}");
+    zones_put_image(&zones, "by-hand", RECORD("gone"), "192.168.0.9:0/77");
+    zones_put_image(&zones, "by-hand", RECORD("replaced"), "10.0.2.1:0/77"); /* c1 has it now */
+    zones_take_over(&zones);
+    assert_true(string_list_has(&zones.blocklist, "192.168.0.9:0/0"));
+    assert_int_equal(zones.blocklist.count, ADDRESSES + 1);
+}
+
+TEST(volume_in_use_without_a_record_stops_it)
+{
+    _cleanup_zones_ struct zones zones = {0};
+    _cleanup_takeover_scan_ struct takeover_scan scan = {0};
+
+    zones_init(&zones);
+    zones_put_image(&zones, "unknown", "other", "1");
+    zones_put_pv(&zones, "pv-9", "unknown", MEMBER "zone-a", "true",
+                 "\"staticVolume\":\"true\",\"clusterID\":\"c1\",\"pool\":\"" POOL
+                 "\",\"imageName\":\"unknown\"");
+    zones_attach(&zones, "pv-9", "a1");
     zones_set_map(&zones, A_TO_B);
     zones_converge(&zones);
     assert_int_equal(zones.blocklist.count, 0);
     assert_non_null(strstr(explanation_of(&zones, &scan),
-                           "'gone' at 192.168.0.9, whose Node is gone; fence it by hand: ceph osd "
-                           "blocklist add 192.168.0.9:0/0 157784760"));
-    string_list_add(&zones.blocklist, "192.168.0.9:0/0");
+                           "who may write to its volumes is not known: volume 'pv-9' is in use on "
+                           "node 'a1' and has no record of the client there; restart"));
+    zones_put_image(&zones, "unknown", RECORD("id-of-a1"), "192.168.0.1:0/78");
     zones_converge(&zones);
     assert_true(zones_have_label(&zones, "b1", MEMBER "zone-a"));
-    assert_int_equal(zones.blocklist.count, ADDRESSES + 1);
+}
+
+/* A record is written by its node, which may write anything. */
+TEST(address_of_ceph_itself_is_not_fenced)
+{
+    static const struct {
+        const char *osd;
+        const char *manager;
+        const char *said;
+    } cases[] = {
+        {"192.168.0.1", NULL, "192.168.0.1 of node 'a1' is the address of osd.3"},
+        {NULL, "192.168.0.1", "192.168.0.1 of node 'a1' is the address of mds.x"},
+        {NULL, "[v2:10.0.0.1:6800/7,v1:10.0.0.1:6801/7]", "is the address of mds.x"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_zones_ struct zones zones = {.osd_address = cases[i].osd,
+                                              .manager_address = cases[i].manager};
+        _cleanup_takeover_scan_ struct takeover_scan scan = {0};
+
+        zones_init(&zones);
+        zones_set_map(&zones, A_TO_B);
+        zones_converge(&zones);
+        assert_int_equal(zones.blocklist.count, 0);
+        assert_non_null(strstr(explanation_of(&zones, &scan), cases[i].said));
+    }
+    _cleanup_zones_ struct zones zones = {.hides_managers = true};
+    zones_init(&zones);
+    zones_take_over(&zones);
+    assert_true(zones_have_label(&zones, "b1", MEMBER "zone-a"));
 }
 
 TEST(address_of_others_is_not_fenced)

@@ -194,7 +194,7 @@ TEST(keys_stay_until_the_client_is_fenced)
 {
     _cleanup_attached_ struct attached attached = {0};
     _cleanup_fake_kube_ struct fake_kube *kube = fake_kube_new();
-    const struct node_fencing fencing = {fake_kube_as_kube(kube), "rbd.csi.ceph.com"};
+    const struct node_fencing fencing = {fake_kube_as_kube(kube), "rbd.csi.ceph.com", "ceph"};
 
     attached_init(&attached, &RBD_SETUP);
     attached.process.controller.fencing = &fencing;
