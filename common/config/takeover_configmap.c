@@ -25,12 +25,18 @@ struct takeover_configmap {
     struct condition state;
     struct watched_version *map; /* NULL: there never was a good one */
     bool is_found;
+    bool is_absent;   /* it was seen not to be there */
+    char *last_fault; /* why there is no map; NULL: there is one, or nobody has looked yet */
 };
 
 static void note_fault(struct takeover_configmap *configmap, const char *fault)
 {
     pthread_mutex_lock(&configmap->lock);
     enum condition_news news = condition_note(&configmap->state, fault);
+    if (fault) {
+        free(configmap->last_fault);
+        configmap->last_fault = xstrdup(fault);
+    }
     pthread_mutex_unlock(&configmap->lock);
     if (news == CONDITION_FAULT)
         log_warn(NULL, "ConfigMap " TAKEOVER_CONFIGMAP ": %s", fault);
@@ -76,15 +82,19 @@ static void adopt_item(struct takeover_configmap *configmap, const json_t *item)
 
 static void note_absence(struct takeover_configmap *configmap, const struct error *err)
 {
-    bool is_absent = err->status == STATUS_NOT_FOUND || err->status == STATUS_PERMISSION_DENIED;
-    _cleanup_free_ char *fault = xasprintf("the last map stays: %s", err->message);
-
     pthread_mutex_lock(&configmap->lock);
-    bool was_found = configmap->is_found;
+    const bool was_found = configmap->is_found;
+    const bool is_mine = !was_found && err->status == STATUS_PERMISSION_DENIED;
+    const bool is_absent = !was_found && err->status == STATUS_NOT_FOUND;
+    configmap->is_absent = configmap->is_absent || is_absent;
+    free(configmap->last_fault);
+    configmap->last_fault = xstrdup(err->message);
     pthread_mutex_unlock(&configmap->lock);
+    _cleanup_free_ char *fault =
+        xasprintf("%s: %s", was_found ? "the last map stays" : "it cannot be read", err->message);
     free(TAKE(configmap->seen_version));
-    /* never there, or not for us to see: others may have the map */
-    note_fault(configmap, is_absent && !was_found ? NULL : fault);
+    /* never there, or not for us to see: others may have the map, and whoever needs it says so */
+    note_fault(configmap, is_mine || is_absent ? NULL : fault);
 }
 
 static void poll_configmap(void *object)
@@ -142,20 +152,29 @@ static void close_configmap(void *place)
     condition_done(&configmap->state);
     pthread_mutex_destroy(&configmap->lock);
     free(configmap->seen_version);
+    free(configmap->last_fault);
     free(configmap->path);
     free(configmap);
 }
 
-static bool get_from_configmap(void *place, struct takeover_snapshot *snapshot)
+static enum takeover_finding get_from_configmap(void *place, struct takeover_snapshot *snapshot)
 {
     struct takeover_configmap *configmap = place;
+    enum takeover_finding finding = TAKEOVER_FOUND;
 
     pthread_mutex_lock(&configmap->lock);
-    bool found = configmap->is_found;
-    if (found && configmap->map)
+    if (configmap->map)
         *snapshot = takeover_snapshot_of(watched_version_ref(configmap->map));
+    else if (configmap->is_found)
+        finding = TAKEOVER_BROKEN;
+    else
+        finding = configmap->is_absent ? TAKEOVER_ABSENT : TAKEOVER_UNSEEN;
+    if (finding == TAKEOVER_BROKEN || finding == TAKEOVER_UNSEEN)
+        snapshot->unknown =
+            xasprintf("ConfigMap " TAKEOVER_CONFIGMAP ": %s",
+                      configmap->last_fault ? configmap->last_fault : "it has not been read yet");
     pthread_mutex_unlock(&configmap->lock);
-    return found;
+    return finding;
 }
 
 static bool configmap_is_healthy(void *place, char **message, time_t *since)

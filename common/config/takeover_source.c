@@ -86,17 +86,19 @@ static void close_file(void *place)
     watched_file_free(place);
 }
 
-static bool get_from_file(void *place, struct takeover_snapshot *snapshot)
+static enum takeover_finding get_from_file(void *place, struct takeover_snapshot *snapshot)
 {
     _cleanup_error_ struct error err = {0};
     struct watched_version *version = NULL;
 
-    if (watched_file_get(place, &version, &err) < 0)
-        return true; /* found, but never good */
+    if (watched_file_get(place, &version, &err) < 0) {
+        snapshot->unknown = xstrdup(err.message);
+        return TAKEOVER_BROKEN;
+    }
     if (!version)
-        return false;
+        return TAKEOVER_ABSENT;
     *snapshot = takeover_snapshot_of(version);
-    return true;
+    return TAKEOVER_FOUND;
 }
 
 static bool file_is_healthy(void *place, char **message, time_t *since)
@@ -141,16 +143,16 @@ static void close_config(void *place)
     free(own);
 }
 
-/* Lock held. Without a good config.json the last map stays; the file's own report says why. */
-static void refresh_from_config(struct map_in_config *own)
+/* Lock held. Without a good config.json the last map stays; the file's own report says why. What is
+ * wrong is also in @err. */
+static int refresh_from_config(struct map_in_config *own, struct error *err)
 {
-    _cleanup_error_ struct error err = {0};
     _cleanup_config_ struct config *config = NULL;
     _cleanup_free_ char *whole = NULL;
     const char *fault = NULL;
 
-    if (config_file_get(own->config, &config, &err) < 0)
-        return;
+    if (config_file_get(own->config, &config, err) < 0)
+        return -1;
     if (config_takeover(config, &fault)) {
         config_unref(own->last_good);
         own->last_good = TAKE(config);
@@ -158,28 +160,33 @@ static void refresh_from_config(struct map_in_config *own)
         whole = xasprintf("%s: " CONFIG_TAKEOVER_KEY ": %s", config_file_path(own->config), fault);
     }
     watched_note(&own->state, whole, MAP_FILE.what, own->subject, own->last_good);
+    return whole ? error_set(err, STATUS_INVALID_ARGUMENT, "%s", whole) : 0;
 }
 
-static bool get_from_config(void *place, struct takeover_snapshot *snapshot)
+static enum takeover_finding get_from_config(void *place, struct takeover_snapshot *snapshot)
 {
     struct map_in_config *own = place;
+    _cleanup_error_ struct error err = {0};
     const char *fault = NULL;
 
     pthread_mutex_lock(&own->lock);
-    refresh_from_config(own);
+    int result = refresh_from_config(own, &err);
     if (own->last_good)
         *snapshot = (struct takeover_snapshot){.map = config_takeover(own->last_good, &fault),
                                                .holder = config_hold(own->last_good)};
+    else if (result < 0)
+        snapshot->unknown = xstrdup(err.message);
     pthread_mutex_unlock(&own->lock);
-    return true;
+    return snapshot->unknown ? TAKEOVER_BROKEN : snapshot->map ? TAKEOVER_FOUND : TAKEOVER_ABSENT;
 }
 
 static bool config_is_healthy(void *place, char **message, time_t *since)
 {
     struct map_in_config *own = place;
+    _cleanup_error_ struct error err = {0};
 
     pthread_mutex_lock(&own->lock);
-    refresh_from_config(own);
+    (void)!refresh_from_config(own, &err);
     bool healthy = condition_is_healthy(&own->state, message, since);
     pthread_mutex_unlock(&own->lock);
     return healthy;
@@ -217,12 +224,43 @@ void takeover_source_free(struct takeover_source *source)
     free(source);
 }
 
+/* True if no other place is to be asked. A map without takeovers does not count where a better
+ * place cannot be seen and this one is the last: it is empty unless somebody writes it. */
+static bool is_decided(struct takeover_source *source, size_t kind,
+                       struct takeover_snapshot *snapshot)
+{
+    struct takeover_snapshot found = {0};
+    const bool is_last = kind + 1 == ARRAY_LENGTH(KINDS);
+
+    switch (KINDS[kind]->get(source->places[kind], &found)) {
+    case TAKEOVER_ABSENT:
+        return false;
+    case TAKEOVER_UNSEEN:
+        takeover_snapshot_done(snapshot);
+        *snapshot = found;
+        return false;
+    case TAKEOVER_FOUND:
+        if (is_last && snapshot->unknown && found.map->count == 0) {
+            takeover_snapshot_done(&found);
+            return false;
+        }
+        break;
+    case TAKEOVER_BROKEN:
+        break;
+    }
+    takeover_snapshot_done(snapshot);
+    *snapshot = found;
+    return true;
+}
+
 void takeover_source_get(struct takeover_source *source, struct takeover_snapshot *snapshot)
 {
-    *snapshot = (struct takeover_snapshot){.map = &NOTHING};
+    *snapshot = (struct takeover_snapshot){0};
     for (size_t i = 0; i < ARRAY_LENGTH(KINDS); i++)
-        if (source->places[i] && KINDS[i]->get(source->places[i], snapshot))
-            return;
+        if (source->places[i] && is_decided(source, i, snapshot))
+            break;
+    if (!snapshot->map)
+        snapshot->map = &NOTHING;
 }
 
 void takeover_source_set_returning(struct takeover_source *source,
@@ -272,6 +310,7 @@ void takeover_snapshot_done(struct takeover_snapshot *snapshot)
     if (snapshot->own)
         takeover_map_done(snapshot->own);
     free(snapshot->own);
+    free(snapshot->unknown);
     watched_version_unref(snapshot->holder);
     *snapshot = (struct takeover_snapshot){0};
 }
@@ -289,7 +328,8 @@ bool takeover_source_is_healthy(struct takeover_source *source, char **message, 
         if (!source->places[i])
             continue;
         free(*message);
-        decides = KINDS[i]->get(source->places[i], &snapshot);
+        const enum takeover_finding finding = KINDS[i]->get(source->places[i], &snapshot);
+        decides = finding == TAKEOVER_FOUND || finding == TAKEOVER_BROKEN;
         healthy = KINDS[i]->is_healthy(source->places[i], message, since);
     }
     atomic_store(&source->is_broken, !healthy);

@@ -9,11 +9,14 @@
 #include "common/topology/takeover.h"
 
 /*
- * Where the takeover map comes from (takeover_kinds.h); the first found wins: the file of
- * --takeover-file (the map alone), then the ConfigMap (takeover_configmap.h), where there is a
- * Kubernetes, then "topology-takeover" in config.json in version 2 form. A file that never existed
- * is not found; one that is broken or was deleted is found: its last good map stays in force, or
- * none if there never was a good one. An empty map ({}) ends all takeovers.
+ * Where the takeover map comes from (takeover_kinds.h); the first found wins: the ConfigMap
+ * (takeover_configmap.h), where there is a Kubernetes, then the file of --takeover-file (the map
+ * alone), which may be an older copy of it, then "topology-takeover" in config.json in version 2
+ * form. A file that never existed is not found; one that is broken or was deleted is found: its
+ * last good map stays in force. An empty map ({}) ends all takeovers.
+ *
+ * The map is unknown, which is not the same, if the place that decides never had a good one, or if
+ * the ConfigMap cannot be read and no other place has a takeover: then nothing is to be done.
  *
  * Any thread; each use costs two stat() at most.
  */
@@ -42,6 +45,7 @@ struct takeover_snapshot {
     const struct takeover_map *map; /* never NULL after takeover_source_get() */
     struct watched_version *holder; /* keeps it; NULL for an empty map */
     struct takeover_map *own;       /* NULL, or what @map is */
+    char *unknown; /* NULL, or why it is not known which takeovers there are; @map is then empty */
 };
 
 void takeover_source_get(struct takeover_source *source, struct takeover_snapshot *snapshot);

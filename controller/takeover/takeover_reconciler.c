@@ -124,8 +124,33 @@ static bool reconcile_once(struct takeover_reconciler *reconciler, struct call *
     return result == 0 && done > 0;
 }
 
+/* Without a map nothing is done. It is a fault if there is something that it would say no to. */
+static void wait_for_map(struct takeover_reconciler *reconciler)
+{
+    _cleanup_takeover_scan_ struct takeover_scan scan = {0};
+    _cleanup_error_ struct error err = {0};
+    struct call call;
+
+    call_init(&call, 0, "takeover", deadline_in_ms(ROUND_MS));
+    call.cancelled = &reconciler->leader.worker.stopping;
+    int result = takeover_scan_read(&reconciler->site, &call, reconciler->map.map, &scan, &err);
+    call_done(&call);
+    _cleanup_free_ char *fault = xasprintf("the takeover map is not known, and nothing is done: %s",
+                                           reconciler->map.unknown);
+    if (result < 0)
+        atomic_fetch_add(&reconciler->failures, 1);
+    if (!worker_is_stopping(&reconciler->leader.worker))
+        note_fault(reconciler, result < 0                                     ? err.message
+                               : scan.plan.count + scan.plan.domain_count > 0 ? fault
+                                                                              : NULL);
+}
+
 static void follow_map(struct takeover_reconciler *reconciler)
 {
+    if (reconciler->map.unknown) {
+        wait_for_map(reconciler);
+        return;
+    }
     for (int i = 0; i < ROUNDS_MAX && leader_may_act(&reconciler->leader); i++) {
         struct call call;
 
@@ -144,7 +169,7 @@ static bool map_has_changed(struct takeover_reconciler *reconciler)
     struct takeover_snapshot now = {0};
 
     takeover_source_get(reconciler->source, &now);
-    bool changed = now.map != reconciler->map.map;
+    bool changed = now.map != reconciler->map.map || !now.unknown != !reconciler->map.unknown;
     takeover_snapshot_done(&reconciler->map);
     reconciler->map = now;
     return changed;

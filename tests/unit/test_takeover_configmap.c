@@ -30,15 +30,21 @@ static bool has_takeovers(void *configmap, size_t count)
 {
     _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
 
-    return TAKEOVER_IN_CONFIGMAP.get(configmap, &snapshot) && snapshot.map &&
+    return TAKEOVER_IN_CONFIGMAP.get(configmap, &snapshot) == TAKEOVER_FOUND &&
            snapshot.map->count == count;
 }
 
-static bool decides(void *configmap)
+/* And why, if it is not known. */
+static void must_find(void *configmap, enum takeover_finding finding, const char *unknown)
 {
     _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
 
-    return TAKEOVER_IN_CONFIGMAP.get(configmap, &snapshot);
+    assert_int_equal(TAKEOVER_IN_CONFIGMAP.get(configmap, &snapshot), finding);
+    assert_null(snapshot.map);
+    if (!unknown)
+        assert_null(snapshot.unknown);
+    else if (!strstr(snapshot.unknown, unknown))
+        fail_msg("'%s', not '%s'", snapshot.unknown, unknown);
 }
 
 /* "" for healthy. */
@@ -79,7 +85,7 @@ TEST(snapshot_outlives_the_next_map, WITH_KUBE)
     fake_kube_put(fixture->fake, PATH, ZONE_A);
     _cleanup_configmap_ void *configmap = configmap_of(fixture);
     eventually(has_takeovers(configmap, 1));
-    assert_true(TAKEOVER_IN_CONFIGMAP.get(configmap, &snapshot));
+    assert_int_equal(TAKEOVER_IN_CONFIGMAP.get(configmap, &snapshot), TAKEOVER_FOUND);
     fake_kube_put(fixture->fake, PATH, DATA("{}"));
     eventually(has_takeovers(configmap, 0));
     assert_int_equal(snapshot.map->count, 1);
@@ -103,16 +109,14 @@ TEST(broken_map_leaves_the_last_good_one_in_force, WITH_KUBE)
     assert_true(has_takeovers(configmap, 0));
 }
 
-TEST(map_that_never_was_good_decides_for_none, WITH_KUBE)
+TEST(map_that_never_was_good_is_unknown, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
-    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
 
     fake_kube_put(fixture->fake, PATH, DATA("{"));
     _cleanup_configmap_ void *configmap = configmap_of(fixture);
     eventually(fault_has(configmap, "takeover.json"));
-    assert_true(TAKEOVER_IN_CONFIGMAP.get(configmap, &snapshot));
-    assert_null(snapshot.map);
+    must_find(configmap, TAKEOVER_BROKEN, "takeover.json");
 }
 
 TEST(deleted_configmap_leaves_its_map_in_force, WITH_KUBE)
@@ -129,20 +133,33 @@ TEST(deleted_configmap_leaves_its_map_in_force, WITH_KUBE)
     eventually(fault_has(configmap, ""));
 }
 
-TEST(absent_or_forbidden_configmap_decides_nothing, WITH_KUBE)
+TEST(absent_configmap_leaves_it_to_others, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     _cleanup_configmap_ void *configmap = configmap_of(fixture);
 
     wait_for_polls(fixture);
     assert_true(fault_has(configmap, ""));
-    assert_false(decides(configmap));
+    must_find(configmap, TAKEOVER_ABSENT, NULL);
     fake_kube_put(fixture->fake, "/api/v1/namespaces/ceph/configmaps/other", ZONE_A);
+    fake_kube_fail_all(fixture->fake, STATUS_UNAVAILABLE); /* it was not there when last seen */
+    eventually(fault_has(configmap, "it cannot be read: "));
+    must_find(configmap, TAKEOVER_ABSENT, NULL);
+}
+
+TEST(forbidden_configmap_is_unknown, WITH_KUBE)
+{
+    struct kube_fixture *fixture = *state;
+
     fake_kube_forbid(fixture->fake, "get", PATH);
     fake_kube_put(fixture->fake, PATH, ZONE_A);
+    _cleanup_configmap_ void *configmap = configmap_of(fixture);
+    must_find(configmap, TAKEOVER_UNSEEN, "ConfigMap cephzone-takeover: ");
     wait_for_polls(fixture);
-    assert_true(fault_has(configmap, ""));
-    assert_false(decides(configmap));
+    must_find(configmap, TAKEOVER_UNSEEN, "403");
+    assert_true(fault_has(configmap, "")); /* whoever needs it says so */
+    fake_kube_forbid(fixture->fake, NULL, NULL);
+    eventually(has_takeovers(configmap, 1));
 }
 
 TEST(unreachable_server_is_a_fault, WITH_KUBE)
@@ -151,8 +168,8 @@ TEST(unreachable_server_is_a_fault, WITH_KUBE)
 
     fake_kube_fail_all(fixture->fake, STATUS_UNAVAILABLE);
     _cleanup_configmap_ void *configmap = configmap_of(fixture);
-    eventually(fault_has(configmap, "the last map stays: "));
-    assert_false(decides(configmap));
+    eventually(fault_has(configmap, "it cannot be read: "));
+    must_find(configmap, TAKEOVER_UNSEEN, "cannot be read");
     fake_kube_put(fixture->fake, PATH, ZONE_A);
     fake_kube_fail_all(fixture->fake, STATUS_OK);
     eventually(has_takeovers(configmap, 1));

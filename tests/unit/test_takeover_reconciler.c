@@ -64,3 +64,52 @@ TEST(two_reconcilers_follow_the_map)
     takeover_source_free(source);
     unlink(path);
 }
+
+static bool fault_has(struct takeover_reconciler *reconciler, const char *part)
+{
+    _cleanup_free_ char *message = NULL;
+    time_t since = 0;
+    bool healthy = takeover_reconciler_is_healthy(reconciler, &message, &since);
+
+    return part[0] ? strstr(message, part) != NULL : healthy;
+}
+
+#define MAP_PATH "/api/v1/namespaces/ceph/configmaps/cephzone-takeover"
+
+/* A controller that starts while the map cannot be read does not take it for an empty one. */
+TEST(map_that_was_never_read_gives_nothing_back)
+{
+    static const char *const missing[] = {"get", NULL};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(missing); i++) {
+        _cleanup_zones_ struct zones zones = {0};
+
+        zones_init(&zones);
+        zones_take_over(&zones);
+        zones_reboot(&zones); /* nothing but the map keeps them out */
+        if (missing[i])
+            fake_kube_forbid(zones.fake_kube, "get", MAP_PATH);
+        else
+            fake_kube_put(zones.fake_kube, MAP_PATH, "{\"data\":{\"takeover.json\":\"{\"}}");
+        struct takeover_source *source =
+            takeover_source_new(&(struct takeover_setup){.path = "",
+                                                         .config = zones.config,
+                                                         .kube = zones.site.kube,
+                                                         .name_space = "ceph",
+                                                         .poll_ms = 1});
+        struct takeover_reconciler *one = start(&zones, source, "one");
+        eventually(fault_has(one, "the takeover map is not known") ||
+                   zones.blocklist.count < ADDRESSES);
+        assert_int_equal(zones.blocklist.count, ADDRESSES);
+        assert_true(zones_have_label(&zones, "b1", MEMBER "zone-a"));
+        fake_kube_forbid(zones.fake_kube, NULL, NULL);
+        fake_kube_put(zones.fake_kube, MAP_PATH,
+                      "{\"data\":{\"takeover.json\":\"{\\\"zone-a\\\": [\\\"zone-b\\\"]}\"}}");
+        eventually(fault_has(one, ""));
+        assert_int_equal(zones.blocklist.count, ADDRESSES);
+        fake_kube_put(zones.fake_kube, MAP_PATH, "{\"data\":{\"takeover.json\":\"{}\"}}");
+        eventually(!zones_have_label(&zones, "b1", MEMBER "zone-a"));
+        takeover_reconciler_free(one);
+        takeover_source_free(source);
+    }
+}

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "common/config/takeover_source.h"
+#include "tests/unit/fixtures/kube.h"
 
 /* Which map is in force, and what happens when it changes, breaks or goes away. */
 
@@ -36,13 +37,17 @@ static void sources_done(struct sources *sources)
 }
 #define _cleanup_sources_ _cleanup_(sources_done)
 
-/* "a b": the domains under takeover; "" for none. */
+/* "a b": the domains under takeover; "" for none, "unknown" if nobody knows. */
 static void assert_taken_over(struct sources *sources, const char *domains)
 {
     _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
     _cleanup_text_ struct text found = TEXT_INIT(1024);
 
     takeover_source_get(sources->source, &snapshot);
+    if (snapshot.unknown) {
+        assert_int_equal(snapshot.map->count, 0);
+        text_add(&found, "unknown");
+    }
     for (size_t i = 0; i < snapshot.map->count; i++)
         text_addf(&found, "%s%s", i ? " " : "", snapshot.map->entries[i].value);
     assert_string_equal(text_chars(&found), domains);
@@ -73,7 +78,7 @@ TEST(nothing_anywhere_is_no_takeover, WITH_FOLDER)
     _cleanup_sources_ struct sources sources = {0};
 
     sources_init(&sources, NULL);
-    assert_taken_over(&sources, "");
+    assert_taken_over(&sources, "unknown");
     assert_healthy(&sources); /* config.json reports for itself */
     replace_file(sources.config_path, "[]");
     assert_taken_over(&sources, "");
@@ -93,6 +98,63 @@ TEST(file_of_its_own_wins_over_config, WITH_FOLDER)
     replace_file(sources.map_path, "{}"); /* found, and says that there is none */
     assert_taken_over(&sources, "");
     assert_healthy(&sources);
+}
+
+#define MAP_PATH "/api/v1/namespaces/ceph/configmaps/cephzone-takeover"
+
+static bool is_taken_over(struct sources *sources, const char *domain)
+{
+    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
+
+    takeover_source_get(sources->source, &snapshot);
+    return takeover_find(snapshot.map, NULL, domain) != NULL;
+}
+
+/* The file is a copy of it that kubelet brings a minute later. */
+TEST(configmap_wins_over_the_file_when_it_can_be_read, WITH_FOLDER)
+{
+    _cleanup_sources_ struct sources sources = {0};
+    _cleanup_fake_kube_ struct fake_kube *fake = fake_kube_new();
+
+    sources_init(&sources, CONFIG("{}"));
+    replace_file(sources.map_path, "{\"from-file\": [\"x\"]}");
+    fake_kube_put(fake, MAP_PATH,
+                  "{\"data\":{\"takeover.json\":\"{\\\"from-kube\\\": [\\\"x\\\"]}\"}}");
+    fake_kube_forbid(fake, "get", MAP_PATH);
+    takeover_source_free(sources.source);
+    sources.source = takeover_source_new(&(struct takeover_setup){.path = sources.map_path,
+                                                                  .config = sources.config,
+                                                                  .kube = fake_kube_as_kube(fake),
+                                                                  .name_space = "ceph",
+                                                                  .poll_ms = 1});
+    assert_taken_over(&sources, "from-file");
+    fake_kube_forbid(fake, NULL, NULL);
+    eventually(is_taken_over(&sources, "from-kube"));
+    takeover_source_free(TAKE(sources.source));
+}
+
+/* Nobody says that there is none. */
+TEST(map_that_cannot_be_read_is_unknown, WITH_FOLDER)
+{
+    _cleanup_sources_ struct sources sources = {0};
+    _cleanup_fake_kube_ struct fake_kube *fake = fake_kube_new();
+
+    sources_init(&sources, CONFIG("{}"));
+    fake_kube_fail_all(fake, STATUS_UNAVAILABLE);
+    takeover_source_free(sources.source);
+    sources.source = takeover_source_new(&(struct takeover_setup){.path = sources.map_path,
+                                                                  .config = sources.config,
+                                                                  .kube = fake_kube_as_kube(fake),
+                                                                  .name_space = "ceph",
+                                                                  .poll_ms = 1});
+    assert_taken_over(&sources, "unknown");
+    replace_file(sources.config_path, CONFIG("{\"from-config\": [\"x\"]}"));
+    assert_taken_over(&sources, "from-config");
+    replace_file(sources.config_path, CONFIG("{}"));
+    assert_taken_over(&sources, "unknown");
+    replace_file(sources.map_path, "{}");
+    assert_taken_over(&sources, "");
+    takeover_source_free(TAKE(sources.source));
 }
 
 TEST(changes_take_effect_at_the_next_look, WITH_FOLDER)
@@ -142,7 +204,7 @@ TEST(file_that_was_never_good_still_wins, WITH_FOLDER)
 
     sources_init(&sources, CONFIG("{\"from-config\": [\"x\"]}"));
     replace_file(sources.map_path, "{\"a\": []}");
-    assert_taken_over(&sources, "");
+    assert_taken_over(&sources, "unknown");
     assert_unhealthy(&sources, "nobody is named");
     assert_int_equal(unlink(sources.map_path), 0);
     assert_taken_over(&sources, "from-config");
@@ -172,7 +234,7 @@ TEST(broken_map_leaves_the_clusters_alone, WITH_FOLDER)
                            " \"topology-takeover\": []}");
     assert_int_equal(config_file_get(sources.config, &config, &err), 0);
     assert_int_equal(config_find_cluster(config, "c", &cluster, &err), 0);
-    assert_taken_over(&sources, "");
+    assert_taken_over(&sources, "unknown");
     assert_unhealthy(&sources, "expected an object");
 }
 
