@@ -255,6 +255,24 @@ static const char *level_of(const struct takeover_world *world, const struct tak
     return found;
 }
 
+int takeover_level_of(const char *prefix, const struct cluster_nodes *nodes, const char *value,
+                      char **out, struct error *err)
+{
+    const struct takeover_map map = {0};
+    const struct takeover_world world = {.prefix = prefix, .map = &map, .nodes = nodes};
+    const struct takeover_entry entry = {.value = (char *)(uintptr_t)value};
+    _cleanup_strmap_ struct strmap domains = {0};
+    _cleanup_string_list_ struct string_list levels = {0};
+    _cleanup_free_ char *fault = NULL;
+
+    find_domains(&world, &domains, &levels);
+    const char *level = level_of(&world, &entry, &domains, &levels, &fault);
+    if (!level)
+        return error_set(err, STATUS_FAILED_PRECONDITION, "%s", fault);
+    *out = xstrdup(level);
+    return 0;
+}
+
 /* Adds the domain's membership key to @keys. */
 static void plan_domain(struct plan_domain *domain, struct string_list *keys)
 {

@@ -118,6 +118,11 @@ void takeover_plan_make(const struct takeover_world *world, struct takeover_plan
 void takeover_plan_done(struct takeover_plan *plan);
 #define _cleanup_takeover_plan_ _cleanup_(takeover_plan_done)
 
+/* The level on which nodes are at home in the domain @value. FAILED_PRECONDITION if there is none,
+ * or more than one. @prefix is "topology.DRIVER". Caller frees. */
+_must_check_ int takeover_level_of(const char *prefix, const struct cluster_nodes *nodes,
+                                   const char *value, char **level, struct error *err);
+
 /* "fence node 'node-7': blocklist 10.0.0.7 in every cluster". Caller frees. */
 char *takeover_step_text(const struct takeover_step *step);
 

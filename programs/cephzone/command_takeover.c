@@ -108,9 +108,33 @@ static const char *find_entry(const struct takeover_command *command)
     return NULL;
 }
 
-static int change_map(struct takeover_command *command, struct error *err)
+/* "zone=zone-a" for "zone-a", by the nodes that there are now: once they are deleted nobody can
+ * tell. Caller frees. */
+static int complete_domain(const struct takeover_command *command, struct call *call, char **whole,
+                           struct error *err)
+{
+    _cleanup_cluster_nodes_ struct cluster_nodes nodes = {0};
+    _cleanup_free_ char *prefix = xasprintf("topology.%s", command->driver);
+    _cleanup_free_ char *level = NULL;
+
+    if (strchr(command->domain, '=')) {
+        *whole = xstrdup(command->domain);
+        return 0;
+    }
+    if (cluster_nodes_read(command->kube, call, command->driver, &nodes, err) < 0 ||
+        takeover_level_of(prefix, &nodes, command->domain, &level, err) < 0) {
+        error_wrap(err, "which level '%s' is of is not clear", command->domain);
+        return error_hint(err, "write LEVEL=%s, zone=%s for example", command->domain,
+                          command->domain);
+    }
+    *whole = xasprintf("%s=%s", level, command->domain);
+    return 0;
+}
+
+static int change_map(struct takeover_command *command, struct call *call, struct error *err)
 {
     const char *entry = find_entry(command);
+    _cleanup_free_ char *whole = NULL;
 
     if (strcmp(command->action, "status") == 0)
         return 0;
@@ -120,6 +144,8 @@ static int change_map(struct takeover_command *command, struct error *err)
                              command->domain);
         return json_object_del(command->map_json, entry);
     }
+    if (!entry && complete_domain(command, call, &whole, err) < 0)
+        return -1;
     _cleanup_free_ char *copy = xstrdup(command->to);
     json_t *targets = json_array();
     char *rest = NULL;
@@ -127,7 +153,7 @@ static int change_map(struct takeover_command *command, struct error *err)
         json_array_append_new(targets, json_string(text_trim(word)));
     if (strcmp(command->fence, "none") == 0)
         targets = json_pack("{s:o, s:s}", "to", targets, "fence", "none");
-    json_object_set_new(command->map_json, entry ? entry : command->domain, targets);
+    json_object_set_new(command->map_json, entry ? entry : whole, targets);
     return 0;
 }
 
@@ -267,7 +293,8 @@ static int run_action(struct takeover_command *command, struct call *call, struc
     _cleanup_takeover_map_ struct takeover_map checked = {0};
 
     if (connect_kube(command, err) < 0 || read_map(command, call, err) < 0 ||
-        change_map(command, err) < 0 || takeover_map_decode(command->map_json, &checked, err) < 0)
+        change_map(command, call, err) < 0 ||
+        takeover_map_decode(command->map_json, &checked, err) < 0)
         return -1;
     if (strcmp(command->action, "status") == 0 || command->dry_run)
         return connect_ceph(command, err) < 0 ? -1 : show_plan(command, call, err);

@@ -199,3 +199,23 @@ TEST(label_of_a_domain_in_the_map_is_never_taken_away)
     check_two_levels("{\"zone-a\": {\"to\": [\"all\"], \"fence\": \"none\"}}",
                      "b1:zone-b b2:zone-b", "", "write level=value");
 }
+
+TEST(level_of_a_domain_is_that_of_its_nodes)
+{
+    _cleanup_state_ struct state own = {0};
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *level = NULL;
+    char *none = NULL;
+
+    state_init(&own, "{}", "a1:zone-a b1:zone-b");
+    for (size_t i = 0; i < own.nodes.count; i++)
+        strmap_set(&own.nodes.items[i].labels, PREFIX "/region", "r1");
+    assert_int_equal(takeover_level_of(PREFIX, &own.nodes, "zone-a", &level, &err), 0);
+    assert_string_equal(level, "zone");
+    assert_int_equal(takeover_level_of(PREFIX, &own.nodes, "zone-x", &none, &err), -1);
+    assert_non_null(strstr(err.message, "no node is at home there"));
+    error_clear(&err);
+    strmap_set(&own.nodes.items[1].labels, PREFIX "/region", "zone-a");
+    assert_int_equal(takeover_level_of(PREFIX, &own.nodes, "zone-a", &none, &err), -1);
+    assert_non_null(strstr(err.message, "'region=zone-a' or 'zone=zone-a'"));
+}

@@ -164,12 +164,16 @@ func (t *test) noTraceOfTakeover(zone string) error {
 		if _, there := node.Labels[memberKey(zone)]; there != (place.zone == zone) {
 			return fmt.Errorf("node '%s': membership of '%s' is %v", place.node, zone, there)
 		}
-		if note, there := node.Annotations["takeover."+driverName+"/fence"]; there {
-			return fmt.Errorf("node '%s' has the note %s", place.node, note)
-		}
 		for _, taint := range node.Spec.Taints {
 			return fmt.Errorf("node '%s' has the taint %s", place.node, taint.Key)
 		}
+	}
+	notes, err := t.client.CoreV1().ConfigMaps(namespace).Get(background, "cephzone-fences", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if len(notes.Data) > 0 {
+		return fmt.Errorf("there are notes of fences: %v", notes.Data)
 	}
 	fenced, err := t.ceph.fenced()
 	if err == nil && len(fenced) > 0 {
