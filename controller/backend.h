@@ -53,6 +53,9 @@ struct controller_backend {
     /* Entries first. A key that is to be removed and is not there is success. */
     int (*change_metadata)(struct call *call, struct located *located, const struct strmap *entries,
                            const struct string_list *removed, struct error *err);
+    /* Frees what an unused volume holds without need; one that is in use stays as it is, and *@used
+     * is true. NULL: there is no such thing. */
+    int (*reclaim_space)(struct call *call, struct located *located, bool *used, struct error *err);
     /* Whether a node must act after its volume has grown. */
     bool (*needs_node_expansion)(const struct volume_capability *capability);
     /* Size and condition: one that is missing is abnormal. @with_context: and what a node needs. */

@@ -168,6 +168,12 @@ struct modify_request {
 _must_check_ int controller_modify_volume(const struct controller *controller, struct call *call,
                                           const struct modify_request *request, struct error *err);
 
+/* ControllerReclaimSpace of csi-addons. A volume that is in use stays as it is, which is success:
+ * its node can do it. UNIMPLEMENTED for volumes that hold no more than they need. ABORTED if the
+ * volume cannot be found, as Ceph-CSI has it: the caller tries again. */
+_must_check_ int controller_reclaim_space(const struct controller *controller, struct call *call,
+                                          const struct handle_request *request, struct error *err);
+
 /* How a volume is doing; @message says why when it is not well. */
 struct volume_state {
     struct volume volume;

@@ -121,6 +121,21 @@ _must_check_ int node_expand_volume(const struct node_volumes *volumes, struct c
                                     const struct node_expand_request *request, uint64_t *size_bytes,
                                     struct error *err);
 
+/*
+ * NodeReclaimSpace of csi-addons: tells the device of a staged volume which blocks its file system
+ * does not use, so that Ceph frees them. Piece by piece, so that a call that was given up ends
+ * soon; what is done stays so. UNIMPLEMENTED, after which nobody tries again, for block volumes,
+ * for those that several nodes may have, and where file system or device cannot do it.
+ */
+struct reclaim_request {
+    char *handle;
+    char *staging_path;
+    struct volume_capability capability; /* type ACCESS_TYPE_NONE if not given */
+};
+
+_must_check_ int node_reclaim_space(const struct node_volumes *volumes, struct call *call,
+                                    const struct reclaim_request *request, struct error *err);
+
 /* At start, before the first call: removes what previous runs left unfinished and nobody uses, and
  * logs which volumes have lost the process that served them, and whether those that will be served
  * by one keep it when this container ends. */
@@ -133,6 +148,7 @@ size_t node_revive(const struct node_volumes *volumes, struct call *call);
 void stage_request_done(struct stage_request *request);
 void publish_request_done(struct publish_request *request);
 void node_expand_request_done(struct node_expand_request *request);
+void reclaim_request_done(struct reclaim_request *request);
 /* A failure to look at the volume: 0, and its condition, if it means that the file system is dead
  * or hangs; else -1. */
 _must_check_ int volume_stats_failed(struct volume_stats *stats, struct error *err);
@@ -142,3 +158,5 @@ void volume_stats_done(struct volume_stats *stats);
 
 /* The Node service over @volumes, which is borrowed. */
 struct rpc_service node_service(struct node_volumes *volumes);
+/* ReclaimSpaceNode of csi-addons, likewise. */
+struct rpc_service node_reclaim_service(struct node_volumes *volumes);

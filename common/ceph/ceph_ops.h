@@ -341,6 +341,11 @@ struct ceph_ops {
     /* One that has no parent is success. */
     int (*image_flatten)(struct ceph_pool *pool, struct call *call, const char *name,
                          ceph_progress progress, void *progress_object, struct error *err);
+    /* Frees the objects of the image that hold nothing but zeros. Reads all of its data, and is
+     * stopped by the end of the call: CANCELLED or DEADLINE_EXCEEDED; what was freed until then
+     * stays so. */
+    int (*image_sparsify)(struct ceph_pool *pool, struct call *call, const char *name,
+                          struct error *err);
     /* As image_create(). NOT_FOUND without @snapshot, and for a moment while @parent is flattened.
      */
     int (*image_clone)(struct ceph_pool *parent_pool, struct call *call, const char *parent,

@@ -16,7 +16,7 @@
 #define ID_LIMIT 1024
 #define WATCHERS_MAX 64
 #define LOCKERS_BYTES 65536
-#define WORK_COOKIE "flatten"
+#define WORK_COOKIE "flatten" /* whatever the work is */
 
 /* --- locks --- */
 

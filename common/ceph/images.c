@@ -407,6 +407,38 @@ static int image_flatten(struct ceph_pool *pool, struct call *call, const char *
     return result < 0 ? fail_image(err, result, "flatten", pool, name) : 0;
 }
 
+/* librbd stops when it is told so. */
+static int stop_when_cancelled(void *object, int percent)
+{
+    (void)percent;
+    return call_is_cancelled(object) ? -ECANCELED : 0;
+}
+
+static int image_sparsify(struct ceph_pool *pool, struct call *call, const char *name,
+                          struct error *err)
+{
+    _cleanup_image_ struct open_image image = {0};
+    _cleanup_progress_sink_ struct progress_sink sink;
+    rbd_image_info_t facts;
+
+    progress_sink_init(&sink, stop_when_cancelled, call);
+    if (image_open(pool, call, name, false, &image, err) < 0)
+        return -1;
+    int result = rbd_stat(image.handle, &facts, sizeof(facts));
+    if (result < 0)
+        return fail_image(err, result, "look at", pool, name);
+    call_stage(call, "freeing empty objects of image '%s' in pool '%s' for {age}", name,
+               pool->name);
+    result = image_work_begin(pool, image.handle);
+    if (result < 0)
+        return fail_image(err, result, "mark the work on", pool, name);
+    result = rbd_sparsify_with_progress(image.handle, facts.obj_size, image_progress, &sink);
+    image_work_end(pool, image.handle);
+    if (result < 0 && call_check(call, err) < 0)
+        return -1;
+    return result < 0 ? fail_image(err, result, "free empty objects of", pool, name) : 0;
+}
+
 static int image_list(struct ceph_pool *pool, struct call *call, struct strmap *ids,
                       struct error *err)
 {
@@ -444,6 +476,7 @@ void images_register(struct ceph_ops *ops)
     ops->image_is_empty = image_is_empty;
     ops->image_resize = image_resize;
     ops->image_flatten = image_flatten;
+    ops->image_sparsify = image_sparsify;
     ops->image_clone = image_clone;
     ops->image_remove = image_remove;
 }

@@ -2,9 +2,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -346,6 +348,23 @@ static int ask_folder(struct host *host, const char *path, struct error *err)
     return 0;
 }
 
+static int trim(struct host *host, const char *path, uint64_t start, uint64_t length,
+                uint64_t *freed_bytes, struct error *err)
+{
+    struct fstrim_range range = {.start = start, .len = length};
+    _cleanup_close_ int fd = path_open((struct real_host *)host, path, O_RDONLY | O_DIRECTORY);
+
+    if (fd < 0)
+        return error_set_errno(err, fd, "open '%s'", path);
+    if (ioctl(fd, FITRIM, &range) == 0) {
+        *freed_bytes = range.len;
+        return 0;
+    }
+    const bool is_unable = errno == EOPNOTSUPP || errno == ENOTTY;
+    error_set_errno(err, -errno, "discard unused blocks of the file system at '%s'", path);
+    return is_unable ? error_recode(err, STATUS_UNIMPLEMENTED) : -1;
+}
+
 /* --- /sys --- */
 
 static int sysfs_read(struct host *host, const char *path, char **text, struct error *err)
@@ -406,6 +425,7 @@ void files_register(struct host_ops *ops)
     ops->set_size = set_size;
     ops->usage = read_usage;
     ops->ask_folder = ask_folder;
+    ops->trim = trim;
     ops->sysfs_read = sysfs_read;
     ops->sysfs_list = sysfs_list;
     ops->sysfs_write = sysfs_write;

@@ -119,6 +119,12 @@ struct host_ops {
      * hang as long as the storage does. */
     int (*ask_folder)(struct host *host, const char *path, struct error *err);
 
+    /* Tells the device of the file system at @path which blocks in these bytes of it are unused;
+     * *@freed_bytes are as many. UNIMPLEMENTED if it cannot be told. May hang as long as the
+     * storage does. */
+    int (*trim)(struct host *host, const char *path, uint64_t start, uint64_t length,
+                uint64_t *freed_bytes, struct error *err);
+
     /* --- mounts --- */
 
     int (*list_mounts)(struct host *host, struct mount_list *mounts, struct error *err);

@@ -35,6 +35,8 @@ struct rpc_method {
     rpc_handler *handle;
     bool quick; /* never waits for anything outside of this process; has workers of its own, so that
                    Probe answers while all others hang in Ceph */
+    bool slow;  /* may take hours: half of the workers serve such calls at most, so that others need
+                   not wait; further ones are ABORTED */
 };
 
 /* Borrowed, as is all it points to, until rpc_server_free(). */

@@ -202,6 +202,25 @@ static int decode_request(struct rpc_call *call, ProtobufCMessage **request, str
     return result;
 }
 
+static int run_handler(struct rpc_call *call, const ProtobufCMessage *request,
+                       ProtobufCMessage **reply, struct error *err)
+{
+    const struct bound_method *bound = call->bound;
+    struct rpc_server *server = call->server;
+    const unsigned most = server->options.workers / 2;
+    int result = -1;
+
+    if (!bound->method->slow)
+        return bound->method->handle(bound->object, &call->call, request, reply, err);
+    if (atomic_fetch_add(&server->slow_calls, 1) < most)
+        result = bound->method->handle(bound->object, &call->call, request, reply, err);
+    else
+        error_set(err, STATUS_ABORTED, "%u calls that may take long are running already; retry",
+                  most);
+    atomic_fetch_sub(&server->slow_calls, 1);
+    return result;
+}
+
 static int serve_call(struct rpc_call *call, ProtobufCMessage **reply, struct error *err)
 {
     _cleanup_(request_freep) ProtobufCMessage *request = NULL;
@@ -216,7 +235,7 @@ static int serve_call(struct rpc_call *call, ProtobufCMessage **reply, struct er
         call_set_request_id(&call->call, subject);
     call_stage(&call->call, "running for {age}");
     rpc_report_request(call, request);
-    int result = bound->method->handle(bound->object, &call->call, request, reply, err);
+    int result = run_handler(call, request, reply, err);
     assert(result == 0 || err->message);
     assert(result < 0 || (*reply && (*reply)->descriptor == bound->method->response));
     return result;

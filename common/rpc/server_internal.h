@@ -50,6 +50,7 @@ struct rpc_server {
     grpc_completion_queue *queue;
     struct worker_pool *workers;
     struct worker_pool *quick_workers;
+    atomic_uint slow_calls; /* that run */
     pthread_t poller;
     bool has_poller;
     struct rpc_tag on_shutdown;

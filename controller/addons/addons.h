@@ -4,18 +4,21 @@
 
 #include "common/rpc/server.h"
 #include "controller/addons/network_fences.h"
+#include "controller/controller.h"
 
 /*
  * What the driver serves on the second socket, --csi-addons-endpoint: the Identity service of
- * csi-addons, which reports to its sidecar what there is, and its FenceController. A controller
- * fences; a node reports by which address it would be fenced. Nothing is advertised that is not
- * served.
+ * csi-addons, which reports to its sidecar what there is, its FenceController and, for RBD,
+ * ReclaimSpace. A controller fences, and frees space of volumes that nobody uses; a node reports by
+ * which address it would be fenced, and frees space of those that it has mounted
+ * (node_reclaim_service() of node/volumes.h). Nothing is advertised that is not served.
  */
 struct addons {
     const char *driver_name;
     const char *version;
     bool is_controller;
     bool is_node;
+    bool reclaims; /* space of volumes */
     struct network_fences fences;
 };
 
@@ -25,3 +28,5 @@ struct rpc_service addons_identity_service(struct addons *addons);
 struct rpc_service addons_fence_service(struct addons *addons);
 /* For nodes: describes itself. */
 struct rpc_service addons_client_service(struct addons *addons);
+/* For controllers of RBD. @controller is borrowed. */
+struct rpc_service addons_reclaim_service(struct controller *controller);

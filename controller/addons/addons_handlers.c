@@ -42,6 +42,16 @@ static Identity__Capability *fencing(Identity__Capability__NetworkFence__Type ty
     return capability;
 }
 
+static Identity__Capability *reclaiming(Identity__Capability__ReclaimSpace__Type type)
+{
+    Identity__Capability *capability = message_new(&identity__capability__descriptor);
+
+    capability->type_case = IDENTITY__CAPABILITY__TYPE_RECLAIM_SPACE;
+    capability->reclaim_space = message_new(&identity__capability__reclaim_space__descriptor);
+    capability->reclaim_space->type = type;
+    return capability;
+}
+
 /* A controller's own address is that of its pod, and nobody's volumes are mounted there: only nodes
  * offer theirs. */
 static int get_capabilities(void *object, struct call *call, const ProtobufCMessage *request,
@@ -53,16 +63,22 @@ static int get_capabilities(void *object, struct call *call, const ProtobufCMess
     size_t n = 0;
 
     (void)call, (void)request, (void)err;
-    response->capabilities = xcalloc(4, sizeof(*response->capabilities));
+    response->capabilities = xcalloc(6, sizeof(*response->capabilities));
     if (addons->is_controller) {
         response->capabilities[n++] = role(IDENTITY__CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
         response->capabilities[n++] =
             fencing(IDENTITY__CAPABILITY__NETWORK_FENCE__TYPE__NETWORK_FENCE);
+        if (addons->reclaims)
+            response->capabilities[n++] =
+                reclaiming(IDENTITY__CAPABILITY__RECLAIM_SPACE__TYPE__OFFLINE);
     }
     if (addons->is_node) {
         response->capabilities[n++] = role(IDENTITY__CAPABILITY__SERVICE__TYPE__NODE_SERVICE);
         response->capabilities[n++] =
             fencing(IDENTITY__CAPABILITY__NETWORK_FENCE__TYPE__GET_CLIENTS_TO_FENCE);
+        if (addons->reclaims)
+            response->capabilities[n++] =
+                reclaiming(IDENTITY__CAPABILITY__RECLAIM_SPACE__TYPE__ONLINE);
     }
     response->n_capabilities = n;
     *reply = &response->base;

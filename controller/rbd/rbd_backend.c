@@ -7,6 +7,7 @@
 #include "common/ceph/on_disk.h"
 #include "common/config/class_parameters.h"
 #include "common/usage/usage_cache.h"
+#include "common/volume/image_clients.h"
 #include "controller/fingerprint.h"
 #include "controller/rbd/migrated.h"
 #include "controller/rbd/purge.h"
@@ -79,6 +80,40 @@ static int change_metadata(struct call *call, struct located *located, const str
 {
     return located->pool->ops->image_metadata_change(located->pool, call, located->entry.image_name,
                                                      entries, removed, err);
+}
+
+/* The copy that rbd-mirror keeps of another cluster's image is in use by it. */
+static int image_is_used(struct ceph_pool *pool, struct call *call, const char *name, bool *used,
+                         struct error *err)
+{
+    _cleanup_string_list_ struct string_list users = {0};
+    _cleanup_free_ char *image_id = NULL;
+    struct image_mirroring mirroring = {0};
+
+    if (pool->ops->image_get_id(pool, call, name, &image_id, err) < 0 ||
+        pool->ops->image_get_mirroring(pool, call, name, image_id, &mirroring, err) < 0 ||
+        image_clients(pool, call, name, &mirroring, &users, err) < 0)
+        return -1;
+    *used = users.count > 0 || (mirroring.is_enabled && !mirroring.is_primary);
+    return 0;
+}
+
+/* A node that maps the image meanwhile is not kept from it: librbd hands it the exclusive lock, and
+ * the work fails. */
+static int reclaim_space(struct call *call, struct located *located, bool *used, struct error *err)
+{
+    struct ceph_pool *pool = located->pool;
+    const char *name = located->entry.image_name;
+    _cleanup_error_ struct error unknown = {0};
+
+    if (image_is_used(pool, call, name, used, err) < 0)
+        return -1;
+    if (*used || pool->ops->image_sparsify(pool, call, name, err) == 0)
+        return 0;
+    if (image_is_used(pool, call, name, used, &unknown) < 0 || !*used)
+        return -1;
+    error_clear(err);
+    return 0;
 }
 
 /* A raw block device grows with the image; a file system has to be resized. */
@@ -192,6 +227,7 @@ const struct controller_backend RBD_BACKEND = {
     .parse_mutable = qos_to_metadata,
     .get_metadata = get_metadata,
     .change_metadata = change_metadata,
+    .reclaim_space = reclaim_space,
     .needs_node_expansion = needs_node_expansion,
     .examine_volume = examine_volume,
     .check_volume = check_volume,

@@ -343,9 +343,12 @@ static int start_serving(struct driver *driver, const struct options *options, s
             rpc_server_add(driver->server, &services[i].service);
     driver->own_fence = (struct own_fence){driver->host, driver->kube.kube, options->driver_name,
                                            driver->kube.name_space};
-    const struct network_fences fences = {driver->ceph, driver->config,
-                                          is_node && options->fencing ? &driver->own_fence : NULL};
-    if (driver_addons_start(&driver->addons, options, &fences, driver->metrics, err) < 0)
+    const struct driver_addons_parts parts = {
+        {driver->ceph, driver->config, is_node && options->fencing ? &driver->own_fence : NULL},
+        &driver->controller,
+        &driver->volumes,
+        driver->metrics};
+    if (driver_addons_start(&driver->addons, options, &parts, err) < 0)
         return -1;
     return rpc_server_start(driver->server, err);
 }

@@ -1,36 +1,46 @@
 #include "programs/cephcsi/driver_addons.h"
 
-#include "common/base/log.h"
+#include <string.h>
 
-#define ADDONS_WORKERS 8 /* one sidecar asks, for the whole Kubernetes cluster */
+#include "common/base/log.h"
+#include "common/base/memory.h"
+
+#define ADDONS_WORKERS 16 /* one sidecar asks; half of them reclaim space, at most */
 
 static int start_server(struct driver_addons *addons, const struct options *options,
-                        struct metrics *metrics, struct error *err)
+                        const struct driver_addons_parts *parts, struct error *err)
 {
     const struct rpc_server_options server_options = {
         .endpoint = options->addons_endpoint,
         .workers = ADDONS_WORKERS,
         .drain_ms = options->drain_ms,
         .slow_call_interval_ms = options->slow_call_ms,
-        .metrics = metrics,
+        .metrics = parts->metrics,
         .metrics_prefix = "csi_addons",
     };
-    const struct rpc_service identity = addons_identity_service(&addons->addons);
-    const struct rpc_service fences = options->controller_server
-                                          ? addons_fence_service(&addons->addons)
-                                          : addons_client_service(&addons->addons);
+    const bool is_controller = options->controller_server;
+    const bool is_node = options->node_server;
+    const struct {
+        struct rpc_service service;
+        bool wanted;
+    } services[] = {
+        {addons_identity_service(&addons->addons), true},
+        {addons_fence_service(&addons->addons), is_controller},
+        {addons_client_service(&addons->addons), is_node && !is_controller},
+        {addons_reclaim_service(parts->controller), is_controller && addons->addons.reclaims},
+        {node_reclaim_service(parts->volumes), is_node && addons->addons.reclaims},
+    };
 
     if (rpc_server_new(&server_options, &addons->server, err) < 0)
         return -1;
-    rpc_server_add(addons->server, &identity);
-    if (options->controller_server || options->node_server)
-        rpc_server_add(addons->server, &fences);
+    for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
+        if (services[i].wanted)
+            rpc_server_add(addons->server, &services[i].service);
     return rpc_server_start(addons->server, err);
 }
 
 int driver_addons_start(struct driver_addons *addons, const struct options *options,
-                        const struct network_fences *fences, struct metrics *metrics,
-                        struct error *err)
+                        const struct driver_addons_parts *parts, struct error *err)
 {
     if (options->addons_endpoint[0] == '\0')
         return 0;
@@ -39,9 +49,10 @@ int driver_addons_start(struct driver_addons *addons, const struct options *opti
         .version = CEPHZONE_VERSION,
         .is_controller = options->controller_server,
         .is_node = options->node_server,
-        .fences = *fences,
+        .reclaims = strcmp(options->type, "rbd") == 0,
+        .fences = parts->fences,
     };
-    if (start_server(addons, options, metrics, err) < 0)
+    if (start_server(addons, options, parts, err) < 0)
         return error_wrap(err, "csi-addons at '%s'", options->addons_endpoint);
     log_info(NULL, "csi-addons is served on '%s'", options->addons_endpoint);
     return 0;

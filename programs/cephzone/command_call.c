@@ -21,14 +21,20 @@
 #include "csi.pb-c.h"
 #include "csiaddons_fence.pb-c.h"
 #include "csiaddons_identity.pb-c.h"
+#include "csiaddons_reclaimspace.pb-c.h"
 
 #define ANSWER_LIMIT (16 * 1024 * 1024)
 
 static const ProtobufCServiceDescriptor *const SERVICES[] = {
-    &csi__v1__identity__descriptor,         &csi__v1__controller__descriptor,
-    &csi__v1__group_controller__descriptor, &csi__v1__node__descriptor,
-    &cephzone__v1__health__descriptor,      &fence__fence_controller__descriptor,
+    &csi__v1__identity__descriptor,
+    &csi__v1__controller__descriptor,
+    &csi__v1__group_controller__descriptor,
+    &csi__v1__node__descriptor,
+    &cephzone__v1__health__descriptor,
+    &fence__fence_controller__descriptor,
     &identity__identity__descriptor,
+    &reclaimspace__reclaim_space_controller__descriptor,
+    &reclaimspace__reclaim_space_node__descriptor,
 };
 
 struct method {

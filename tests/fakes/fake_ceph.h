@@ -145,6 +145,7 @@ void fake_ceph_refuse_removal(struct fake_ceph *fake, const char *pool, const ch
 void fake_ceph_mirror(struct fake_ceph *fake, const char *pool, const char *image, bool is_primary);
 /* Something has been written to the image's data. */
 void fake_ceph_set_data(struct fake_ceph *fake, const char *pool, const char *image);
+bool fake_ceph_has_data(struct fake_ceph *fake, const char *pool, const char *image);
 /* A snapshot in a namespace that struct ceph_ops cannot make: SNAPSHOT_GROUP, SNAPSHOT_OTHER. */
 void fake_ceph_add_snapshot(struct fake_ceph *fake, const char *pool, const char *image,
                             const char *snapshot, enum snapshot_namespace kind);

@@ -157,6 +157,19 @@ static int image_flatten(struct ceph_pool *pool, struct call *call, const char *
     return fake_step_end(&step, result, err);
 }
 
+/* What it counts as written is zeros. */
+static int image_sparsify(struct ceph_pool *pool, struct call *call, const char *name,
+                          struct error *err)
+{
+    struct fake_step step;
+    struct fake_image *image = fake_image_begin(&step, pool, call, "image_sparsify", name, err);
+
+    if (!image)
+        return -1;
+    image->has_data = false;
+    return fake_step_end(&step, 0, err);
+}
+
 /* --- mirroring --- */
 
 /* Asks a list by the id: of an image that is not there, or not completely, nothing is mirrored. */
@@ -343,6 +356,7 @@ void fake_clone_ops(struct ceph_ops *ops)
     ops->image_remove = image_remove;
     ops->image_clone = image_clone;
     ops->image_flatten = image_flatten;
+    ops->image_sparsify = image_sparsify;
     ops->image_get_mirroring = image_get_mirroring;
     ops->image_disable_mirroring = image_disable_mirroring;
     ops->trash_move = trash_move;

@@ -259,6 +259,14 @@ void fake_ceph_set_data(struct fake_ceph *fake, const char *pool, const char *im
     pthread_mutex_unlock(&fake->lock);
 }
 
+bool fake_ceph_has_data(struct fake_ceph *fake, const char *pool, const char *image)
+{
+    pthread_mutex_lock(&fake->lock);
+    bool has_data = find_named(fake, pool, image)->has_data;
+    pthread_mutex_unlock(&fake->lock);
+    return has_data;
+}
+
 void fake_ceph_mirror(struct fake_ceph *fake, const char *pool, const char *image, bool is_primary)
 {
     pthread_mutex_lock(&fake->lock);

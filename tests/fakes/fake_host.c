@@ -316,7 +316,32 @@ static int usage(struct host *host, const char *path, struct usage *usage, struc
     if (fake_call_begin(fake, "usage", err) < 0)
         return -1;
     *usage = (struct usage){.total_bytes = 100, .used_bytes = 40, .available_bytes = 60};
+    if (fake->fs_bytes)
+        usage->total_bytes = fake->fs_bytes;
     return fake_call_end(fake, "usage", 0, err);
+}
+
+static int trim(struct host *host, const char *path, uint64_t start, uint64_t length,
+                uint64_t *freed_bytes, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+    _cleanup_free_ char *piece =
+        xasprintf("trim %s %llu %llu", path, (unsigned long long)start, (unsigned long long)length);
+    int result = 0;
+
+    if (fake_call_begin(fake, "trim", err) < 0)
+        return -1;
+    if (string_list_has(&fake->lacking, "discard"))
+        result = error_set(err, STATUS_UNIMPLEMENTED, "discard blocks of '%s'", path);
+    else
+        string_list_add(&fake->commands, piece);
+    *freed_bytes = 60;
+    return fake_call_end(fake, "trim", result, err);
+}
+
+void fake_host_set_fs_size(struct fake_host *fake, uint64_t size_bytes)
+{
+    fake->fs_bytes = size_bytes;
 }
 
 static int ask_folder(struct host *host, const char *path, struct error *err)
@@ -517,6 +542,7 @@ struct fake_host *fake_host_new(struct fake_ceph *ceph)
         .lock_folder = lock_folder,
         .set_group = set_group,
         .usage = usage,
+        .trim = trim,
         .ask_folder = ask_folder,
         .list_mounts = list_mounts,
         .mount = mount_volume,

@@ -31,7 +31,7 @@ void fake_host_resize_image(struct fake_host *fake, const char *spec, uint64_t s
 void fake_host_fill_image(struct fake_host *fake, const char *spec, const char *content);
 /* There is no such thing: the kernel's "rbd", "nbd", "ceph" or "selinux", the identifiers of nbd
  * devices ("cookies"), the program "ceph-fuse", a "cgroup" outside of the container, keys of type 2
- * ("aes256k") or the "key rings" that tell so. */
+ * ("aes256k") or the "key rings" that tell so, or devices that can "discard". */
 void fake_host_lack(struct fake_host *fake, const char *driver);
 void fake_host_add_folder(struct fake_host *fake, const char *path);
 void fake_host_add_file(struct fake_host *fake, const char *path, const char *content);
@@ -61,6 +61,8 @@ void fake_host_hold_program(struct fake_host *fake, const char *program);
 void fake_host_lock_folder(struct fake_host *fake, const char *path);
 /* How often a program was run. */
 unsigned fake_host_runs(struct fake_host *fake, const char *program);
+/* What all file systems have in all. */
+void fake_host_set_fs_size(struct fake_host *fake, uint64_t size_bytes);
 /* Whether @text was ever among the arguments of a program. */
 bool fake_host_saw_argument(struct fake_host *fake, const char *text);
 

@@ -80,7 +80,8 @@ struct fake_host {
     const char *held;       /* program that does not end; NULL: none */
     const char *locked;     /* folder; NULL: none */
     struct string_list lacking;
-    struct string_list commands; /* all that were run */
+    struct string_list commands; /* all that were run, and what was trimmed */
+    uint64_t fs_bytes;           /* of every file system; 0: 100 */
     struct fake_path paths[FAKE_ITEMS_MAX];
     size_t path_count;
     struct fake_mount mounts[FAKE_ITEMS_MAX];

@@ -21,6 +21,7 @@
 #include "csi.pb-c.h"
 #include "csiaddons_fence.pb-c.h"
 #include "csiaddons_identity.pb-c.h"
+#include "csiaddons_reclaimspace.pb-c.h"
 #include "tests/test.h"
 
 #define OUTPUT_LIMIT (8 * 1024 * 1024)
@@ -293,10 +294,15 @@ char *harness_log(const struct driver_process *driver)
 }
 
 static const ProtobufCServiceDescriptor *const SERVICES[] = {
-    &csi__v1__identity__descriptor,         &csi__v1__controller__descriptor,
-    &csi__v1__group_controller__descriptor, &csi__v1__node__descriptor,
-    &cephzone__v1__health__descriptor,      &fence__fence_controller__descriptor,
+    &csi__v1__identity__descriptor,
+    &csi__v1__controller__descriptor,
+    &csi__v1__group_controller__descriptor,
+    &csi__v1__node__descriptor,
+    &cephzone__v1__health__descriptor,
+    &fence__fence_controller__descriptor,
     &identity__identity__descriptor,
+    &reclaimspace__reclaim_space_controller__descriptor,
+    &reclaimspace__reclaim_space_node__descriptor,
 };
 
 /* @method is "Probe", or "identity.Identity/Probe" where more than one service has it. */

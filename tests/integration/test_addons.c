@@ -229,6 +229,14 @@ TEST(fenced_client_cannot_write)
     assert_null(strstr(log, harness_cluster()->key));
 }
 
+/* The kinds of capabilities as one line. Caller frees. */
+static char *capabilities(struct setup *setup)
+{
+    json_auto_t *reply = ask_plainly(setup, "GetCapabilities");
+
+    return json_dumps(reply, JSON_COMPACT | JSON_SORT_KEYS);
+}
+
 TEST(cephfs_driver_fences_as_well)
 {
     _cleanup_setup_ struct setup setup = {0};
@@ -237,6 +245,8 @@ TEST(cephfs_driver_fences_as_well)
     fence_and_unfence(&setup, OWN_ADDRESS "/32");
     json_auto_t *reply = ask_plainly(&setup, "GetIdentity");
     assert_string_equal(json_string_value(json_object_get(reply, "name")), "cephfs.csi.ceph.com");
+    _cleanup_free_ char *told = capabilities(&setup);
+    assert_null(strstr(told, "reclaim_space"));
 }
 
 TEST(driver_tells_how_it_would_be_fenced)
@@ -251,14 +261,6 @@ TEST(driver_tells_how_it_would_be_fenced)
     assert_string_equal(json_string_value(json_object_get(address, "cidr")), "127.0.0.1/32");
 }
 
-/* The kinds of capabilities as one line. Caller frees. */
-static char *capabilities(struct setup *setup)
-{
-    json_auto_t *reply = ask_plainly(setup, "GetCapabilities");
-
-    return json_dumps(reply, JSON_COMPACT | JSON_SORT_KEYS);
-}
-
 TEST(only_what_is_served_is_advertised)
 {
     _cleanup_error_ struct error err = {0};
@@ -269,7 +271,8 @@ TEST(only_what_is_served_is_advertised)
         setup_init(&setup, (const char *[]){"--nodeserver=false", NULL});
         _cleanup_free_ char *told = capabilities(&setup);
         assert_string_equal(told, "{\"capabilities\":[{\"service\":{\"type\":\"CONTROLLER_SERVICE\""
-                                  "}},{\"network_fence\":{\"type\":\"NETWORK_FENCE\"}}]}");
+                                  "}},{\"network_fence\":{\"type\":\"NETWORK_FENCE\"}},"
+                                  "{\"reclaim_space\":{\"type\":\"OFFLINE\"}}]}");
         json_auto_t *ready = ask_plainly(&setup, "identity.Identity/Probe");
         assert_true(json_is_true(json_object_get(ready, "ready")));
     }
@@ -277,7 +280,8 @@ TEST(only_what_is_served_is_advertised)
     setup_init(&setup, (const char *[]){"--controllerserver=false", NULL});
     _cleanup_free_ char *told = capabilities(&setup);
     assert_string_equal(told, "{\"capabilities\":[{\"service\":{\"type\":\"NODE_SERVICE\"}},"
-                              "{\"network_fence\":{\"type\":\"GET_CLIENTS_TO_FENCE\"}}]}");
+                              "{\"network_fence\":{\"type\":\"GET_CLIENTS_TO_FENCE\"}},"
+                              "{\"reclaim_space\":{\"type\":\"ONLINE\"}}]}");
     assert_int_equal(ask(&setup, "FenceClusterNetwork", DOCUMENT_NETWORK, NULL, &err), -1);
     assert_int_equal(err.status, STATUS_UNIMPLEMENTED);
     json_decref(must(&setup, "GetFenceClients", NULL));

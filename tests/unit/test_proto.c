@@ -10,6 +10,7 @@
 
 #include "csiaddons_fence.pb-c.h"
 #include "csiaddons_identity.pb-c.h"
+#include "csiaddons_reclaimspace.pb-c.h"
 #include "google/protobuf/descriptor.pb-c.h"
 #include "pluginregistration.pb-c.h"
 #include "tests/test.h"
@@ -596,6 +597,19 @@ TEST(addons_messages_have_their_numbers)
         {&fence__client_details__descriptor, "id", 1},
         {&fence__client_details__descriptor, "addresses", 2},
         {&fence__cidr__descriptor, "cidr", 1},
+        {&reclaimspace__controller_reclaim_space_request__descriptor, "volume_id", 1},
+        {&reclaimspace__controller_reclaim_space_request__descriptor, "parameters", 2},
+        {&reclaimspace__controller_reclaim_space_request__descriptor, "secrets", 3},
+        {&reclaimspace__controller_reclaim_space_response__descriptor, "pre_usage", 1},
+        {&reclaimspace__controller_reclaim_space_response__descriptor, "post_usage", 2},
+        {&reclaimspace__storage_consumption__descriptor, "usage_bytes", 1},
+        {&reclaimspace__node_reclaim_space_request__descriptor, "volume_id", 1},
+        {&reclaimspace__node_reclaim_space_request__descriptor, "volume_path", 2},
+        {&reclaimspace__node_reclaim_space_request__descriptor, "staging_target_path", 3},
+        {&reclaimspace__node_reclaim_space_request__descriptor, "volume_capability", 4},
+        {&reclaimspace__node_reclaim_space_request__descriptor, "secrets", 5},
+        {&reclaimspace__node_reclaim_space_response__descriptor, "pre_usage", 1},
+        {&reclaimspace__node_reclaim_space_response__descriptor, "post_usage", 2},
     };
 
     for (size_t i = 0; i < LENGTH(fields); i++) {
@@ -611,6 +625,12 @@ TEST(addons_messages_have_their_numbers)
     assert_int_equal(fence__fence_controller__descriptor.n_methods, 4);
     assert_int_equal(IDENTITY__CAPABILITY__SERVICE__TYPE__NODE_SERVICE, 2);
     assert_int_equal(IDENTITY__CAPABILITY__NETWORK_FENCE__TYPE__GET_CLIENTS_TO_FENCE, 2);
+    assert_string_equal(reclaimspace__reclaim_space_controller__descriptor.name,
+                        "reclaimspace.ReclaimSpaceController");
+    assert_string_equal(reclaimspace__reclaim_space_node__descriptor.name,
+                        "reclaimspace.ReclaimSpaceNode");
+    assert_int_equal(IDENTITY__CAPABILITY__RECLAIM_SPACE__TYPE__OFFLINE, 1);
+    assert_int_equal(IDENTITY__CAPABILITY__RECLAIM_SPACE__TYPE__ONLINE, 2);
 }
 
 TEST_GROUP(open_descriptor_set, free_descriptor_set)

@@ -216,6 +216,28 @@ TEST(quick_method_answers_while_workers_hang)
     assert_int_equal(held.result, 0);
 }
 
+TEST(slow_methods_leave_half_of_the_workers_to_others)
+{
+    const struct rpc_server_options options = {.workers = 2};
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
+    struct background_call held;
+    _cleanup_error_ struct error err = {0};
+
+    background_start(&held, fixture, "slow", deadline_never());
+    rpc_fixture_wait_for_running(fixture, 1);
+    assert_fails(
+        rpc_fixture_create(fixture->client, "slow too", NULL, deadline_never(), NULL, &err), &err,
+        STATUS_ABORTED, "1 calls that may take long are running already; retry");
+    error_clear(&err);
+    assert_int_equal(
+        rpc_fixture_create(fixture->client, "other", NULL, deadline_never(), NULL, &err), 0);
+    rpc_fixture_let_go(fixture);
+    background_join(&held);
+    assert_int_equal(held.result, 0);
+    assert_int_equal(
+        rpc_fixture_create(fixture->client, "slow again", NULL, deadline_never(), NULL, &err), 0);
+}
+
 /* Which of two calls has ended, and is joined; 2 for none. */
 static size_t ended_one(struct background_call *calls)
 {
