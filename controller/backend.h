@@ -42,10 +42,12 @@ struct controller_backend {
     /* *@size is what it has afterwards; one that is as large already stays as it is. */
     int (*grow_volume)(struct call *call, struct located *located, uint64_t wanted, uint64_t *size,
                        struct error *err);
-    /* What VolumeAttributesClasses say, as metadata to set and to remove. INVALID_ARGUMENT. NULL:
-     * there is nothing to modify. */
-    int (*parse_mutable)(const struct strmap *parameters, struct strmap *entries,
-                         struct string_list *removed, struct error *err);
+    /* What a VolumeAttributesClass may say. INVALID_ARGUMENT. NULL: there is nothing to modify. */
+    int (*check_mutable)(const struct strmap *parameters, struct error *err);
+    /* Makes the volume as the class, which was checked, says; what it does not mention is lifted.
+     */
+    int (*modify_volume)(struct call *call, struct located *located,
+                         const struct strmap *parameters, struct error *err);
     /* Metadata of the volume, with which nodes write who they are (client_keys.h); it is the
      * snapshot's where a volume shows one. NOT_FOUND if there is nothing behind the entry. */
     int (*get_metadata)(struct call *call, struct located *located, struct strmap *metadata,

@@ -339,7 +339,7 @@ static int get_capabilities(void *object, struct call *call, const ProtobufCMess
     out->capabilities = xcalloc(count, sizeof(*out->capabilities));
     for (size_t i = 0; i < count; i++) {
         if (CAPABILITIES[i] == CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__MODIFY_VOLUME &&
-            !controller_backend(controller)->parse_mutable)
+            !controller_backend(controller)->check_mutable)
             continue;
         Csi__V1__ControllerServiceCapability *capability =
             message_new(&csi__v1__controller_service_capability__descriptor);

@@ -7,6 +7,7 @@ struct staged_place {
     char *path;
     struct path_facts facts;
     dev_t device; /* that a bind of it shows */
+    bool has_cgroup_limits;
 };
 
 void staged_place_done(struct staged_place *place);
@@ -32,6 +33,10 @@ struct node_backend {
     int (*find_place)(const struct node_volumes *volumes, struct call *call,
                       const struct publish_request *request, struct staged_place *place,
                       struct error *err);
+    /* After the volume was published, or turned out to be; cannot fail. NULL: nothing is to be
+     * done. */
+    void (*published)(const struct node_volumes *volumes, struct call *call,
+                      const struct publish_request *request, const struct staged_place *place);
     /* Whether a mount, of a device if @is_block, is one that this driver may take off. */
     int (*owns_mount)(const struct node_volumes *volumes, const struct mount_entry *entry,
                       bool is_block, bool *owns, struct error *err);
@@ -45,6 +50,8 @@ struct node_backend {
     /* See node_recover() and node_revive(). */
     void (*recover)(const struct node_volumes *volumes, struct call *call);
     size_t (*revive)(const struct node_volumes *volumes, struct call *call);
+    /* See node_refresh(). NULL: nothing can change. */
+    void (*refresh)(const struct node_volumes *volumes, struct call *call);
 };
 
 extern const struct node_backend RBD_NODE_BACKEND;

@@ -173,6 +173,12 @@ void node_recover(const struct node_volumes *volumes, struct call *call)
     volumes->backend->recover(volumes, call);
 }
 
+void node_refresh(const struct node_volumes *volumes, struct call *call)
+{
+    if (volumes->backend->refresh)
+        volumes->backend->refresh(volumes, call);
+}
+
 size_t node_revive(const struct node_volumes *volumes, struct call *call)
 {
     return volumes->backend->revive(volumes, call);

@@ -123,33 +123,44 @@ static int look_at_target(const struct node_volumes *volumes, const char *path,
     return refuse_stacked(path, err);
 }
 
-static int publish_staged(const struct node_volumes *volumes, struct call *call,
-                          const struct publish_request *request, struct error *err)
+static int publish_place(const struct node_volumes *volumes, const struct publish_request *request,
+                         const struct staged_place *place, struct error *err)
 {
     struct host *host = volumes->mappers.host;
-    _cleanup_staged_place_ struct staged_place place = {0};
     struct path_facts target;
+    bool is_block = place->facts.kind == PATH_BLOCK_DEVICE;
 
-    if (volumes->backend->find_place(volumes, call, request, &place, err) < 0)
-        return -1;
-    bool is_block = place.facts.kind == PATH_BLOCK_DEVICE;
     if (is_block != (request->capability.type == ACCESS_TYPE_BLOCK))
         return error_set(err, STATUS_FAILED_PRECONDITION,
                          "it is staged as %s, but is to be published as %s",
                          is_block ? "a block device" : "a file system",
                          is_block ? "a file system" : "a block device");
-    if (check_labels(host, place.path, &request->capability.mount_flags, STATUS_FAILED_PRECONDITION,
-                     err) < 0)
+    if (check_labels(host, place->path, &request->capability.mount_flags,
+                     STATUS_FAILED_PRECONDITION, err) < 0)
         return -1;
     if (look_at_target(volumes, request->target_path, &target, err) < 0)
         return -1;
     bool read_only =
-        request->read_only || place.facts.is_read_only || node_reads_only(&request->capability);
+        request->read_only || place->facts.is_read_only || node_reads_only(&request->capability);
     if (target.is_mount_point)
-        return check_same(&place, &target, request, read_only, err);
-    if (check_alone(volumes, &place, request, err) < 0)
+        return check_same(place, &target, request, read_only, err);
+    if (check_alone(volumes, place, request, err) < 0)
         return -1;
-    return bind_target(host, &place, request, read_only, err);
+    return bind_target(host, place, request, read_only, err);
+}
+
+static int publish_staged(const struct node_volumes *volumes, struct call *call,
+                          const struct publish_request *request, struct error *err)
+{
+    const struct node_backend *backend = volumes->backend;
+    _cleanup_staged_place_ struct staged_place place = {0};
+
+    if (backend->find_place(volumes, call, request, &place, err) < 0 ||
+        publish_place(volumes, request, &place, err) < 0)
+        return -1;
+    if (backend->published)
+        backend->published(volumes, call, request, &place);
+    return 0;
 }
 
 int node_publish_volume(const struct node_volumes *volumes, struct call *call,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/base/text.h"
 #include "common/volume/volume_id.h"
 #include "node/staged_secret.h"
 
@@ -91,6 +92,25 @@ bool staged_users_get(struct staged_users *users, const char *handle, struct sta
     return known;
 }
 
+/* The Secret that config.json names for nodes. The credentials stay unset if it names none. */
+static int find_configured_user(const struct node_volumes *volumes, struct call *call,
+                                const char *cluster_id, struct credentials *found,
+                                struct error *err)
+{
+    _cleanup_config_ struct config *config = NULL;
+    const struct cluster_config *cluster = NULL;
+
+    if (!volumes->kube || !volumes->standing)
+        return 0;
+    if (config_file_get(volumes->config, &config, err) < 0 ||
+        config_find_cluster(config, cluster_id, &cluster, err) < 0)
+        return -1;
+    const struct secret_ref *secret = &cluster->rbd.node_secret;
+    if (text_is_empty(secret->name) || text_is_empty(secret->namespace_name))
+        return 0;
+    return standing_credentials_of_secret(volumes->standing, call, secret, found, err);
+}
+
 /* The API server may be away, or not ours to ask; the standing user may do all the same. */
 static int find_other_user(const struct node_volumes *volumes, struct call *call,
                            const char *handle, const char *path, struct stage_request *found,
@@ -102,8 +122,13 @@ static int find_other_user(const struct node_volumes *volumes, struct call *call
 
     if (result == 0 && found->credentials.user)
         return 0;
-    if (volume_id_parse(handle, &id, err) < 0 ||
-        standing_credentials_get(volumes->standing, call, id.cluster_id, NULL, &found->credentials,
+    if (volume_id_parse(handle, &id, err) < 0)
+        return -1;
+    if (result == 0)
+        result = find_configured_user(volumes, call, id.cluster_id, &found->credentials, &why);
+    if (result == 0 && found->credentials.user)
+        return 0;
+    if (standing_credentials_get(volumes->standing, call, id.cluster_id, NULL, &found->credentials,
                                  err) < 0)
         return result < 0 ? error_hint(err, "its own Secret: %s", why.message) : -1;
     return 0;

@@ -29,7 +29,8 @@ bool staged_users_get(struct staged_users *users, const char *handle,
 /*
  * The Ceph user for a call that need not bring secrets: @own, if it did, else the one that the
  * volume was staged with, as this process remembers it or as its PersistentVolume says (see
- * staged_secret.h), else the standing one. @path: where it is staged or published. Fills handle,
+ * staged_secret.h), else that of the Secret that config.json names (rbd.nodePublishSecretRef), else
+ * the standing one. @path: where it is staged or published. Fills handle,
  * context and credentials of @found. Errors as those of standing_credentials_get().
  */
 _must_check_ int staged_user_find(const struct node_volumes *volumes, struct call *call,

@@ -53,6 +53,7 @@ struct node_volumes {
     struct kube *kube;                     /* NULL: no API server */
     struct standing_credentials *standing; /* for calls without secrets; NULL: none */
     struct staged_users *users;            /* likewise, but never NULL */
+    struct pod_limits *limits;             /* that this process has set; never NULL */
     const char *driver_name;
     const char *node_id;
     const char *instance_id;
@@ -144,6 +145,10 @@ void node_recover(const struct node_volumes *volumes, struct call *call);
 /* After that, beside the calls: gives a new process to such volumes, where this needs Ceph. Returns
  * how many still have none and may get one when it is tried again. */
 size_t node_revive(const struct node_volumes *volumes, struct call *call);
+
+/* From time to time: what Ceph says of published volumes may have changed, such as limits on their
+ * I/O. */
+void node_refresh(const struct node_volumes *volumes, struct call *call);
 
 void stage_request_done(struct stage_request *request);
 void publish_request_done(struct publish_request *request);

@@ -104,10 +104,13 @@
 #define METADATA_RBD_CLIENT    ".rbd.csi.ceph.com/clientaddress/"   /* + HANDLE/NODE (3.15.0: NODE): IP; both (3.15) */
 #define METADATA_RBD_USER      ".rbd.csi.ceph.com/userid/"          /* + HANDLE/NODE: Ceph user; both (3.15) */
 #define METADATA_RBD_ACCOUNT   ".rbd.csi.ceph.com/serviceaccount"   /* names, by commas; administrators, for both (3.17) */
-#define METADATA_RBD_CGROUP    ".rbd.csi.ceph.com/cgroup_qos_max_"  /* + limit; Ceph-CSI (3.18) */
-#define METADATA_RBD_BASE_QOS  "rbd_base_qos_"                      /* + limit or vol_size; Ceph-CSI (3.14) */
-#define METADATA_RBD_MAX_QOS   "rbd_max_qos_"                       /* + limit; Ceph-CSI (3.15) */
-#define METADATA_RBD_PER_GIB   "_per_gib_limit"                     /* after rbd_iops, rbd_read_bps etc.; Ceph-CSI (3.14) */
+#define METADATA_RBD_CGROUP    ".rbd.csi.ceph.com/cgroup_qos_max_"  /* + KIND: number or max, for io.max; both (3.18) */
+#define METADATA_RBD_LIMIT     "_limit"                             /* after METADATA_QOS etc. and KIND (read_iops, bps, ...); both */
+#define METADATA_RBD_BASE_QOS  "rbd_base_qos_"                      /* + KIND_limit: policy that limits follow from; both (3.14) */
+#define METADATA_RBD_BASE_SIZE METADATA_RBD_BASE_QOS "vol_size"     /* bytes from which limits grow; both (3.14) */
+#define METADATA_RBD_MAX_QOS   "rbd_max_qos_"                       /* + KIND_limit; both (3.15) */
+#define METADATA_RBD_PER_GIB   "_per_gib_limit"                     /* after METADATA_RBD_POLICY and KIND; both (3.14) */
+#define METADATA_RBD_POLICY    "rbd_"                               /* + KIND_per_gib_limit; both (3.14) */
 #define METADATA_RBD_ENCRYPTED "rbd.csi.ceph.com/encrypted"         /* state; Ceph-CSI, formerly with a dot first */
 #define METADATA_RBD_DEK       "rbd.csi.ceph.com/dek"               /* wrapped key; Ceph-CSI, formerly with a dot first */
 #define METADATA_RBD_LUKS      "rbd.csi.ceph.com/luks2HeaderSize"   /* bytes; Ceph-CSI (3.15) */

@@ -83,6 +83,28 @@ static int check_number(const struct class_parameter *parameter, const char *val
     return text_parse_u64(value, &ignored, err) < 0 ? error_wrap(err, "%s", parameter->key) : 0;
 }
 
+/* Of Ceph-CSI's limits. */
+static int check_int64(const struct class_parameter *parameter, const char *value,
+                       struct error *err)
+{
+    uint64_t number = 0;
+
+    if (text_parse_u64(value, &number, err) < 0)
+        return error_wrap(err, "%s", parameter->key);
+    if (number > INT64_MAX)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "%s: '%.40s' is not below 2^63",
+                         parameter->key, value);
+    return 0;
+}
+
+static int check_maximum(const struct class_parameter *parameter, const char *value,
+                         struct error *err)
+{
+    if (strcmp(value, LIMIT_MAX) == 0 || check_int64(parameter, value, err) == 0)
+        return 0;
+    return error_hint(err, "'" LIMIT_MAX "' is no limit");
+}
+
 static int check_object_size(const struct class_parameter *parameter, const char *value,
                              struct error *err)
 {
@@ -179,6 +201,12 @@ static int check_overcommit(const struct class_parameter *parameter, const char 
         "rbd_qos_" name, RBD, MODIFY, check_number, "number; `0`: none", NULL, .help = (text)      \
     }
 
+/* Ceph-CSI's limits. */
+#define LIMIT(name, function, text, sentence)                                                      \
+    {                                                                                              \
+        name, RBD, CREATE | MODIFY, function, text, NULL, .help = (sentence)                       \
+    }
+
 static const struct class_parameter PARAMETERS[] = {
     {PARAM_CLUSTER_ID, BOTH, CREATE | SNAPSHOT | GROUP | STAGE, check_cluster,
      "at most 64 bytes, no slash", NULL,
@@ -273,6 +301,50 @@ static const struct class_parameter PARAMETERS[] = {
     {PARAM_CROSS_POOL_RESTORE, CEPHFS, CREATE, check_word, "copy, none", "copy",
      .help = "Whether a restore or clone may leave the data pool of its source.",
      .may_be_empty = true},
+    LIMIT(PARAM_BASE_IOPS, check_int64, "number", "Operations per second with rbd-nbd."),
+    LIMIT(PARAM_MAX_IOPS, check_maximum, "number or `max`",
+          "The most operations per second that `iopsPerGiB` leads to."),
+    LIMIT(PARAM_IOPS_PER_GIB, check_int64, "number",
+          "Operations per second more for each GiB beyond `baseVolSizeBytes`."),
+    LIMIT(PARAM_BASE_READ_IOPS, check_int64, "number", "Reads per second with rbd-nbd."),
+    LIMIT(PARAM_MAX_READ_IOPS, check_maximum, "number or `max`",
+          "Reads per second with krbd, see [qos.md](qos.md); with `baseReadIops` the most that "
+          "`readIopsPerGiB` leads to."),
+    LIMIT(PARAM_READ_IOPS_PER_GIB, check_int64, "number",
+          "Reads per second more for each GiB beyond `baseVolSizeBytes`."),
+    LIMIT(PARAM_BASE_WRITE_IOPS, check_int64, "number", "Writes per second with rbd-nbd."),
+    LIMIT(PARAM_MAX_WRITE_IOPS, check_maximum, "number or `max`",
+          "Writes per second with krbd, see [qos.md](qos.md); with `baseWriteIops` the most that "
+          "`writeIopsPerGiB` leads to."),
+    LIMIT(PARAM_WRITE_IOPS_PER_GIB, check_int64, "number",
+          "Writes per second more for each GiB beyond `baseVolSizeBytes`."),
+    LIMIT(PARAM_BASE_BPS, check_int64, "number", "Bytes per second with rbd-nbd."),
+    LIMIT(PARAM_MAX_BPS, check_maximum, "number or `max`",
+          "The most bytes per second that `bpsPerGiB` leads to."),
+    LIMIT(PARAM_BPS_PER_GIB, check_int64, "number",
+          "Bytes per second more for each GiB beyond `baseVolSizeBytes`."),
+    LIMIT(PARAM_BASE_READ_BPS, check_int64, "number", "Bytes read per second with rbd-nbd."),
+    LIMIT(PARAM_MAX_READ_BPS, check_maximum, "number or `max`",
+          "Bytes read per second with krbd, see [qos.md](qos.md); with `baseReadBps` the most that "
+          "`readBpsPerGiB` leads to."),
+    LIMIT(PARAM_READ_BPS_PER_GIB, check_int64, "number",
+          "Bytes read per second more for each GiB beyond `baseVolSizeBytes`."),
+    LIMIT(PARAM_BASE_WRITE_BPS, check_int64, "number", "Bytes written per second with rbd-nbd."),
+    LIMIT(PARAM_MAX_WRITE_BPS, check_maximum, "number or `max`",
+          "Bytes written per second with krbd, see [qos.md](qos.md); with `baseWriteBps` the most "
+          "that `writeBpsPerGiB` leads to."),
+    LIMIT(PARAM_WRITE_BPS_PER_GIB, check_int64, "number",
+          "Bytes written per second more for each GiB beyond `baseVolSizeBytes`."),
+    LIMIT(PARAM_BASE_VOLUME_SIZE, check_int64, "bytes", "Size from which limits grow."),
+    LIMIT(PARAM_OLD_BASE_READ_IOPS, check_int64, "number", "Former name of `baseReadIops`."),
+    LIMIT(PARAM_OLD_READ_IOPS_PER_GIB, check_int64, "number", "Former name of `readIopsPerGiB`."),
+    LIMIT(PARAM_OLD_BASE_WRITE_IOPS, check_int64, "number", "Former name of `baseWriteIops`."),
+    LIMIT(PARAM_OLD_WRITE_IOPS_PER_GIB, check_int64, "number", "Former name of `writeIopsPerGiB`."),
+    LIMIT(PARAM_OLD_BASE_READ_BPS, check_int64, "number", "Former name of `baseReadBps`."),
+    LIMIT(PARAM_OLD_READ_BPS_PER_GIB, check_int64, "number", "Former name of `readBpsPerGiB`."),
+    LIMIT(PARAM_OLD_BASE_WRITE_BPS, check_int64, "number", "Former name of `baseWriteBps`."),
+    LIMIT(PARAM_OLD_WRITE_BPS_PER_GIB, check_int64, "number", "Former name of `writeBpsPerGiB`."),
+    LIMIT(PARAM_OLD_BASE_VOLUME_SIZE, check_int64, "number", "Former name of `baseVolSizeBytes`."),
     QOS("iops_limit", "Operations per second."),
     QOS("iops_burst", "Operations per second during a burst."),
     QOS("iops_burst_seconds", "How long a burst of operations may last."),
@@ -317,6 +389,19 @@ static const struct class_parameter PARAMETERS[] = {
      .help = "Refused: such a volume was made by Ceph-CSI 1.0."},
     {PARAM_MONITORS, CEPHFS, STAGE, NULL, "any", NULL,
      .help = "Refused: such a volume was made by Ceph-CSI 1.0."},
+};
+
+const struct class_limit CLASS_LIMIT[CLASS_LIMITS] = {
+    {"iops", PARAM_BASE_IOPS, PARAM_MAX_IOPS, PARAM_IOPS_PER_GIB, NULL, NULL},
+    {"read_iops", PARAM_BASE_READ_IOPS, PARAM_MAX_READ_IOPS, PARAM_READ_IOPS_PER_GIB,
+     PARAM_OLD_BASE_READ_IOPS, PARAM_OLD_READ_IOPS_PER_GIB},
+    {"write_iops", PARAM_BASE_WRITE_IOPS, PARAM_MAX_WRITE_IOPS, PARAM_WRITE_IOPS_PER_GIB,
+     PARAM_OLD_BASE_WRITE_IOPS, PARAM_OLD_WRITE_IOPS_PER_GIB},
+    {"bps", PARAM_BASE_BPS, PARAM_MAX_BPS, PARAM_BPS_PER_GIB, NULL, NULL},
+    {"read_bps", PARAM_BASE_READ_BPS, PARAM_MAX_READ_BPS, PARAM_READ_BPS_PER_GIB,
+     PARAM_OLD_BASE_READ_BPS, PARAM_OLD_READ_BPS_PER_GIB},
+    {"write_bps", PARAM_BASE_WRITE_BPS, PARAM_MAX_WRITE_BPS, PARAM_WRITE_BPS_PER_GIB,
+     PARAM_OLD_BASE_WRITE_BPS, PARAM_OLD_WRITE_BPS_PER_GIB},
 };
 
 const struct class_parameter *class_parameters(size_t *count)

@@ -23,6 +23,7 @@
 #define PARAM_PROVISIONER_SECRET PARAM_SIDECAR "provisioner-secret"
 #define PARAM_EXPAND_SECRET PARAM_SIDECAR "controller-expand-secret"
 #define PARAM_EPHEMERAL PARAM_SIDECAR "ephemeral"
+#define PARAM_POD_UID PARAM_SIDECAR "pod.uid"
 
 #define PARAM_CLUSTER_ID "clusterID"
 #define PARAM_POOL "pool"
@@ -57,6 +58,38 @@
 #define PARAM_TOPOLOGY_PINNING "topologyPinning"
 #define PARAM_OVERCOMMIT "overcommit"
 #define PARAM_CROSS_POOL_RESTORE "crossPoolRestore"
+
+/* Limits on I/O: see CLASS_LIMIT. */
+#define PARAM_BASE_IOPS "baseIops"
+#define PARAM_MAX_IOPS "maxIops"
+#define PARAM_IOPS_PER_GIB "iopsPerGiB"
+#define PARAM_BASE_READ_IOPS "baseReadIops"
+#define PARAM_MAX_READ_IOPS "maxReadIops"
+#define PARAM_READ_IOPS_PER_GIB "readIopsPerGiB"
+#define PARAM_BASE_WRITE_IOPS "baseWriteIops"
+#define PARAM_MAX_WRITE_IOPS "maxWriteIops"
+#define PARAM_WRITE_IOPS_PER_GIB "writeIopsPerGiB"
+#define PARAM_BASE_BPS "baseBps"
+#define PARAM_MAX_BPS "maxBps"
+#define PARAM_BPS_PER_GIB "bpsPerGiB"
+#define PARAM_BASE_READ_BPS "baseReadBps"
+#define PARAM_MAX_READ_BPS "maxReadBps"
+#define PARAM_READ_BPS_PER_GIB "readBpsPerGiB"
+#define PARAM_BASE_WRITE_BPS "baseWriteBps"
+#define PARAM_MAX_WRITE_BPS "maxWriteBps"
+#define PARAM_WRITE_BPS_PER_GIB "writeBpsPerGiB"
+#define PARAM_BASE_VOLUME_SIZE "baseVolSizeBytes"
+
+/* The same, as Ceph-CSI 3.14 had them. */
+#define PARAM_OLD_BASE_READ_IOPS "BaseReadIops"
+#define PARAM_OLD_READ_IOPS_PER_GIB "ReadIopsPerGiB"
+#define PARAM_OLD_BASE_WRITE_IOPS "BaseWriteIops"
+#define PARAM_OLD_WRITE_IOPS_PER_GIB "WriteIopsPerGiB"
+#define PARAM_OLD_BASE_READ_BPS "BaseReadBytesPerSecond"
+#define PARAM_OLD_READ_BPS_PER_GIB "ReadBpsPerGiB"
+#define PARAM_OLD_BASE_WRITE_BPS "BaseWriteBytesPerSecond"
+#define PARAM_OLD_WRITE_BPS_PER_GIB "WriteBpsPerGiB"
+#define PARAM_OLD_BASE_VOLUME_SIZE "BaseVolSizeBytes"
 
 /* Attributes of PersistentVolumes that no class has. */
 #define PARAM_STATIC_VOLUME "staticVolume"
@@ -115,6 +148,20 @@ _must_check_ int class_parameter_check(const struct strmap *parameters, enum cla
  * fsName) and topologyConstrainedPools. */
 _must_check_ int class_parameters_check(const struct strmap *parameters, enum class_driver driver,
                                         struct error *err);
+
+/* A kind of limit on I/O, and the parameters that are for it. */
+struct class_limit {
+    const char *kind; /* in librbd's option rbd_qos_KIND_limit */
+    const char *base;
+    const char *max;
+    const char *per_gib;
+    const char *old_base; /* as Ceph-CSI 3.14 had it; NULL: it had none */
+    const char *old_per_gib;
+};
+
+#define CLASS_LIMITS 6
+#define LIMIT_MAX "max" /* as the value of @max: none */
+extern const struct class_limit CLASS_LIMIT[CLASS_LIMITS];
 
 /* INVALID_ARGUMENT if @cluster_id does not fit into a volume handle. */
 _must_check_ int class_check_cluster(const char *cluster_id, struct error *err);

@@ -24,6 +24,7 @@ static const struct json_field RBD_FIELDS[] = {
     JSON_FIELD_STRING("netNamespaceFilePath", struct rbd_config, net_namespace_path),
     JSON_FIELD_OBJECT("controllerPublishSecretRef", struct rbd_config, controller_secret,
                       &SECRET_REF),
+    JSON_FIELD_OBJECT("nodePublishSecretRef", struct rbd_config, node_secret, &SECRET_REF),
 };
 static const struct json_table RBD = JSON_TABLE(struct rbd_config, RBD_FIELDS);
 

@@ -27,6 +27,7 @@ struct rbd_config {
     int64_t mirror_daemon_count;
     char *net_namespace_path;
     struct secret_ref controller_secret;
+    struct secret_ref node_secret; /* for NodePublishVolume and what follows it */
 };
 
 struct cephfs_config {

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -17,6 +19,7 @@
 #include "common/linux/host_internal.h"
 
 #define LIST_LIMIT 65536 /* names in one folder */
+#define CGROUP_FOLDER "/sys/fs/cgroup"
 #define TEXT_FILE_LIMIT ((size_t)64 * 1024)
 
 /* Reads a descriptor to its end; negative errno, -EFBIG beyond TEXT_FILE_LIMIT. */
@@ -410,6 +413,48 @@ static int sysfs_write(struct host *host, const char *path, const struct secret 
     return 0;
 }
 
+/* --- cgroups --- */
+
+/* The descriptor, or a negative errno; -ENOENT for what is not of the second hierarchy. */
+static int cgroup_open(const char *path, int flags)
+{
+    struct statfs facts;
+    _cleanup_close_ int fd = path_open_beneath(CGROUP_FOLDER, path, flags);
+
+    if (fd < 0)
+        return fd;
+    if (fstatfs(fd, &facts) < 0)
+        return -errno;
+    return facts.f_type == CGROUP2_SUPER_MAGIC ? TAKE_FD(fd) : -ENOENT;
+}
+
+static int cgroup_read(struct host *host, const char *path, char **text, struct error *err)
+{
+    _cleanup_close_ int fd = cgroup_open(path, O_RDONLY);
+    int result = fd;
+
+    (void)host;
+    *text = NULL;
+    if (fd >= 0)
+        result = read_file(fd, text);
+    if (result >= 0 || result == -ENOENT || result == -ENODEV) /* -ENODEV: it went meanwhile */
+        return 0;
+    return error_set_errno(err, result, "read '" CGROUP_FOLDER "/%s'", path);
+}
+
+static int cgroup_write(struct host *host, const char *path, const char *text, struct error *err)
+{
+    _cleanup_close_ int fd = cgroup_open(path, O_WRONLY);
+    int result = fd;
+
+    (void)host;
+    if (fd >= 0)
+        result = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+    if (result >= 0)
+        return 0;
+    return error_set_errno(err, result, "write '%s' to '" CGROUP_FOLDER "/%s'", text, path);
+}
+
 void files_register(struct host_ops *ops)
 {
     ops->look = look_at_path;
@@ -429,4 +474,6 @@ void files_register(struct host_ops *ops)
     ops->sysfs_read = sysfs_read;
     ops->sysfs_list = sysfs_list;
     ops->sysfs_write = sysfs_write;
+    ops->cgroup_read = cgroup_read;
+    ops->cgroup_write = cgroup_write;
 }

@@ -25,6 +25,8 @@ void kernel_key_types_register(struct host_ops *ops);
  * the descriptor or a negative errno.
  */
 _must_check_ int path_open(const struct real_host *host, const char *path, int flags);
+/* The same for a @path beneath the folder @root, which it cannot leave. */
+_must_check_ int path_open_beneath(const char *root, const char *path, int flags);
 /* Opens the folder that @path is in; *@name points to the last part of @path. */
 _must_check_ int path_open_parent(const struct real_host *host, const char *path,
                                   const char **name);

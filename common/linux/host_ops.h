@@ -172,6 +172,11 @@ struct host_ops {
     /* Whether the kernel's clients of Ceph, once loaded, refuse cephx keys of this type because
      * they do not know it. False also where nothing tells. */
     bool (*refuses_key_type)(struct host *host, unsigned type);
+    /* A file of the second hierarchy of cgroups, by its path beneath /sys/fs/cgroup; no link is
+     * followed. *@text (caller frees) is NULL when there is none, or no such hierarchy. */
+    int (*cgroup_read)(struct host *host, const char *path, char **text, struct error *err);
+    /* One write. */
+    int (*cgroup_write)(struct host *host, const char *path, const char *text, struct error *err);
 
     /* --- programs --- */
 

@@ -70,12 +70,13 @@ struct mapper {
     bool is_named;
     bool records_device; /* likewise, because find() does not see a device without its process */
 
-    bool writes_log;       /* takes log_dir */
-    bool reads_nearest;    /* knows the options read_from_replica and crush_location */
-    bool maps_repeatedly;  /* an image can have several devices */
-    bool reattaches;       /* can attach a new process to a device that lost its own */
-    bool unmaps_by_device; /* unmap() needs nothing but the device */
-    bool uses_kernel_keys; /* the kernel must know the type of the key */
+    bool writes_log;        /* takes log_dir */
+    bool reads_nearest;     /* knows the options read_from_replica and crush_location */
+    bool maps_repeatedly;   /* an image can have several devices */
+    bool reattaches;        /* can attach a new process to a device that lost its own */
+    bool unmaps_by_device;  /* unmap() needs nothing but the device */
+    bool uses_kernel_keys;  /* the kernel must know the type of the key */
+    bool has_cgroup_limits; /* limits on I/O are those of cgroups: librbd does not see it */
 
     /* If it reattaches: whether a process with these options acknowledges only what is in Ceph. The
      * device of one that does not must not get another: it would lack writes, without an error. */

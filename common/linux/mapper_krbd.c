@@ -293,6 +293,7 @@ const struct mapper MAPPER_KRBD = {
     .maps_repeatedly = true,
     .unmaps_by_device = true,
     .uses_kernel_keys = true,
+    .has_cgroup_limits = true,
     .is_usable = krbd_is_usable,
     .find = krbd_find,
     .map = krbd_map,

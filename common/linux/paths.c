@@ -75,6 +75,13 @@ int path_open(const struct real_host *host, const char *path, int flags)
     return open_beneath(root, relative ? relative : path, flags);
 }
 
+int path_open_beneath(const char *root, const char *path, int flags)
+{
+    _cleanup_close_ int folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    return folder < 0 ? -errno : open_beneath(folder, path, flags);
+}
+
 int path_open_parent(const struct real_host *host, const char *path, const char **name)
 {
     const char *slash = strrchr(path, '/');

@@ -59,6 +59,9 @@ int rbd_grow_image(struct ceph_pool *pool, struct call *call, const char *name, 
     if (*size >= wanted) /* a repeated call, or a volume that is larger than asked */
         return 0;
     *size = wanted;
+    /* limits first: a call that is interrupted in between is repeated while the image is small */
+    if (qos_grow(pool, call, name, wanted, err) < 0)
+        return -1;
     return pool->ops->image_resize(pool, call, name, wanted, err);
 }
 
@@ -78,8 +81,32 @@ static int get_metadata(struct call *call, struct located *located, struct strma
 static int change_metadata(struct call *call, struct located *located, const struct strmap *entries,
                            const struct string_list *removed, struct error *err)
 {
-    return located->pool->ops->image_metadata_change(located->pool, call, located->entry.image_name,
-                                                     entries, removed, err);
+    struct ceph_pool *pool = located->pool;
+
+    return pool->ops->image_metadata_change(pool, call, located->entry.image_name, entries, removed,
+                                            err);
+}
+
+static int read_size(struct call *call, struct located *located, uint64_t *size, struct error *err)
+{
+    struct ceph_pool *pool = located->pool;
+    _cleanup_free_ char *image_id = NULL;
+
+    if (pool->ops->image_get_id(pool, call, located->entry.image_name, &image_id, err) < 0)
+        return -1;
+    return pool->ops->image_get_size(pool, call, image_id, size, err);
+}
+
+static int modify_volume(struct call *call, struct located *located,
+                         const struct strmap *parameters, struct error *err)
+{
+    _cleanup_strmap_ struct strmap wanted = {0};
+    uint64_t size = 0;
+
+    if (read_size(call, located, &size, err) < 0)
+        return -1;
+    qos_to_metadata(parameters, size, &wanted);
+    return qos_apply(located->pool, call, located->entry.image_name, &wanted, err);
 }
 
 /* The copy that rbd-mirror keeps of another cluster's image is in use by it. */
@@ -120,16 +147,6 @@ static int reclaim_space(struct call *call, struct located *located, bool *used,
 static bool needs_node_expansion(const struct volume_capability *capability)
 {
     return capability->type != ACCESS_TYPE_BLOCK;
-}
-
-static int read_size(struct call *call, struct located *located, uint64_t *size, struct error *err)
-{
-    struct ceph_pool *pool = located->pool;
-    _cleanup_free_ char *image_id = NULL;
-
-    if (pool->ops->image_get_id(pool, call, located->entry.image_name, &image_id, err) < 0)
-        return -1;
-    return pool->ops->image_get_size(pool, call, image_id, size, err);
 }
 
 static int examine_volume(struct call *call, struct located *located, bool with_context,
@@ -224,7 +241,8 @@ const struct controller_backend RBD_BACKEND = {
     .discard_volume = discard_volume,
     .choose_size = capacity_range_choose,
     .grow_volume = grow_volume,
-    .parse_mutable = qos_to_metadata,
+    .check_mutable = qos_check,
+    .modify_volume = modify_volume,
     .get_metadata = get_metadata,
     .change_metadata = change_metadata,
     .reclaim_space = reclaim_space,

@@ -40,8 +40,6 @@ static struct rbd_creation *rbd_of(struct creation *creation)
 
 static int check_request(struct creation *creation, struct error *err)
 {
-    /* limits of 0: a new image has none, and a clone does not keep its source's */
-    _cleanup_string_list_ struct string_list lifted = {0};
     const struct create_request *request = creation->request;
     struct rbd_parameters *parameters = &rbd_of(creation)->parameters;
 
@@ -49,7 +47,7 @@ static int check_request(struct creation *creation, struct error *err)
         capacity_range_choose(&request->range, &creation->size_bytes, err) < 0 ||
         rbd_parameters_parse(&request->parameters, parameters, err) < 0 ||
         class_pools_parse_rbd(&request->parameters, &creation->class, err) < 0 ||
-        qos_to_metadata(&request->mutable_parameters, &creation->metadata, &lifted, err) < 0)
+        qos_check(&request->mutable_parameters, err) < 0)
         return -1;
     creation->name_prefix = parameters->name_prefix;
     creation->owner = parameters->owner;
@@ -278,11 +276,23 @@ static int remove_foreign_snapshot(struct rbd_creation *creation, struct error *
     return source_remove_snapshot(&creation->source, creation->base.call, snapshot, err);
 }
 
+/* A VolumeAttributesClass counts, and without one what the StorageClass says. (A clone does not
+ * keep the limits of its source.) */
+static void collect_limits(struct creation *creation)
+{
+    const struct create_request *request = creation->request;
+
+    qos_to_metadata(request->mutable_parameters.count ? &request->mutable_parameters
+                                                      : &request->parameters,
+                    creation->size_bytes, &creation->metadata);
+}
+
 static int commit(struct rbd_creation *creation, const char *image_id, struct error *err)
 {
     struct journal_entry *entry = &creation->base.entry;
     bool is_clone = creation->base.request->source_kind != SOURCE_NONE;
 
+    collect_limits(&creation->base);
     if (remove_foreign_snapshot(creation, err) < 0 ||
         metadata_apply(creation->base.pool, creation->base.call, entry->image_name, is_clone,
                        &creation->base.metadata, err) < 0)

@@ -2,6 +2,7 @@
 
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
+#include "controller/rbd/qos.h"
 
 /* Keys, or beginnings of keys, that speak of one image and not of its clones. Those with a dot
  * first, such as the addresses of clients, librbd does not copy; whoever does is corrected. */
@@ -9,8 +10,15 @@ static const char *const INHERITED[] = {
     METADATA_OF_ONE,
     METADATA_KUBERNETES,
     METADATA_CLUSTER_NAME,
-    METADATA_QOS,
 };
+
+static bool is_inherited(const char *key)
+{
+    for (size_t i = 0; i < ARRAY_LENGTH(INHERITED); i++)
+        if (text_has_prefix(key, INHERITED[i]))
+            return true;
+    return qos_has_key(key);
+}
 
 static int find_inherited(struct ceph_pool *pool, struct call *call, const char *name,
                           const struct strmap *kept, struct string_list *removed, struct error *err)
@@ -20,10 +28,8 @@ static int find_inherited(struct ceph_pool *pool, struct call *call, const char 
     if (pool->ops->image_metadata_get(pool, call, name, &present, err) < 0)
         return -1;
     for (size_t i = 0; i < present.count; i++)
-        for (size_t k = 0; k < ARRAY_LENGTH(INHERITED); k++)
-            if (text_has_prefix(present.entries[i].key, INHERITED[k]) &&
-                !strmap_has(kept, present.entries[i].key))
-                string_list_add(removed, present.entries[i].key);
+        if (is_inherited(present.entries[i].key) && !strmap_has(kept, present.entries[i].key))
+            string_list_add(removed, present.entries[i].key);
     return 0;
 }
 

@@ -89,8 +89,9 @@ static int find_place(const struct node_volumes *volumes, struct call *call,
         return -1;
     if (cephfs_staged_check(&staged, err) < 0)
         return -1;
-    *place =
-        (struct staged_place){xstrdup(request->staging_path), staged.facts, staged.facts.device};
+    *place = (struct staged_place){.path = xstrdup(request->staging_path),
+                                   .facts = staged.facts,
+                                   .device = staged.facts.device};
     return 0;
 }
 

@@ -83,7 +83,11 @@ static int find_place(const struct node_volumes *volumes, struct call *call,
     if (rbd_staged_look(volumes, call, request->handle, request->staging_path, &staged, err) < 0 ||
         rbd_staged_check(&staged, request->handle, err) < 0)
         return -1;
-    *place = (struct staged_place){.facts = staged.facts, .device = staged.device.number};
+    *place = (struct staged_place){
+        .facts = staged.facts,
+        .device = staged.device.number,
+        .has_cgroup_limits = staged.mapper && staged.mapper->has_cgroup_limits,
+    };
     place->path = TAKE(staged.path);
     return 0;
 }
@@ -145,9 +149,11 @@ const struct node_backend RBD_NODE_BACKEND = {
     .stage = rbd_stage_volume,
     .unstage = unstage_volume,
     .find_place = find_place,
+    .published = rbd_limit_published,
     .owns_mount = owns_mount,
     .get_stats = get_stats,
     .expand = rbd_expand_volume,
     .recover = recover_mappings,
     .revive = rbd_revive_volumes,
+    .refresh = rbd_refresh_limits,
 };

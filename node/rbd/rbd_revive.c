@@ -61,26 +61,17 @@ static int revive_volume(const struct node_volumes *volumes, struct call *call, 
     return 0;
 }
 
-/* Whether a mount is that of a staged volume, "STAGING/HANDLE", whose device may have lost its
- * process. *@staging_path (caller frees) is NULL if not. */
+/* Whether it may have lost its process. */
 static int find_staging_path(const struct node_volumes *volumes, const struct mount_entry *entry,
                              char **staging_path, struct error *err)
 {
-    struct host *host = volumes->mappers.host;
     const struct mapper *mapper = NULL;
-    struct path_facts facts;
+    _cleanup_free_ char *found = NULL;
 
-    if (mapper_of_device(&volumes->mappers, rbd_mounted_device(entry, false), &mapper, err) < 0)
+    if (rbd_staged_find_path(volumes, entry, &mapper, &found, err) < 0)
         return -1;
-    const char *slash = strrchr(entry->target, '/');
-    if (!mapper || !mapper->reattaches || !slash)
-        return 0;
-    _cleanup_free_ char *folder = xstrndup(entry->target, (size_t)(slash - entry->target));
-    _cleanup_free_ char *meta = xasprintf("%s/" IMAGE_META_FILE, folder);
-    if (host->ops->look(host, meta, &facts, err) < 0)
-        return -1;
-    if (facts.kind == PATH_FILE)
-        *staging_path = TAKE(folder);
+    if (mapper && mapper->reattaches)
+        *staging_path = TAKE(found);
     return 0;
 }
 

@@ -475,8 +475,10 @@ int rbd_stage_volume(const struct node_volumes *volumes, struct call *call,
         return -1;
     int result =
         rbd_staged_is_complete(&stage.staged) ? check_same(&stage, err) : stage_image(&stage, err);
-    /* NodeExpandVolume need not bring secrets, but may have to ask Ceph for the image's size. */
-    if (result == 0 && stage.staged.mapper->tell_size)
+    /* NodeExpandVolume need not bring secrets, but may have to ask Ceph for the image's size;
+     * limits are asked for without a call. */
+    const struct mapper *mapper = stage.staged.mapper;
+    if (result == 0 && (mapper->tell_size || mapper->has_cgroup_limits))
         staged_users_note(volumes->users, request);
     return result;
 }

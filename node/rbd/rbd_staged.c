@@ -271,6 +271,26 @@ const char *rbd_mounted_device(const struct mount_entry *entry, bool is_block)
     return is_device ? entry->root + strspn(entry->root, "/") : entry->source;
 }
 
+int rbd_staged_find_path(const struct node_volumes *volumes, const struct mount_entry *entry,
+                         const struct mapper **mapper, char **staging_path, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    const char *slash = strrchr(entry->target, '/');
+    struct path_facts facts;
+
+    if (mapper_of_device(&volumes->mappers, rbd_mounted_device(entry, false), mapper, err) < 0)
+        return -1;
+    if (!*mapper || !slash)
+        return 0;
+    _cleanup_free_ char *folder = xstrndup(entry->target, (size_t)(slash - entry->target));
+    _cleanup_free_ char *meta = xasprintf("%s/" IMAGE_META_FILE, folder);
+    if (host->ops->look(host, meta, &facts, err) < 0)
+        return -1;
+    if (facts.kind == PATH_FILE)
+        *staging_path = TAKE(folder);
+    return 0;
+}
+
 /* Whether @target is "STAGING/HANDLE" with an image-meta.json beside it; *@staging_path (caller
  * frees) is NULL if not. */
 static int try_staging_path(const struct node_volumes *volumes, const char *handle,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "node/backend.h"
 #include "node/rbd/image_meta.h"
 #include "node/volumes.h"
 
@@ -42,6 +43,12 @@ bool rbd_staged_is_complete(const struct rbd_staged *staged);
 _must_check_ int rbd_staged_check(const struct rbd_staged *staged, const char *handle,
                                   struct error *err);
 
+/* Whether a mount is that of a staged volume, "STAGING/HANDLE": *@staging_path (caller frees) is
+ * NULL if not, and *@mapper the one that its device is of, or NULL. */
+_must_check_ int rbd_staged_find_path(const struct node_volumes *volumes,
+                                      const struct mount_entry *entry, const struct mapper **mapper,
+                                      char **staging_path, struct error *err);
+
 /* The device that a mount shows, without "/dev/" if it is one that is bound to a file. Borrowed. */
 const char *rbd_mounted_device(const struct mount_entry *entry, bool is_block);
 
@@ -82,6 +89,10 @@ _must_check_ int rbd_attach_volume(const struct node_volumes *volumes, struct ca
                                    const struct stage_request *request, struct error *err);
 /* See node_revive(). */
 size_t rbd_revive_volumes(const struct node_volumes *volumes, struct call *call);
+/* See node/backend.h: limits on the I/O of pods, as the image's metadata has them. */
+void rbd_limit_published(const struct node_volumes *volumes, struct call *call,
+                         const struct publish_request *request, const struct staged_place *place);
+void rbd_refresh_limits(const struct node_volumes *volumes, struct call *call);
 _must_check_ int rbd_expand_volume(const struct node_volumes *volumes, struct call *call,
                                    const struct node_expand_request *request, uint64_t *size_bytes,
                                    struct error *err);

@@ -23,6 +23,7 @@
 #include "controller/rbd/purge.h"
 #include "controller/service.h"
 #include "node/backend.h"
+#include "node/pod_limits.h"
 #include "node/staged_users.h"
 #include "node/volumes.h"
 #include "programs/cephcsi/driver_addons.h"
@@ -44,6 +45,8 @@
 #define REVIVAL_MS 600000
 #define REVIVAL_PAUSE_MS 1000
 #define REVIVAL_PAUSE_MAX_MS 30000
+#define REFRESH_MS 600000
+#define REFRESH_PAUSE_MS 60000
 #define FUSE_WAIT_MS 30000
 #define MOUNT_INFO_FOLDER "mountinfo"
 
@@ -151,6 +154,7 @@ static void init_volumes(struct driver *driver, const struct options *options,
         .kube = driver->kube.kube,
         .standing = driver->standing,
         .users = staged_users_new(),
+        .limits = pod_limits_new(),
         .driver_name = options->driver_name,
         .node_id = options->node_id,
         .instance_id = options->instance_id,
@@ -180,6 +184,18 @@ static int revive_volumes(void *object, struct call *call, struct error *err)
     while ((dead = node_revive(&driver->volumes, call)) > 0)
         if (call_pause(call, backoff_next_ms(&backoff), err) < 0)
             return error_wrap(err, "%zu volumes still have no process that serves them", dead);
+    return 0;
+}
+
+/* A changed VolumeAttributesClass takes effect on running pods after this time. */
+static int refresh_volumes(void *object, struct call *call, struct error *err)
+{
+    const struct driver *driver = object;
+
+    (void)err;
+    call->deadline = deadline_in_ms(REFRESH_MS); /* of this run: the call is for all of them */
+    node_refresh(&driver->volumes, call);
+    task_come_back(call, REFRESH_PAUSE_MS);
     return 0;
 }
 
@@ -295,6 +311,7 @@ static bool driver_done(struct driver *driver)
     io_checks_free(driver->volumes.io_checks);
     host_works_free(driver->volumes.works);
     staged_users_free(driver->volumes.users);
+    pod_limits_free(driver->volumes.limits);
     host_free(driver->host);
     free(driver->mount_info_dir);
     metrics_free(driver->metrics);
@@ -370,6 +387,8 @@ int driver_run(const struct options *options, const sigset_t *signals,
 {
     static const struct task_kind revival = {
         .run = revive_volumes, .release = release_nothing, .name = "revive"};
+    static const struct task_kind refreshing = {
+        .run = refresh_volumes, .release = release_nothing, .name = "refresh"};
     _cleanup_error_ struct error err = {0};
     struct driver driver = {0};
     int signal_number = 0;
@@ -392,8 +411,10 @@ int driver_run(const struct options *options, const sigset_t *signals,
         return 1;
     }
     log_info(NULL, "listening on '%s'", options->endpoint);
-    if (options->node_server)
+    if (options->node_server) {
         tasks_start(driver.tasks, "revive", &revival, &driver);
+        tasks_start(driver.tasks, "refresh", &refreshing, &driver);
+    }
     if (driver.place.registrar)
         registrar_start(driver.place.registrar);
     sigwait(signals, &signal_number);

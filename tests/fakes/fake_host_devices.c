@@ -592,6 +592,44 @@ static int sysfs_write(struct host *host, const char *path, const struct secret 
     return fake_call_end(fake, "sysfs_write", result, err);
 }
 
+/* --- cgroups: files, which somebody has added, beneath /sys/fs/cgroup --- */
+
+static int cgroup_read(struct host *host, const char *path, char **text, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+    _cleanup_free_ char *whole = xasprintf("/sys/fs/cgroup/%s", path);
+
+    if (fake_call_begin(fake, "cgroup_read", err) < 0)
+        return -1;
+    const struct fake_path *file = fake_path_find(fake, whole);
+    char *content = file ? xstrdup(file->content) : NULL;
+    int result = fake_call_end(fake, "cgroup_read", 0, err);
+    if (result < 0)
+        free(content);
+    else
+        *text = content;
+    return result;
+}
+
+/* One line, as the kernel would print it; without a limit there is none. */
+static int cgroup_write(struct host *host, const char *path, const char *text, struct error *err)
+{
+    struct fake_host *fake = (struct fake_host *)host;
+    _cleanup_free_ char *whole = xasprintf("/sys/fs/cgroup/%s", path);
+    int result = 0;
+
+    if (fake_call_begin(fake, "cgroup_write", err) < 0)
+        return -1;
+    struct fake_path *file = fake_path_find(fake, whole);
+    if (!file)
+        result = error_set_errno(err, -ENOENT, "write to '%s'", whole);
+    else if (strstr(text, "rbps=max wbps=max riops=max wiops=max"))
+        SET(file->content, "");
+    else
+        snprintf(file->content, sizeof(file->content), "%s\n", text);
+    return fake_call_end(fake, "cgroup_write", result, err);
+}
+
 /* --- programs --- */
 
 static int process_arguments(struct host *host, const char *pid, struct string_list *arguments,
@@ -813,6 +851,8 @@ void fake_host_device_ops(struct host_ops *ops)
     ops->sysfs_list = sysfs_list;
     ops->sysfs_write = sysfs_write;
     ops->refuses_key_type = refuses_key_type;
+    ops->cgroup_read = cgroup_read;
+    ops->cgroup_write = cgroup_write;
     ops->run = run;
     ops->process_arguments = process_arguments;
     ops->daemon_list = daemon_list;

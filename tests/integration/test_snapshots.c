@@ -543,6 +543,74 @@ TEST(limits_are_kept_as_image_metadata)
     harness_assert_pool_empties(POOL);
 }
 
+static void modify(const char *volume, const char *parameters)
+{
+    _cleanup_free_ char *request =
+        xasprintf("{\"volume_id\":\"%s\",\"mutable_parameters\":{%s}}", volume, parameters);
+
+    json_decref(call("ControllerModifyVolume", request));
+}
+
+/* NULL: the image does not have the key. */
+static void assert_metadata(const char *volume, const char *key, const char *wanted)
+{
+    rbd_image_t image = open_image(volume);
+    char value[64] = "";
+    size_t length = sizeof(value);
+    int result = rbd_metadata_get(image, key, value, &length);
+
+    rbd_close(image);
+    assert_int_equal(result, wanted ? 0 : -ENOENT);
+    if (wanted)
+        assert_string_equal(value, wanted);
+}
+
+/* A class of Ceph-CSI's for rbd-nbd, then one for krbd, then none. */
+TEST(limits_of_ceph_csi_follow_class_and_size)
+{
+    char *volume = create_volume("policed", 1024 * MIB);
+
+    modify(volume, "\"baseIops\":\"100\",\"iopsPerGiB\":\"10\",\"maxIops\":\"125\","
+                   "\"baseVolSizeBytes\":\"0\"");
+    assert_metadata(volume, "conf_rbd_qos_iops_limit", "110");
+    assert_metadata(volume, "rbd_base_qos_iops_limit", "100");
+    assert_metadata(volume, "rbd_iops_per_gib_limit", "10");
+    assert_metadata(volume, "rbd_max_qos_iops_limit", "125");
+    assert_metadata(volume, "rbd_base_qos_vol_size", "0");
+    _cleanup_free_ char *grow = xasprintf(
+        "{\"volume_id\":\"%s\",\"capacity_range\":{\"required_bytes\":%lld}}", volume, 4096 * MIB);
+    json_decref(call("ControllerExpandVolume", grow));
+    assert_metadata(volume, "conf_rbd_qos_iops_limit", "125");
+    char *clone = create_from("unlimited", 4096 * MIB, "volume", volume);
+    assert_metadata(clone, "conf_rbd_qos_iops_limit", NULL);
+    assert_metadata(clone, "rbd_iops_per_gib_limit", NULL);
+    delete_volume(clone);
+    modify(volume, "\"maxReadIops\":\"7\",\"maxWriteBps\":\"max\"");
+    assert_metadata(volume, "conf_rbd_qos_iops_limit", NULL);
+    assert_metadata(volume, "rbd_base_qos_iops_limit", NULL);
+    assert_metadata(volume, ".rbd.csi.ceph.com/cgroup_qos_max_read_iops", "7");
+    assert_metadata(volume, ".rbd.csi.ceph.com/cgroup_qos_max_write_bps", "max");
+    modify(volume, "");
+    assert_metadata(volume, ".rbd.csi.ceph.com/cgroup_qos_max_read_iops", NULL);
+    delete_volume(volume);
+    harness_assert_pool_empties(POOL);
+}
+
+TEST(class_limits_new_volumes)
+{
+    _cleanup_free_ char *plain = harness_create_request("classy", POOL, 8 * MIB);
+    json_auto_t *request = json_loads(plain, 0, NULL);
+
+    json_object_set_new(json_object_get(request, "parameters"), "BaseReadIops", json_string("55"));
+    _cleanup_free_ char *text = json_dumps(request, 0);
+    json_auto_t *reply = call("CreateVolume", text);
+    char *volume = handle_in(reply, "volume", "volume_id");
+    assert_metadata(volume, "conf_rbd_qos_read_iops_limit", "55");
+    assert_metadata(volume, "rbd_base_qos_read_iops_limit", "55");
+    delete_volume(volume);
+    harness_assert_pool_empties(POOL);
+}
+
 TEST(listing_comes_in_pages_without_secrets)
 {
     char *volumes[5];

@@ -146,6 +146,8 @@ TEST(misspelt_key_is_recognised)
         {CLASS_CEPHFS, CLASS_CREATE_VOLUME, "imageFeature", NULL},
         {CLASS_RBD, CLASS_CREATE_VOLUME, "rbd_qos_iops_limt", NULL},
         {CLASS_RBD, CLASS_MODIFY_VOLUME, "rbd_qos_iops_limt", "rbd_qos_iops_limit"},
+        {CLASS_RBD, CLASS_CREATE_VOLUME, "baseReadIop", "baseReadIops"},
+        {CLASS_CEPHFS, CLASS_CREATE_VOLUME, "baseReadIop", NULL},
         {CLASS_RBD, CLASS_CREATE_VOLUME, "staticVolumes", NULL},
         {CLASS_RBD, CLASS_CREATE_VOLUME, "somethingElse", NULL},
         {CLASS_RBD, CLASS_CREATE_VOLUME, "csi.storage.k8s.io", NULL},

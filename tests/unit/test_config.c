@@ -128,7 +128,7 @@ TEST(unknown_keys_are_ignored, WITH_FOLDER)
 {
     _cleanup_config_ struct config *config = config_load_text(
         "[{\"clusterID\": \"c1\", \"monitors\": [\"a\"], \"future\": {\"deep\": [1, {}, null]},"
-        " \"rbd\": {\"x\": 1.5, \"nodePublishSecretRef\": {\"name\": 7}}, \"nfs\": false}]");
+        " \"rbd\": {\"x\": 1.5, \"futureSecretRef\": {\"name\": 7}}, \"nfs\": false}]");
 
     assert_string_equal(config_get_cluster(config, "c1")->monitors, "a");
 }

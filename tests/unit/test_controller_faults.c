@@ -70,6 +70,22 @@ static int mirror_from_elsewhere(struct process *process, struct world *world, s
     return 0;
 }
 
+static int modify_volume(struct process *process, struct world *world, struct error *err)
+{
+    _cleanup_(modify_request_done) struct modify_request request = {.handle =
+                                                                        xstrdup(world->volume)};
+    struct call call;
+
+    strmap_set(&request.mutable_parameters, "baseIops", "100");
+    strmap_set(&request.mutable_parameters, "iopsPerGiB", "10");
+    strmap_set(&request.mutable_parameters, "baseVolSizeBytes", "0");
+    set_credentials(&request.credentials);
+    call_init(&call, 1, "ControllerModifyVolume", deadline_never());
+    int result = controller_modify_volume(&process->controller, &call, &request, err);
+    call_done(&call);
+    return result;
+}
+
 /* --- scenarios --- */
 
 struct fault_case {
@@ -119,6 +135,12 @@ static const struct fault_case BOTH_CASES[] = {
 };
 
 static const struct fault_case RBD_CASES[] = {
+    {"modification_survives_every_fault",
+     {.title = "ControllerModifyVolume", .before = {step_create_volume}, .tested = modify_volume}},
+    {"expansion_with_limits_survives_every_fault",
+     {.title = "ControllerExpandVolume of one with limits",
+      .before = {step_create_volume, modify_volume},
+      .tested = step_expand}},
     {"parents_may_go_before_their_clones",
      {.title = "DeleteVolume of the last of a family",
       .before = {step_create_volume, step_create_snapshot, step_restore, step_delete_snapshot,
