@@ -47,6 +47,13 @@ struct node_backend {
     int (*expand)(const struct node_volumes *volumes, struct call *call,
                   const struct node_expand_request *request, uint64_t *size_bytes,
                   struct error *err);
+    /* Of the volume that is staged by @entry, *@handle and *@staging_path, which the caller frees;
+     * they stay NULL if there is none. */
+    int (*find_staged)(const struct node_volumes *volumes, const struct mount_entry *entry,
+                       char **handle, char **staging_path, struct error *err);
+    /* Records this node as a client of a volume that is staged. */
+    int (*record)(const struct node_volumes *volumes, struct call *call, const char *handle,
+                  const char *staging_path, struct error *err);
     /* See node_recover() and node_revive(). */
     void (*recover)(const struct node_volumes *volumes, struct call *call);
     size_t (*revive)(const struct node_volumes *volumes, struct call *call);

@@ -150,6 +150,15 @@ size_t node_revive(const struct node_volumes *volumes, struct call *call);
  * I/O. */
 void node_refresh(const struct node_volumes *volumes, struct call *call);
 
+/*
+ * Likewise: records this node as a client of every volume that is staged here, whoever staged it,
+ * as NodeStageVolume does, so that a takeover knows whom to fence. Volumes in @recorded (values "")
+ * are skipped, those that are done with are added. Returns how many may be recorded when it is
+ * tried again. Needs Ceph, and a user: see staged_user_find().
+ */
+size_t node_record_clients(const struct node_volumes *volumes, struct call *call,
+                           struct strmap *recorded);
+
 void stage_request_done(struct stage_request *request);
 void publish_request_done(struct publish_request *request);
 void node_expand_request_done(struct node_expand_request *request);

@@ -3,15 +3,19 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/encoding/json.h"
 #include "common/linux/key_file.h"
 #include "node/backend.h"
 #include "node/cephfs/cephfs_staged.h"
+#include "node/cephfs/cephfs_volume.h"
 #include "node/checks.h"
 #include "node/mount_table.h"
 #include "node/staged_users.h"
 
 #define ANSWER_TIMEOUT_MS 5000
 #define INFO_FOLDER_MODE 0700
+#define KUBELET_STAGING "/globalmount"
+#define KUBELET_NOTE "/vol_data.json"
 
 /* --- NodeUnstageVolume --- */
 
@@ -243,6 +247,67 @@ static size_t revive_volumes(const struct node_volumes *volumes, struct call *ca
     return visit_volumes(volumes, call, revive_volume);
 }
 
+/* What kubelet has written beside the mount: Ceph-CSI writes nothing for the kernel's client. */
+struct kubelet_note {
+    char *driver;
+    char *handle;
+};
+
+static const struct json_field NOTE_FIELDS[] = {
+    JSON_FIELD_STRING("driverName", struct kubelet_note, driver),
+    JSON_FIELD_STRING("volumeHandle", struct kubelet_note, handle),
+};
+static const struct json_table NOTE_TABLE = JSON_TABLE(struct kubelet_note, NOTE_FIELDS);
+
+static int find_staged(const struct node_volumes *volumes, const struct mount_entry *entry,
+                       char **handle, char **staging_path, struct error *err)
+{
+    struct host *host = volumes->mappers.host;
+    const char *slash = strrchr(entry->target, '/');
+    _cleanup_free_ char *text = NULL;
+    json_auto_t *json = NULL;
+    struct kubelet_note note = {0};
+
+    if (!cephfs_client_of(entry) || !slash || strcmp(slash, KUBELET_STAGING) != 0)
+        return 0;
+    _cleanup_free_ char *path =
+        xasprintf("%.*s" KUBELET_NOTE, (int)(slash - entry->target), entry->target);
+    if (host->ops->read_text(host, path, &text, err) < 0)
+        return -1;
+    if (!text)
+        return 0;
+    int result = json_load_text(text, strlen(text), path, &json, err);
+    if (result == 0)
+        result = json_decode(json, &NOTE_TABLE, &note, err);
+    if (result == 0 && note.driver && note.handle &&
+        strcmp(note.driver, volumes->driver_name) == 0) {
+        *handle = TAKE(note.handle);
+        *staging_path = xstrdup(entry->target);
+    }
+    json_free_fields(&NOTE_TABLE, &note);
+    return result;
+}
+
+static int record_client(const struct node_volumes *volumes, struct call *call, const char *handle,
+                         const char *staging_path, struct error *err)
+{
+    _cleanup_cephfs_staged_ struct cephfs_staged staged = {0};
+    _cleanup_(stage_request_done) struct stage_request request = {0};
+    _cleanup_cephfs_volume_ struct cephfs_volume volume = {0};
+
+    if (cephfs_staged_look(volumes, handle, staging_path, &staged, err) < 0)
+        return -1;
+    if (!staged.client)
+        return 0;
+    if (rebuild_request(volumes, call, &staged, NULL, &request, err) < 0)
+        return -1;
+    /* also right for a volume that shows a snapshot; nothing is mounted */
+    request.capability.mode = ACCESS_MULTI_NODE_READER_ONLY;
+    if (cephfs_volume_open(volumes, call, &request, &volume, err) < 0)
+        return -1;
+    return cephfs_volume_record(volumes, call, &volume, &request, err);
+}
+
 const struct node_backend CEPHFS_NODE_BACKEND = {
     .type = "cephfs",
     .thing = "mount of CephFS",
@@ -252,6 +317,8 @@ const struct node_backend CEPHFS_NODE_BACKEND = {
     .find_place = find_place,
     .owns_mount = owns_mount,
     .get_stats = get_stats,
+    .find_staged = find_staged,
+    .record = record_client,
     .recover = recover_volumes,
     .revive = revive_volumes,
 };

@@ -154,6 +154,8 @@ const struct node_backend RBD_NODE_BACKEND = {
     .get_stats = get_stats,
     .expand = rbd_expand_volume,
     .recover = recover_mappings,
+    .find_staged = rbd_find_staged,
+    .record = rbd_record_client,
     .revive = rbd_revive_volumes,
     .refresh = rbd_refresh_limits,
 };

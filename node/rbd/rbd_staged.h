@@ -87,6 +87,12 @@ _must_check_ int rbd_stage_volume(const struct node_volumes *volumes, struct cal
  * as it is, whatever fails. */
 _must_check_ int rbd_attach_volume(const struct node_volumes *volumes, struct call *call,
                                    const struct stage_request *request, struct error *err);
+/* See struct node_backend. */
+_must_check_ int rbd_find_staged(const struct node_volumes *volumes,
+                                 const struct mount_entry *entry, char **handle,
+                                 char **staging_path, struct error *err);
+_must_check_ int rbd_record_client(const struct node_volumes *volumes, struct call *call,
+                                   const char *handle, const char *staging_path, struct error *err);
 /* See node_revive(). */
 size_t rbd_revive_volumes(const struct node_volumes *volumes, struct call *call);
 /* See node/backend.h: limits on the I/O of pods, as the image's metadata has them. */

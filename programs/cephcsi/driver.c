@@ -172,19 +172,28 @@ static void init_volumes(struct driver *driver, const struct options *options,
     };
 }
 
-/* Devices and mounts whose process died. It may take long in Ceph, and the API server, which has
- * the Secrets, may be away as long as the node is not ready: calls do not wait for it. */
+/* Devices and mounts whose process died, and records of clients. It may take long in Ceph, and the
+ * API server, which has the Secrets, may be away as long as the node is not ready: calls do not
+ * wait for it. */
 static int revive_volumes(void *object, struct call *call, struct error *err)
 {
     const struct driver *driver = object;
     struct backoff backoff = BACKOFF_INIT(REVIVAL_PAUSE_MS, REVIVAL_PAUSE_MAX_MS);
-    size_t dead = 0;
+    _cleanup_strmap_ struct strmap recorded = {0};
 
     call->deadline = deadline_earlier(call->deadline, deadline_in_ms(REVIVAL_MS));
-    while ((dead = node_revive(&driver->volumes, call)) > 0)
+    for (;;) {
+        size_t dead = node_revive(&driver->volumes, call);
+        size_t open = node_record_clients(&driver->volumes, call, &recorded);
+
+        if (dead + open == 0)
+            return 0;
         if (call_pause(call, backoff_next_ms(&backoff), err) < 0)
-            return error_wrap(err, "%zu volumes still have no process that serves them", dead);
-    return 0;
+            return error_wrap(err,
+                              "%zu volumes still have no process that serves them, and %zu may "
+                              "have no record of this node",
+                              dead, open);
+    }
 }
 
 /* A changed VolumeAttributesClass takes effect on running pods after this time. */
