@@ -205,9 +205,11 @@ struct ceph_ops {
                      struct error *err);
 
     /* Returns when each of the pool's @groups (pg_num) placement groups has the OSD map that the
-     * monitors have now, and so refuses the writes of fenced clients; those without an OSD are
-     * skipped. 2 RT per group, or four, one after the other. */
-    int (*pool_settle)(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err);
+     * monitors have now, and so refuses the writes of fenced clients; those without an OSD, or with
+     * fewer than the pool's @min_size, serve nobody and are skipped. One that does not answer in
+     * time is named. 2 RT per group, or four, one after the other. */
+    int (*pool_settle)(struct ceph_pool *pool, struct call *call, size_t groups, size_t min_size,
+                       struct error *err);
 
     /* @command and @reply are JSON texts; @reply (caller frees) is NUL-terminated, of at most 64
      * MiB: for json_load_large(). A refusal keeps the errno and carries the cluster's own words. */

@@ -94,7 +94,8 @@ void snapshots_register(struct ceph_ops *ops);
 void mirroring_register(struct ceph_ops *ops);
 
 /* As in ceph_ops.h. */
-int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err);
+int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, size_t min_size,
+                struct error *err);
 
 /* Waits until the connection has the OSD map that the monitors have now, no longer than the call
  * may. */

@@ -9,7 +9,10 @@
  *
  * A group without any OSD is skipped: nobody writes there, and an OSD that serves it again needs a
  * newer map for that, which has the fence. So the groups that a failed zone took with it do not
- * keep others from taking over what has survived.
+ * keep others from taking over what has survived. The same goes for a group with fewer OSDs than
+ * the pool's min_size, which serves nobody: what a fenced client still writes to an OSD that has
+ * not heard of it comes before anything that others read or write there, for they have to wait
+ * until more OSDs serve the group, by a newer map.
  */
 #include <errno.h>
 
@@ -20,25 +23,33 @@
 
 #define NO_OSD 2147483647 /* in a group of an erasure-coded pool */
 
-static bool group_is_served(struct ceph_pool *pool, struct call *call, size_t group)
+/* Caller frees. */
+static char *group_name(struct ceph_pool *pool, size_t group)
 {
+    return xasprintf("%lld.%zx", (long long)rados_ioctx_get_id(real_pool(pool)->io), group);
+}
+
+static bool group_is_served(struct ceph_pool *pool, struct call *call, size_t group,
+                            size_t min_size)
+{
+    _cleanup_free_ char *name = group_name(pool, group);
     _cleanup_free_ char *command =
-        xasprintf("{\"prefix\": \"pg map\", \"pgid\": \"%lld.%zx\", \"format\": \"json\"}",
-                  (long long)rados_ioctx_get_id(real_pool(pool)->io), group);
+        xasprintf("{\"prefix\": \"pg map\", \"pgid\": \"%s\", \"format\": \"json\"}", name);
     _cleanup_free_ char *reply = NULL;
     _cleanup_error_ struct error err = {0};
+    size_t osds = 0;
 
     if (pool->cluster->ops->mon_command(pool->cluster, call, command, &reply, &err) < 0) {
-        log_v(3, call, "cannot tell who serves group %zu of pool '%s': %s", group, pool->name,
+        log_v(3, call, "cannot tell who serves group %s of pool '%s': %s", name, pool->name,
               err.message);
         return true;
     }
     json_auto_t *map = json_loads(reply, 0, NULL);
     const json_t *acting = json_object_get(map, "acting");
     for (size_t i = 0; i < json_array_size(acting); i++)
-        if (json_integer_value(json_array_get(acting, i)) != NO_OSD)
-            return true;
-    return !json_is_array(acting); /* nothing is known: the group itself is asked */
+        osds += json_integer_value(json_array_get(acting, i)) != NO_OSD;
+    /* nothing is known: the group itself is asked */
+    return !json_is_array(acting) || (osds > 0 && osds >= min_size);
 }
 
 /* The group that the objects of a part are in: the order of objects is that of their hashes read
@@ -75,7 +86,8 @@ static int ask_part(rados_ioctx_t io, size_t part, size_t parts)
     return result >= 0 || result == -ENOENT || result == -EPERM ? 0 : result;
 }
 
-int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err)
+int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, size_t min_size,
+                struct error *err)
 {
     size_t parts = 1;
 
@@ -88,12 +100,17 @@ int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, struct
                    pool->name);
         if (call_check(call, err) < 0)
             return -1;
-        if (!group_is_served(pool, call, group_of_part(part, parts, groups)))
+        const size_t group = group_of_part(part, parts, groups);
+        if (!group_is_served(pool, call, group, min_size))
             continue;
         int result = ask_part(real_pool(pool)->io, part, parts);
-        if (result < 0)
-            return error_set_errno(err, result, "ask part %zu of %zu of pool '%s'", part, parts,
-                                   pool->name);
+        if (result < 0) {
+            _cleanup_free_ char *name = group_name(pool, group);
+
+            error_set_errno(err, result, "placement group %s of pool '%s' does not answer", name,
+                            pool->name);
+            return error_hint(err, "'ceph pg %s query' says why", name);
+        }
     }
     return 0;
 }

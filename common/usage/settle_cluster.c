@@ -9,13 +9,15 @@ static int settle_pool(struct ceph_cluster *cluster, struct call *call, const js
 {
     const char *name = json_string_value(json_object_get(entry, "pool_name"));
     const json_int_t groups = json_integer_value(json_object_get(entry, "pg_num"));
+    const json_int_t min_size = json_integer_value(json_object_get(entry, "min_size"));
     _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
 
     if (!name || groups <= 0)
         return error_set(err, STATUS_INTERNAL, "osd pool ls: a pool has no pool_name or pg_num");
     if (cluster->ops->pool_open(cluster, call, name, "", &pool, err) < 0)
         return -1;
-    return pool->ops->pool_settle(pool, call, (size_t)groups, err);
+    return pool->ops->pool_settle(pool, call, (size_t)groups, min_size > 0 ? (size_t)min_size : 1,
+                                  err);
 }
 
 int settle_pools(struct ceph_cluster *cluster, struct call *call, const char *reply,

@@ -208,11 +208,12 @@ static int pool_list(struct ceph_cluster *cluster, struct call *call, struct str
 }
 
 /* Here everybody knows everything at once. */
-static int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, struct error *err)
+static int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, size_t min_size,
+                       struct error *err)
 {
     struct fake_step step;
 
-    (void)groups;
+    (void)groups, (void)min_size;
     if (fake_step_begin(&step, ((struct fake_open_pool *)pool)->client, call, "pool_settle", err) <
         0)
         return -1;

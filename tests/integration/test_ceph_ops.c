@@ -344,9 +344,9 @@ TEST(nobody_fenced_writes_once_the_pool_has_settled)
 
     fixture_open(&fenced);
     fixture_open(&other);
-    assert_done(other.pool->ops->pool_settle(other.pool, &other.call, POOL_GROUPS, &err), &err);
+    assert_done(other.pool->ops->pool_settle(other.pool, &other.call, POOL_GROUPS, 1, &err), &err);
     fence(fenced.cluster, &fenced.call);
-    assert_done(other.pool->ops->pool_settle(other.pool, &other.call, POOL_GROUPS, &err), &err);
+    assert_done(other.pool->ops->pool_settle(other.pool, &other.call, POOL_GROUPS, 1, &err), &err);
     for (int i = 0; i < 8 * POOL_GROUPS; i++) {
         _cleanup_free_ char *name = xasprintf("late-%d", i);
 
@@ -355,7 +355,7 @@ TEST(nobody_fenced_writes_once_the_pool_has_settled)
         assert_int_equal(err.sys_errno, ESHUTDOWN);
         error_clear(&err);
     }
-    assert_done(other.pool->ops->pool_settle(other.pool, &other.call, 5, &err), &err);
+    assert_done(other.pool->ops->pool_settle(other.pool, &other.call, 5, 1, &err), &err);
 }
 
 TEST(pools_open_by_name_and_by_id)

@@ -217,7 +217,7 @@ TEST(groups_without_osds_do_not_keep_a_pool_from_settling)
         _cleanup_ceph_pool_ struct ceph_pool *pool = NULL;
 
         assert_int_equal(ceph->ops->pool_open(connection, &call, pools[i], "", &pool, &err), 0);
-        if (ceph->ops->pool_settle(pool, &call, POOL_GROUPS, &err) < 0)
+        if (ceph->ops->pool_settle(pool, &call, POOL_GROUPS, 1, &err) < 0)
             fail_msg("%s", err.message);
     }
     cluster("start-osd", "0");
