@@ -57,6 +57,7 @@ bool takeover_wants_pods(const struct takeover_site *site, const struct takeover
 struct takeover_scan {
     struct cluster_nodes nodes;
     struct string_list fenced;
+    bool reads_fences; /* they matter: @fenced has them, or @fences_unknown the reason */
     char *fences_unknown;
     struct fence_notes notes;
     struct strmap daemons; /* addresses of Ceph itself; read with the clients */
@@ -74,6 +75,13 @@ struct takeover_scan {
 _must_check_ int takeover_scan_read(const struct takeover_site *site, struct call *call,
                                     const struct takeover_map *map, struct takeover_scan *scan,
                                     struct error *err);
+/*
+ * Whether a scan of now would find the same and had nothing to do, given that neither the map nor
+ * the nodes have changed since: the notes and the fences are the same, and nothing that @last was
+ * waiting for can only be seen elsewhere. A request, and a command to each cluster.
+ */
+bool takeover_scan_is_current(const struct takeover_site *site, struct call *call,
+                              const struct takeover_scan *last);
 /* Plans again from what was read. */
 void takeover_scan_plan(const struct takeover_site *site, const struct takeover_map *map,
                         struct takeover_scan *scan);

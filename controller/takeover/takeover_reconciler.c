@@ -8,6 +8,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/kube/leader.h"
+#include "controller/takeover/node_watch.h"
 
 #define BUSY_MS 10000
 #define IDLE_MS 300000
@@ -26,6 +27,11 @@ struct takeover_reconciler {
     struct takeover_snapshot map; /* the one that was followed last */
     char *returning;              /* domains that are being given back: "a,b" */
     bool has_fault;
+    struct node_watch *watch;     /* while there is something to follow; else NULL */
+    struct takeover_scan last;    /* the last one, after which nothing was to be done */
+    uint64_t last_changes;        /* of the nodes when it began */
+    bool is_current;              /* there is such a scan, of the map that is followed */
+    struct deadline next_listing; /* when it is not believed any more */
     /* metrics */
     atomic_uint_fast64_t blocked;
     atomic_uint_fast64_t active;
@@ -100,13 +106,46 @@ static void report_progress(struct takeover_reconciler *reconciler,
     note_fault(reconciler, fault.length ? text_chars(&fault) : NULL);
 }
 
+/* Whether nothing has changed since the last scan, which found nothing to do. */
+static bool is_up_to_date(struct takeover_reconciler *reconciler, struct call *call)
+{
+    uint64_t changes = 0;
+
+    return reconciler->is_current && reconciler->watch &&
+           !deadline_has_passed(reconciler->next_listing) &&
+           node_watch_read(reconciler->watch, &changes) && changes == reconciler->last_changes &&
+           takeover_scan_is_current(&reconciler->site, call, &reconciler->last);
+}
+
+static void forget_scan(struct takeover_reconciler *reconciler)
+{
+    takeover_scan_done(&reconciler->last);
+    reconciler->is_current = false;
+}
+
+/* Moves @scan. */
+static void keep_scan(struct takeover_reconciler *reconciler, struct takeover_scan *scan,
+                      uint64_t changes)
+{
+    reconciler->last = *scan;
+    *scan = (struct takeover_scan){0};
+    reconciler->last_changes = changes;
+    reconciler->is_current = true;
+    reconciler->next_listing = deadline_in_ms(reconciler->idle_ms);
+}
+
 /* One scan and what follows from it; false if there is no point in another one right now. */
 static bool reconcile_once(struct takeover_reconciler *reconciler, struct call *call)
 {
     _cleanup_takeover_scan_ struct takeover_scan scan = {0};
     _cleanup_error_ struct error err = {0};
     size_t done = 0;
+    uint64_t changes = 0;
 
+    if (is_up_to_date(reconciler, call))
+        return false;
+    forget_scan(reconciler);
+    const bool is_watched = reconciler->watch && node_watch_read(reconciler->watch, &changes);
     if (takeover_scan_read(&reconciler->site, call, reconciler->map.map, &scan, &err) < 0) {
         atomic_fetch_add(&reconciler->failures, 1);
         if (!worker_is_stopping(&reconciler->leader.worker))
@@ -121,6 +160,8 @@ static bool reconcile_once(struct takeover_reconciler *reconciler, struct call *
         atomic_fetch_add(&reconciler->failures, 1);
     if (!worker_is_stopping(&reconciler->leader.worker))
         report_progress(reconciler, &scan.plan, &err);
+    if (result == 0 && done == 0 && is_watched)
+        keep_scan(reconciler, &scan, changes);
     return result == 0 && done > 0;
 }
 
@@ -163,6 +204,17 @@ static void follow_map(struct takeover_reconciler *reconciler)
     }
 }
 
+/* Nodes are watched while they are looked at often. */
+static void set_watch(struct takeover_reconciler *reconciler, bool is_wanted)
+{
+    if (is_wanted && !reconciler->watch) {
+        reconciler->watch = node_watch_new(reconciler->site.kube, reconciler->site.driver_name);
+    } else if (!is_wanted && reconciler->watch) {
+        node_watch_free(TAKE(reconciler->watch));
+        forget_scan(reconciler);
+    }
+}
+
 /* True if the map is another one than before. */
 static bool map_has_changed(struct takeover_reconciler *reconciler)
 {
@@ -184,6 +236,8 @@ static void run_reconciler(void *object)
 
     while (!worker_is_stopping(worker)) {
         bool changed = map_has_changed(reconciler);
+        if (changed)
+            forget_scan(reconciler);
         bool is_leader = leader_may_act(&reconciler->leader);
 
         if (!is_leader || !did_lead) {
@@ -197,7 +251,9 @@ static void run_reconciler(void *object)
             bool is_busy = reconciler->has_fault || reconciler->map.map->count > 0 ||
                            reconciler->returning[0] != '\0';
             next = deadline_in_ms(is_busy ? reconciler->busy_ms : reconciler->idle_ms);
+            set_watch(reconciler, is_busy);
         } else if (!is_leader) {
+            set_watch(reconciler, false);
             note_fault(reconciler, NULL); /* the leader reports it */
         }
         did_lead = is_leader;
@@ -262,6 +318,8 @@ void takeover_reconciler_free(struct takeover_reconciler *reconciler)
     if (!reconciler)
         return;
     leader_done(&reconciler->leader);
+    set_watch(reconciler, false);
+    forget_scan(reconciler);
     takeover_snapshot_done(&reconciler->map);
     free(reconciler->returning);
     free(reconciler);

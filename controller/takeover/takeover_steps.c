@@ -1,6 +1,7 @@
 #include "controller/takeover/takeover.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
@@ -156,10 +157,10 @@ int takeover_scan_read(const struct takeover_site *site, struct call *call,
 
     if (read_nodes(site, call, map, scan, err) < 0)
         return -1;
+    scan->reads_fences = concerns_fences(site, map, &scan->nodes);
     if (!site->fences)
         scan->fences_unknown = xstrdup("nobody says how to reach Ceph");
-    else if (concerns_fences(site, map, &scan->nodes) &&
-             fences_read(site->fences, call, &scan->fenced, &fault) < 0)
+    else if (scan->reads_fences && fences_read(site->fences, call, &scan->fenced, &fault) < 0)
         scan->fences_unknown = xstrdup(fault.message);
     error_clear(&fault);
     /* without the right to ask, or without the object, only a reboot frees a node */
@@ -169,6 +170,40 @@ int takeover_scan_read(const struct takeover_site *site, struct call *call,
         log_v(2, call, "only nodes that have rebooted will be let in again: %s", fault.message);
     plan_with_details(site, call, map, scan);
     return 0;
+}
+
+static bool is_waiting_for_more(const struct takeover_scan *scan)
+{
+    for (size_t i = 0; i < scan->plan.domain_count; i++)
+        if (scan->plan.domains[i].waits_for_clients || scan->plan.domains[i].drains)
+            return true;
+    return scan->plan.count > 0 || scan->fences_unknown || scan->pods.count > 0;
+}
+
+static bool is_same_list(const struct string_list *a, const struct string_list *b)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (!string_list_has(b, a->items[i]))
+            return false;
+    return a->count == b->count;
+}
+
+bool takeover_scan_is_current(const struct takeover_site *site, struct call *call,
+                              const struct takeover_scan *last)
+{
+    const struct fence_notes_place place = notes_of(site);
+    _cleanup_fence_notes_ struct fence_notes notes = {0};
+    _cleanup_string_list_ struct string_list fenced = {0};
+    _cleanup_error_ struct error err = {0};
+    const char *before = last->notes.version ? last->notes.version : "";
+
+    if (is_waiting_for_more(last) || fence_notes_read(&place, call, &notes, &err) < 0 ||
+        strcmp(notes.version ? notes.version : "", before) != 0)
+        return false;
+    if (!site->fences || !last->reads_fences)
+        return true;
+    return fences_read(site->fences, call, &fenced, &err) == 0 &&
+           is_same_list(&fenced, &last->fenced);
 }
 
 static int unfence_address(const struct takeover_site *site, struct call *call,

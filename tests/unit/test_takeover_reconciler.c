@@ -1,7 +1,7 @@
 #include "tests/unit/fixtures/takeover_zones.h"
 
-static struct takeover_reconciler *start(struct zones *zones, struct takeover_source *source,
-                                         const char *identity)
+static struct takeover_reconciler *start_with(struct zones *zones, struct takeover_source *source,
+                                              const char *identity, int64_t idle_ms)
 {
     _cleanup_error_ struct error err = {0};
     struct takeover_reconciler *reconciler = NULL;
@@ -11,10 +11,16 @@ static struct takeover_reconciler *start(struct zones *zones, struct takeover_so
                                                                       .name_space = "ceph",
                                                                       .identity = identity,
                                                                       .busy_ms = 20,
-                                                                      .idle_ms = 20},
+                                                                      .idle_ms = idle_ms},
                                 &reconciler, &err) < 0)
         fail_msg("%s", err.message);
     return reconciler;
+}
+
+static struct takeover_reconciler *start(struct zones *zones, struct takeover_source *source,
+                                         const char *identity)
+{
+    return start_with(zones, source, identity, 20);
 }
 
 /* Whether nothing new is placed in zone-a. */
@@ -112,4 +118,67 @@ TEST(map_that_was_never_read_gives_nothing_back)
         takeover_reconciler_free(one);
         takeover_source_free(source);
     }
+}
+
+#define NODES "/api/v1/nodes"
+
+static void wait_for_looks(struct zones *zones)
+{
+    const unsigned seen = fake_kube_calls(zones->fake_kube);
+
+    eventually(fake_kube_calls(zones->fake_kube) >= seen + 5);
+}
+
+static bool has_fenced(struct zones *zones, const char *address)
+{
+    return string_list_has(&zones->blocklist, address);
+}
+
+/* Nodes are listed when they have changed, not to find out whether they have. */
+TEST(nodes_are_not_listed_while_nothing_happens)
+{
+    _cleanup_zones_ struct zones zones = {0};
+
+    zones_init(&zones);
+    fake_kube_put(zones.fake_kube, MAP_PATH,
+                  "{\"data\":{\"takeover.json\":\"{\\\"zone-a\\\": [\\\"zone-b\\\"]}\"}}");
+    struct takeover_source *source = takeover_source_new(&(struct takeover_setup){
+        .path = "", .config = zones.config, .kube = zones.site.kube, .name_space = "ceph"});
+    struct takeover_reconciler *one = start_with(&zones, source, "one", 600000);
+    eventually(zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    for (int i = 0; i < 4; i++)
+        wait_for_looks(&zones);
+    fake_kube_forbid(zones.fake_kube, "list", NODES);
+    for (int i = 0; i < 4; i++)
+        wait_for_looks(&zones);
+    assert_true(fault_has(one, ""));
+    /* one more that takes over */
+    zones_put_node(&zones, "b2", "zone-b", "10.0.1.2", true, "boot-1", false);
+    eventually(fault_has(one, "403"));
+    assert_false(zones_have_label(&zones, "b2", MEMBER "zone-a"));
+    fake_kube_forbid(zones.fake_kube, NULL, NULL);
+    eventually(zones_have_label(&zones, "b2", MEMBER "zone-a"));
+    eventually(fault_has(one, ""));
+    takeover_reconciler_free(one);
+    takeover_source_free(source);
+}
+
+/* Ceph is looked at all the same. */
+TEST(fence_that_vanishes_is_noticed_while_nothing_else_happens)
+{
+    _cleanup_zones_ struct zones zones = {0};
+
+    zones_init(&zones);
+    fake_kube_put(zones.fake_kube, MAP_PATH,
+                  "{\"data\":{\"takeover.json\":\"{\\\"zone-a\\\": [\\\"zone-b\\\"]}\"}}");
+    struct takeover_source *source = takeover_source_new(&(struct takeover_setup){
+        .path = "", .config = zones.config, .kube = zones.site.kube, .name_space = "ceph"});
+    struct takeover_reconciler *one = start_with(&zones, source, "one", 600000);
+    eventually(zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    for (int i = 0; i < 4; i++)
+        wait_for_looks(&zones);
+    zones.forgets = "10.0.0.1:0/0";
+    eventually(!zones.forgets && has_fenced(&zones, "10.0.0.1:0/0"));
+    takeover_reconciler_free(one);
+    takeover_source_free(source);
 }
