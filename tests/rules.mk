@@ -391,7 +391,7 @@ $(KEY_TYPES): $(BUILD)/tests/vm/key_types.o $(LIBRARY)
 
 # The VM has a kernel with Ceph's clients, which the machine that runs it need not have.
 VM_SUITES ?= tests/vm/suite_krbd.sh tests/vm/suite_csi.sh tests/vm/suite_mappings.sh tests/vm/suite_cephfs.sh \
-	tests/vm/suite_restart.sh tests/vm/suite_many.sh tests/vm/suite_keys.sh
+	tests/vm/suite_restart.sh tests/vm/suite_limits.sh tests/vm/suite_many.sh tests/vm/suite_keys.sh
 
 .PHONY: vm-build
 vm-build: $(PROGRAMS) $(BENCH_PROGRAMS) $(KEY_TYPES)

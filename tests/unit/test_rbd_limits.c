@@ -62,6 +62,20 @@ TEST(volume_without_limits_is_left_alone)
     machine_done(&machine);
 }
 
+/* Perhaps an administrator has set them. */
+TEST(limits_that_nobody_here_has_set_stay)
+{
+    begin(&KRBD);
+    machine_set_metadata(&machine, KEY "read_iops", "100");
+    must(machine_publish(&machine, &err));
+    machine_restart(&machine);
+    must(machine_stage(&machine, &err));
+    machine_set_metadata(&machine, KEY "read_iops", "max");
+    must(machine_publish(&machine, &err));
+    assert_true(has_limits("riops=100"));
+    machine_done(&machine);
+}
+
 TEST(rbd_nbd_needs_no_cgroup)
 {
     begin(&(struct use){.fs_type = "ext4", .mounter = "rbd-nbd", .pod = POD});
