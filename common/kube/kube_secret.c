@@ -52,26 +52,33 @@ static int decode_data(json_t *data, struct kube_secret *secret, struct error *e
     return 0;
 }
 
+int kube_secret_decode(json_t *item, struct kube_secret *secret, struct error *err)
+{
+    _cleanup_kube_secret_ struct kube_secret decoded = {0};
+    json_t *data = json_object_get(item, "data");
+    int result = decode_data(data, &decoded, err);
+
+    wipe_data(data);
+    if (result < 0)
+        return -1;
+    *secret = decoded;
+    decoded = (struct kube_secret){0};
+    return 0;
+}
+
 int kube_secret_read(struct kube *kube, struct call *call, const char *name_space, const char *name,
                      struct kube_secret *secret, struct error *err)
 {
     const struct kube_location location = {
         .api = "v1", .resource = "secrets", .name_space = name_space, .name = name};
-    _cleanup_kube_secret_ struct kube_secret read = {0};
     _cleanup_free_ char *path = NULL;
     json_auto_t *item = NULL;
 
     if (kube_path(&location, &path, err) < 0)
         return error_wrap(err, "secret");
-    if (kube->ops->get(kube, call, path, &item, err) < 0)
+    if (kube->ops->get(kube, call, path, &item, err) < 0 ||
+        kube_secret_decode(item, secret, err) < 0)
         return error_wrap(err, "secret '%s/%s'", name_space, name);
-    json_t *data = json_object_get(item, "data");
-    int result = decode_data(data, &read, err);
-    wipe_data(data);
-    if (result < 0)
-        return error_wrap(err, "secret '%s/%s'", name_space, name);
-    *secret = read;
-    read = (struct kube_secret){0};
     return 0;
 }
 

@@ -22,6 +22,8 @@ struct kube_secret {
  */
 _must_check_ int kube_secret_read(struct kube *kube, struct call *call, const char *name_space,
                                   const char *name, struct kube_secret *secret, struct error *err);
+/* The same from an object that was read elsewhere. Its values are wiped. */
+_must_check_ int kube_secret_decode(json_t *item, struct kube_secret *secret, struct error *err);
 /* NULL if there is no such entry. Borrowed. */
 const struct secret *kube_secret_get(const struct kube_secret *secret, const char *key);
 void kube_secret_done(struct kube_secret *secret);

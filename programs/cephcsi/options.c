@@ -216,15 +216,20 @@ static void add_legacy_flags(struct options *o, struct flag_table *table)
     }
 }
 
+static void fill_table(struct options *o, struct flag_table *table)
+{
+    add_service_flags(o, table);
+    add_volume_flags(o, table);
+    add_legacy_flags(o, table);
+}
+
 static int parse_flags(struct options *o, int argc, char **argv)
 {
     struct flag_table table = {0};
     _cleanup_error_ struct error err = {0};
     int next = 0;
 
-    add_service_flags(o, &table);
-    add_volume_flags(o, &table);
-    add_legacy_flags(o, &table);
+    fill_table(o, &table);
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         printf("Usage: %s --type=TYPE [flags]\n", argv[0]);
         flags_print_usage(stdout, table.flags, table.count);
@@ -384,13 +389,85 @@ static bool is_default(const struct legacy_flag *flag, const char *value)
     return value[0] == '\0' || strcmp(value, flag->fallback) == 0;
 }
 
-void options_warn_of_ignored(const struct options *options)
+static void report_ignored(const struct options *options, option_report_fn *report, void *context)
 {
     for (size_t i = 0; i < ARRAY_LENGTH(LEGACY); i++) {
         const char *value = options->ignored[i];
 
-        if (value && !is_default(&LEGACY[i], value))
-            log_warn(NULL, "flag --%s=%s has no effect: %s", LEGACY[i].name, value,
-                     LEGACY[i].reason);
+        if (value && !is_default(&LEGACY[i], value)) {
+            _cleanup_free_ char *flag = xasprintf("--%s=%s", LEGACY[i].name, value);
+
+            report(context, OPTION_IGNORED, flag, LEGACY[i].reason);
+        }
     }
+}
+
+static void warn_of_option(void *context, enum option_use use, const char *flag, const char *reason)
+{
+    (void)context;
+    (void)use;
+    log_warn(NULL, "flag %s has no effect: %s", flag, reason);
+}
+
+void options_warn_of_ignored(const struct options *options)
+{
+    report_ignored(options, warn_of_option, NULL);
+}
+
+/* Reads the flag at argv[1], with the next word if it needs one as its value; returns how many
+ * words that are. */
+static int read_one(const struct flag_table *table, int argc, char **argv, struct error *err)
+{
+    int next = 0;
+
+    if (flags_parse(table->flags, table->count, 2, argv, &next, err) == 0)
+        return 1;
+    if (argc < 3 || strchr(argv[1], '='))
+        return 1;
+    _cleanup_error_ struct error alone = {0};
+    error_move(&alone, err);
+    if (flags_parse(table->flags, table->count, 3, argv, &next, err) == 0)
+        return 2;
+    error_clear(err);
+    error_move(err, &alone);
+    return argv[2][0] == '-' ? 1 : 2;
+}
+
+/* Each flag by itself, so that one that is refused does not hide the others. */
+static void read_one_by_one(const struct flag_table *table, int argc, char **argv,
+                            option_report_fn *report, void *context)
+{
+    int at = 1;
+
+    while (at < argc) {
+        _cleanup_error_ struct error err = {0};
+        const char *flag = argv[at];
+
+        if (flag[0] != '-')
+            error_set(&err, STATUS_INVALID_ARGUMENT, "it is no flag; what follows is not read");
+        else
+            at += read_one(table, argc - at + 1, &argv[at - 1], &err) - 1;
+        if (err.message)
+            report(context, OPTION_REFUSED, flag, err.message);
+        at++;
+    }
+}
+
+void options_judge(struct options *options, int argc, char **argv, option_report_fn *report,
+                   void *context)
+{
+    struct flag_table table = {0};
+    _cleanup_error_ struct error err = {0};
+    int next = 0;
+
+    *options = DEFAULTS;
+    fill_table(options, &table);
+    /* no flag yet: "" where there is no default */
+    if (flags_parse(table.flags, table.count, 1, argv, &next, &err) < 0)
+        return;
+    read_one_by_one(&table, argc, argv, report, context);
+    const char *fault = check_options(options);
+    if (fault)
+        report(context, OPTION_REFUSED, "", fault);
+    report_ignored(options, report, context);
 }

@@ -74,6 +74,21 @@ struct options {
  */
 int options_read(struct options *options, int argc, char **argv);
 
+/* What this driver does with a flag of a container that was written for Ceph-CSI. */
+enum option_use { OPTION_USED, OPTION_IGNORED, OPTION_REFUSED };
+/* @flag is "--name=value" as far as it is known, "" if the line as a whole is at fault. Borrowed.
+ */
+typedef void option_report_fn(void *context, enum option_use use, const char *flag,
+                              const char *reason);
+
+/*
+ * Reads a command line as the driver would, and reports, where the driver would end or warn: flags
+ * that it refuses, what is wrong with the whole, and flags without effect that have another value
+ * than Ceph-CSI's default. @options is what is left, and points into @argv. Prints nothing.
+ */
+void options_judge(struct options *options, int argc, char **argv, option_report_fn *report,
+                   void *context);
+
 /* One warning for each flag that was given, with another value than Ceph-CSI's default, and does
  * nothing. */
 void options_warn_of_ignored(const struct options *options);

@@ -15,6 +15,8 @@ static const struct {
 } COMMANDS[] = {
     {"call", command_call, "call one CSI method of a driver and print its answer"},
     {"capacity", command_capacity, "print how much free space each StorageClass has in each place"},
+    {"check", command_check,
+     "look at a cluster before a switch from Ceph-CSI, or back: flags, users, finalizers"},
     {"convert-pv", command_convert_pv,
      "print patches from zone labels of volumes to node affinity"},
     {"docs", command_docs, NULL},

@@ -5,6 +5,7 @@
  * others return 1 if they found something wrong and 3 if they could not find out. */
 int command_call(int argc, char **argv);
 int command_capacity(int argc, char **argv);
+int command_check(int argc, char **argv);
 int command_convert_pv(int argc, char **argv);
 int command_docs(int argc, char **argv);
 int command_explain(int argc, char **argv);

@@ -23,14 +23,14 @@ int object_flags_options(const struct object_flags *flags, struct binding_option
     return 0;
 }
 
-static int load_file(const char *path, struct cluster_objects *cluster, struct error *err)
+static int visit_file(const char *path, object_document_fn *visit, void *context, struct error *err)
 {
     json_auto_t *documents = NULL;
 
     if (documents_load_path(path, OBJECTS_FILE_LIMIT, &documents, err) < 0)
         return -1;
     for (size_t i = 0; i < json_array_size(documents); i++)
-        if (cluster_read(cluster, json_array_get(documents, i), err) < 0)
+        if (visit(context, json_array_get(documents, i), err) < 0)
             return json_array_size(documents) > 1 ? error_wrap(err, "'%s': [%zu]", path, i)
                                                   : error_wrap(err, "'%s'", path);
     return 0;
@@ -43,7 +43,8 @@ static int is_object_file(const struct dirent *entry)
             text_has_suffix(entry->d_name, ".yml"));
 }
 
-static int load_folder(const char *path, struct cluster_objects *cluster, struct error *err)
+static int visit_folder(const char *path, object_document_fn *visit, void *context,
+                        struct error *err)
 {
     struct dirent **entries = NULL;
     int count = scandir(path, &entries, is_object_file, alphasort);
@@ -60,11 +61,22 @@ static int load_folder(const char *path, struct cluster_objects *cluster, struct
         _cleanup_free_ char *file = xasprintf("%s/%s", path, entries[i]->d_name);
 
         if (result == 0)
-            result = load_file(file, cluster, err);
+            result = visit_file(file, visit, context, err);
         free(entries[i]);
     }
     free(entries);
     return result;
+}
+
+int objects_each_document(const char *path, object_document_fn *visit, void *context,
+                          struct error *err)
+{
+    struct stat status;
+
+    if (stat(path, &status) < 0)
+        return error_set_errno(err, -errno, "open '%s'", path);
+    return S_ISDIR(status.st_mode) ? visit_folder(path, visit, context, err)
+                                   : visit_file(path, visit, context, err);
 }
 
 /* An empty dump was made by mistake, and every conclusion from it would mislead. */
@@ -80,15 +92,15 @@ static int check_not_empty(const char *path, const struct cluster_objects *clust
                : -1;
 }
 
+static int read_document(void *context, json_t *document, struct error *err)
+{
+    return cluster_read(context, document, err);
+}
+
 int objects_load(const char *path, struct cluster_objects *cluster, struct error *err)
 {
-    struct stat status;
-
-    if (stat(path, &status) < 0)
-        return error_set_errno(err, -errno, "open '%s'", path);
-    int result =
-        S_ISDIR(status.st_mode) ? load_folder(path, cluster, err) : load_file(path, cluster, err);
-    if (result < 0 || check_not_empty(path, cluster, err) < 0)
+    if (objects_each_document(path, read_document, cluster, err) < 0 ||
+        check_not_empty(path, cluster, err) < 0)
         return -1;
     cluster_settle(cluster);
     return 0;

@@ -44,9 +44,17 @@ _must_check_ int object_flags_options(const struct object_flags *flags,
 _must_check_ int objects_get(const struct object_flags *flags, struct cluster_objects *cluster,
                              struct error *err);
 
+/* One document of a dump: an object, a list of them, or an array of these. Borrowed. */
+typedef int object_document_fn(void *context, json_t *document, struct error *err);
+/* Visits the documents of a file, or of all *.json, *.yaml and *.yml of a folder in the order of
+ * their names. What begins with '{' or '[' is JSON. Errors, those of @visit as well, name the file.
+ */
+_must_check_ int objects_each_document(const char *path, object_document_fn *visit, void *context,
+                                       struct error *err);
+
 /* Dumps of whole clusters; a volume takes 2 to 3 KiB. */
 #define OBJECTS_FILE_LIMIT ((size_t)1024 * 1024 * 1024)
 
-/* Reads a file, or all *.json, *.yaml and *.yml of a folder in the order of their names, and
- * settles the cluster. What begins with '{' or '[' is JSON. Caller calls cluster_done(). */
+/* Reads what objects_each_document() visits, and settles the cluster. Caller calls cluster_done().
+ */
 _must_check_ int objects_load(const char *path, struct cluster_objects *cluster, struct error *err);

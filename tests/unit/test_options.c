@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/base/memory.h"
+#include "common/base/text.h"
 #include "programs/cephcsi/options.h"
 #include "tests/test.h"
 #include "tests/unit/fixtures/files.h"
@@ -330,6 +331,65 @@ TEST(ignored_flag_is_warned_of_once, WITH_FOLDER)
         if (lines != (cases[i].warning ? 1 : 0) || is_there != (cases[i].warning != NULL))
             fail_msg("%s: %zu warning(s), wanted '%s'", cases[i].arguments, lines, warning);
     }
+}
+
+/* --- what others are told of a command line --- */
+
+struct judgement {
+    struct text lines;
+};
+
+static void keep_judgement(void *context, enum option_use use, const char *flag, const char *reason)
+{
+    static const char *const uses[] = {"used", "ignored", "refused"};
+    struct judgement *judgement = context;
+
+    text_addf(&judgement->lines, "%s [%s] %s\n", uses[use], flag, reason);
+}
+
+/* What is reported of the line. Caller frees. */
+static char *judge(const char *line, struct options *options, char **copy)
+{
+    struct judgement judgement = {TEXT_INIT(65536)};
+    char *argv[ARGUMENTS];
+    int argc = split(line, copy, argv);
+
+    options_judge(options, argc, argv, keep_judgement, &judgement);
+    return judgement.lines.chars ? judgement.lines.chars : xstrdup("");
+}
+
+TEST(each_fault_of_a_line_is_reported)
+{
+    _cleanup_free_ char *copy = NULL;
+    struct options options;
+    _cleanup_free_ char *lines = judge(
+        "--type=rbd --nodeid n --domainlabel=a --pidlimit -1 -controllerserver --v=x --other y "
+        "--stagingpath=/data z --drivername=d.rbd.csi.ceph.com",
+        &options, &copy);
+
+    assert_string_equal(
+        lines,
+        "refused [--domainlabel=a] flag provided but not defined: -domainlabel; did you mean "
+        "'--domainlabels'?\n"
+        "refused [--v=x] invalid value \"x\" for flag -v: 'x' is not a whole number\n"
+        "refused [--other] flag provided but not defined: -other\n"
+        "refused [z] it is no flag; what follows is not read\n"
+        "ignored [--pidlimit=-1] threads are few and bounded; the limit of the pod stays as it is\n"
+        "ignored [--stagingpath=/data] the orchestrator names every path\n");
+    assert_true(options.controller_server);
+    assert_string_equal(options.driver_name, "d.rbd.csi.ceph.com");
+}
+
+TEST(line_as_a_whole_is_judged)
+{
+    _cleanup_free_ char *copy = NULL;
+    _cleanup_free_ char *empty_copy = NULL;
+    struct options options;
+    _cleanup_free_ char *lines = judge("--type=nfs --nodeid=n", &options, &copy);
+    _cleanup_free_ char *empty = judge("", &options, &empty_copy);
+
+    assert_non_null(strstr(lines, "refused [] --type=nfs: NFS exports are not served"));
+    assert_non_null(strstr(empty, "refused [] --type is missing"));
 }
 
 static void add_lines(void)

@@ -28,6 +28,7 @@ static const struct json_field META_FIELDS[] = {
     JSON_FIELD_STRMAP("labels", struct kube_meta, labels),
     JSON_FIELD_STRMAP("annotations", struct kube_meta, annotations),
     JSON_FIELD_OBJECTS("ownerReferences", struct kube_meta, owners, owner_count, &OWNER_TABLE),
+    JSON_FIELD_STRINGS("finalizers", struct kube_meta, finalizers),
 };
 static const struct json_table META_TABLE = JSON_TABLE(struct kube_meta, META_FIELDS);
 
@@ -129,6 +130,9 @@ static const struct json_field CSI_DRIVER_FIELDS[] = {
     JSON_FIELD_BOOL("spec.storageCapacity", struct kube_csi_driver, tracks_capacity),
     JSON_FIELD_BOOL("spec.preventPodSchedulingIfMissing", struct kube_csi_driver,
                     must_be_on_the_node),
+    JSON_FIELD_BOOL("spec.podInfoOnMount", struct kube_csi_driver, tells_pods),
+    JSON_FIELD_BOOL("spec.seLinuxMount", struct kube_csi_driver, mounts_labelled),
+    JSON_FIELD_STRING("spec.fsGroupPolicy", struct kube_csi_driver, fs_group_policy),
 };
 static const struct json_table CSI_DRIVER_TABLE =
     JSON_TABLE(struct kube_csi_driver, CSI_DRIVER_FIELDS);
@@ -490,6 +494,7 @@ static int check_limits(const json_t *root, struct error *err)
         {"metadata.labels", KUBE_LABELS_MAX},
         {"metadata.annotations", KUBE_LABELS_MAX},
         {"metadata.ownerReferences", KUBE_LIST_MAX},
+        {"metadata.finalizers", KUBE_LIST_MAX},
         {"spec.nodeSelector", KUBE_LABELS_MAX},
         {"spec.csi.volumeAttributes", KUBE_LABELS_MAX},
         {"spec.volumes", KUBE_LIST_MAX},

@@ -42,6 +42,7 @@ struct kube_meta {
     struct strmap annotations;
     struct kube_owner *owners;
     size_t owner_count;
+    struct string_list finalizers;
 };
 
 struct kube_taint {
@@ -154,6 +155,9 @@ struct kube_csi_driver {
     bool tracks_capacity;     /* spec.storageCapacity */
     bool must_be_on_the_node; /* spec.preventPodSchedulingIfMissing */
     bool is_attached;         /* spec.attachRequired; true unless it is false */
+    bool tells_pods;          /* spec.podInfoOnMount */
+    bool mounts_labelled;     /* spec.seLinuxMount */
+    char *fs_group_policy;
 };
 
 struct kube_node_driver {
