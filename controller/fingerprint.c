@@ -99,3 +99,11 @@ uint64_t fingerprint_size(const struct strmap *extra)
 {
     return strtoull(strmap_get_or(extra, JOURNAL_KEY_SIZE, "0"), NULL, 10);
 }
+
+const char *fingerprint_source_volume(const struct strmap *extra)
+{
+    static const char VOLUME[] = "volume:";
+    const char *source = strmap_get_or(extra, JOURNAL_KEY_REQUEST_SOURCE, "");
+
+    return text_has_prefix(source, VOLUME) ? source + strlen(VOLUME) : NULL;
+}

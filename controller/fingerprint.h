@@ -20,5 +20,8 @@ _must_check_ int fingerprint_check(const struct create_request *request, const s
 /* True if @extra was written by this driver, not by Ceph-CSI. */
 bool fingerprint_is_present(const struct strmap *extra);
 
+/* The handle of the volume that it was to be a clone of; NULL if it was to be none. Borrowed. */
+const char *fingerprint_source_volume(const struct strmap *extra);
+
 /* The size that was chosen; 0 if it is not recorded. */
 uint64_t fingerprint_size(const struct strmap *extra);

@@ -36,7 +36,7 @@ $(UNIT_TESTS): $(BUILD)/%: $(BUILD)/%.o $(TEST_MAIN) $(UNIT_FIXTURES) $(LIBRARY)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(UNIT_FIXTURES) $(LIBRARY) $(LIBS) -lcmocka
 
 $(FIXTURE_TESTS): $(BUILD)/tests/integration/fixtures.o $(BUILD)/tests/integration/calls.o
-$(BUILD)/tests/integration/test_interrupted: \
+$(BUILD)/tests/integration/test_interrupted $(BUILD)/tests/integration/test_settle: \
 	$(addprefix $(BUILD)/tests/integration/,fixtures.o calls.o)
 $(BUILD)/tests/integration/test_cluster_ids: \
 	$(addprefix $(BUILD)/tests/integration/,fixtures.o calls.o cephfs.o)

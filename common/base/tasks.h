@@ -66,5 +66,5 @@ struct task_counts {
 struct task_counts tasks_count(struct tasks *tasks, const char *kind);
 
 /* Runs the waiting tasks on this thread, also those that wait for their time, each once, until none
- * is left: for tests, which want an order. */
+ * is left: for tests, which want an order, and for programs that end when it is done. */
 void tasks_run_here(struct tasks *tasks);

@@ -191,6 +191,12 @@ static char **find_attribute(const struct journal_entry *entry, size_t index)
     return (char **)((uintptr_t)entry + ATTRIBUTES[index].offset);
 }
 
+/* As JOURNAL_KEY_POOL has it. Caller frees. */
+static char *print_pool_id(int64_t id)
+{
+    return xasprintf("%016llx", (unsigned long long)id);
+}
+
 static void collect_attributes(const struct journal *journal, const struct ceph_pool *pool,
                                const struct journal_entry *entry, struct strmap *attributes)
 {
@@ -203,7 +209,7 @@ static void collect_attributes(const struct journal *journal, const struct ceph_
         if (*find_attribute(entry, i))
             strmap_set(attributes, ATTRIBUTES[i].key, *find_attribute(entry, i));
     if (entry->journal_pool_id >= 0 && entry->journal_pool_id != pool->id) {
-        _cleanup_free_ char *id = xasprintf("%016llx", (unsigned long long)entry->journal_pool_id);
+        _cleanup_free_ char *id = print_pool_id(entry->journal_pool_id);
 
         strmap_set(attributes, JOURNAL_KEY_POOL, id);
     }
@@ -358,6 +364,40 @@ int journal_release_name(const struct journal *journal, struct call *call,
         error_clear(err);
     }
     return 0;
+}
+
+/* Success as well if an earlier move did it. */
+static int claim_beside(const struct journal *journal, struct call *call, struct ceph_pool *pool,
+                        const struct journal_entry *entry, struct error *err)
+{
+    const struct journal_ref ref = {entry->uuid, pool->id};
+    struct journal_ref there;
+    bool found = false;
+
+    if (journal_find(journal, call, pool, entry->request_name, &there, &found, err) < 0)
+        return -1;
+    if (!found)
+        return journal_claim_for(journal, call, pool, entry->request_name, &ref, err);
+    if (strcmp(there.uuid.chars, entry->uuid.chars) == 0)
+        return 0;
+    return error_set(err, STATUS_ABORTED,
+                     "name '%s' leads to another entry, '%s', in pool '%s': see 'cephzone fsck'",
+                     entry->request_name, there.uuid.chars, pool->name);
+}
+
+int journal_move_name(const struct journal *journal, struct call *call, struct ceph_pool *directory,
+                      struct ceph_pool *pool, const struct journal_entry *entry, struct error *err)
+{
+    _cleanup_free_ char *object = journal_object(journal, &entry->uuid);
+    _cleanup_free_ char *recorded = print_pool_id(directory->id);
+    bool removed = false;
+
+    if (claim_beside(journal, call, pool, entry, err) < 0 ||
+        pool->ops->omap_remove_if(pool, call, object, JOURNAL_KEY_POOL, recorded, NULL, &removed,
+                                  err) < 0)
+        return error_wrap(err, "move name '%s'", entry->request_name);
+    return journal_release_name(journal, call, directory, entry->request_name, pool->id,
+                                &entry->uuid, NULL, err);
 }
 
 int journal_remove(const struct journal *journal, struct call *call, struct ceph_pool *pool,

@@ -132,6 +132,16 @@ _must_check_ int journal_release_name(const struct journal *journal, struct call
                                       int64_t image_pool_id, const struct uuid_text *uuid,
                                       const struct strmap *queued, struct error *err);
 
+/*
+ * Moves the name of a volume that is in another pool than its directory beside the volume, where
+ * Ceph-CSI from 3.11 on keeps it: the name is claimed there, the entry, which was read from @pool,
+ * forgets the old directory, and the name goes from @directory. A move that was interrupted is
+ * finished by the next one. ABORTED if the name leads elsewhere there. 4 RT.
+ */
+_must_check_ int journal_move_name(const struct journal *journal, struct call *call,
+                                   struct ceph_pool *directory, struct ceph_pool *pool,
+                                   const struct journal_entry *entry, struct error *err);
+
 /* Removes the object of @uuid: the last step, because the handle leads to it. Absent is success.
  * 1 RT. */
 _must_check_ int journal_remove(const struct journal *journal, struct call *call,

@@ -11,6 +11,7 @@
 #include "common/config/session.h"
 #include "controller/fsck/fsck_scan.h"
 #include "controller/rbd/rbd_images.h"
+#include "controller/settle_names.h"
 
 struct repair_work {
     const struct fsck_options *options;
@@ -41,18 +42,6 @@ static int open_pool(struct repair_work *work, int64_t id, struct ceph_pool **po
                                       session_rbd_namespace(&work->session), pool, err) == 0)
         return 0;
     return error_ignore(err, STATUS_NOT_FOUND);
-}
-
-/* Whether volume, snapshot or group of the uuid is in the journal. */
-static int is_in_journal(struct repair_work *work, bool *found, struct error *err)
-{
-    const struct journal journal = {work->repair->kind, work->options->instance_id};
-    _cleanup_journal_entry_ struct journal_entry entry = {0};
-
-    *found = false;
-    if (!work->pool)
-        return 0;
-    return journal_read(&journal, work->call, work->pool, &work->repair->uuid, &entry, found, err);
 }
 
 /* Whether a process of the driver is making what the uuid stands for. */
@@ -103,24 +92,21 @@ static int restore_key(struct repair_work *work, struct error *err)
 
 static int forget_name(struct repair_work *work, bool *repaired, struct error *err)
 {
-    bool found = false;
-    bool removed = false;
-    bool busy = false;
+    const struct journal journal = {work->repair->kind, work->options->instance_id};
+    struct journal_entry entry = {.uuid = work->repair->uuid};
+    const struct begun begun = {
+        .call = work->call,
+        .journal = &journal,
+        .directory = work->directory,
+        .pool = work->pool,
+        .entry = &entry,
+    };
+    const char *request_name = work->repair->key + strlen(journal_key_prefix(journal.kind));
+    struct journal_ref ref;
 
-    if (is_in_journal(work, &found, err) < 0 || is_being_made(work, &busy, err) < 0)
+    if (journal_parse_value(work->directory, work->repair->key, work->repair->value, &ref, err) < 0)
         return -1;
-    if (found || busy)
-        return 0;
-    if (remove_key(work, &removed, err) < 0)
-        return -1;
-    if (!removed)
-        return 0;
-    if (is_in_journal(work, &found, err) < 0)
-        return -1;
-    if (found) /* a retry of the creation came in between */
-        return restore_key(work, err);
-    *repaired = true;
-    return 0;
+    return settle_unwritten(&begun, request_name, ref.image_pool_id, repaired, err);
 }
 
 /* --- entries --- */

@@ -16,6 +16,23 @@
 
 /* --- volumes --- */
 
+/* Of a clone whose creation was interrupted: the snapshot of its source that it was to be made
+ * from.
+ */
+static int remove_cut(const struct controller *controller, struct call *call,
+                      const struct journal_entry *entry, const struct credentials *credentials,
+                      struct error *err)
+{
+    const char *handle = entry->image_id ? NULL : fingerprint_source_volume(&entry->extra);
+    _cleanup_located_ struct located source = {0};
+
+    if (!handle)
+        return 0;
+    if (locate(controller, call, JOURNAL_VOLUME, handle, credentials, &source, err) < 0)
+        return error_ignore(err, STATUS_NOT_FOUND);
+    return snapshot_ensure_gone(source.pool, call, source.entry.image_name, entry->image_name, err);
+}
+
 /* The image goes to the trash, which makes it invisible at once; then the request name, together
  * with the order to remove the data. */
 static int discard_volume(const struct controller *controller, struct call *call,
@@ -27,8 +44,9 @@ static int discard_volume(const struct controller *controller, struct call *call
     /* Ceph-CSI clones a volume through an image of this name, which lives as long as the clone */
     _cleanup_free_ char *intermediate = xasprintf("%s" IMAGE_SUFFIX_CLONE, entry->image_name);
 
-    if (image_discard(located->pool, call, entry->image_name, NULL, entry->image_id, &queued, err) <
-        0)
+    if (remove_cut(controller, call, entry, credentials, err) < 0 ||
+        image_discard(located->pool, call, entry->image_name, NULL, entry->image_id, &queued, err) <
+            0)
         return -1;
     _cleanup_free_ char *intermediate_id = NULL;
     if (image_find(located->pool, call, intermediate, &intermediate_id, err) < 0)

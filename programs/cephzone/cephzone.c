@@ -23,6 +23,8 @@ static const struct {
     {"explain", command_explain, "explain why a pod is pending, node by node, and what would help"},
     {"fsck", command_fsck, "compare journal, images, trash and PVs; report and repair leftovers"},
     {"place", command_place, "print which pool a volume would get, and why"},
+    {"settle", command_settle,
+     "release names that this driver left half-made, before Ceph-CSI takes over"},
     {"simulate", command_simulate,
      "schedule what is pending; fail a domain; add pods: does it fit?"},
     {"topology", command_topology,

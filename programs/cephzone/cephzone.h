@@ -11,6 +11,7 @@ int command_docs(int argc, char **argv);
 int command_explain(int argc, char **argv);
 int command_fsck(int argc, char **argv);
 int command_place(int argc, char **argv);
+int command_settle(int argc, char **argv);
 int command_simulate(int argc, char **argv);
 int command_takeover(int argc, char **argv);
 int command_topology(int argc, char **argv);

@@ -74,8 +74,8 @@ static int ask_cluster(const struct check_flags *flags, struct ceph *ceph,
         result = session.cluster->ops->mon_command(
             session.cluster, &call, "{\"prefix\": \"auth ls\", \"format\": \"json\"}", &reply, err);
     call_done(&call);
-    if (result < 0)
-        return -1;
+    if (result < 0 || !reply)
+        return result;
     result = json_load_large(reply, strlen(reply), "auth ls", &users, err);
     explicit_bzero(reply, strlen(reply)); /* it has the keys of all users */
     return result < 0 ? -1 : check_world_add_caps(world, users, err);

@@ -81,7 +81,7 @@ static const struct {
      "csi-attacher"},
     {CHECK_FAIL, "nodes", "node-b", "'topology.kubernetes.io/zone'", "label the node"},
     {CHECK_WARN, "class", "StorageClass 'zones'", "'poolSelecton'", "'poolSelection'"},
-    {CHECK_WARN, "topology", "StorageClass 'zones'", "a pool 'names'", "no claim is pending"},
+    {CHECK_WARN, "topology", "StorageClass 'zones'", "a pool 'names'", "cephzone settle"},
     {CHECK_FAIL, "key", "rook-ceph/rook-csi-rbd-node", "type 2 (aes256k)", "before the switch"},
     {CHECK_FAIL, "caps", "client.csi-cephfs-provisioner", "mgr caps 'allow r'", "allow rw"},
 };

@@ -408,6 +408,43 @@ TEST(pool_of_the_name_is_written_if_it_is_known, WITH_WORLD)
     assert_dump(world, "[csi.journalpool] = 0000000000000000", true);
 }
 
+/* As Ceph-CSI 3.11 and later write it: the uuid alone, beside the entry, which names no pool. */
+TEST(name_is_moved_beside_its_entry, WITH_WORLD)
+{
+    struct world *world = *state;
+    _cleanup_journal_entry_ struct journal_entry entry = entry_of("pvc-1");
+    const struct journal_ref ref = {entry.uuid, world->far->id};
+    _cleanup_error_ struct error err = {0};
+
+    entry.journal_pool_id = world->rbd->id;
+    assert_int_equal(journal_claim_for(&VOLUMES, &world->call, world->rbd, "pvc-1", &ref, &err), 0);
+    assert_int_equal(journal_write(&VOLUMES, &world->call, world->far, &entry, &err), 0);
+    assert_dump(world, "object rbd//csi.volumes.default [csi.volume.pvc-1] = 000000000000001a/",
+                true);
+    for (int tries = 0; tries < 2; tries++) { /* a second time nothing changes */
+        assert_int_equal(
+            journal_move_name(&VOLUMES, &world->call, world->rbd, world->far, &entry, &err), 0);
+        assert_dump(world, "object rbd//csi.volumes.default [csi.volume.pvc-1]", false);
+        assert_dump(world, "object far//csi.volumes.default [csi.volume.pvc-1] = " UUID "\n", true);
+        assert_dump(world, "csi.journalpool", false);
+    }
+}
+
+TEST(name_is_not_moved_over_another, WITH_WORLD)
+{
+    struct world *world = *state;
+    _cleanup_journal_entry_ struct journal_entry entry = entry_of("pvc-1");
+    const struct journal_ref other = {{OTHER}, world->far->id};
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(journal_claim_for(&VOLUMES, &world->call, world->far, "pvc-1", &other, &err),
+                     0);
+    assert_int_equal(
+        journal_move_name(&VOLUMES, &world->call, world->rbd, world->far, &entry, &err), -1);
+    assert_int_equal(err.status, STATUS_ABORTED);
+    assert_non_null(strstr(err.message, "leads to another entry"));
+}
+
 TEST(entry_without_an_image_has_the_default_name, WITH_WORLD)
 {
     static const char *const prefixes[] = {"csi-vol-", "csi-snap-", "csi-vol-group-"};

@@ -85,14 +85,13 @@ static void check_places(struct check *check, const struct kube_class *class)
                   "its volumes have places, but csi-provisioner runs with Topology=false and asks "
                   "for none");
     if (check_class_driver(class->provisioner) == CLASS_RBD && pool && looks_beside_images(driver))
-        check_add(
-            check, CHECK_WARN, "topology", object,
-            "before going back, wait until no claim is pending; new classes: leave the parameter "
-            "out",
-            "it has places and a pool '%s': this driver keeps the names of requests there, "
-            "where Ceph-CSI from 3.%d on does not look, and would make a second image for a "
-            "request that is repeated",
-            pool, NAMES_MOVED_MINOR);
+        check_add(check, CHECK_WARN, "topology", object,
+                  "before going back, wait until no claim is pending and run 'cephzone settle "
+                  "--move-names --apply'; new classes: leave the parameter out",
+                  "it has places and a pool '%s': this driver keeps the names of requests there, "
+                  "where Ceph-CSI from 3.%d on does not look, and would make a second image for a "
+                  "request that is repeated",
+                  pool, NAMES_MOVED_MINOR);
 }
 
 void check_classes(struct check *check)
