@@ -96,9 +96,9 @@ def images_are_pinned_and_the_same_everywhere(all_objects):
     for key, objects in all_objects.items():
         for o, c in containers(objects):
             assert PINNED.match(c["image"]), f"{key} {name(o)}: {c['image']}"
+            sidecar = c["name"].removeprefix("csi-")
+            assert sidecar not in values or c["image"] == values[sidecar], f"{key} {name(o)}: {c['image']}"
     images = load(DEPLOY / "operator/image-set.yaml")[0]["data"]
-    for sidecar in ("provisioner", "attacher", "resizer", "snapshotter", "registrar"):
-        assert images[sidecar] == values[sidecar], sidecar
     driver = {c["image"] for objects in all_objects.values() for _, c in containers(objects)
               if c["name"].endswith("plugin")}
     assert driver == {images["plugin"]}, driver
@@ -202,10 +202,9 @@ def the_driver_knows_its_arguments(all_objects):
              if c["image"].startswith("localhost/cephzone")}
     for path in DEPLOY.glob("nomad/*.nomad.hcl"):
         lines.add(tuple(re.findall(r'^ +"(--[^"]+)",$', path.read_text(), re.MULTILINE)))
-    for path in DEPLOY.glob("operator/driver-*.yaml"):
-        spec = load(path)[0]["spec"]
+    for driver in load(DEPLOY / "rook/zones/drivers.yaml"):
         for plugin in ("nodePlugin", "controllerPlugin"):
-            for who, args in spec[plugin].get("containerExtraArgs", {}).items():
+            for who, args in driver["spec"][plugin].get("containerExtraArgs", {}).items():
                 if who.endswith("plugin"):
                     lines.add(tuple(args))
     assert len(lines) >= 8, lines
@@ -214,16 +213,51 @@ def the_driver_knows_its_arguments(all_objects):
         assert result.returncode == 0, f"{line}: {result.stderr.splitlines()[:1]}"
 
 
-def operator_objects_use_known_fields(_):
-    known = {"imageSet", "deployCsiAddons", "nodePlugin", "controllerPlugin"}
-    for path in DEPLOY.glob("operator/driver-*.yaml"):
-        driver = load(path)[0]
-        assert (driver["apiVersion"], driver["kind"]) == ("csi.ceph.io/v1", "Driver"), path
-        assert re.match(r"^([a-z-]+\.)?(rbd|cephfs)\.csi\.ceph\.com$", driver["metadata"]["name"]), path
-        assert set(driver["spec"]) <= known, path
-        assert set(driver["spec"]["nodePlugin"]) <= {"topology", "containerExtraArgs"}, path
+def patches_for_deployers_change_the_image_alone(_):
+    image = load(DEPLOY / "operator/image-set.yaml")[0]["data"]
+    assert set(image) == {"plugin"} and PINNED.match(image["plugin"]), image
+    assert load(DEPLOY / "operator/driver-image.yaml") == [{"spec": {"imageSet": {"name": "cephzone-images"}}}]
+    assert load(DEPLOY / "rook/image-set-1.20.yaml")[0]["data"] == image
+    values = load(DEPLOY / "rook/values-1.20.yaml")[0]
+    assert values.keys() == {"csi"} and values["csi"].keys() == {"cephcsi"}, values
+    assert ":".join(values["csi"]["cephcsi"][k] for k in ("repository", "tag")) == image["plugin"], values
+    old = load(DEPLOY / "rook/image-1.14-1.19.yaml")[0]["data"]
+    assert old == {"ROOK_CSI_CEPH_IMAGE": image["plugin"], "ROOK_CSI_ALLOW_UNSUPPORTED_VERSION": "true"}, old
+
+
+def drivers_of_the_operator_use_known_fields(_):
+    drivers = load(DEPLOY / "rook/zones/drivers.yaml")
+    assert len(drivers) == 2
+    for driver in drivers:
+        where = driver["metadata"]["name"]
+        assert (driver["apiVersion"], driver["kind"]) == ("csi.ceph.io/v1", "Driver"), where
+        assert re.match(r"^rook-ceph\.(rbd|cephfs)\.csi\.ceph\.com$", where), where
+        assert set(driver["spec"]) == {"nodePlugin", "controllerPlugin"}, where
+        assert set(driver["spec"]["nodePlugin"]) <= {"topology", "containerExtraArgs"}, where
         arguments = driver["spec"]["controllerPlugin"]["containerExtraArgs"]["csi-provisioner"]
         assert not any("capacity" in a for a in arguments), "the operator's csi-provisioner ends with capacity"
+
+
+def rook_gets_what_the_driver_adds(_):
+    drivers, rights, classes = (load(DEPLOY / f"rook/zones/{part}.yaml") for part in ("drivers", "rbac", "classes"))
+    names = {d["metadata"]["name"] for d in drivers}
+    for driver in drivers:
+        who = "csi-%splugin" % driver["metadata"]["name"].split(".")[1]
+        arguments = driver["spec"]["controllerPlugin"]["containerExtraArgs"][who]
+        assert "--publish-capacity=true" in arguments, arguments
+        assert any(a.startswith("--domainlabels=") for a in arguments), arguments
+    allowed = {(resource, verb) for o in of_kind(rights, "Role", "ClusterRole") for rule in o["rules"]
+               for resource in rule["resources"] for verb in rule["verbs"]}
+    assert {("csistoragecapacities", "create"), ("nodes", "patch"), ("pods/eviction", "create")} <= allowed, allowed
+    roles = {name(o) for o in rights}
+    for o in of_kind(rights, "RoleBinding", "ClusterRoleBinding"):
+        assert f"{o['roleRef']['kind']}/{o['roleRef']['name']}" in roles, name(o)
+        assert {s["name"] for s in o["subjects"]} == {f"ceph-csi-{t}-ctrlplugin-sa" for t in ("rbd", "cephfs")}, name(o)
+    for o in classes:
+        assert o["provisioner"] in names and o["volumeBindingMode"] == "WaitForFirstConsumer", name(o)
+        assert len(json.loads(o["parameters"]["topologyConstrainedPools"])) == 3, name(o)
+        assert "pool" not in o["parameters"], name(o)
+    assert load(DEPLOY / "rook/zones/csidriver-patch.yaml") == [{"spec": {"storageCapacity": True}}]
 
 
 CHECKS = [kustomize_and_chart_agree, each_driver_has_every_kind, capacity_and_topology_are_on,
@@ -231,7 +265,8 @@ CHECKS = [kustomize_and_chart_agree, each_driver_has_every_kind, capacity_and_to
           mounts_have_volumes_and_volumes_are_used, only_the_node_plugin_is_privileged,
           the_data_path_has_no_memory_limit_and_outlives_its_pod, rights_are_named_and_bound,
           every_right_has_its_reason, selectors_find_pods, classes_name_a_driver_and_parse,
-          the_driver_knows_its_arguments, operator_objects_use_known_fields]
+          the_driver_knows_its_arguments, patches_for_deployers_change_the_image_alone,
+          drivers_of_the_operator_use_known_fields, rook_gets_what_the_driver_adds]
 
 
 def main():

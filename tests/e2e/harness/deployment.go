@@ -24,7 +24,7 @@ func manifestsAreAccepted(t *test) {
 		{"-f", "deploy/examples/secrets.yaml"},
 		{"-f", "deploy/operator/image-set.yaml"},
 		{"-f", "deploy/rook/image-set-1.20.yaml"},
-		{"-f", "deploy/rook/operator-config-1.14-1.19.yaml"},
+		{"-f", "deploy/rook/image-1.14-1.19.yaml"},
 	} {
 		_, err := t.kubectl(append([]string{"apply", "--dry-run=server", "--validate=strict", "--warnings-as-errors"},
 			arguments...)...)
