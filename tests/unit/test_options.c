@@ -98,6 +98,23 @@ static const struct line {
     {"operator, omap generator", "controller", "rook-ceph.rbd.csi.ceph.com", false, false,
      "--v=0 --type=controller --drivernamespace=rook-ceph "
      "--drivername=rook-ceph.rbd.csi.ceph.com --clustername=c1"},
+    {"operator, cephfs omap generator", "controller", "rook-ceph.cephfs.csi.ceph.com", false, false,
+     "--v=0 --type=controller --drivernamespace=rook-ceph "
+     "--drivername=rook-ceph.cephfs.csi.ceph.com --clustername=c1"},
+    {"operator, rbd controller that fences", "rbd", "rook-ceph.rbd.csi.ceph.com", true, false,
+     "--type=rbd " OPERATOR_CTRL "--enable-fencing=true --drivername=rook-ceph.rbd.csi.ceph.com"},
+    {"operator, rbd controller without logs, addons and cluster name", "rbd", "rbd.csi.ceph.com",
+     true, false,
+     "--type=rbd --v=0 --endpoint=unix:///csi/csi.sock --nodeid=node-1 --controllerserver=true "
+     "--drivername=rbd.csi.ceph.com --pidlimit=-1 --enable-fencing=false"},
+    {"Ceph-CSI 3.17 without the restart of slow calls", "rbd", "rbd.csi.ceph.com", false, true,
+     "--type=rbd " OPERATOR_NODE STAGING "--drivername=rbd.csi.ceph.com "
+     "--feature-gates=SlowGRPCRestart=false"},
+    {"Rook 1.20 with what this driver adds, rbd controller", "rbd", "rook-ceph.rbd.csi.ceph.com",
+     true, false,
+     "--type=rbd " OPERATOR_CTRL "--drivername=rook-ceph.rbd.csi.ceph.com "
+     "--domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone "
+     "--publish-capacity=true"},
     {"operator, liveness", "liveness", "liveness.csi.ceph.com", false, false,
      LIVENESS "--metricsport=9080 --polltime=60s --timeout=3s"},
     {"later operator, gates", "rbd", "rbd.csi.ceph.com", true, false,
