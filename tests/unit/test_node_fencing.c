@@ -1,6 +1,6 @@
 /* Fences of nodes that are out of service, on an API server and a Ceph in memory. */
 #include "common/ceph/blocklist.h"
-#include "controller/node_fencing.h"
+#include "controller/attach/node_fencing.h"
 #include "tests/fakes/fake_ceph.h"
 #include "tests/must.h"
 #include "tests/unit/fixtures/blocklist.h"

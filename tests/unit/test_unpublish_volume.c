@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "common/ceph/on_disk.h"
-#include "controller/node_fencing.h"
+#include "controller/attach/node_fencing.h"
 #include "tests/must.h"
 #include "tests/unit/fixtures/backends.h"
 #include "tests/unit/fixtures/blocklist.h"

@@ -9,7 +9,7 @@
 #include "common/base/log.h"
 #include "common/config/class_parameters.h"
 #include "common/volume/service_account.h"
-#include "controller/attach.h"
+#include "controller/attach/attach.h"
 
 bool attach_is_cephfs(const struct controller *controller)
 {

@@ -1,4 +1,4 @@
-#include "controller/node_fencing.h"
+#include "controller/attach/node_fencing.h"
 
 #include "common/base/log.h"
 #include "common/ceph/blocklist.h"

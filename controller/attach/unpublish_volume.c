@@ -5,8 +5,8 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/volume/client_keys.h"
-#include "controller/attach.h"
-#include "controller/node_fencing.h"
+#include "controller/attach/attach.h"
+#include "controller/attach/node_fencing.h"
 
 static int fence_client(const struct controller *controller, struct call *call,
                         const struct client_place *place, const char *node_id,
