@@ -225,8 +225,9 @@ void takeover_source_free(struct takeover_source *source)
 }
 
 /* True if no other place is to be asked. A map without takeovers does not count where a better
- * place cannot be seen and this one is the last: it is empty unless somebody writes it. */
-static bool is_decided(struct takeover_source *source, size_t kind,
+ * place cannot be seen and this one is the last: it is empty unless somebody writes it. *@unseen
+ * says why that place cannot be seen, NULL if it can. */
+static bool is_decided(struct takeover_source *source, size_t kind, char **unseen,
                        struct takeover_snapshot *snapshot)
 {
     struct takeover_snapshot found = {0};
@@ -236,11 +237,12 @@ static bool is_decided(struct takeover_source *source, size_t kind,
     case TAKEOVER_ABSENT:
         return false;
     case TAKEOVER_UNSEEN:
-        takeover_snapshot_done(snapshot);
-        *snapshot = found;
+        if (!*unseen)
+            *unseen = TAKE(found.unknown);
+        takeover_snapshot_done(&found);
         return false;
     case TAKEOVER_FOUND:
-        if (is_last && snapshot->unknown && found.map->count == 0) {
+        if (is_last && *unseen && found.map->count == 0) {
             takeover_snapshot_done(&found);
             return false;
         }
@@ -248,17 +250,20 @@ static bool is_decided(struct takeover_source *source, size_t kind,
     case TAKEOVER_BROKEN:
         break;
     }
-    takeover_snapshot_done(snapshot);
     *snapshot = found;
     return true;
 }
 
 void takeover_source_get(struct takeover_source *source, struct takeover_snapshot *snapshot)
 {
+    _cleanup_free_ char *unseen = NULL;
+    bool decided = false;
+
     *snapshot = (struct takeover_snapshot){0};
-    for (size_t i = 0; i < ARRAY_LENGTH(KINDS); i++)
-        if (source->places[i] && is_decided(source, i, snapshot))
-            break;
+    for (size_t i = 0; i < ARRAY_LENGTH(KINDS) && !decided; i++)
+        decided = source->places[i] && is_decided(source, i, &unseen, snapshot);
+    if (!decided)
+        snapshot->unknown = TAKE(unseen);
     if (!snapshot->map)
         snapshot->map = &NOTHING;
 }
