@@ -99,9 +99,11 @@ TEST(ten_faults_are_found)
         const struct check_finding *finding =
             find(&report, FAULTS[i].check, FAULTS[i].object, FAULTS[i].what);
 
-        if (!finding)
+        if (!finding) {
             print_all(&report);
-        assert_non_null(finding);
+            fail_msg("'%s' does not find %s", FAULTS[i].check, FAULTS[i].object);
+            return; /* for analyzers, which do not know that it is not reached */
+        }
         assert_int_equal(finding->result, FAULTS[i].result);
         assert_non_null(strstr(finding->advice, FAULTS[i].advice));
     }
