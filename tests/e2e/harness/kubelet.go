@@ -33,6 +33,8 @@ type kubelet struct {
 	log     *os.File
 	plugins map[string]plugin // by the path of the registration socket
 	inUse   []string          // volumes, as Node.status tells them
+	ceph    *ceph
+	staged  map[string]bool // volumes whose images have a record of this node
 
 	mutex  sync.Mutex
 	failed bool
@@ -73,7 +75,8 @@ func newUUID() string {
 
 func startKubelet(c *cluster, name, zone, address string) (*kubelet, error) {
 	k := &kubelet{client: c.client, name: name, zone: zone, address: address,
-		dir: filepath.Join(c.dir, "kubelet", name), plugins: map[string]plugin{}, bootID: newUUID()}
+		dir: filepath.Join(c.dir, "kubelet", name), plugins: map[string]plugin{}, bootID: newUUID(),
+		ceph: &c.ceph, staged: map[string]bool{}}
 	if err := os.MkdirAll(k.registry(), 0o700); err != nil {
 		return nil, err
 	}
@@ -236,9 +239,25 @@ func (k *kubelet) volumesOf(ctx context.Context, pod *corev1.Pod) ([]string, err
 		if err != nil {
 			return nil, err
 		}
+		if err := k.record(pv); err != nil {
+			return nil, err
+		}
 		names = append(names, fmt.Sprintf("kubernetes.io/csi/%s^%s", pv.Spec.CSI.Driver, pv.Spec.CSI.VolumeHandle))
 	}
 	return names, nil
+}
+
+// What NodeStageVolume does first, which nobody calls here: it writes the address of the node into the
+// metadata of the image, so that a takeover knows who may write to it.
+func (k *kubelet) record(pv *corev1.PersistentVolume) error {
+	handle := pv.Spec.CSI.VolumeHandle
+	if pv.Spec.CSI.Driver != driverName || k.staged[handle] {
+		return nil
+	}
+	_, err := output("rbd", "-c", k.ceph.conf, "image-meta", "set", pv.Spec.CSI.VolumeAttributes["pool"]+"/csi-vol-"+uuidOf(pv),
+		".rbd.csi.ceph.com/clientaddress/"+handle+"/"+k.name, k.address)
+	k.staged[handle] = err == nil
+	return err
 }
 
 func (k *kubelet) volumeOf(ctx context.Context, namespace, claim string) (*corev1.PersistentVolume, error) {
