@@ -9,7 +9,7 @@
 
 #define GIB_SHIFT 30
 /* how librbd's options begin */
-#define OPTION (METADATA_QOS + strlen(METADATA_SETTING))
+#define OPTION (&METADATA_QOS[sizeof(METADATA_SETTING) - 1])
 
 enum qos_form { QOS_NONE, QOS_OPTIONS, QOS_POLICY, QOS_MAXIMA };
 

@@ -135,8 +135,8 @@ TEST(limits_of_pods_that_ended_are_forgotten)
 
 TEST(uid_that_is_no_uuid_is_refused)
 {
-    static const char *const pods[] = {"",      "..",    "../../x",
-                                       POD "/", "a" POD, "0a1b2c3d-1111-4222-8333-44445555666/"};
+    static const char *const pods[] = {
+        "", "..", "../../x", (POD "/"), ("a" POD), "0a1b2c3d-1111-4222-8333-44445555666/"};
 
     begin(IO_MAX, "");
     for (size_t i = 0; i < ARRAY_LENGTH(pods); i++) {

@@ -117,8 +117,9 @@ TEST(missing_volume_is_aborted, RBD_STAGED)
 TEST(every_failure_is_told_and_the_retry_succeeds, RBD_STAGED)
 {
     struct stage *stage = *state;
-    _cleanup_free_ char *image = make_volume(stage);
     unsigned struck = 0;
+
+    free(make_volume(stage));
 
     for (unsigned n = 1;; n++) {
         _cleanup_error_ struct error err = {0};
