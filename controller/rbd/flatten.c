@@ -266,7 +266,8 @@ void flatten_describe(const struct controller *controller, const struct flatten_
 
 int flatten_if_needed(const struct controller *controller, struct call *call,
                       struct ceph_cluster *cluster, struct ceph_pool *pool,
-                      const struct flatten_target *target, unsigned reserve, struct error *err)
+                      const struct flatten_target *target, unsigned reserve, bool *behind,
+                      struct error *err)
 {
     _cleanup_text_ struct text progress = TEXT_INIT(512);
     unsigned depth = 0;
@@ -274,13 +275,11 @@ int flatten_if_needed(const struct controller *controller, struct call *call,
     if (image_depth(cluster, call, pool, target->image, &depth, err) < 0)
         return -1;
     enum flatten_plan plan = flatten_plan(&controller->limits, depth, reserve);
-    if (plan == FLATTEN_NOT || depth == 0)
+    *behind = plan == FLATTEN_BEHIND && depth > 0;
+    if (plan != FLATTEN_FIRST || depth == 0)
         return 0;
-    if (plan == FLATTEN_FIRST)
-        flatten_describe(controller, target, &progress); /* of a try before this one */
+    flatten_describe(controller, target, &progress); /* of a try before this one */
     flatten_start(controller, target);
-    if (plan == FLATTEN_BEHIND)
-        return 0;
     return error_set(err, STATUS_ABORTED,
                      "image '%s' in pool '%s' has %u ancestors and nothing may be built on it "
                      "before it is detached from them (hard limit %u): %s; retry",

@@ -66,13 +66,15 @@ void flatten_describe(const struct controller *controller, const struct flatten_
                       struct text *text);
 
 /*
- * Does what the plan says for an image that is to be built on: nothing, a start, or a start and
- * ABORTED with the progress, so that the caller comes back.
+ * Does what the plan says for an image that is to be built on: nothing, or a start and ABORTED with
+ * the progress, so that the caller comes back. *@behind: the caller is to call flatten_start() when
+ * it has built, not before: with Ceph 20.2.4 clones were found to read zeros whose source was
+ * flattened while it was cloned.
  */
 _must_check_ int flatten_if_needed(const struct controller *controller, struct call *call,
                                    struct ceph_cluster *cluster, struct ceph_pool *pool,
                                    const struct flatten_target *target, unsigned reserve,
-                                   struct error *err);
+                                   bool *behind, struct error *err);
 
 /*
  * Snapshots of one image are limited too. Above the lower limit the clones of its oldest trashed

@@ -358,7 +358,10 @@ static int make_volume(struct creation *base, struct error *err)
         return -1;
     if (settle_size(creation, image_id, err) < 0)
         return -1;
-    return commit_detached(creation, image_id, err);
+    if (commit_detached(creation, image_id, err) < 0)
+        return -1;
+    source_flatten_behind(&creation->source, base);
+    return 0;
 }
 
 /* The image may exist: a clone whose size or metadata could not be set. */

@@ -40,7 +40,17 @@ static int check_depth(const struct controller *controller, struct call *call,
         snapshots_make_room(controller, call, &target, located->pool, err) < 0)
         return -1;
     return flatten_if_needed(controller, call, located->session.cluster, located->pool, &target,
-                             SOURCE_LEVELS, err);
+                             SOURCE_LEVELS, &source->is_to_be_flattened, err);
+}
+
+void source_flatten_behind(const struct source *source, const struct creation *creation)
+{
+    const struct flatten_target target = {source->located.id.cluster_id,
+                                          &creation->request->credentials, source->located.pool,
+                                          source->image};
+
+    if (source->is_to_be_flattened)
+        flatten_start(creation->controller, &target);
 }
 
 /* Several clusterIDs may lead to one Ceph, each with a RADOS namespace of its own. */

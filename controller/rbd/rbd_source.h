@@ -15,6 +15,7 @@ struct source {
     const char *image;          /* borrowed from located */
     char *cluster_id;           /* by which the class of the new volume may know its Ceph */
     uint64_t size_bytes;
+    bool is_to_be_flattened; /* in the background, see source_flatten_behind() */
 };
 
 /*
@@ -28,6 +29,10 @@ _must_check_ int source_open(const struct creation *creation, struct source *sou
 _must_check_ int source_check_cluster(const struct source *source, const struct creation *creation,
                                       struct error *err);
 void source_done(struct source *source);
+
+/* Starts the flatten that the length of the source's chain asks for. To be called when the clone is
+ * complete: see flatten_if_needed(). Safe on a zeroed source. */
+void source_flatten_behind(const struct source *source, const struct creation *creation);
 
 /*
  * Makes the image as a clone of the source; repeatable. A snapshot is an image with a

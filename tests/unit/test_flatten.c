@@ -144,6 +144,62 @@ TEST(key_of_a_lost_image_is_dropped, COPYING)
     assert_holds_not(stage, "cephzone.flatten.");
 }
 
+struct overlap {
+    struct tasks *tasks;
+    unsigned begun; /* flattens that could have run beside the call */
+    bool was_called;
+};
+
+static void look_for_flatten(void *object)
+{
+    struct overlap *overlap = object;
+
+    overlap->begun = tasks_count(overlap->tasks, "flatten").pending;
+    overlap->was_called = true;
+}
+
+/* Clones the clone of a volume with a soft limit that both reach. */
+static void clone_long_chain(struct stage *stage, const char *watched, struct overlap *overlap,
+                             struct error *err)
+{
+    struct process *process = &stage->process;
+    struct world *world = &stage->world;
+
+    process->controller.limits = (struct clone_limits){8, 2, 450, 250};
+    must(make_source(process, world, err), err);
+    must(create_in(process, "zone-a", "pvc-middle", world->volume, world->second, err), err);
+    *overlap = (struct overlap){.tasks = process->controller.tasks};
+    look_for_flatten(overlap);
+    assert_int_equal(overlap->begun, 0);
+    overlap->was_called = false;
+    fake_ceph_interrupt_before(world->fake, watched, look_for_flatten, overlap);
+    must(create_in(process, "zone-a", "pvc-last", world->second, NULL, err), err);
+    assert_true(overlap->was_called);
+}
+
+/* The flatten of a source must not run while that is cloned, and is not forgotten either. */
+static void check_order(struct stage *stage, const char *watched)
+{
+    _cleanup_error_ struct error err = {0};
+    struct overlap overlap;
+
+    clone_long_chain(stage, watched, &overlap, &err);
+    assert_int_equal(overlap.begun, 0);
+    assert_int_equal(tasks_count(overlap.tasks, "flatten").pending, 1);
+    tasks_run_here(overlap.tasks);
+    assert_int_equal(tasks_count(overlap.tasks, "flatten").failed, 0);
+}
+
+TEST(source_of_a_long_chain_is_not_flattened_before_its_snapshot, COPYING)
+{
+    check_order(*state, "snapshot_create");
+}
+
+TEST(source_of_a_long_chain_is_not_flattened_before_its_clone, COPYING)
+{
+    check_order(*state, "image_clone");
+}
+
 /* What is built on a copy before it is one reads from the other pool through it. */
 TEST(clone_of_an_unfinished_copy_becomes_one_as_well, COPYING)
 {
