@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <rbd/librbd.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@
 #define WATCHERS_MAX 64
 #define LOCKERS_BYTES 65536
 #define WORK_COOKIE "flatten" /* whatever the work is */
+#define WORK_TAG ""
+#define SNAPSHOT_TAG "snapshot" /* another tag: the two kinds of holders exclude each other */
 
 /* --- locks --- */
 
@@ -104,21 +107,33 @@ static bool is_watching(const rbd_image_watcher_t *watchers, size_t count, const
     return false;
 }
 
-/* Marks of clients that died would pile up on an image that takes many tries. */
+struct marks {
+    rados_ioctx_t io;
+    const char *header;
+    rbd_image_watcher_t watchers[WATCHERS_MAX];
+    size_t count;
+};
+
+/* Who marks an image has it open, so that it watches it for as long as it lives. */
+static void break_if_dead(void *object, const char *client, const char *cookie, const char *address)
+{
+    const struct marks *marks = object;
+
+    (void)address;
+    if (!is_watching(marks->watchers, marks->count, client))
+        rados_break_lock(marks->io, marks->header, RBD_WORK_LOCK, client, cookie);
+}
+
+/* Marks of clients that died would pile up on an image that takes many tries, and hinder. */
 static void break_dead_marks(struct ceph_pool *pool, rbd_image_t image, const char *header)
 {
-    _cleanup_string_list_ struct string_list clients = {0};
-    rbd_image_watcher_t watchers[WATCHERS_MAX];
-    size_t count = WATCHERS_MAX;
+    struct marks marks = {
+        .io = real_pool(pool)->io, .header = header, .count = ARRAY_LENGTH(marks.watchers)};
 
-    if (each_locker(pool, header, RBD_WORK_LOCK, add_client, &clients) < 0 || clients.count == 0 ||
-        rbd_watchers_list(image, watchers, &count) < 0)
+    if (rbd_watchers_list(image, marks.watchers, &marks.count) < 0)
         return;
-    for (size_t i = 0; i < clients.count; i++)
-        if (!is_watching(watchers, count, clients.items[i]))
-            rados_break_lock(real_pool(pool)->io, header, RBD_WORK_LOCK, clients.items[i],
-                             WORK_COOKIE);
-    rbd_watchers_list_cleanup(watchers, count);
+    each_locker(pool, header, RBD_WORK_LOCK, break_if_dead, &marks);
+    rbd_watchers_list_cleanup(marks.watchers, marks.count);
 }
 
 int image_work_begin(struct ceph_pool *pool, rbd_image_t image)
@@ -129,16 +144,72 @@ int image_work_begin(struct ceph_pool *pool, rbd_image_t image)
     if (result < 0)
         return result;
     break_dead_marks(pool, image, header);
-    return rados_lock_shared(real_pool(pool)->io, header, RBD_WORK_LOCK, WORK_COOKIE, "", "", NULL,
-                             LIBRADOS_LOCK_FLAG_RENEW);
+    return rados_lock_shared(real_pool(pool)->io, header, RBD_WORK_LOCK, WORK_COOKIE, WORK_TAG, "",
+                             NULL, LIBRADOS_LOCK_FLAG_RENEW);
 }
 
-void image_work_end(struct ceph_pool *pool, rbd_image_t image)
+static void remove_mark(struct ceph_pool *pool, rbd_image_t image, const char *cookie)
 {
     _cleanup_free_ char *header = NULL;
 
     if (header_of(image, &header) == 0)
-        rados_unlock(real_pool(pool)->io, header, RBD_WORK_LOCK, WORK_COOKIE);
+        rados_unlock(real_pool(pool)->io, header, RBD_WORK_LOCK, cookie);
+}
+
+void image_work_end(struct ceph_pool *pool, rbd_image_t image)
+{
+    remove_mark(pool, image, WORK_COOKIE);
+}
+
+/* --- snapshots, which no work may overlap --- */
+
+static int mark_snapshot(struct ceph_pool *pool, const char *header, const char *cookie)
+{
+    return rados_lock_shared(real_pool(pool)->io, header, RBD_WORK_LOCK, cookie, SNAPSHOT_TAG, "",
+                             NULL, 0);
+}
+
+bool image_has_parent(rbd_image_t image)
+{
+    rbd_linked_image_spec_t parent;
+    rbd_snap_spec_t snapshot;
+    const int result = rbd_get_parent(image, &parent, &snapshot);
+
+    if (result == 0) {
+        rbd_linked_image_spec_cleanup(&parent);
+        rbd_snap_spec_cleanup(&snapshot);
+    }
+    return result != -ENOENT; /* not known: as if */
+}
+
+int image_snapshot_begin(struct ceph_pool *pool, rbd_image_t image, char **cookie)
+{
+    static atomic_uint number; /* of one client: it may take several at once */
+    _cleanup_free_ char *header = NULL;
+
+    if (!image_has_parent(image))
+        return 0;
+    int result = header_of(image, &header);
+    if (result < 0)
+        return result;
+    *cookie = xasprintf("snapshot %u", atomic_fetch_add(&number, 1));
+    result = mark_snapshot(pool, header, *cookie);
+    if (result == -EBUSY) {
+        break_dead_marks(pool, image, header);
+        result = mark_snapshot(pool, header, *cookie);
+    }
+    if (result < 0) {
+        free(*cookie);
+        *cookie = NULL;
+    }
+    return result;
+}
+
+void image_snapshot_end(struct ceph_pool *pool, rbd_image_t image, char *cookie)
+{
+    if (cookie)
+        remove_mark(pool, image, cookie);
+    free(cookie);
 }
 
 /* --- watchers --- */

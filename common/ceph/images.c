@@ -387,6 +387,19 @@ int image_progress(uint64_t done, uint64_t total, void *object)
     return result;
 }
 
+static int begin_work(struct ceph_pool *pool, rbd_image_t image, const char *name,
+                      struct error *err)
+{
+    int result = image_work_begin(pool, image);
+
+    if (result == -EBUSY)
+        return error_set(err, STATUS_ABORTED,
+                         "a snapshot of image '%s' in pool '%s' is being taken, and no work on the "
+                         "image may overlap it; retry",
+                         name, pool->name);
+    return result < 0 ? fail_image(err, result, "mark the work on", pool, name) : 0;
+}
+
 static int image_flatten(struct ceph_pool *pool, struct call *call, const char *name,
                          ceph_progress progress, void *progress_object, struct error *err)
 {
@@ -395,14 +408,13 @@ static int image_flatten(struct ceph_pool *pool, struct call *call, const char *
     if (image_open(pool, call, name, false, &image, err) < 0)
         return -1;
     call_stage(call, "flattening image '%s' in pool '%s' for {age}", name, pool->name);
-    int result = image_work_begin(pool, image.handle);
-    if (result < 0)
-        return fail_image(err, result, "mark the flattening of", pool, name);
+    if (begin_work(pool, image.handle, name, err) < 0)
+        return -1;
     _cleanup_progress_sink_ struct progress_sink sink;
     progress_sink_init(&sink, progress, progress_object);
-    result = rbd_flatten_with_progress(image.handle, image_progress, &sink);
+    int result = rbd_flatten_with_progress(image.handle, image_progress, &sink);
     image_work_end(pool, image.handle);
-    if (result == -EINVAL) /* has no parent: done before */
+    if (result == -EINVAL && !image_has_parent(image.handle)) /* done before */
         return 0;
     return result < 0 ? fail_image(err, result, "flatten", pool, name) : 0;
 }
@@ -429,9 +441,8 @@ static int image_sparsify(struct ceph_pool *pool, struct call *call, const char 
         return fail_image(err, result, "look at", pool, name);
     call_stage(call, "freeing empty objects of image '%s' in pool '%s' for {age}", name,
                pool->name);
-    result = image_work_begin(pool, image.handle);
-    if (result < 0)
-        return fail_image(err, result, "mark the work on", pool, name);
+    if (begin_work(pool, image.handle, name, err) < 0)
+        return -1;
     result = rbd_sparsify_with_progress(image.handle, facts.obj_size, image_progress, &sink);
     image_work_end(pool, image.handle);
     if (result < 0 && call_check(call, err) < 0)

@@ -150,6 +150,6 @@
 #define RBD_TRASH           "rbd_trash"   /* object: images in the trash; librbd */
 #define RBD_LOCK            "rbd_lock"    /* lock on the header: all locks of an image; librbd */
 #define RBD_LOCK_AUTOMATIC  "auto "       /* start of the cookies of locks taken by clients on their own; librbd */
-#define RBD_WORK_LOCK       "cephzone.work" /* lock on the header, shared: clients of the driver that work on the image; ours */
+#define RBD_WORK_LOCK       "cephzone.work" /* lock on the header, shared: clients of the driver that work on the image, or take a snapshot of it; ours */
 
 /* clang-format on */

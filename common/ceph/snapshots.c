@@ -20,6 +20,28 @@ static int fail_snapshot(struct error *err, int result, const char *what,
                            pool->name);
 }
 
+/* The one way to take a snapshot. @flags are those of rbd_snap_create2(). */
+static int make_snapshot(struct ceph_pool *pool, rbd_image_t image, const char *image_name,
+                         const char *snapshot, uint32_t flags, struct error *err)
+{
+    _cleanup_progress_sink_ struct progress_sink nobody;
+    char *cookie = NULL;
+
+    int result = image_snapshot_begin(pool, image, &cookie);
+    if (result == -EBUSY)
+        return error_set(err, STATUS_ABORTED,
+                         "image '%s' in pool '%s' is being detached from its ancestors, and a "
+                         "snapshot that is taken meanwhile may lose data: '%s' is taken when that "
+                         "is done; retry",
+                         image_name, pool->name, snapshot);
+    if (result < 0)
+        return fail_snapshot(err, result, "mark the image of", pool, image_name, snapshot);
+    progress_sink_init(&nobody, NULL, NULL);
+    result = rbd_snap_create2(image, snapshot, flags, image_progress, &nobody);
+    image_snapshot_end(pool, image, cookie);
+    return result < 0 ? fail_snapshot(err, result, "make", pool, image_name, snapshot) : 0;
+}
+
 static int snapshot_create(struct ceph_pool *pool, struct call *call, const char *image,
                            const char *snapshot, struct error *err)
 {
@@ -28,8 +50,7 @@ static int snapshot_create(struct ceph_pool *pool, struct call *call, const char
     if (image_open(pool, call, image, false, &opened, err) < 0)
         return -1;
     call_stage(call, "making snapshot '%s@%s' in pool '%s' for {age}", image, snapshot, pool->name);
-    int result = rbd_snap_create(opened.handle, snapshot);
-    return result < 0 ? fail_snapshot(err, result, "make", pool, image, snapshot) : 0;
+    return make_snapshot(pool, opened.handle, image, snapshot, 0, err);
 }
 
 static int snapshot_remove(struct ceph_pool *pool, struct call *call, const char *image,
@@ -260,6 +281,7 @@ static int trash_remove(struct ceph_pool *pool, struct call *call, const char *i
 
 struct real_hold {
     struct image_hold base;
+    struct ceph_pool *pool; /* borrowed */
     struct open_image image;
 };
 
@@ -295,7 +317,7 @@ static int image_hold(struct ceph_pool *pool, struct call *call, const char *nam
     if (result < 0)
         return error_set_errno(err, result, "lock image '%s' in pool '%s'", name, pool->name);
     struct real_hold *hold = xcalloc(1, sizeof(*hold));
-    *hold = (struct real_hold){{pool->ops, xstrdup(name)}, image};
+    *hold = (struct real_hold){{pool->ops, xstrdup(name)}, pool, image};
     image = (struct open_image){0};
     *out = &hold->base;
     return 0;
@@ -309,13 +331,8 @@ static int hold_snapshot(struct image_hold *hold, struct call *call, const char 
     if (call_check(call, err) < 0)
         return -1;
     /* Without quiescing: the writers cannot get the lock to empty their caches, we hold it. */
-    _cleanup_progress_sink_ struct progress_sink nobody;
-    progress_sink_init(&nobody, NULL, NULL);
-    int result = rbd_snap_create2(real->image.handle, snapshot, RBD_SNAP_CREATE_SKIP_QUIESCE,
-                                  image_progress, &nobody);
-    if (result < 0)
-        return error_set_errno(err, result, "make snapshot '%s@%s'", hold->image_name, snapshot);
-    return 0;
+    return make_snapshot(real->pool, real->image.handle, hold->image_name, snapshot,
+                         RBD_SNAP_CREATE_SKIP_QUIESCE, err);
 }
 
 void snapshots_register(struct ceph_ops *ops)

@@ -68,8 +68,7 @@ void flatten_describe(const struct controller *controller, const struct flatten_
 /*
  * Does what the plan says for an image that is to be built on: nothing, or a start and ABORTED with
  * the progress, so that the caller comes back. *@behind: the caller is to call flatten_start() when
- * it has built, not before: with Ceph 20.2.4 clones were found to read zeros whose source was
- * flattened while it was cloned.
+ * it has built, not before: no snapshot of an image is taken while it is flattened.
  */
 _must_check_ int flatten_if_needed(const struct controller *controller, struct call *call,
                                    struct ceph_cluster *cluster, struct ceph_pool *pool,
