@@ -45,13 +45,10 @@ static int check_staging_path(const struct node_volumes *volumes, const char *pa
 {
     struct host *host = volumes->mappers.host;
     struct path_facts facts;
+    bool is_dead = false; /* the backend knows what to do with it */
 
-    if (host->ops->look(host, path, &facts, err) < 0) {
-        if (!errno_is_death(err->sys_errno))
-            return -1;
-        error_clear(err); /* the backend knows what to do with it */
-        return 0;
-    }
+    if (look_at_mount(host, path, &facts, &is_dead, err) < 0)
+        return -1;
     if (facts.kind != PATH_DIRECTORY)
         return error_set(err, STATUS_INVALID_ARGUMENT, "staging_target_path '%s' %s", path,
                          facts.kind == PATH_ABSENT ? "does not exist" : "is no folder");

@@ -7,13 +7,25 @@
 
 bool errno_is_sickness(int number)
 {
-    return errno_is_death(number) || number == EIO || number == EAGAIN || number == ENODEV;
+    return errno_is_death(number) || number == EAGAIN;
 }
 
 bool errno_is_death(int number)
 {
-    return number == ENOTCONN || number == ESTALE || number == EACCES || number == EHOSTDOWN ||
-           number == ESHUTDOWN;
+    switch (number) {
+    case EACCES: /* a kernel's CephFS client whose session was rejected: it is fenced */
+    case ESHUTDOWN:
+    case EHOSTDOWN:
+    case ENOTCONN: /* FUSE without its process */
+    case ESTALE:
+    case EIO: /* a CephFS client that was shut down; xfs on a device that failed */
+    case EUCLEAN:
+    case ENODEV:
+    case ENXIO:
+        return true;
+    default:
+        return false;
+    }
 }
 
 const struct mount_entry *mount_on_top(const struct mount_list *mounts, const char *path)
@@ -24,6 +36,55 @@ const struct mount_entry *mount_on_top(const struct mount_list *mounts, const ch
         if (strcmp(mounts->items[i].target, path) == 0)
             found = &mounts->items[i]; /* the last one is on top */
     return found;
+}
+
+/* Fails with @why unless something is mounted on @path. Only a file system answers so: a device
+ * that is bound to a file is looked at in memory. */
+static int look_at_table(struct host *host, const char *path, struct path_facts *facts,
+                         struct error *why, struct error *err)
+{
+    _cleanup_mount_list_ struct mount_list mounts = {0};
+
+    if (host->ops->list_mounts(host, &mounts, err) < 0)
+        return -1;
+    const struct mount_entry *entry = mount_on_top(&mounts, path);
+    if (!entry)
+        return error_move(err, why);
+    *facts = (struct path_facts){
+        .kind = PATH_DIRECTORY,
+        .is_mount_point = true,
+        .is_read_only = mount_option_is_set(entry->flags, "ro"),
+        .device = entry->device,
+    };
+    return 0;
+}
+
+int look_at_mount(struct host *host, const char *path, struct path_facts *facts, bool *is_dead,
+                  struct error *err)
+{
+    _cleanup_error_ struct error why = {0};
+
+    *is_dead = false;
+    if (host->ops->look(host, path, facts, &why) == 0)
+        return 0;
+    if (!errno_is_death(why.sys_errno))
+        return error_move(err, &why);
+    if (look_at_table(host, path, facts, &why, err) < 0)
+        return -1;
+    *is_dead = true;
+    return 0;
+}
+
+bool mount_option_is_set(const char *options, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *next = options; next; next = strchr(next, ',')) {
+        next += *next == ',';
+        if (strncmp(next, name, length) == 0 && (next[length] == ',' || next[length] == '\0'))
+            return true;
+    }
+    return false;
 }
 
 void mounts_of_same(const struct mount_list *mounts, const char *path, bool is_block,

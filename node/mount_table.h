@@ -14,6 +14,14 @@ bool errno_is_sickness(int number);
  */
 bool errno_is_death(int number);
 
+/* What is at @path. Where what is mounted there has died and cannot be looked at, *@is_dead, the
+ * mount table tells. So a mount whose Ceph client was fenced can still be taken off. */
+_must_check_ int look_at_mount(struct host *host, const char *path, struct path_facts *facts,
+                               bool *is_dead, struct error *err);
+
+/* Whether @name is among @options, "rw,relatime". */
+bool mount_option_is_set(const char *options, const char *name);
+
 /* The topmost mount on @path; NULL: none. Borrowed. */
 const struct mount_entry *mount_on_top(const struct mount_list *mounts, const char *path);
 

@@ -111,11 +111,12 @@ static int look_at_target(const struct node_volumes *volumes, const char *path,
     struct host *host = volumes->mappers.host;
 
     for (int i = 0; i < STACKED_MAX; i++) {
-        if (host->ops->look(host, path, facts, err) == 0)
-            return 0;
-        if (!errno_is_death(err->sys_errno))
+        bool is_dead = false;
+
+        if (look_at_mount(host, path, facts, &is_dead, err) < 0)
             return -1;
-        error_clear(err);
+        if (!is_dead)
+            return 0;
         if (check_ours(volumes, path, false, err) < 0 ||
             host->ops->unmount(host, path, true, err) < 0)
             return -1;
@@ -206,12 +207,11 @@ static int unmount_target(const struct node_volumes *volumes, const char *path, 
     struct path_facts facts = {0};
 
     for (int i = 0; i < STACKED_MAX; i++) {
-        _cleanup_error_ struct error dead = {0};
-        bool is_dead = host->ops->look(host, path, &facts, &dead) < 0;
+        bool is_dead = false;
 
-        if (is_dead && dead.status != STATUS_INTERNAL && dead.status != STATUS_UNAVAILABLE)
-            return error_move(err, &dead);
-        if (!is_dead && !facts.is_mount_point)
+        if (look_at_mount(host, path, &facts, &is_dead, err) < 0)
+            return -1;
+        if (!facts.is_mount_point)
             return remove_target(host, path, &facts, err);
         if (check_ours(volumes, path, facts.kind == PATH_BLOCK_DEVICE, err) < 0 ||
             host->ops->unmount(host, path, is_dead, err) < 0)

@@ -49,18 +49,6 @@ int cephfs_info_read(const struct node_volumes *volumes, const char *handle,
 
 /* --- looking --- */
 
-static bool has_option(const char *options, const char *name)
-{
-    size_t length = strlen(name);
-
-    for (const char *next = options; next; next = strchr(next, ',')) {
-        next += *next == ',';
-        if (strncmp(next, name, length) == 0 && (next[length] == ',' || next[length] == '\0'))
-            return true;
-    }
-    return false;
-}
-
 static int read_mount(struct host *host, struct cephfs_staged *staged, struct error *err)
 {
     _cleanup_mount_list_ struct mount_list mounts = {0};
@@ -75,8 +63,8 @@ static int read_mount(struct host *host, struct cephfs_staged *staged, struct er
     staged->source = xstrdup(entry->source);
     staged->root = xstrdup(entry->root);
     staged->device = entry->device;
-    staged->is_shared =
-        staged->client && staged->client->shares_device && !has_option(entry->options, "noshare");
+    staged->is_shared = staged->client && staged->client->shares_device &&
+                        !mount_option_is_set(entry->options, "noshare");
     return 0;
 }
 
@@ -92,13 +80,8 @@ int cephfs_staged_look(const struct node_volumes *volumes, const char *handle,
     if (cephfs_info_read(volumes, handle, &staged.info, &staged.has_info, err) < 0)
         return -1;
     staged.path = staging_path ? staging_path : staged.info.staging_path;
-    if (staged.path && host->ops->look(host, staged.path, &staged.facts, err) < 0) {
-        if (!errno_is_death(err->sys_errno))
-            return -1;
-        error_clear(err);
-        staged.is_dead = true;
-    }
-    if (staged.path && read_mount(host, &staged, err) < 0)
+    if (staged.path && (look_at_mount(host, staged.path, &staged.facts, &staged.is_dead, err) < 0 ||
+                        read_mount(host, &staged, err) < 0))
         return -1;
     *out = staged;
     staged = (struct cephfs_staged){0};

@@ -367,7 +367,7 @@ static void undo_stage(struct rbd_stage *stage)
 static bool can_attach(const struct rbd_staged *staged)
 {
     return staged->mapper && staged->mapper->reattaches && staged->facts.is_mount_point &&
-           !staged->mapped.device && staged->meta.device[0];
+           !staged->is_dead && !staged->mapped.device && staged->meta.device[0];
 }
 
 /* Whether that process held no writes, as far as it is recorded with what it was started: what
@@ -415,8 +415,7 @@ static int revive_device(struct rbd_stage *stage, bool *is_complete, struct erro
         log_warn(stage->call, "staging anew: %s", err->message);
         error_clear(err);
     }
-    if (!staged->is_dead && !staged->facts.is_mount_point && !staged->mapped.is_dead &&
-        is_meta_current(stage))
+    if (!staged->facts.is_mount_point && !staged->mapped.is_dead && is_meta_current(stage))
         return 0;
     if (rbd_staged_remove(stage->volumes, stage->call, staged, err) < 0)
         return -1;

@@ -66,18 +66,13 @@ int rbd_staged_look(const struct node_volumes *volumes, struct call *call, const
                     const char *staging_path, struct rbd_staged *out, struct error *err)
 {
     struct host *host = volumes->mappers.host;
-    _cleanup_error_ struct error dead = {0};
     _cleanup_rbd_staged_ struct rbd_staged staged = {
         .path = xasprintf("%s/%s", staging_path, handle),
         .meta_path = xasprintf("%s/" IMAGE_META_FILE, staging_path),
     };
 
-    if (host->ops->look(host, staged.path, &staged.facts, &dead) < 0) {
-        if (dead.status != STATUS_INTERNAL && dead.status != STATUS_UNAVAILABLE)
-            return error_move(err, &dead);
-        staged.is_dead = true;
-    }
-    if (read_meta(volumes, &staged, err) < 0 ||
+    if (look_at_mount(host, staged.path, &staged.facts, &staged.is_dead, err) < 0 ||
+        read_meta(volumes, &staged, err) < 0 ||
         rbd_staged_find_device(volumes, call, &staged, err) < 0)
         return -1;
     *out = staged;
@@ -134,9 +129,8 @@ int rbd_staged_check(const struct rbd_staged *staged, const char *handle, struct
 {
     if (rbd_staged_is_complete(staged))
         return 0;
-    const char *fault = !staged->facts.is_mount_point && !staged->is_dead
-                            ? "nothing is mounted there"
-                        : !staged->has_meta      ? "there is no " IMAGE_META_FILE " beside it"
+    const char *fault = !staged->facts.is_mount_point ? "nothing is mounted there"
+                        : !staged->has_meta           ? "there is no " IMAGE_META_FILE " beside it"
                         : !staged->mapped.device ? "its image is not mapped on this node any more"
                         : staged->mapped.is_dead || staged->is_dead
                             ? "the process that served its device has died"
@@ -164,15 +158,14 @@ static int unmount_all(const struct node_volumes *volumes, struct rbd_staged *st
                        struct error *err)
 {
     struct host *host = volumes->mappers.host;
-    bool lazily = staged->is_dead || staged->mapped.is_dead;
 
     for (int i = 0; i < STACKED_MAX; i++) {
-        if (!staged->is_dead && !staged->facts.is_mount_point)
+        const bool lazily = staged->is_dead || staged->mapped.is_dead;
+
+        if (!staged->facts.is_mount_point)
             return 0;
-        if (host->ops->unmount(host, staged->path, lazily, err) < 0)
-            return -1;
-        staged->is_dead = false;
-        if (host->ops->look(host, staged->path, &staged->facts, err) < 0)
+        if (host->ops->unmount(host, staged->path, lazily, err) < 0 ||
+            look_at_mount(host, staged->path, &staged->facts, &staged->is_dead, err) < 0)
             return -1;
     }
     return refuse_stacked(staged->path, err);

@@ -134,8 +134,9 @@ static int look(struct host *host, const char *path, struct path_facts *facts, s
     const struct fake_mount *mount = fake_mount_top(fake, path);
     const struct fake_path *entry = fake_path_find(fake, path);
     struct path_facts found = {.kind = entry ? entry->kind : PATH_ABSENT};
-    if (mount && fake_cephfs_is_dead(fake, mount)) {
-        error_set_errno(err, -ENOTCONN, "look at '%s'", path);
+    const int sickness = fake_mount_sickness(fake, mount);
+    if (sickness) {
+        error_set_errno(err, -sickness, "look at '%s'", path);
         return fake_call_end(fake, "look", -1, err);
     }
     if (mount) {
@@ -351,9 +352,9 @@ static int ask_folder(struct host *host, const char *path, struct error *err)
 
     if (fake_call_begin(fake, "ask_folder", err) < 0)
         return -1;
-    const struct fake_mount *mount = fake_mount_top(fake, path);
-    if (mount && fake_cephfs_is_dead(fake, mount))
-        result = error_set_errno(err, -ENOTCONN, "ask the file system of '%s'", path);
+    const int sickness = fake_mount_sickness(fake, fake_mount_top(fake, path));
+    if (sickness)
+        result = error_set_errno(err, -sickness, "ask the file system of '%s'", path);
     return fake_call_end(fake, "ask_folder", result, err);
 }
 
@@ -365,6 +366,22 @@ struct fake_mount *fake_mount_top(struct fake_host *fake, const char *target)
         if (strcmp(fake->mounts[i - 1].target, target) == 0)
             return &fake->mounts[i - 1];
     return NULL;
+}
+
+int fake_mount_sickness(struct fake_host *fake, const struct fake_mount *mount)
+{
+    if (mount && fake_cephfs_is_dead(fake, mount))
+        return ENOTCONN;
+    return mount ? mount->sickness : 0;
+}
+
+void fake_host_fence(struct fake_host *fake, int number)
+{
+    pthread_mutex_lock(&fake->lock);
+    for (size_t i = 0; i < fake->mount_count; i++)
+        if (fake->mounts[i].fs_type[0])
+            fake->mounts[i].sickness = number;
+    pthread_mutex_unlock(&fake->lock);
 }
 
 void fake_mount_add(struct fake_host *fake, const char *target, const char *source,
@@ -498,10 +515,9 @@ static int unmount(struct host *host, const char *target, bool lazily, struct er
 {
     struct fake_host *fake = (struct fake_host *)host;
 
-    (void)lazily;
     if (fake_call_begin(fake, "unmount", err) < 0)
         return -1;
-    if (fake->busy_unmounts > 0) {
+    if (fake->busy_unmounts > 0 && !lazily) {
         fake->busy_unmounts--;
         return fake_call_end(fake, "unmount", error_set_errno(err, -EBUSY, "unmount '%s'", target),
                              err);

@@ -53,7 +53,10 @@ void fake_host_hide_pids(struct fake_host *fake);
 void fake_host_kill_daemons(struct fake_host *fake);
 /* Those die that are in the container of the driver. */
 void fake_host_kill_container(struct fake_host *fake);
-/* The next @count unmounts fail with EBUSY. */
+/* Every file system that is mounted answers @number, an errno, from now on: the Ceph client under
+ * it was fenced. */
+void fake_host_fence(struct fake_host *fake, int number);
+/* The next @count unmounts fail with EBUSY, unless they are lazy. */
 void fake_host_keep_busy(struct fake_host *fake, unsigned count);
 /* A program, by its beginning, does not end before it is let go: NULL. Told to end, it does. */
 void fake_host_hold_program(struct fake_host *fake, const char *program);

@@ -24,6 +24,7 @@ struct fake_mount {
     char options[FAKE_NAME_MAX];
     unsigned client; /* of CephFS: its number; 0: none */
     bool read_only;
+    int sickness; /* errno that a look at it gives; 0: none */
 };
 
 /* A client of CephFS: the kernel's, or a ceph-fuse. Its number is its place, from 1. */
@@ -127,6 +128,9 @@ void fake_host_device_ops(struct host_ops *ops);
 bool fake_kernel_refuses(struct fake_host *fake, const char *key);
 
 /* --- CephFS --- */
+
+/* What a look at it gives: 0, or an errno. */
+int fake_mount_sickness(struct fake_host *fake, const struct fake_mount *mount);
 
 bool fake_cephfs_is_dead(struct fake_host *fake, const struct fake_mount *mount);
 void fake_cephfs_mount(struct fake_host *fake, const struct mount_request *request);
