@@ -13,6 +13,7 @@
 #include "common/config/standing_credentials.h"
 #include "common/config/takeover_source.h"
 #include "common/kube/events.h"
+#include "common/topology/domain.h"
 #include "common/topology/requirement.h"
 #include "common/volume/capability.h"
 #include "common/volume/operations.h"
@@ -48,8 +49,9 @@ struct controller {
     const char *instance_id;      /* --instanceid */
     const char *cluster_name;     /* --clustername; "" if not given */
     const char *driver_name;      /* --drivername: stands in topology keys */
-    struct usage_cache *usage;    /* may be NULL where no class has places */
-    struct takeover_source *takeover; /* may be NULL */
+    const struct topology_levels *levels; /* --domainlabels; NULL: not given */
+    struct usage_cache *usage;            /* may be NULL where no class has places */
+    struct takeover_source *takeover;     /* may be NULL */
     struct clone_limits limits;
     struct standing_credentials *standing; /* for calls that carry no secrets; may be NULL */
     struct events *events;                 /* may be NULL */

@@ -8,7 +8,7 @@
 #include "common/base/text.h"
 #include "common/ceph/on_disk.h"
 #include "common/config/session.h"
-#include "common/topology/domain.h"
+#include "common/topology/hierarchy.h"
 #include "common/topology/labels.h"
 #include "common/usage/usage_cache.h"
 #include "controller/claim_events.h"
@@ -57,6 +57,7 @@ static void copy_entry(const struct pool_entry *from, struct pool_entry *to)
         .fs_name = from->fs_name ? xstrdup(from->fs_name) : NULL,
         .segments = xcalloc(from->count + 1, sizeof(*to->segments)),
         .count = from->count,
+        .is_unordered = from->is_unordered,
         .origin = from->origin,
     };
     for (size_t i = 0; i < from->count; i++)
@@ -94,11 +95,12 @@ int place_entries(const struct controller *controller, struct call *call,
 struct known_cluster {
     const char *id;
     struct usage_snapshot *snapshot; /* NULL: not known */
+    struct string_list types;        /* of its CRUSH map, outermost first */
 };
 
 struct survey {
     const struct placing *placing;
-    const struct pool_entries *entries;
+    struct pool_entries *entries;
     struct known_cluster *clusters;
     size_t cluster_count;
     struct placement_candidate *candidates;
@@ -110,23 +112,59 @@ static const char *cluster_of(const struct placing *placing, const struct pool_e
     return class_pools_cluster(placing->class, entry);
 }
 
-static const struct cluster_usage *usage_of(struct survey *survey, const char *cluster_id)
+/* Asked once. Valid until another cluster is asked. */
+static const struct known_cluster *know_cluster(struct survey *survey, const char *cluster_id)
 {
     const struct placing *placing = survey->placing;
     _cleanup_error_ struct error err = {0};
 
     for (size_t i = 0; i < survey->cluster_count; i++)
         if (strcmp(survey->clusters[i].id, cluster_id) == 0)
-            return survey->clusters[i].snapshot ? usage_snapshot_usage(survey->clusters[i].snapshot)
-                                                : NULL;
+            return &survey->clusters[i];
     struct known_cluster *known = array_add(survey->clusters, survey->cluster_count);
     *known = (struct known_cluster){.id = cluster_id};
     if (usage_cache_get(placing->controller->usage, placing->call, cluster_id, placing->credentials,
                         &known->snapshot, &err) == 0)
-        return usage_snapshot_usage(known->snapshot);
-    log_warn(placing->call, "choosing a pool without knowing the free space of cluster '%s': %s",
-             cluster_id, err.message);
-    return NULL;
+        crush_list_types(&usage_snapshot_usage(known->snapshot)->crush, &known->types);
+    else
+        log_warn(placing->call,
+                 "choosing a pool without knowing the free space of cluster '%s': %s", cluster_id,
+                 err.message);
+    return known;
+}
+
+static const struct cluster_usage *usage_of(struct survey *survey, const char *cluster_id)
+{
+    const struct known_cluster *known = know_cluster(survey, cluster_id);
+
+    return known->snapshot ? usage_snapshot_usage(known->snapshot) : NULL;
+}
+
+/* What is decided must not depend on the order of the levels in the class. */
+static void order_entries(struct survey *survey)
+{
+    for (size_t i = 0; i < survey->entries->count; i++) {
+        struct pool_entry *entry = &survey->entries->items[i];
+        const char *cluster_id = cluster_of(survey->placing, entry);
+        const struct hierarchy hierarchy = {survey->placing->controller->levels,
+                                            &know_cluster(survey, cluster_id)->types};
+
+        pool_entry_order(entry, &hierarchy);
+    }
+}
+
+/* Volumes that no takeover covers are worth a warning. */
+static void warn_of_unknown_order(const struct placing *placing, const struct pool_entry *entry,
+                                  const struct strmap *segments)
+{
+    _cleanup_free_ char *place = pool_entry_place(entry);
+
+    if (entry->is_unordered && segments->count > 1)
+        log_warn(placing->call,
+                 "pool '%s' (%s): neither --domainlabels nor the CRUSH map has all of these "
+                 "levels, so that the deepest is not known; the volume is pinned to all of them, "
+                 "and no takeover covers it",
+                 entry->pool, place);
 }
 
 /* With @call the listing of a pool's volumes is waited for. */
@@ -226,9 +264,11 @@ static int survey_all(struct survey *survey, struct call *call, struct error *er
 
 static void survey_done(struct survey *survey)
 {
-    for (size_t i = 0; i < survey->cluster_count; i++)
+    for (size_t i = 0; i < survey->cluster_count; i++) {
         if (survey->clusters[i].snapshot)
             usage_snapshot_unref(survey->clusters[i].snapshot);
+        string_list_done(&survey->clusters[i].types);
+    }
     takeover_snapshot_done(&survey->takeovers);
     free(survey->clusters);
     free(survey->candidates);
@@ -294,6 +334,7 @@ static int decide(struct survey *survey, struct place *place, struct error *err)
         placement_pin(&decision, prefix, placing->class->pinning, &place->segments, err) < 0)
         return -1;
     take_entry(placing, &survey->entries->items[decision.chosen], place);
+    warn_of_unknown_order(placing, &place->entry, &place->segments);
     reserve(placing, place);
     log_decision(placing, &decision);
     claim_event_placed(placing->controller, placing->parameters, &decision);
@@ -314,6 +355,7 @@ int place_decide(const struct placing *placing, struct place *place, struct erro
     place_takeovers(placing->controller, &survey.takeovers);
     int result = survey_all(&survey, placing->call, err); /* waits for what is not known yet */
     if (result == 0) {
+        order_entries(&survey);
         usage_cache_lock_placement(placing->controller->usage);
         result = decide(&survey, place, err);
         usage_cache_unlock_placement(placing->controller->usage);
@@ -354,16 +396,16 @@ static const struct strmap *find_term(const struct topology_terms *terms,
 
 /* Of the entries with that pool, or in the file system that the name leads to, the first that a
  * term serves, else the first. */
-static const struct pool_entry *find_entry(const struct placing *placing,
-                                           const struct pool_entries *entries, const char *pool,
-                                           const struct strmap **term)
+static struct pool_entry *find_entry(const struct placing *placing,
+                                     const struct pool_entries *entries, const char *pool,
+                                     const struct strmap **term)
 {
     const struct topology_requirement *requirement = placing->requirement;
-    const struct pool_entry *first = NULL;
+    struct pool_entry *first = NULL;
 
     *term = NULL;
     for (size_t i = 0; i < entries->count; i++) {
-        const struct pool_entry *entry = &entries->items[i];
+        struct pool_entry *entry = &entries->items[i];
 
         if (pool ? strcmp(entry->pool, pool) != 0
                  : !is_in(placing, entry, placing->only_cluster, placing->only_fs))
@@ -378,6 +420,20 @@ static const struct pool_entry *find_entry(const struct placing *placing,
     return first;
 }
 
+/* The cluster is asked for its CRUSH map only where the flag does not suffice. */
+static void order_recovered(const struct placing *placing, struct pool_entry *entry)
+{
+    const struct hierarchy by_labels = {.labels = placing->controller->levels};
+    struct pool_entries entries = {entry, 1};
+    struct survey survey = {.placing = placing, .entries = &entries};
+
+    pool_entry_order(entry, &by_labels);
+    if (!entry->is_unordered || !placing->controller->usage)
+        return;
+    order_entries(&survey);
+    survey_done(&survey);
+}
+
 int place_recover(const struct placing *placing, const char *pool, struct place *place,
                   struct error *err)
 {
@@ -389,14 +445,17 @@ int place_recover(const struct placing *placing, const char *pool, struct place 
     if (place_entries(placing->controller, placing->call, placing->class, placing->credentials,
                       NULL, &entries, err) < 0)
         return -1;
-    const struct pool_entry *entry = find_entry(placing, &entries, pool, &term);
+    struct pool_entry *entry = find_entry(placing, &entries, pool, &term);
     if (!entry) {
         place->entry.pool = pool ? xstrdup(pool) : NULL;
         return 0;
     }
-    take_entry(placing, entry, place);
-    if (topology_requirement_is_empty(placing->requirement))
+    if (topology_requirement_is_empty(placing->requirement)) {
+        take_entry(placing, entry, place);
         return 0;
+    }
+    order_recovered(placing, entry);
+    take_entry(placing, entry, place);
     const struct placement_candidate candidate = {.entry = entry};
     const struct placement_request request = {
         .requirement = placing->requirement, .candidates = &candidate, .count = 1};

@@ -99,17 +99,25 @@ static int pin_standard(const struct pool_entry *entry, struct strmap *segments,
     return 0;
 }
 
-/* The term says which keys the nodes have. */
-static enum pinning resolve_auto(enum pinning pinning, const struct strmap *term,
-                                 const char *prefix, const struct pool_segment *deepest)
+static bool term_has_member(const struct strmap *term, const char *prefix,
+                            const struct pool_segment *segment)
 {
-    _cleanup_free_ char *key = membership_key(prefix, deepest->level, deepest->value);
+    _cleanup_free_ char *key = membership_key(prefix, segment->level, segment->value);
+    const char *carried = key_in_term(term, label_tail(key));
 
+    return carried && strcmp(strmap_get(term, carried), "true") == 0;
+}
+
+/* The term says which keys the nodes have: those from @first on are to be pinned. */
+static enum pinning resolve_auto(enum pinning pinning, const struct strmap *term,
+                                 const char *prefix, const struct pool_entry *entry, size_t first)
+{
     if (pinning != PINNING_AUTO)
         return pinning;
-    const char *carried = key_in_term(term, label_tail(key));
-    bool is_member = carried && strcmp(strmap_get(term, carried), "true") == 0;
-    return is_member ? PINNING_MEMBERSHIP : PINNING_PLAIN;
+    for (size_t i = first; i < entry->count; i++)
+        if (!term_has_member(term, prefix, &entry->segments[i]))
+            return PINNING_PLAIN;
+    return PINNING_MEMBERSHIP;
 }
 
 int placement_pin(const struct decision *decision, const char *prefix, enum pinning pinning,
@@ -122,8 +130,8 @@ int placement_pin(const struct decision *decision, const char *prefix, enum pinn
         return 0;
     if (pinning == PINNING_STANDARD)
         return pin_standard(entry, segments, err);
-    size_t first = entry->count - 1;
-    pinning = resolve_auto(pinning, decision->term, prefix, &entry->segments[first]);
+    size_t first = entry->is_unordered ? 0 : entry->count - 1;
+    pinning = resolve_auto(pinning, decision->term, prefix, entry, first);
     if (pinning == PINNING_PLAIN || deepest_is_ambiguous(request, entry))
         first = 0;
     for (size_t i = first; i < entry->count; i++)

@@ -19,8 +19,9 @@ _must_check_ int pinning_parse(const char *text, enum pinning *pinning, struct e
  * Fills @segments, which stay empty for a volume that may be used everywhere: no requirement, an
  * entry for everywhere, PINNING_NONE. Only levels that the entry constrains are pinned.
  *
- * Membership takes the deepest level, the entry's last segment; where another entry has that value
- * under other parents, the keys of all levels are ANDed, and the domain cannot be taken over.
+ * Membership takes the deepest level, the last segment of an entry that pool_entry_order() has
+ * sorted; where that is not known, or another entry has the value under other parents, the keys of
+ * all levels are ANDed, and the domain cannot be taken over.
  * @prefix is "topology.DRIVER"; a key that the winning term carries is taken as it is there.
  * INVALID_ARGUMENT if PINNING_STANDARD is asked for and the entry has neither zone nor region.
  */

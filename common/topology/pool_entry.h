@@ -23,11 +23,12 @@ struct pool_segment {
 
 struct pool_entry {
     char *pool;
-    char *data_pool;  /* NULL: none */
-    char *cluster_id; /* NULL: the class's */
-    char *fs_name;    /* NULL: the class's; CephFS only */
-    struct pool_segment *segments;
+    char *data_pool;               /* NULL: none */
+    char *cluster_id;              /* NULL: the class's */
+    char *fs_name;                 /* NULL: the class's; CephFS only */
+    struct pool_segment *segments; /* outermost first, once pool_entry_order() has sorted them */
     size_t count;
+    bool is_unordered;  /* nobody knows which of its levels is the deepest */
     const char *origin; /* static: where the place comes from, "class", "metadata" or "crush" */
 };
 

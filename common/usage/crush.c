@@ -289,3 +289,23 @@ int64_t crush_type_id(const struct crush_map *map, const char *type)
             return map->types[i].id;
     return -1;
 }
+
+static int compare_types(const void *a, const void *b)
+{
+    const int64_t first = (*(const struct crush_type *const *)a)->id;
+    const int64_t second = (*(const struct crush_type *const *)b)->id;
+
+    return (first < second) - (first > second);
+}
+
+void crush_list_types(const struct crush_map *map, struct string_list *types)
+{
+    const struct crush_type **sorted = xcalloc(map->type_count + 1, sizeof(*sorted));
+
+    for (size_t i = 0; i < map->type_count; i++)
+        sorted[i] = &map->types[i];
+    qsort(sorted, map->type_count, sizeof(*sorted), compare_types);
+    for (size_t i = 0; i < map->type_count; i++)
+        string_list_add(types, sorted[i]->name);
+    free(sorted);
+}

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/base/string_list.h"
 
 /*
  * The part of a CRUSH map that says where a pool's data are: what each rule takes, and the buckets
@@ -55,3 +56,5 @@ const struct crush_bucket *crush_parent(const struct crush_map *map,
                                         const struct crush_bucket *bucket);
 /* How far out a type is, -1 if the map has no such type. */
 int64_t crush_type_id(const struct crush_map *map, const char *type);
+/* Adds the names of all types of buckets to @types, outermost first. */
+void crush_list_types(const struct crush_map *map, struct string_list *types);

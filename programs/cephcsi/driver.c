@@ -244,6 +244,7 @@ static void init_controller(struct driver *driver, const struct options *options
         .instance_id = options->instance_id,
         .cluster_name = options->cluster_name,
         .driver_name = options->driver_name,
+        .levels = &driver->place.levels,
         .usage = driver->usage,
         .takeover = driver->place.takeover,
         .standing = driver->standing,

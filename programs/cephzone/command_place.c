@@ -10,6 +10,7 @@
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
+#include "common/topology/hierarchy.h"
 #include "common/volume/size.h"
 #include "controller/place.h"
 #include "programs/cephzone/cephzone.h"
@@ -54,7 +55,7 @@ struct place_run {
     struct topology_requirement requirement;
     struct tool_takeover takeover;
     struct storage_class_dump dump;
-    const struct storage_class *class;
+    struct storage_class *class;
     struct pool_entries found; /* of a class that finds its pools, or its one pool */
     const struct pool_entries *entries;
     struct placement_candidate *candidates;
@@ -176,6 +177,21 @@ static int choose_class(struct place_run *run, struct error *err)
 
 /* --- the pools --- */
 
+/* As CreateVolume does it; without a cluster only the flag knows the order of levels. */
+static void order_pools(struct place_run *run, struct pool_entries *entries)
+{
+    for (size_t i = 0; i < entries->count; i++) {
+        const char *cluster_id = class_pools_cluster(&run->class->pools, &entries->items[i]);
+        const struct asked_cluster *cluster =
+            run->is_live ? clusters_find(&run->clusters, cluster_id) : NULL;
+        _cleanup_string_list_ struct string_list types = {0};
+
+        if (cluster && !cluster->failed)
+            crush_list_types(&cluster->usage.crush, &types);
+        pool_entry_order(&entries->items[i], &(struct hierarchy){&run->levels, &types});
+    }
+}
+
 /* The pools among which CreateVolume would choose. */
 static int collect_pools(struct place_run *run, struct error *err)
 {
@@ -197,6 +213,7 @@ static int collect_pools(struct place_run *run, struct error *err)
     place_levels(&run->requirement, &levels);
     run->entries =
         clusters_entries(&run->clusters, class, levels.count ? &levels : NULL, &run->found);
+    order_pools(run, run->entries == &run->found ? &run->found : &run->class->pools.entries);
     if (run->clusters.code == TOOL_BLIND && run->entries->count == 0)
         return error_set(err, STATUS_UNAVAILABLE, "the pools of the class are not known");
     return run->entries->count ? 0 : class_pools_refuse_none(class, err);
@@ -353,6 +370,9 @@ static void print_outcome(const struct place_run *run, const struct error *failu
     puts("; nodes may use the volume that have:");
     for (size_t i = 0; i < run->segments.count; i++)
         printf("  %s: %s\n", run->segments.entries[i].key, run->segments.entries[i].value);
+    if (entry->is_unordered && run->segments.count > 1)
+        puts("Which of these levels is the deepest is not known, so that no takeover covers the "
+             "volume: give --domainlabels, outermost first.");
 }
 
 static void print_answer(const struct place_run *run, const struct error *failure)

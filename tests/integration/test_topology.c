@@ -189,6 +189,36 @@ TEST(pinning_is_as_narrow_as_the_pool)
     assert_all_empty();
 }
 
+/* The driver has no --domainlabels here: the CRUSH map knows that a zone is within a region. */
+TEST(order_of_levels_in_the_class_does_not_matter)
+{
+    static const struct wish in_a = {.preferred = {&ZONES_TERMS[0]}};
+    _cleanup_free_ char *pools = zones_pools(SITES, ARRAY_LENGTH(SITES));
+    json_auto_t *entries = json_loads(pools, 0, NULL);
+    json_auto_t *expected = json_loads("{\"" PREFIX "member.zone.zone-a\": \"true\"}", 0, NULL);
+    _cleanup_made_ struct made made = {0};
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach(entries, i, entry)
+    {
+        json_t *segments = json_object_get(entry, "domainSegments");
+
+        for (size_t j = 0; j + 1 < json_array_size(segments); j++) {
+            json_array_insert(segments, j, json_array_get(segments, json_array_size(segments) - 1));
+            json_array_remove(segments, json_array_size(segments) - 1);
+        }
+    }
+    _cleanup_free_ char *reversed = json_dumps(entries, 0);
+    const char *class[] = {"topologyConstrainedPools", reversed, NULL};
+    zones_must_create(&driver, request("reversed", &in_a, class), &made);
+    assert_string_equal(made.pool, "zone-a");
+    if (!json_equal(expected, made.segments))
+        fail_msg("%s", json_dumps(made.reply, 0));
+    zones_must_delete(&driver, made.handle);
+    assert_all_empty();
+}
+
 /* The OSDs report every few seconds, and the driver's figures have their age too. */
 static void wait_for_room(const struct term *place, const char *const *class, bool wanted)
 {

@@ -114,6 +114,11 @@ TEST(types_grow_outwards)
     assert_int_equal(crush_type_id(&map, "host"), 1);
     assert_int_equal(crush_type_id(&map, "zone"), 9);
     assert_int_equal(crush_type_id(&map, "rack"), -1);
+    _cleanup_string_list_ struct string_list types = {0};
+    crush_list_types(&map, &types);
+    assert_int_equal(types.count, map.type_count);
+    for (size_t i = 1; i < types.count; i++)
+        assert_true(crush_type_id(&map, types.items[i - 1]) > crush_type_id(&map, types.items[i]));
 }
 
 TEST(odd_maps_are_survived)
