@@ -238,12 +238,13 @@ coverage: ## lines and branches of each folder that unit and integration tests g
 
 MUTANTS ?= 500
 SEED ?= 1
+SLICE ?= 1/1
 MUTATION_TESTS := $(sort $(filter test_%,$(shell cat tests/mutation/subjects.txt)))
 
 .PHONY: mutation
-mutation: ## which changes of the code do the unit tests notice; MUTANTS (500), SEED (1)
+mutation: ## which changes of the code do the unit tests notice; MUTANTS (500), SEED (1), SLICE (1/1)
 	@$(MAKE) --no-print-directory $(ASAN) mutation-build
-	@$(MAKE) --no-print-directory $(ASAN) MUTANTS=$(MUTANTS) SEED=$(SEED) mutation-run
+	@$(MAKE) --no-print-directory $(ASAN) MUTANTS=$(MUTANTS) SEED=$(SEED) SLICE=$(SLICE) mutation-run
 
 .PHONY: mutation-short
 mutation-short: ## the same with few changes, for CI
@@ -260,7 +261,7 @@ mutation-run: export LIBRARIES = $(UNIT_FIXTURES) $(LIBRARY) $(LIBS) -lcmocka
 mutation-run: export TESTS = $(BUILD)/tests/unit
 mutation-run: export WORK = build/mutation
 mutation-run:
-	@tests/mutation/mutate.py --mutants $(MUTANTS) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
+	@tests/mutation/mutate.py --mutants $(MUTANTS) --seed $(SEED) --slice $(SLICE) $(if $(ONLY),--only $(ONLY))
 
 .PHONY: bench-idle
 bench-idle: $(PROGRAMS) ## memory, threads and size of an idle driver

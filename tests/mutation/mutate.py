@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Changes the product one place at a time and counts which changes the unit tests notice.
 
-make mutation [MUTANTS=500] [SEED=1]; README.md beside this file says how to read the outcome.
+make mutation [MUTANTS=500] [SEED=1] [SLICE=1/1]; README.md beside this file says how to read the outcome.
 The Makefile gives the commands in the environment: COMPILE, LINK, OBJECTS, LIBRARIES, TESTS (the folder
 of the unit tests' objects) and WORK (a folder for temporary files).
 """
@@ -204,22 +204,39 @@ def quotas(sizes, wanted):
     return quota
 
 
-class Campaign:
-    """Draws mutants, and draws others for those that are void. The same seed draws the same."""
+def slice_of(text):
+    """(2, 5) of '3/5': the place of a slice, from 0, and how many there are."""
+    number, _, count = text.partition("/")
+    if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+        raise argparse.ArgumentTypeError(f"'{text}' is not like 1/5")
+    return int(number) - 1, int(count)
 
-    def __init__(self, pool, subjects, wanted, seed):
+
+class Campaign:
+    """Draws mutants, and draws others for those that are void. The same seed draws the same, and
+    slices of one seed have no mutant in common."""
+
+    def __init__(self, pool, subjects, options):
         self.pool = pool
         self.subjects = subjects
         self.waiting = {}
         for path in subjects:
             mutants = operators.mutants_of(path, pathlib.Path(path).read_text(encoding="utf-8"))
-            random.Random(f"{seed} {path}").shuffle(mutants)
+            random.Random(f"{options.seed} {path}").shuffle(mutants)
             self.waiting[path] = mutants
         self.keys = {mutant.key for mutants in self.waiting.values() for mutant in mutants}
         self.quota = quotas({path: len(mutants) for path, mutants in self.waiting.items()},
-                            min(wanted, sum(map(len, self.waiting.values()))))
+                            min(options.mutants, sum(map(len, self.waiting.values()))))
+        self.keep_slice(*options.slice)
         self.outcomes = []
         self.void = 0
+
+    def keep_slice(self, number, count):
+        """Leaves one of @count parts of all mutants; small files come to different slices."""
+        for place, path in enumerate(sorted(self.waiting)):
+            share = (number + place) % count
+            self.waiting[path] = self.waiting[path][share::count]
+            self.quota[path] = (self.quota[path] + count - 1 - share) // count
 
     def run(self, seconds):
         running = {}
@@ -299,6 +316,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mutants", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--slice", type=slice_of, default=(0, 1), help="2/5 for the second fifth of the mutants")
     parser.add_argument("--only", help="source files whose path contains this")
     options = parser.parse_args()
 
@@ -309,7 +327,7 @@ def main():
     judged = {key: number for key, number in read_judgements().items() if (options.only or "") in key[0]}
     pool = Pool(os.environ)
     start = time.monotonic()
-    campaign = Campaign(pool, subjects, options.mutants, options.seed)
+    campaign = Campaign(pool, subjects, options)
     try:
         campaign.run(pool.time_tests(sorted({test for tests in subjects.values() for test in tests})))
     finally:
