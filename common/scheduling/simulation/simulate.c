@@ -5,12 +5,10 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "common/scheduling/binding_hints.h"
 #include "common/scheduling/binding_score.h"
 #include "common/scheduling/pod_placement.h"
+#include "common/scheduling/pod_survey.h"
 #include "common/scheduling/simulation/simulate_scenario.h"
-#include "common/scheduling/volume_limits.h"
-#include "common/scheduling/volume_zone.h"
 
 /* A pod is tried so often in a row when its volumes are given back, and in so many rounds. */
 #define TRIES_MAX 4
@@ -118,74 +116,6 @@ static char *signature_of(const struct kube_pod *pod, const struct pod_claims *c
 
 /* --- choosing a node --- */
 
-static void count_binding(struct reason_counts *counts, const struct node_decision *decision)
-{
-    if (decision->verdict == BINDING_FAILED)
-        reason_counts_add(counts, decision->fault);
-    for (unsigned i = 0; i < BINDING_REASONS; i++)
-        if (decision->reasons & (1U << i))
-            reason_counts_add(counts, binding_reason_text((enum binding_reason)(1U << i)));
-}
-
-struct pod_survey {
-    struct pod_claims claims;
-    struct pod_volume_keys keys;
-    struct pod_zones zones;
-    struct pod_decisions decisions;
-    struct reason_counts reasons; /* of nodes, by the plugin that rejected them first */
-};
-
-static void pod_survey_done(struct pod_survey *survey)
-{
-    pod_decisions_done(&survey->decisions);
-    pod_zones_done(&survey->zones);
-    pod_volume_keys_done(&survey->keys);
-    pod_claims_done(&survey->claims);
-    reason_counts_done(&survey->reasons);
-}
-
-static char *describe_rejection(const struct pod_survey *survey)
-{
-    struct text text = TEXT_INIT(16384);
-
-    text_addf(&text, "0/%zu nodes are available", survey->decisions.count);
-    for (size_t i = 0; i < survey->reasons.reasons.count; i++)
-        text_addf(&text, "%s%zu %s", i ? ", " : ": ", survey->reasons.counts[i],
-                  survey->reasons.reasons.items[i]);
-    return text_take(&text);
-}
-
-/* All plugins, in the scheduler's order. */
-static bool fits_node(struct scheduler *scheduler, const struct kube_pod *pod,
-                      struct pod_survey *survey, size_t at)
-{
-    const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, at);
-    struct node_decision *decision = &survey->decisions.nodes[at];
-    _cleanup_free_ char *placement = pod_placement_check(scheduler->options, pod, node);
-    struct limits_decision limits = {0};
-
-    if (placement) {
-        reason_counts_add(&survey->reasons, placement);
-        return false;
-    }
-    volume_limits_check(scheduler->cluster, scheduler->options, &survey->keys, node, &limits);
-    _cleanup_free_ char *limits_reason = limits.reason;
-    if (limits.verdict != LIMITS_FIT) {
-        reason_counts_add(&survey->reasons, limits_reason);
-        return false;
-    }
-    binding_check_node(scheduler->cluster, scheduler->options, &survey->claims, node, decision);
-    if (decision->verdict == BINDING_REJECTED || decision->verdict == BINDING_FAILED) {
-        count_binding(&survey->reasons, decision);
-        return false;
-    }
-    if (volume_zone_check(&survey->zones, node)) {
-        reason_counts_add(&survey->reasons, VOLUME_ZONE_CONFLICT);
-        return false;
-    }
-    return true;
-}
-
 /* How many nodes that fit are enough to choose from: Kubernetes' default, 100 or more. */
 static size_t count_enough(size_t nodes)
 {
@@ -213,8 +143,9 @@ static size_t choose_node(struct scheduler *scheduler, const struct kube_pod *po
 
     for (; looked < count && found < count_enough(count); looked++) {
         size_t at = (scheduler->start + looked) % count;
+        _cleanup_node_rejection_ struct node_rejection rejection = {0};
 
-        if (!fits_node(scheduler, pod, survey, at))
+        if (!pod_survey_check_node(scheduler->cluster, scheduler->options, survey, at, &rejection))
             continue;
         const struct kube_node *node = cluster_at(scheduler->cluster, KUBE_NODE, at);
         const struct node_index *index = cluster_node_index(scheduler->cluster, node->meta.name);
@@ -303,12 +234,12 @@ static enum attempt place_pod(struct scheduler *scheduler, struct simulated_pod 
 
 static enum attempt try_pod(struct scheduler *scheduler, struct simulated_pod *row)
 {
-    _cleanup_(pod_survey_done) struct pod_survey survey = {0};
+    _cleanup_pod_survey_ struct pod_survey survey = {0};
 
     row->tries++;
-    binding_prepare(scheduler->cluster, scheduler->options, row->pod, &survey.claims);
-    if (survey.claims.verdict == BINDING_REJECTED || survey.claims.verdict == BINDING_FAILED) {
-        set_reason(row, xstrdup(survey.claims.reason));
+    pod_survey_prepare(scheduler->cluster, scheduler->options, row->pod, &survey);
+    if (survey.plugin) {
+        set_reason(row, xstrdup(survey.reason));
         return ATTEMPT_STUCK;
     }
     _cleanup_free_ char *signature = signature_of(row->pod, &survey.claims);
@@ -319,14 +250,12 @@ static enum attempt try_pod(struct scheduler *scheduler, struct simulated_pod *r
         scheduler->result->remembered++;
         return ATTEMPT_STUCK;
     }
-    volume_limits_prepare(scheduler->cluster, row->pod, &survey.keys);
-    volume_zone_prepare(scheduler->cluster, row->pod, &survey.zones);
-    pod_decisions_init(scheduler->cluster, &survey.claims, &survey.decisions);
+    pod_survey_start(scheduler->cluster, &survey);
     scheduler->result->checks++;
     size_t at = choose_node(scheduler, row->pod, &survey);
     if (at < survey.decisions.count)
         return place_pod(scheduler, row, &survey, at);
-    set_reason(row, describe_rejection(&survey));
+    set_reason(row, pod_survey_describe(&survey));
     if (signature) {
         struct remembered *item = xcalloc(1, sizeof(*item));
 
