@@ -48,6 +48,7 @@ $(ZONE_TESTS): $(BUILD)/tests/integration/zones.o
 $(BUILD)/tests/integration/test_kube_driver: $(FAKE_OBJECTS)
 # Ceph's libraries shall find its connect()
 $(BUILD)/tests/integration/test_kube_driver: LDFLAGS += -Wl,--export-dynamic-symbol=connect
+$(BUILD)/tests/integration/test_command_lines: $(FAKE_OBJECTS) $(BUILD)/tests/unit/fixtures/command_lines.o
 $(BUILD)/tests/integration/test_generator: $(FAKE_OBJECTS) $(BUILD)/tests/integration/calls.o
 
 NODE_TESTS := $(filter-out %_info,$(filter $(BUILD)/tests/integration/test_node%,$(INTEGRATION_TESTS)))

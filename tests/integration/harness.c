@@ -160,11 +160,13 @@ void harness_clean_up(void)
     place_wipe_pools();
 }
 
-static void spawn_driver(struct driver_process *driver, char *const *argv)
+void harness_spawn(struct driver_process *driver, const char *folder, char *const *argv)
 {
     posix_spawn_file_actions_t actions;
 
     posix_spawn_file_actions_init(&actions);
+    if (folder)
+        posix_spawn_file_actions_addchdir_np(&actions, folder);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, driver->log_path,
                                      O_WRONLY | O_CREAT | O_APPEND, 0600);
     assert_int_equal(posix_spawn(&driver->pid, argv[0], &actions, NULL, argv, environ), 0);
@@ -172,7 +174,7 @@ static void spawn_driver(struct driver_process *driver, char *const *argv)
     remember_driver(driver->pid);
 }
 
-static void wait_until_ready(struct driver_process *driver)
+void harness_connect(struct driver_process *driver)
 {
     _cleanup_error_ struct error err = {0};
     Csi__V1__ProbeRequest request = CSI__V1__PROBE_REQUEST__INIT;
@@ -210,8 +212,8 @@ void harness_start(struct driver_process *driver, const char *const *extra)
         string_list_add(&argv, extra[i]);
     argv.items = xreallocarray(argv.items, argv.count + 1, sizeof(char *));
     argv.items[argv.count] = NULL;
-    spawn_driver(driver, argv.items);
-    wait_until_ready(driver);
+    harness_spawn(driver, NULL, argv.items);
+    harness_connect(driver);
 }
 
 /* Of ASan, LSan and TSan, and of UBSan, which has one line. */

@@ -44,6 +44,10 @@ void harness_write_config(struct driver_process *driver, const char *json);
 /* Starts the driver and waits until it answers. @extra (NULL-terminated, may be NULL) are further
  * flags. A second start after an end takes the same socket and appends to the log. */
 void harness_start(struct driver_process *driver, const char *const *extra);
+/* The two halves of it, for other arguments: starts a program, whose path is absolute unless
+ * @folder, its working directory, is NULL; waits until the driver answers at its endpoint. */
+void harness_spawn(struct driver_process *driver, const char *folder, char *const *argv);
+void harness_connect(struct driver_process *driver);
 /* Sends @signal_number (0: none) and waits; returns the exit code, or 128 + signal. Fails the test
  * if that takes longer than @timeout_ms, or if there is a sanitizer's report in the log. */
 int harness_stop(struct driver_process *driver, int signal_number, int64_t timeout_ms);

@@ -53,6 +53,11 @@ void liveness_start(struct liveness_process *liveness, const struct driver_proce
     for (size_t i = 0; argv[i]; i++)
         if (argv[i] != endpoint)
             free(argv[i]);
+    liveness_find_port(liveness);
+}
+
+void liveness_find_port(struct liveness_process *liveness)
+{
     wait_until((liveness->port = find_port(liveness->log_path)) != 0);
 }
 

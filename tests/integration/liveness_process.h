@@ -14,6 +14,8 @@ struct liveness_process {
 
 /* Starts it for @driver's socket, which need not be there, and waits until it listens. */
 void liveness_start(struct liveness_process *liveness, const struct driver_process *driver);
+/* The second half of it, for one that the caller started with a log of its own. */
+void liveness_find_port(struct liveness_process *liveness);
 /* Ends it, which it must do well, and removes its log. */
 void liveness_stop(struct liveness_process *liveness);
 

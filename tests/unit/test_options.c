@@ -1,41 +1,20 @@
-/*
- * The driver's command line. Each row of LINES is what one deployment of Ceph-CSI passes to one of
- * its containers, with the longest set of options that it can be made to pass: each must be taken.
- */
+/* The driver's command line: each that a deployment of Ceph-CSI has must be taken. */
 #include <unistd.h>
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "programs/cephcsi/options.h"
 #include "tests/test.h"
+#include "tests/unit/fixtures/command_lines.h"
 #include "tests/unit/fixtures/files.h"
-
-#define ARGUMENTS 64
-
-/* @line at its spaces, "cephcsi" first. The words point into *@copy, which the caller frees. */
-static int split(const char *line, char **copy, char *argv[ARGUMENTS])
-{
-    static char program[] = "cephcsi";
-    char *rest = NULL;
-    int argc = 0;
-
-    *copy = xstrdup(line);
-    argv[argc++] = program;
-    for (char *word = strtok_r(*copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
-        assert_true(argc < ARGUMENTS - 1);
-        argv[argc++] = word;
-    }
-    argv[argc] = NULL;
-    return argc;
-}
 
 /* What options_read() returns; *@text, if wanted, is what it wrote to @stream. Caller frees both.
  */
 static int read_line(const char *line, struct options *options, char **copy, FILE **stream,
                      char **text)
 {
-    char *argv[ARGUMENTS];
-    int argc = split(line, copy, argv);
+    char *argv[COMMAND_LINE_WORDS];
+    int argc = command_line_split(line, copy, argv);
     size_t size = 0;
 
     if (!stream)
@@ -48,180 +27,10 @@ static int read_line(const char *line, struct options *options, char **copy, FIL
     return code;
 }
 
-#define LOG_FLAGS "--logtostderr=false --alsologtostderr=true "
-#define LIVENESS "--type=liveness --endpoint=unix:///csi/csi.sock --metricspath=/metrics "
-#define OPERATOR_CTRL                                                                              \
-    "--v=0 --endpoint=unix:///csi/csi.sock --nodeid=node-1 --controllerserver=true "               \
-    "--pidlimit=-1 --enable-fencing=false --clustername=c1 "                                       \
-    "--csi-addons-endpoint=unix:///csi/csi-addons.sock " LOG_FLAGS
-#define OPERATOR_NODE                                                                              \
-    "--v=5 --nodeserver=true --nodeid=node-1 --enable-fencing=true "                               \
-    "--endpoint=unix:///csi/csi.sock --pidlimit=-1 "                                               \
-    "--csi-addons-endpoint=unix:///csi/csi-addons.sock " LOG_FLAGS
-#define ROOK_CTRL                                                                                  \
-    "--nodeid=node-1 --endpoint=unix:///csi/csi-provisioner.sock --v=0 --controllerserver=true "   \
-    "--pidlimit=-1 " LOG_FLAGS
-#define ROOK_NODE                                                                                  \
-    "--nodeid=node-1 --endpoint=unix:///csi/csi.sock --v=0 --nodeserver=true "                     \
-    "--pidlimit=-1 " LOG_FLAGS
-#define ROOK_OLD "--metricsport=9090 --metricspath=/metrics --enablegrpcmetrics=false "
-#define CHART_LIMITS                                                                               \
-    "--rbdhardmaxclonedepth=8 --rbdsoftmaxclonedepth=4 --maxsnapshotsonimage=450 "                 \
-    "--minsnapshotsonimage=250 --skipforceflatten=false "
-#define STAGING "--stagingpath=/var/lib/kubelet/plugins/kubernetes.io/csi/ "
-
-static const struct line {
-    const char *deployment;
-    const char *type;
-    const char *driver;
-    bool controller;
-    bool node;
-    const char *arguments;
-} LINES[] = {
-    {"operator, rbd controller", "rbd", "rook-ceph.rbd.csi.ceph.com", true, false,
-     "--type=rbd " OPERATOR_CTRL
-     "--drivername=rook-ceph.rbd.csi.ceph.com --log_file=csi-logs/csi-rbdplugin.log"},
-    {"operator, cephfs controller", "cephfs", "rook-ceph.cephfs.csi.ceph.com", true, false,
-     "--type=cephfs " OPERATOR_CTRL "--drivername=rook-ceph.cephfs.csi.ceph.com "
-     "--forcecephkernelclient=true --log_file=csi-logs/csi-cephfsplugin.log"},
-    {"operator, rbd node", "rbd", "rook-ceph.rbd.csi.ceph.com", false, true,
-     "--type=rbd " OPERATOR_NODE STAGING "--drivername=rook-ceph.rbd.csi.ceph.com "
-     "--domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone "
-     "--log_file=csi-logs/csi-rbdplugin.log"},
-    {"operator, cephfs node", "cephfs", "rook-ceph.cephfs.csi.ceph.com", false, true,
-     "--type=cephfs " OPERATOR_NODE "--drivername=rook-ceph.cephfs.csi.ceph.com "
-     "--forcecephkernelclient=true --kernelmountoptions=ms_mode=secure,recover_session=clean "
-     "--fusemountoptions=debug --log_file=csi-logs/csi-cephfsplugin.log"},
-    {"operator, cephfs node with extra arguments", "cephfs", "cephfs.csi.ceph.com", false, true,
-     "--type=cephfs " OPERATOR_NODE "--drivername=cephfs.csi.ceph.com "
-     "--domainlabels=topology.kubernetes.io/zone"},
-    {"operator, omap generator", "controller", "rook-ceph.rbd.csi.ceph.com", false, false,
-     "--v=0 --type=controller --drivernamespace=rook-ceph "
-     "--drivername=rook-ceph.rbd.csi.ceph.com --clustername=c1"},
-    {"operator, cephfs omap generator", "controller", "rook-ceph.cephfs.csi.ceph.com", false, false,
-     "--v=0 --type=controller --drivernamespace=rook-ceph "
-     "--drivername=rook-ceph.cephfs.csi.ceph.com --clustername=c1"},
-    {"operator, rbd controller that fences", "rbd", "rook-ceph.rbd.csi.ceph.com", true, false,
-     "--type=rbd " OPERATOR_CTRL "--enable-fencing=true --drivername=rook-ceph.rbd.csi.ceph.com"},
-    {"operator, rbd controller without logs, addons and cluster name", "rbd", "rbd.csi.ceph.com",
-     true, false,
-     "--type=rbd --v=0 --endpoint=unix:///csi/csi.sock --nodeid=node-1 --controllerserver=true "
-     "--drivername=rbd.csi.ceph.com --pidlimit=-1 --enable-fencing=false"},
-    {"Ceph-CSI 3.17 without the restart of slow calls", "rbd", "rbd.csi.ceph.com", false, true,
-     "--type=rbd " OPERATOR_NODE STAGING "--drivername=rbd.csi.ceph.com "
-     "--feature-gates=SlowGRPCRestart=false"},
-    {"Rook 1.20 with what this driver adds, rbd controller", "rbd", "rook-ceph.rbd.csi.ceph.com",
-     true, false,
-     "--type=rbd " OPERATOR_CTRL "--drivername=rook-ceph.rbd.csi.ceph.com "
-     "--domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone "
-     "--publish-capacity=true"},
-    {"operator, liveness", "liveness", "liveness.csi.ceph.com", false, false,
-     LIVENESS "--metricsport=9080 --polltime=60s --timeout=3s"},
-    {"later operator, gates", "rbd", "rbd.csi.ceph.com", true, false,
-     "--type=rbd " OPERATOR_CTRL "--drivername=rbd.csi.ceph.com "
-     "--feature-gates=SlowGRPCRestart=true --automaxprocs=true"},
-    {"Rook 1.19 direct, rbd controller", "rbd", "rook-ceph.rbd.csi.ceph.com", true, false,
-     ROOK_CTRL
-     "--type=rbd --drivername=rook-ceph.rbd.csi.ceph.com "
-     "--log_file=/var/lib/rook/rook-ceph.rbd.csi.ceph.com/log/controller-plugin/csi-rbdplugin.log "
-     "--csi-addons-endpoint=unix:///csi/csi-addons.sock --setmetadata=true --clustername=c1"},
-    {"Rook 1.19 direct, cephfs controller", "cephfs", "rook-ceph.cephfs.csi.ceph.com", true, false,
-     ROOK_CTRL "--type=cephfs --drivername=rook-ceph.cephfs.csi.ceph.com --setmetadata=true "
-               "--forcecephkernelclient=false --clustername=c1"},
-    {"Rook 1.19 direct, rbd node", "rbd", "rook-ceph.rbd.csi.ceph.com", false, true,
-     ROOK_NODE "--type=rbd --drivername=rook-ceph.rbd.csi.ceph.com " STAGING
-               "--csi-addons-endpoint=unix:///csi/csi-addons.sock "
-               "--domainlabels=kubernetes.io/hostname,topology.rook.io/rack"},
-    {"Rook 1.19 direct, cephfs node", "cephfs", "rook-ceph.cephfs.csi.ceph.com", false, true,
-     ROOK_NODE "--type=cephfs --drivername=rook-ceph.cephfs.csi.ceph.com "
-               "--forcecephkernelclient=true --kernelmountoptions=ms_mode=prefer-crc"},
-    {"Rook 1.19 direct, omap generator", "controller", "rook-ceph.rbd.csi.ceph.com", false, false,
-     "--type=controller --v=0 --drivernamespace=rook-ceph --setmetadata=true "
-     "--drivername=rook-ceph.rbd.csi.ceph.com --clustername=c1"},
-    {"Rook 1.19 direct, liveness", "liveness", "liveness.csi.ceph.com", false, false,
-     LIVENESS "--metricsport=9081 --polltime=60s --timeout=3s"},
-    {"Rook 1.14, rbd controller", "rbd", "rook-ceph.rbd.csi.ceph.com", true, false,
-     ROOK_CTRL ROOK_OLD "--type=rbd --drivername=rook-ceph.rbd.csi.ceph.com --setmetadata=true "
-                        "--csi-addons-endpoint=unix:///csi/csi-addons.sock --clustername=c1"},
-    {"Rook 1.14, cephfs controller", "cephfs", "rook-ceph.cephfs.csi.ceph.com", true, false,
-     ROOK_CTRL ROOK_OLD "--type=cephfs --drivername=rook-ceph.cephfs.csi.ceph.com "
-                        "--forcecephkernelclient=true --setmetadata=true --clustername=c1"},
-    {"Rook 1.14, rbd node", "rbd", "rook-ceph.rbd.csi.ceph.com", false, true,
-     ROOK_NODE ROOK_OLD
-     "--type=rbd --drivername=rook-ceph.rbd.csi.ceph.com " STAGING
-     "--domainlabels=topology.kubernetes.io/zone --enable-read-affinity=true "
-     "--crush-location-labels=kubernetes.io/hostname,topology.kubernetes.io/zone"},
-    {"Rook 1.14, cephfs node", "cephfs", "rook-ceph.cephfs.csi.ceph.com", false, true,
-     ROOK_NODE ROOK_OLD "--type=cephfs --drivername=rook-ceph.cephfs.csi.ceph.com "
-                        "--forcecephkernelclient=true --kernelmountoptions=ms_mode=secure"},
-    {"Rook 1.14, liveness", "liveness", "liveness.csi.ceph.com", false, false,
-     LIVENESS "--metricsport=9080 --polltime=60s --timeout=3s"},
-    {"chart, rbd controller", "rbd", "rbd.csi.ceph.com", true, false,
-     "--nodeid=node-1 --type=rbd --controllerserver=true --pidlimit=-1 "
-     "--endpoint=unix:///csi/csi-provisioner.sock "
-     "--csi-addons-endpoint=unix:///csi/csi-addons.sock --v=5 "
-     "--drivername=rbd.csi.ceph.com " CHART_LIMITS
-     "--instanceid=i1 --enableprofiling=false --clustername=c1 --setmetadata=true "
-     "--logslowopinterval=30s"},
-    {"chart, cephfs controller", "cephfs", "cephfs.csi.ceph.com", true, false,
-     "--nodeid=node-1 --type=cephfs --controllerserver=true --pidlimit=-1 "
-     "--endpoint=unix:///csi/csi-provisioner.sock --v=5 --drivername=cephfs.csi.ceph.com "
-     "--instanceid=i1 --enableprofiling=false --clustername=c1 --setmetadata=true "
-     "--radosnamespacecephfs=csi --logslowopinterval=30s"},
-    {"chart, rbd node", "rbd", "rbd.csi.ceph.com", false, true,
-     "--nodeid=node-1 --pluginpath=/var/lib/kubelet/plugins " STAGING "--type=rbd "
-     "--nodeserver=true --pidlimit=-1 --endpoint=unix:///csi/csi.sock "
-     "--csi-addons-endpoint=unix:///csi/csi-addons.sock --v=5 --drivername=rbd.csi.ceph.com "
-     "--domainlabels=failure-domain/region,failure-domain/zone --instanceid=i1 "
-     "--enableprofiling=false --enable-read-affinity=true "
-     "--crush-location-labels=topology.kubernetes.io/zone --logslowopinterval=30s"},
-    {"chart, cephfs node", "cephfs", "cephfs.csi.ceph.com", false, true,
-     "--nodeid=node-1 --type=cephfs --nodeserver=true --pidlimit=-1 "
-     "--endpoint=unix:///csi/csi.sock --v=5 --drivername=cephfs.csi.ceph.com "
-     "--kernelmountoptions= --fusemountoptions= --forcecephkernelclient=true "
-     "--radosnamespacecephfs=csi --enable-read-affinity=false --logslowopinterval=30s"},
-    {"chart, omap generator", "controller", "rbd.csi.ceph.com", false, false,
-     "--type=controller --v=5 --drivername=rbd.csi.ceph.com --drivernamespace=ceph-csi-rbd "
-     "--clustername=c1 --setmetadata=true"},
-    {"chart, liveness", "liveness", "liveness.csi.ceph.com", false, false,
-     LIVENESS "--metricsport=8080 --polltime=60s --timeout=3s"},
-    {"plain, rbd controller", "rbd", "rbd.csi.ceph.com", true, false,
-     "--nodeid=node-1 --type=rbd --controllerserver=true "
-     "--endpoint=unix:///csi/csi-provisioner.sock "
-     "--csi-addons-endpoint=unix:///csi/csi-addons.sock --v=5 --drivername=rbd.csi.ceph.com "
-     "--pidlimit=-1 " CHART_LIMITS "--enableprofiling=false --setmetadata=true"},
-    {"plain, cephfs controller", "cephfs", "cephfs.csi.ceph.com", true, false,
-     "--nodeid=node-1 --type=cephfs --controllerserver=true "
-     "--endpoint=unix:///csi/csi-provisioner.sock --v=5 --drivername=cephfs.csi.ceph.com "
-     "--pidlimit=-1 --enableprofiling=false --setmetadata=true"},
-    {"plain, rbd node", "rbd", "rbd.csi.ceph.com", false, true,
-     "--nodeid=node-1 --pluginpath=/var/lib/kubelet/plugins " STAGING "--type=rbd "
-     "--nodeserver=true --endpoint=unix:///csi/csi.sock "
-     "--csi-addons-endpoint=unix:///csi/csi-addons.sock --v=5 --drivername=rbd.csi.ceph.com "
-     "--enableprofiling=false"},
-    {"plain, cephfs node", "cephfs", "cephfs.csi.ceph.com", false, true,
-     "--nodeid=node-1 --type=cephfs --nodeserver=true --endpoint=unix:///csi/csi.sock --v=5 "
-     "--drivername=cephfs.csi.ceph.com --enableprofiling=false "
-     "--domainlabels=failure-domain/region,failure-domain/zone"},
-    {"plain, omap generator", "controller", "rbd.csi.ceph.com", false, false,
-     "--type=controller --v=5 --drivername=rbd.csi.ceph.com --drivernamespace=default "
-     "--setmetadata=true"},
-    {"plain, liveness", "liveness", "liveness.csi.ceph.com", false, false,
-     LIVENESS "--metricsport=8680 --polltime=60s --timeout=3s"},
-    {"Ceph-CSI 2.0", "rbd", "rbd.csi.ceph.com", false, true,
-     "--nodeid=node-1 --type=rbd --nodeserver=true --endpoint=unix:///csi/csi.sock --v=5 "
-     "--drivername=rbd.csi.ceph.com --metadatastorage=k8s_configmap --mountcachedir=/mount-cache "
-     "--histogramoption=0.5,2,6 --enablegrpcmetrics"},
-    {"flags of klog", "rbd", "rbd.csi.ceph.com", true, true,
-     "-type rbd -nodeid node-1 -controllerserver -nodeserver -v 4 -log_dir=/tmp "
-     "-log_file_max_size 1800 -stderrthreshold=2 -vmodule= -skip_headers -skip_log_headers "
-     "-add_dir_header -one_output -log_backtrace_at :0"},
-};
-
 /* A test of its own for each line, named after the deployment. */
 static void line_is_taken(void **state)
 {
-    const struct line *line = *state;
+    const struct command_line *line = *state;
     _cleanup_free_ char *copy = NULL;
     struct options options;
 
@@ -235,11 +44,11 @@ static void line_is_taken(void **state)
 /* Also with each flag in Go's other spelling, and with the order turned round. */
 TEST(order_and_dashes_do_not_matter)
 {
-    for (size_t i = 0; i < ARRAY_LENGTH(LINES) - 1; i++) {
+    for (size_t i = 0; i < COMMAND_LINE_COUNT - 1; i++) {
         _cleanup_free_ char *copy = NULL;
-        char *argv[ARGUMENTS];
+        char *argv[COMMAND_LINE_WORDS];
         struct options options;
-        int argc = split(LINES[i].arguments, &copy, argv);
+        int argc = command_line_split(COMMAND_LINES[i].arguments, &copy, argv);
 
         for (int k = 1; k < argc; k++)
             argv[k]++; /* --x becomes -x */
@@ -249,8 +58,8 @@ TEST(order_and_dashes_do_not_matter)
             argv[right] = word;
         }
         if (options_read(&options, argc, argv) != -1)
-            fail_msg("%s: refused when turned round", LINES[i].deployment);
-        assert_string_equal(options.driver_name, LINES[i].driver);
+            fail_msg("%s: refused when turned round", COMMAND_LINES[i].deployment);
+        assert_string_equal(options.driver_name, COMMAND_LINES[i].driver);
     }
 }
 
@@ -368,8 +177,8 @@ static void keep_judgement(void *context, enum option_use use, const char *flag,
 static char *judge(const char *line, struct options *options, char **copy)
 {
     struct judgement judgement = {TEXT_INIT(65536)};
-    char *argv[ARGUMENTS];
-    int argc = split(line, copy, argv);
+    char *argv[COMMAND_LINE_WORDS];
+    int argc = command_line_split(line, copy, argv);
 
     options_judge(options, argc, argv, keep_judgement, &judgement);
     return judgement.lines.chars ? judgement.lines.chars : xstrdup("");
@@ -411,12 +220,10 @@ TEST(line_as_a_whole_is_judged)
 
 static void add_lines(void)
 {
-    static struct line lines[ARRAY_LENGTH(LINES)];
-
-    memcpy(lines, LINES, sizeof(LINES)); /* cmocka's states are not const */
-    for (size_t i = 0; i < ARRAY_LENGTH(LINES); i++)
-        test_add((struct CMUnitTest){
-            .name = LINES[i].deployment, .test_func = line_is_taken, .initial_state = &lines[i]});
+    for (size_t i = 0; i < COMMAND_LINE_COUNT; i++)
+        test_add((struct CMUnitTest){.name = COMMAND_LINES[i].deployment,
+                                     .test_func = line_is_taken,
+                                     .initial_state = (void *)(uintptr_t)&COMMAND_LINES[i]});
 }
 
 TEST_CASES(add_lines)
