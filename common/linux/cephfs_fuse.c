@@ -115,6 +115,9 @@ static void mount_arguments(const struct cephfs_mount *mount, const char *key_fi
     if (mount->fs_name[0])
         arguments_add(arguments, "--client_mds_namespace=%s", mount->fs_name);
     arguments_add(arguments, "--client_mount_timeout=%d", CLIENT_TIMEOUT_S);
+    /* It remounts the path as soon as it is mounted, and would abort if the volume is unmounted
+     * just then: the MDS would wait for its capabilities for minutes, and the manager with it. */
+    arguments_add(arguments, "--client_die_on_failed_dentry_invalidate=false");
 }
 
 /* ceph-fuse prints a key that it cannot decode. */

@@ -293,6 +293,53 @@ NODE_TEST(a_driver_without_users_leaves_the_dead_to_the_next_call)
     test_volume_delete(&volume);
 }
 
+/* Puts a program mount, which fails, before the one that is installed; the driver and what it
+ * starts find it. Returns the file that shows that it was called. */
+static char *plant_failing_mount(const char *folder)
+{
+    _cleanup_free_ char *program = xasprintf("%s/mount", folder);
+    _cleanup_free_ char *path = xasprintf("%s:%s", folder, getenv("PATH"));
+    char *tried = xasprintf("%s/tried", folder);
+
+    assert_int_equal(mkdir(folder, 0755), 0);
+    write_at(folder, "mount", "#!/bin/sh\n: >\"${0%/*}/tried\"\nexit 1\n");
+    assert_int_equal(chmod(program, 0755), 0);
+    setenv("PATH", path, 1);
+    return tried;
+}
+
+static bool has_session(const char *mount_point)
+{
+    _cleanup_free_ char *sessions =
+        harness_run_tool((const char *[]){"ceph", "tell", "mds.a", "session", "ls", NULL});
+    _cleanup_free_ char *quoted = xasprintf("\"%s\"", mount_point);
+
+    return strstr(sessions, quoted) != NULL;
+}
+
+/* ceph-fuse remounts its path just after it was mounted. If the volume is unstaged in that moment
+ * this fails, and a client that ends because of it leaves the MDS waiting for it. */
+NODE_TEST(a_client_that_cannot_remount_takes_its_leave)
+{
+    struct test_volume volume = plain_volume("busy");
+    _cleanup_free_ char *installed = xstrdup(getenv("PATH"));
+    _cleanup_free_ char *folder = xasprintf("%s/bin", node.driver.folder);
+    _cleanup_free_ char *tried = plant_failing_mount(folder);
+
+    node_on_failure(remove_directory, folder);
+    node_fixture_restart(SIGTERM);
+    setenv("PATH", installed, 1);
+    put_up(&volume);
+    wait_until(access(tried, F_OK) == 0);
+    assert_true(has_session(volume.staging));
+    take_down(&volume);
+    wait_until(!has_session(volume.staging));
+    remove_directory(folder);
+    node_undone(folder);
+    node_fixture_restart(SIGTERM);
+    test_volume_delete(&volume);
+}
+
 static char *write_keyring(void)
 {
     const struct harness_cluster *cluster = harness_cluster();
