@@ -26,6 +26,8 @@
 
 #define OUTPUT_LIMIT (8 * 1024 * 1024)
 #define REPORT_LINES 200 /* of a sanitizer, for the test's output */
+#define LOG_END 8192     /* of a driver that died */
+#define START_MS 120000
 /* csi-provisioner and kubelet go on for ever; a test ends */
 #define RETRY_FIRST_MS 50
 #define RETRY_LIMIT_MS 2000
@@ -174,23 +176,46 @@ void harness_spawn(struct driver_process *driver, const char *folder, char *cons
     remember_driver(driver->pid);
 }
 
+/* Prints the end of its log if the driver has ended in a way that no test asks for. */
+static bool driver_has_died(const struct driver_process *driver)
+{
+    siginfo_t ended = {0};
+
+    if (!driver->pid || waitid(P_PID, (id_t)driver->pid, &ended, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+        ended.si_pid == 0 || ended.si_status == 0 || ended.si_status == SIGKILL)
+        return false;
+    _cleanup_free_ char *log = read_file(driver->log_path);
+    size_t length = strlen(log);
+    print_error("the driver has ended with %s %d; the end of its log:\n%s\n",
+                ended.si_code == CLD_EXITED ? "status" : "signal", ended.si_status,
+                length > LOG_END ? log + length - LOG_END : log);
+    return true;
+}
+
 void harness_connect(struct driver_process *driver)
 {
-    _cleanup_error_ struct error err = {0};
     Csi__V1__ProbeRequest request = CSI__V1__PROBE_REQUEST__INIT;
-    ProtobufCMessage *reply = NULL;
-    const struct rpc_request probe = {
+    struct deadline end = deadline_in_ms(START_MS);
+    struct rpc_request probe = {
         .path = "/csi.v1.Identity/Probe",
         .message = &request.base,
         .response = &csi__v1__probe_response__descriptor,
-        .deadline = deadline_in_ms(120000),
         .wait_for_ready = true,
     };
 
-    if (rpc_client_new(driver->endpoint, &driver->client, &err) < 0 ||
-        rpc_client_call(driver->client, &probe, &reply, &err) < 0)
-        fail_msg("the driver does not answer: %s; its log is %s", err.message, driver->log_path);
-    message_free(reply);
+    for (;;) {
+        _cleanup_error_ struct error err = {0};
+        _cleanup_(message_freep) ProtobufCMessage *reply = NULL;
+
+        probe.deadline = deadline_in_ms(START_MS / 60);
+        if (!driver->client && rpc_client_new(driver->endpoint, &driver->client, &err) < 0)
+            fail_msg("no client for %s: %s", driver->endpoint, err.message);
+        if (rpc_client_call(driver->client, &probe, &reply, &err) == 0)
+            return;
+        if (driver_has_died(driver) || deadline_has_passed(end))
+            fail_msg("the driver does not answer: %s; its log is %s", err.message,
+                     driver->log_path);
+    }
 }
 
 void harness_start(struct driver_process *driver, const char *const *extra)
@@ -397,7 +422,8 @@ int harness_call(struct driver_process *driver, const struct harness_call *call,
         request.deadline = deadline_in_ms(call->timeout_ms ? call->timeout_ms : 60000);
         if (rpc_client_call(driver->client, &request, &answer, err) == 0)
             break;
-        if (call->once || driver->once || !wait_for_retry(&backoff, end, err))
+        if (driver_has_died(driver) || call->once || driver->once ||
+            !wait_for_retry(&backoff, end, err))
             return -1;
         error_clear(err);
     }
