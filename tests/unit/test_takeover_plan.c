@@ -249,6 +249,7 @@ TEST(home_labels_are_never_touched)
         {"{}", "b1:zone-b:+zone-a:nodriver a1:zone-a", "", NULL},
         /* a domain that nobody knows */
         {"{}", "b1:zone-b:+zone-x", "unlabel b1 zone-x", NULL},
+        {"{}", "b1:zone-b c1:zone-c:+zone-x d1:zone-d", "unlabel c1 zone-x", NULL},
     };
 
     check_all(cases, ARRAY_LENGTH(cases));
