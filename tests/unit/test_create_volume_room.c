@@ -73,6 +73,21 @@ TEST(with_overcommit_the_sizes_must_fit, STAGED)
     places_assert_nothing_is_left(stage);
 }
 
+/* It knows the sizes only from the volumes that are there. */
+TEST(promises_are_known_after_a_restart, STAGED)
+{
+    struct stage *stage = *state;
+    struct wish wish = {.zone = "zone-b", .more = {"overcommit", "0.001"}};
+    _cleanup_(volume_done) struct volume volume = {0};
+
+    two_clusters.tells_room = true;
+    places_set_room("pool-b", 1000 * GIB);
+    places_make_or_fail(stage, &wish, &volume);
+    stage_restart(stage);
+    wish.name = "more";
+    places_assert_refused(stage, &wish, STATUS_RESOURCE_EXHAUSTED, "all promised to volumes");
+}
+
 TEST(pool_that_the_monitors_do_not_know_is_named, STAGED)
 {
     struct stage *stage = *state;
