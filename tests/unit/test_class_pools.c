@@ -354,6 +354,19 @@ TEST(data_pools_of_any_type_take_part)
     }
 }
 
+TEST(default_pool_of_an_unknown_cluster_is_described)
+{
+    _cleanup_strmap_ struct strmap parameters = {0};
+    _cleanup_class_pools_ struct class_pools pools = {0};
+    _cleanup_error_ struct error err = {0};
+
+    fill(&parameters, "clusterID=c|fsName=fs");
+    assert_int_equal(class_pools_parse_cephfs(&parameters, &pools, &err), 0);
+    struct pool_entry plain = class_pools_plain(&pools, NULL);
+    assert_string_equal(plain.pool, "first of 'fs'");
+    pool_entry_done(&plain);
+}
+
 TEST(file_system_stands_where_rbd_has_the_pool)
 {
     _cleanup_strmap_ struct strmap parameters = {0};

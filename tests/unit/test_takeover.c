@@ -160,6 +160,20 @@ TEST(domain_under_takeover_is_found)
     assert_null(takeover_find(&map, "zone", "Zone-a"));
 }
 
+TEST(pool_is_under_takeover_with_any_of_its_domains)
+{
+    _cleanup_takeover_map_ struct takeover_map map = {0};
+    struct pool_segment segments[] = {{(char[]){"region"}, (char[]){"r"}},
+                                      {(char[]){"zone"}, (char[]){"a"}},
+                                      {(char[]){"rack"}, (char[]){"7"}}};
+    struct pool_entry pool = {.segments = segments, .count = ARRAY_LENGTH(segments)};
+
+    decode("{\"rack=7\": [\"8\"], \"zone=z\": [\"all\"]}", &map);
+    assert_ptr_equal(takeover_find_pool(&map, &pool), &map.entries[0]);
+    pool.count = 2; /* without the rack */
+    assert_null(takeover_find_pool(&map, &pool));
+}
+
 /* --- who takes over --- */
 
 struct node_case {
