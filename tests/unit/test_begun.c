@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "common/ceph/on_disk.h"
+#include "controller/begun.h"
 #include "tests/unit/fixtures/backends.h"
 #include "tests/unit/fixtures/cluster_config.h"
 
@@ -17,90 +18,109 @@
 
 /* --- another process --- */
 
-/* Another client of the cluster, which has the pool with the journal open. */
-struct rival {
+/* A client of the cluster, which has the pool with the journal open. */
+struct peer {
     struct call call;
     struct ceph_cluster *cluster;
     struct ceph_pool *pool;
     struct ceph_work *work;
 };
 
-static void rival_begin(struct rival *rival, struct stage *stage)
+static void peer_begin(struct peer *peer, struct stage *stage, struct ceph *ceph)
 {
     const bool is_rbd = stage->world.setup == &RBD_SETUP;
-    struct ceph *ceph = fake_ceph_as_other(stage->world.fake);
     _cleanup_secret_ struct secret key = {0};
     _cleanup_error_ struct error err = {0};
 
-    *rival = (struct rival){0};
+    *peer = (struct peer){0};
     secret_set(&key, "AQB");
     const struct ceph_target target = {"c1", "mon", "csi", &key};
-    call_init(&rival->call, 7, "CreateVolume", deadline_never());
-    call_set_request_id(&rival->call, "pvc-1");
-    assert_int_equal(ceph->ops->connect(ceph, &rival->call, &target, &rival->cluster, &err), 0);
-    assert_int_equal(rival->cluster->ops->pool_open(rival->cluster, &rival->call,
-                                                    is_rbd ? "rbd" : "meta", is_rbd ? "" : "csi",
-                                                    &rival->pool, &err),
+    call_init(&peer->call, 7, "CreateVolume", deadline_never());
+    call_set_request_id(&peer->call, "pvc-1");
+    assert_int_equal(ceph->ops->connect(ceph, &peer->call, &target, &peer->cluster, &err), 0);
+    assert_int_equal(peer->cluster->ops->pool_open(peer->cluster, &peer->call,
+                                                   is_rbd ? "rbd" : "meta", is_rbd ? "" : "csi",
+                                                   &peer->pool, &err),
                      0);
 }
 
-static void rival_stop(struct rival *rival)
+/* Another process of the driver. */
+static void rival_begin(struct peer *rival, struct stage *stage)
 {
-    if (rival->work)
-        ceph_work_end(rival->work);
-    rival->work = NULL;
+    peer_begin(rival, stage, fake_ceph_as_other(stage->world.fake));
 }
 
-static void rival_end(struct rival *rival)
+/* This one, which asks, and whose requests may fail. */
+static void own_begin(struct peer *own, struct stage *stage)
 {
-    rival_stop(rival);
-    ceph_pool_close(rival->pool);
-    ceph_disconnect(rival->cluster);
-    call_done(&rival->call);
+    peer_begin(own, stage, fake_ceph_as_ceph(stage->world.fake));
 }
-#define _cleanup_rival_ _cleanup_(rival_end)
+
+static void peer_stop(struct peer *peer)
+{
+    if (peer->work)
+        ceph_work_end(peer->work);
+    peer->work = NULL;
+}
+
+static void peer_end(struct peer *peer)
+{
+    peer_stop(peer);
+    ceph_pool_close(peer->pool);
+    ceph_disconnect(peer->cluster);
+    call_done(&peer->call);
+}
+#define _cleanup_peer_ _cleanup_(peer_end)
 
 static const char *uuid_of(const char *handle)
 {
     return handle + strlen(handle) - UUID_LENGTH;
 }
 
-static void rival_work(struct rival *rival, const char *directory, const char *handle)
+static void peer_work(struct peer *peer, const char *directory, const char *handle)
 {
     _cleanup_error_ struct error err = {0};
 
-    assert_int_equal(rival->pool->ops->work_begin(rival->pool, &rival->call, directory,
-                                                  uuid_of(handle), &rival->work, &err),
+    assert_int_equal(peer->pool->ops->work_begin(peer->pool, &peer->call, directory,
+                                                 uuid_of(handle), &peer->work, &err),
                      0);
 }
 
-static void rival_set(struct rival *rival, const char *object, const char *key, const char *value)
+static void peer_add(struct peer *peer, const char *object, const char *key, const char *value)
+{
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(peer->pool->ops->omap_add(peer->pool, &peer->call, object, key, value, &err),
+                     0);
+}
+
+static void peer_set(struct peer *peer, const char *object, const char *key, const char *value)
 {
     _cleanup_strmap_ struct strmap keys = {0};
     _cleanup_error_ struct error err = {0};
 
     strmap_set(&keys, key, value);
-    assert_int_equal(rival->pool->ops->omap_set(rival->pool, &rival->call, object, &keys, &err), 0);
+    assert_int_equal(peer->pool->ops->omap_set(peer->pool, &peer->call, object, &keys, &err), 0);
 }
 
-static char *rival_get(struct rival *rival, const char *object, const char *key)
+static char *peer_get(struct peer *peer, const char *object, const char *key)
 {
     _cleanup_error_ struct error err = {0};
     char *value = NULL;
 
-    assert_int_equal(
-        rival->pool->ops->omap_get(rival->pool, &rival->call, object, key, &value, &err), 0);
+    assert_int_equal(peer->pool->ops->omap_get(peer->pool, &peer->call, object, key, &value, &err),
+                     0);
     return value;
 }
 
-static void rival_remove(struct rival *rival, const char *object, const char *key)
+static void peer_remove(struct peer *peer, const char *object, const char *key)
 {
-    _cleanup_free_ char *value = rival_get(rival, object, key);
+    _cleanup_free_ char *value = peer_get(peer, object, key);
     _cleanup_error_ struct error err = {0};
     bool removed = false;
 
-    assert_int_equal(rival->pool->ops->omap_remove_if(rival->pool, &rival->call, object, key, value,
-                                                      NULL, &removed, &err),
+    assert_int_equal(peer->pool->ops->omap_remove_if(peer->pool, &peer->call, object, key, value,
+                                                     NULL, &removed, &err),
                      0);
     assert_true(removed);
 }
@@ -109,28 +129,28 @@ static void rival_remove(struct rival *rival, const char *object, const char *ke
 
 /* What @handle leads to was begun @age_s ago by another process and has not been finished: its
  * image is only listed. */
-static void make_begun(struct stage *stage, struct rival *rival, const char *handle,
+static void make_begun(struct stage *stage, struct peer *rival, const char *handle,
                        const char *entry, const char *image, long long age_s)
 {
     _cleanup_free_ char *object = xasprintf("%s%s", entry, uuid_of(handle));
     _cleanup_free_ char *name = xasprintf("%s%s", image, uuid_of(handle));
     _cleanup_free_ char *begun = xasprintf("%lld", (long long)time(NULL) - age_s);
 
-    rival_remove(rival, object, JOURNAL_KEY_IMAGE_ID);
-    rival_set(rival, object, JOURNAL_KEY_BEGUN, begun);
-    rival_set(rival, object, JOURNAL_KEY_PROCESS, "99999999-2222-4333-8444-555555555555");
+    peer_remove(rival, object, JOURNAL_KEY_IMAGE_ID);
+    peer_set(rival, object, JOURNAL_KEY_BEGUN, begun);
+    peer_set(rival, object, JOURNAL_KEY_PROCESS, "99999999-2222-4333-8444-555555555555");
     if (rival->work) {
         _cleanup_free_ char *maker = xasprintf("%llu", (unsigned long long)rival->work->worker);
 
-        rival_set(rival, object, JOURNAL_KEY_MAKERS, maker);
+        peer_set(rival, object, JOURNAL_KEY_MAKERS, maker);
     } else {
-        rival_remove(rival, object, JOURNAL_KEY_MAKERS);
+        peer_remove(rival, object, JOURNAL_KEY_MAKERS);
     }
     fake_ceph_cut_image(stage->world.fake, "rbd", name);
     call_stage(&rival->call, "painting for {age}");
 }
 
-static void make_begun_volume(struct stage *stage, struct rival *rival, long long age_s)
+static void make_begun_volume(struct stage *stage, struct peer *rival, long long age_s)
 {
     make_begun(stage, rival, stage->world.volume, JOURNAL_VOLUME_PREFIX, IMAGE_PREFIX_VOLUME,
                age_s);
@@ -159,11 +179,11 @@ static void assert_refused(struct stage *stage, step *run, enum status status, c
 TEST(what_another_process_is_making_is_left_alone, ON_RBD)
 {
     struct stage *stage = *state;
-    _cleanup_rival_ struct rival rival;
+    _cleanup_peer_ struct peer rival;
 
     rival_begin(&rival, stage);
     step_or_fail(stage, step_create_volume);
-    rival_work(&rival, JOURNAL_VOLUMES "default", stage->world.volume);
+    peer_work(&rival, JOURNAL_VOLUMES "default", stage->world.volume);
     make_begun_volume(stage, &rival, LONG_AGO_S);
     assert_refused(stage, step_create_volume, STATUS_ABORTED, "painting");
     assert_refused(stage, step_create_volume, STATUS_ABORTED, "client.5100");
@@ -173,17 +193,17 @@ TEST(what_another_process_is_making_is_left_alone, ON_RBD)
 TEST(what_another_process_has_left_is_finished_at_once, ON_RBD)
 {
     struct stage *stage = *state;
-    _cleanup_rival_ struct rival rival;
+    _cleanup_peer_ struct peer rival;
 
     rival_begin(&rival, stage);
     step_or_fail(stage, step_create_volume);
-    rival_work(&rival, JOURNAL_VOLUMES "default", stage->world.volume);
+    peer_work(&rival, JOURNAL_VOLUMES "default", stage->world.volume);
     make_begun_volume(stage, &rival, 0);
-    rival_stop(&rival); /* it lives, and does something else */
+    peer_stop(&rival); /* it lives, and does something else */
     step_or_fail(stage, step_create_volume);
     _cleanup_free_ char *object =
         xasprintf(JOURNAL_VOLUME_PREFIX "%s", uuid_of(stage->world.volume));
-    _cleanup_free_ char *makers = rival_get(&rival, object, JOURNAL_KEY_MAKERS);
+    _cleanup_free_ char *makers = peer_get(&rival, object, JOURNAL_KEY_MAKERS);
     assert_string_equal(makers, "4100");
     step_or_fail(stage, step_delete_volume);
 }
@@ -191,11 +211,11 @@ TEST(what_another_process_has_left_is_finished_at_once, ON_RBD)
 TEST(dead_process_is_not_waited_for, ON_RBD)
 {
     struct stage *stage = *state;
-    _cleanup_rival_ struct rival rival;
+    _cleanup_peer_ struct peer rival;
 
     rival_begin(&rival, stage);
     step_or_fail(stage, step_create_volume);
-    rival_work(&rival, JOURNAL_VOLUMES "default", stage->world.volume);
+    peer_work(&rival, JOURNAL_VOLUMES "default", stage->world.volume);
     make_begun_volume(stage, &rival, 0);
     fake_ceph_silence_other(stage->world.fake, true);
     assert_refused(stage, step_create_volume, STATUS_ABORTED, "does not answer");
@@ -207,7 +227,7 @@ TEST(dead_process_is_not_waited_for, ON_RBD)
 TEST(process_without_an_id_has_a_minute, ON_RBD)
 {
     struct stage *stage = *state;
-    _cleanup_rival_ struct rival rival;
+    _cleanup_peer_ struct peer rival;
 
     rival_begin(&rival, stage);
     step_or_fail(stage, step_create_volume);
@@ -217,42 +237,215 @@ TEST(process_without_an_id_has_a_minute, ON_RBD)
     _cleanup_free_ char *object =
         xasprintf(JOURNAL_VOLUME_PREFIX "%s", uuid_of(stage->world.volume));
     _cleanup_free_ char *begun = xasprintf("%lld", (long long)time(NULL) - LONG_AGO_S);
-    rival_set(&rival, object, JOURNAL_KEY_BEGUN, begun);
+    peer_set(&rival, object, JOURNAL_KEY_BEGUN, begun);
     step_or_fail(stage, step_create_volume);
 }
 
 TEST(image_without_its_object_map_is_made_again, ON_RBD)
 {
     struct stage *stage = *state;
-    _cleanup_rival_ struct rival rival;
+    _cleanup_peer_ struct peer rival;
 
     rival_begin(&rival, stage);
     step_or_fail(stage, step_create_volume);
     _cleanup_free_ char *object =
         xasprintf(JOURNAL_VOLUME_PREFIX "%s", uuid_of(stage->world.volume));
     _cleanup_free_ char *image = xasprintf(IMAGE_PREFIX_VOLUME "%s", uuid_of(stage->world.volume));
-    _cleanup_free_ char *id = rival_get(&rival, object, JOURNAL_KEY_IMAGE_ID);
-    rival_remove(&rival, object, JOURNAL_KEY_IMAGE_ID);
+    _cleanup_free_ char *id = peer_get(&rival, object, JOURNAL_KEY_IMAGE_ID);
+    peer_remove(&rival, object, JOURNAL_KEY_IMAGE_ID);
     fake_ceph_cut_object_map(stage->world.fake, "rbd", image);
     step_or_fail(stage, step_create_volume);
-    _cleanup_free_ char *new_id = rival_get(&rival, object, JOURNAL_KEY_IMAGE_ID);
+    _cleanup_free_ char *new_id = peer_get(&rival, object, JOURNAL_KEY_IMAGE_ID);
     assert_string_not_equal(new_id, id);
 }
 
 TEST(snapshot_that_another_process_is_making_is_left_alone, ON_RBD)
 {
     struct stage *stage = *state;
-    _cleanup_rival_ struct rival rival;
+    _cleanup_peer_ struct peer rival;
 
     rival_begin(&rival, stage);
     step_or_fail(stage, step_create_volume);
     step_or_fail(stage, step_create_snapshot);
-    rival_work(&rival, JOURNAL_SNAPSHOTS "default", stage->world.snapshot);
+    peer_work(&rival, JOURNAL_SNAPSHOTS "default", stage->world.snapshot);
     make_begun(stage, &rival, stage->world.snapshot, JOURNAL_SNAPSHOT_PREFIX, IMAGE_PREFIX_SNAPSHOT,
                LONG_AGO_S);
     assert_refused(stage, step_create_snapshot, STATUS_ABORTED, "painting");
-    rival_stop(&rival);
+    peer_stop(&rival);
     step_or_fail(stage, step_create_snapshot);
+}
+
+/* --- asked about one entry --- */
+
+#define UUID "0a1b2c3d-1111-4222-8333-444455556666"
+
+static const struct journal VOLUMES = {JOURNAL_VOLUME, "default"};
+
+/* A volume of which nothing but the name is there, as @own sees it. */
+struct unfinished {
+    struct peer *own;
+    struct journal_entry entry;
+    struct begun begun;
+};
+
+static void unfinished_init(struct unfinished *unfinished, struct stage *stage, struct peer *own)
+{
+    *unfinished = (struct unfinished){.own = own, .entry = {.uuid = {UUID}}};
+    unfinished->begun = (struct begun){
+        .controller = &stage->process.controller,
+        .call = &own->call,
+        .journal = &VOLUMES,
+        .directory = own->pool,
+        .pool = own->pool,
+        .entry = &unfinished->entry,
+    };
+}
+
+static void unfinished_done(struct unfinished *unfinished)
+{
+    journal_entry_done(&unfinished->entry);
+}
+#define _cleanup_unfinished_ _cleanup_(unfinished_done)
+
+/* Its entry is written, by @makers. */
+static void write_entry(struct unfinished *unfinished, const char *makers)
+{
+    unfinished->entry.request_name = xstrdup("pvc-1");
+    unfinished->entry.image_name = xstrdup("csi-vol-" UUID);
+    strmap_set(&unfinished->entry.extra, JOURNAL_KEY_BEGUN, "1");
+    if (makers)
+        strmap_set(&unfinished->entry.extra, JOURNAL_KEY_MAKERS, makers);
+}
+
+static void assert_busy(struct unfinished *unfinished, bool expected)
+{
+    _cleanup_error_ struct error err = {0};
+    bool busy = !expected;
+
+    if (begun_is_busy(&unfinished->begun, &busy, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(busy, expected);
+    assert_null(err.message);
+    assert_int_equal(begun_is_abandoned(&unfinished->begun, unfinished->own->work, STATUS_INTERNAL),
+                     !expected);
+}
+
+/* Asking fails, whoever asks. */
+static void assert_unknown(struct unfinished *unfinished, struct fake_ceph *fake)
+{
+    _cleanup_error_ struct error err = {0};
+    bool busy = false;
+
+    fake_ceph_fail_call_with(fake, 1, -EIO);
+    assert_int_equal(begun_is_busy(&unfinished->begun, &busy, &err), -1);
+    assert_non_null(strstr(err.message, "made to fail"));
+    fake_ceph_fail_call_with(fake, 1, -EIO);
+    assert_false(begun_is_abandoned(&unfinished->begun, unfinished->own->work, STATUS_INTERNAL));
+    fake_ceph_recover(fake);
+}
+
+TEST(name_without_an_entry_belongs_to_who_is_at_it, ON_RBD)
+{
+    struct stage *stage = *state;
+    _cleanup_peer_ struct peer rival;
+    _cleanup_peer_ struct peer own;
+    _cleanup_unfinished_ struct unfinished unfinished;
+
+    rival_begin(&rival, stage);
+    own_begin(&own, stage);
+    unfinished_init(&unfinished, stage, &own);
+    assert_busy(&unfinished, false);
+    peer_work(&rival, JOURNAL_VOLUMES "default", UUID);
+    assert_busy(&unfinished, true);
+    assert_unknown(&unfinished, stage->world.fake);
+    peer_stop(&rival); /* it lives, and does something else */
+    assert_busy(&unfinished, false);
+    fake_ceph_silence_other(stage->world.fake, true);
+    assert_busy(&unfinished, true);
+    fake_ceph_silence_other(stage->world.fake, false);
+    peer_work(&own, JOURNAL_VOLUMES "default", UUID);
+    assert_true(begun_is_abandoned(&unfinished.begun, own.work, STATUS_INTERNAL));
+    peer_work(&rival, JOURNAL_VOLUMES "default", UUID);
+    assert_false(begun_is_abandoned(&unfinished.begun, own.work, STATUS_INTERNAL));
+}
+
+TEST(entry_belongs_to_its_makers, ON_RBD)
+{
+    struct stage *stage = *state;
+    _cleanup_peer_ struct peer rival;
+    _cleanup_peer_ struct peer own;
+    _cleanup_unfinished_ struct unfinished unfinished;
+
+    rival_begin(&rival, stage);
+    own_begin(&own, stage);
+    unfinished_init(&unfinished, stage, &own);
+    peer_work(&rival, JOURNAL_VOLUMES "default", UUID);
+    write_entry(&unfinished, "4711 5100"); /* one that died long ago, and the rival */
+    assert_busy(&unfinished, true);
+    assert_unknown(&unfinished, stage->world.fake);
+    peer_stop(&rival);
+    assert_busy(&unfinished, false);
+    assert_false(begun_is_abandoned(&unfinished.begun, NULL, STATUS_ALREADY_EXISTS));
+    assert_false(begun_is_abandoned(&unfinished.begun, NULL, STATUS_DATA_LOSS));
+    unfinished.entry.image_id = xstrdup("i1"); /* it is complete: somebody may have its handle */
+    assert_false(begun_is_abandoned(&unfinished.begun, NULL, STATUS_INTERNAL));
+}
+
+TEST(what_Ceph_CSI_began_is_never_abandoned, ON_RBD)
+{
+    struct stage *stage = *state;
+    _cleanup_peer_ struct peer own;
+    _cleanup_unfinished_ struct unfinished unfinished;
+
+    own_begin(&own, stage);
+    unfinished_init(&unfinished, stage, &own);
+    unfinished.entry.request_name = xstrdup("pvc-1");
+    assert_false(begun_is_abandoned(&unfinished.begun, NULL, STATUS_INTERNAL));
+}
+
+struct faster {
+    struct peer *rival;
+    const char *makers;
+};
+
+static void write_makers(void *object)
+{
+    const struct faster *faster = object;
+
+    peer_set(faster->rival, JOURNAL_VOLUME_PREFIX UUID, JOURNAL_KEY_MAKERS, faster->makers);
+}
+
+TEST(who_joins_at_the_same_moment_is_told_to_retry, ON_RBD)
+{
+    static const struct {
+        const char *makers; /* before */
+        const char *operation;
+    } cases[] = {{NULL, "omap_add"}, {"5100", "omap_remove_if"}};
+    struct stage *stage = *state;
+    _cleanup_peer_ struct peer rival;
+    _cleanup_peer_ struct peer own;
+
+    rival_begin(&rival, stage);
+    own_begin(&own, stage);
+    peer_add(&rival, JOURNAL_VOLUME_PREFIX UUID, JOURNAL_KEY_VOLUME_NAME, "pvc-1");
+    peer_work(&own, JOURNAL_VOLUMES "default", UUID);
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_unfinished_ struct unfinished unfinished;
+        _cleanup_error_ struct error err = {0};
+        struct faster faster = {&rival, "5100 4711"};
+
+        unfinished_init(&unfinished, stage, &own);
+        write_entry(&unfinished, cases[i].makers);
+        if (cases[i].makers)
+            peer_set(&rival, JOURNAL_VOLUME_PREFIX UUID, JOURNAL_KEY_MAKERS, cases[i].makers);
+        fake_ceph_interrupt_before(stage->world.fake, cases[i].operation, write_makers, &faster);
+        assert_int_equal(begun_join(&unfinished.begun, own.work, &err), -1);
+        assert_int_equal(err.status, STATUS_ABORTED);
+        assert_non_null(strstr(err.message, "has just taken over 'pvc-1'"));
+        _cleanup_free_ char *makers =
+            peer_get(&rival, JOURNAL_VOLUME_PREFIX UUID, JOURNAL_KEY_MAKERS);
+        assert_string_equal(makers, "5100 4711"); /* what the other wrote stays */
+    }
 }
 
 /* --- retries that fail for good --- */
@@ -331,21 +524,21 @@ TEST(what_another_process_is_making_survives_a_retry_that_fails, ON_CEPHFS)
     struct stage *stage = *state;
     struct fake_ceph *fake = stage->world.fake;
     struct fault refusal = {fake, -ENOSPC};
-    _cleanup_rival_ struct rival rival;
+    _cleanup_peer_ struct peer rival;
 
     rival_begin(&rival, stage);
     step_or_fail(stage, step_create_volume);
-    rival_work(&rival, JOURNAL_VOLUMES "default", stage->world.volume);
+    peer_work(&rival, JOURNAL_VOLUMES "default", stage->world.volume);
     _cleanup_free_ char *object =
         xasprintf(JOURNAL_VOLUME_PREFIX "%s", uuid_of(stage->world.volume));
-    rival_remove(&rival, object, CEPHFS_KEY_COMPLETE);
-    rival_set(&rival, object, JOURNAL_KEY_MAKERS, "5100");
+    peer_remove(&rival, object, CEPHFS_KEY_COMPLETE);
+    peer_set(&rival, object, JOURNAL_KEY_MAKERS, "5100");
     fake_ceph_interrupt_before(fake, "mgr_command", set_fault, &refusal);
     assert_refused(stage, step_create_volume, STATUS_RESOURCE_EXHAUSTED, "made to fail");
     assert_holds(stage, "subvolume fs1/csi/csi-vol-u1");
-    _cleanup_free_ char *makers = rival_get(&rival, object, JOURNAL_KEY_MAKERS);
+    _cleanup_free_ char *makers = peer_get(&rival, object, JOURNAL_KEY_MAKERS);
     assert_string_equal(makers, "4100 5100"); /* so that the next one asks both */
-    rival_stop(&rival);
+    peer_stop(&rival);
     fake_ceph_interrupt_before(fake, "mgr_command", set_fault, &refusal);
     assert_refused(stage, step_create_volume, STATUS_RESOURCE_EXHAUSTED, "made to fail");
     assert_holds_not(stage, "csi.volume.");

@@ -82,6 +82,31 @@ TEST(parameters_are_taken)
     assert_true(class_pools_have_places(&pools));
 }
 
+TEST(volumes_are_counted_only_where_it_matters)
+{
+    static const struct {
+        const char *parameters;
+        bool is_needed;
+    } cases[] = {
+        {"poolSelection=free-space", false},
+        {"poolSelection=first", false},
+        {"poolSelection=spread", true},
+        {"overcommit=0.001", true},
+        {"overcommit=2", true},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_strmap_ struct strmap parameters = {0};
+        _cleanup_class_pools_ struct class_pools pools = {0};
+        _cleanup_error_ struct error err = {0};
+
+        fill(&parameters, "clusterID=c|pool=p");
+        fill(&parameters, cases[i].parameters);
+        assert_int_equal(class_pools_parse_rbd(&parameters, &pools, &err), 0);
+        assert_int_equal(class_pools_need_volumes(&pools), cases[i].is_needed);
+    }
+}
+
 TEST(defaults_are_those_of_a_plain_class)
 {
     _cleanup_strmap_ struct strmap parameters = {0};
@@ -327,6 +352,19 @@ TEST(data_pools_of_any_type_take_part)
         assert_string_equal(text, cases[i].place);
         assert_string_equal(entries.items[0].fs_name, "fs");
     }
+}
+
+TEST(default_pool_of_an_unknown_cluster_is_described)
+{
+    _cleanup_strmap_ struct strmap parameters = {0};
+    _cleanup_class_pools_ struct class_pools pools = {0};
+    _cleanup_error_ struct error err = {0};
+
+    fill(&parameters, "clusterID=c|fsName=fs");
+    assert_int_equal(class_pools_parse_cephfs(&parameters, &pools, &err), 0);
+    struct pool_entry plain = class_pools_plain(&pools, NULL);
+    assert_string_equal(plain.pool, "first of 'fs'");
+    pool_entry_done(&plain);
 }
 
 TEST(file_system_stands_where_rbd_has_the_pool)

@@ -129,6 +129,28 @@ TEST(refusal_names_the_volume, STAGED)
                           STATUS_INVALID_ARGUMENT, "create volume 'pvc-lost': ");
 }
 
+TEST(request_without_a_name_is_refused, STAGED)
+{
+    places_assert_refused(*state, &(struct wish){.name = ""}, STATUS_INVALID_ARGUMENT, "name");
+}
+
+TEST(name_that_another_call_is_at_is_refused_for_now, STAGED)
+{
+    struct stage *stage = *state;
+    _cleanup_operation_ struct operation operation = {0};
+    _cleanup_error_ struct error err = {0};
+    struct call call;
+
+    call_init(&call, 7, "CreateVolume", deadline_never());
+    assert_int_equal(operation_begin(stage->process.controller.operations, "name:pvc-1", &call,
+                                     &operation, &err),
+                     0);
+    places_assert_refused(stage, &(struct wish){.name = "pvc-1"}, STATUS_ABORTED, "CreateVolume");
+    operation_end(&operation);
+    call_done(&call);
+    places_assert_nothing_is_left(stage);
+}
+
 TEST(without_a_requirement_the_class_decides, STAGED)
 {
     struct stage *stage = *state;
@@ -394,6 +416,31 @@ TEST(name_beside_the_image_is_found, STAGED)
     places_remove_volume(stage, volume.handle);
     places_assert_nothing_is_left(stage);
     ceph_csi_end(&csi);
+}
+
+/* Round trips to c1 of a creation in zone-b. */
+static unsigned count_calls(struct stage *stage, const char *name, const char *pools)
+{
+    struct fake_ceph *fake = stage->world.fake;
+    _cleanup_(volume_done) struct volume volume = {0};
+    unsigned before = fake_ceph_calls(fake);
+
+    places_make_or_fail(stage, &(struct wish){.name = name, .zone = "zone-b", .pools = pools},
+                        &volume);
+    return fake_ceph_calls(fake) - before;
+}
+
+TEST(pool_of_several_domains_is_asked_for_the_name_once, STAGED)
+{
+    struct stage *stage = *state;
+
+    count_calls(stage, "first", "[" IN_B "]"); /* makes what the others find */
+    unsigned one = count_calls(stage, "one", "[" IN_B "]");
+    unsigned twice =
+        count_calls(stage, "twice", "[" IN_B ",{\"poolName\":\"pool-b\"," IN_ZONE("z") "]");
+    unsigned two = count_calls(stage, "two", "[" IN_A "," IN_B "]");
+    assert_int_equal(twice, one);
+    assert_true(two > one);
 }
 
 /* Ceph-CSI 3.0 to 3.10 had an empty object beside the image, and the attributes beside the name. */

@@ -4,6 +4,7 @@
  */
 #include "controller/place.h"
 #include "tests/unit/fixtures/fault_scenario.h"
+#include "tests/unit/fixtures/kube.h"
 #include "tests/unit/fixtures/rbd_places.h"
 
 /* --- room --- */
@@ -71,6 +72,43 @@ TEST(with_overcommit_the_sizes_must_fit, STAGED)
             places_remove_volume(stage, handles[j]);
     }
     places_assert_nothing_is_left(stage);
+}
+
+/* It knows the sizes only from the volumes that are there. */
+TEST(promises_are_known_after_a_restart, STAGED)
+{
+    struct stage *stage = *state;
+    struct wish wish = {.zone = "zone-b", .more = {"overcommit", "0.001"}};
+    _cleanup_(volume_done) struct volume volume = {0};
+
+    two_clusters.tells_room = true;
+    places_set_room("pool-b", 1000 * GIB);
+    places_make_or_fail(stage, &wish, &volume);
+    stage_restart(stage);
+    wish.name = "more";
+    places_assert_refused(stage, &wish, STATUS_RESOURCE_EXHAUSTED, "all promised to volumes");
+}
+
+TEST(want_of_room_is_told_on_the_claim, STAGED)
+{
+    struct stage *stage = *state;
+    const struct wish wish = {.zone = "zone-b",
+                              .more = {"csi.storage.k8s.io/pvc/name", "data",
+                                       "csi.storage.k8s.io/pvc/namespace", "shop"}};
+    struct kube_fixture *kube = NULL;
+    _cleanup_text_ struct text told = TEXT_INIT(65536);
+
+    assert_int_equal(kube_fixture_make((void **)&kube), 0);
+    stage->process.controller.events = events_new(kube->kube, "rbd.csi", "");
+    two_clusters.tells_room = true;
+    places_set_room("pool-b", 0);
+    places_assert_refused(stage, &wish, STATUS_RESOURCE_EXHAUSTED, "full");
+    assert_true(events_flush(stage->process.controller.events, 30000));
+    fake_kube_dump(kube->fake, &told);
+    events_free(TAKE(stage->process.controller.events));
+    kube_fixture_free((void **)&kube);
+    if (!strstr(text_chars(&told), "VolumeNotPlaced"))
+        fail_msg("nothing was told: %s", text_chars(&told));
 }
 
 TEST(pool_that_the_monitors_do_not_know_is_named, STAGED)

@@ -375,6 +375,34 @@ TEST(entry_is_read_as_it_was_written, WITH_WORLD)
     assert_int_equal(err.status, STATUS_DATA_LOSS);
 }
 
+/* A retry may have given the entry another image. */
+TEST(entry_is_changed_only_for_the_image_that_it_names, WITH_WORLD)
+{
+    struct world *world = *state;
+    _cleanup_journal_entry_ struct journal_entry entry = entry_of("pvc-1");
+    _cleanup_journal_entry_ struct journal_entry read = {0};
+    _cleanup_strmap_ struct strmap attributes = {0};
+    _cleanup_error_ struct error err = {0};
+    bool found = false;
+
+    strmap_set(&attributes, "cephzone.size", "7");
+    assert_int_equal(journal_write(&VOLUMES, &world->call, world->rbd, &entry, &err), 0);
+    assert_int_equal(journal_set_for_image(&VOLUMES, &world->call, world->rbd, &KNOWN,
+                                           "my-" UUID "-2", &attributes, &err),
+                     -1);
+    assert_int_equal(err.status, STATUS_ABORTED);
+    assert_dump(world, "[cephzone.size] = 5", true);
+    error_clear(&err);
+    assert_int_equal(journal_set_for_image(&VOLUMES, &world->call, world->rbd, &KNOWN, "my-" UUID,
+                                           &attributes, &err),
+                     0);
+    assert_int_equal(journal_read(&VOLUMES, &world->call, world->rbd, &KNOWN, &read, &found, &err),
+                     0);
+    assert_string_equal(read.image_name, "my-" UUID);
+    assert_string_equal(read.owner, "shop");
+    assert_string_equal(strmap_get(&read.extra, "cephzone.size"), "7");
+}
+
 TEST(entry_beside_its_name_says_nothing_of_the_pool, WITH_WORLD)
 {
     struct world *world = *state;

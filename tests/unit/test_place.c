@@ -53,6 +53,7 @@ TEST(levels_are_those_of_all_terms)
         {"member.zone.a.b=true,member.rack.r=true", "", "rack zone "},
         {"member.zone.a=true,zone=a", "", "zone "},
         {"member..a=true", "", ""},
+        {"z=a", "member.r.7=true", "z r "},
     };
 
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {

@@ -496,6 +496,15 @@ TEST(free_space_takes_unknown_room_for_the_average)
     check_shares(&question, rooms);
 }
 
+TEST(free_space_deals_evenly_when_no_room_is_known)
+{
+    static const double rooms[] = {1, 1, 1};
+    _cleanup_question_ struct question question;
+
+    question_init(&question, "a/?:zone=a;b/?:zone=a;c/?:zone=a", NULL, "zone=a");
+    check_shares(&question, rooms);
+}
+
 TEST(pools_of_one_name_in_two_clusters_draw_apart)
 {
     static const double rooms[] = {1000, 1000};

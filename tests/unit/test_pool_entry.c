@@ -25,6 +25,8 @@ static const struct {
     {"an entry that is no object", "[7]", "topologyConstrainedPools: [0]: expected an object"},
     {"an entry that is null", "[null]", "[0]"},
     {"empty entry", "[{}]", "[0]: poolName is missing"},
+    {"empty entry behind a good one", "[{\"poolName\":\"p\"," ZONE_A "},{}]",
+     "[1]: poolName is missing"},
     {"poolName missing", "[{" ZONE_A "}]", "[0]: poolName is missing"},
     {"poolName empty", "[{\"poolName\":\"\"," ZONE_A "}]", "[0]: poolName is missing"},
     {"poolName null", "[{\"poolName\":null," ZONE_A "}]", "[0]: poolName is missing"},
@@ -90,6 +92,10 @@ static const struct {
      "[{\"poolName\":\"p\",\"domainSegments\":[{\"domainLabel\":\"zone\",\"value\":\"a\"},"
      "{\"domainLabel\":\"Zone\",\"value\":\"b\"}]}]",
      "[0]: domainSegments[1].domainLabel: 'Zone' is there twice"},
+    {"the second level twice",
+     "[{\"poolName\":\"p\",\"domainSegments\":[{\"domainLabel\":\"region\",\"value\":\"r\"},"
+     "{\"domainLabel\":\"zone\",\"value\":\"a\"},{\"domainLabel\":\"zone\",\"value\":\"b\"}]}]",
+     "[0]: domainSegments[2].domainLabel: 'zone' is there twice"},
     {"the same pool and domains twice",
      "[{\"poolName\":\"p\"," ZONE_A "},{\"poolName\":\"q\"," ZONE_A "},{\"poolName\":\"p\"," ZONE_A
      "}]",
@@ -203,6 +209,34 @@ TEST(optional_fields_are_kept_and_empty_ones_dropped)
     assert_null(entries.items[1].data_pool);
     assert_null(entries.items[1].cluster_id);
     assert_null(entries.items[1].fs_name);
+}
+
+/* --- who is served --- */
+
+TEST(entry_is_served_where_all_its_domains_are)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_pool_entries_ struct pool_entries entries = {0};
+    static const struct {
+        const char *region, *zone;
+        bool is_served;
+    } cases[] = {{"r", "a", true}, {"r", "b", false}, {"s", "a", false}, {"r", NULL, false}};
+
+    assert_int_equal(
+        pool_entries_parse("[{\"poolName\":\"p\",\"domainSegments\":[{\"domainLabel\":\"region\","
+                           "\"value\":\"r\"},{\"domainLabel\":\"zone\",\"value\":\"a\"}]},"
+                           "{\"poolName\":\"q\",\"domainSegments\":[]}]",
+                           &entries, &err),
+        0);
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_strmap_ struct strmap term = {0};
+
+        strmap_set(&term, "x/region", cases[i].region);
+        if (cases[i].zone)
+            strmap_set(&term, "x/zone", cases[i].zone);
+        assert_int_equal(pool_entry_is_served(&entries.items[0], &term), cases[i].is_served);
+        assert_true(pool_entry_is_served(&entries.items[1], &term)); /* everywhere */
+    }
 }
 
 /* --- limits --- */

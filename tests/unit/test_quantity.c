@@ -55,6 +55,7 @@ static const struct {
     {"exponent with a plus", "1e+3", 1000, 0},
     {"negative exponent", "1500e-3", 2, 500000000},
     {"exponent beyond the digits", "1e-9", 1, 1},
+    {"zeros before the first digit", "12e-4", 1, 1200000},
     {"exponent finer than nano rounds up", "1e-10", 1, 1},
     {"exponent far below rounds up", "1e-400", 1, 1},
     {"exponent moves a fraction", "1.25e1", 13, 500000000},

@@ -132,6 +132,18 @@ TEST(map_is_bounded)
     assert_non_null(strstr(err.message, "more than 1024 domains"));
 }
 
+TEST(as_many_targets_as_are_allowed_are_taken)
+{
+    _cleanup_text_ struct text text = TEXT_INIT(JSON_TEXT_LIMIT);
+    _cleanup_takeover_map_ struct takeover_map map = {0};
+
+    for (int i = 0; i < TAKEOVER_TARGETS_MAX; i++)
+        text_addf(&text, "%s\"x%d\"", i ? "," : "{\"a\": [", i);
+    text_add(&text, "]}");
+    decode(text_chars(&text), &map);
+    assert_int_equal(map.entries[0].targets.count, TAKEOVER_TARGETS_MAX);
+}
+
 TEST(domain_under_takeover_is_found)
 {
     _cleanup_takeover_map_ struct takeover_map map = {0};
@@ -146,6 +158,20 @@ TEST(domain_under_takeover_is_found)
     assert_null(takeover_find(&map, "region", "r7"));
     assert_null(takeover_find(&map, "zone", "zone-b"));
     assert_null(takeover_find(&map, "zone", "Zone-a"));
+}
+
+TEST(pool_is_under_takeover_with_any_of_its_domains)
+{
+    _cleanup_takeover_map_ struct takeover_map map = {0};
+    struct pool_segment segments[] = {{(char[]){"region"}, (char[]){"r"}},
+                                      {(char[]){"zone"}, (char[]){"a"}},
+                                      {(char[]){"rack"}, (char[]){"7"}}};
+    struct pool_entry pool = {.segments = segments, .count = ARRAY_LENGTH(segments)};
+
+    decode("{\"rack=7\": [\"8\"], \"zone=z\": [\"all\"]}", &map);
+    assert_ptr_equal(takeover_find_pool(&map, &pool), &map.entries[0]);
+    pool.count = 2; /* without the rack */
+    assert_null(takeover_find_pool(&map, &pool));
 }
 
 /* --- who takes over --- */
@@ -216,6 +242,7 @@ TEST(nodes_of_the_targets_serve_the_domain)
         {"{\"zone-a\": [\"zone=zone-b\"]}", "r1", "zone-b", "k1", "zone.zone-a", NULL},
         {"{\"rack=zone-a\": [\"zone-b\"]}", "r1", "zone-b", "k1", "", NULL},
         {"{\"zone-a\": [\"zone-b\", \"zone-c\"]}", "r1", "zone-c", "k1", "zone.zone-a", NULL},
+        {"{\"region=r7\": [\"r1\"]}", "r1", "zone-b", "k1", "region.r7", NULL},
         /* everybody else of the level, but not those at home */
         {"{\"zone=zone-a\": [\"all\"]}", "r1", "zone-b", NULL, "zone.zone-a", NULL},
         {"{\"zone=zone-a\": [\"all\"]}", "r1", "zone-a", NULL, "", NULL},
@@ -236,6 +263,7 @@ TEST(nodes_of_the_targets_serve_the_domain)
         /* levels that are not there */
         {"{\"rak=k7\": [\"k1\"]}", "r1", "b", "k1", "",
          "no level is called 'rak'; did you mean 'r"},
+        {"{\"regio=k7\": [\"k1\"]}", "r1", "b", "k1", "", "did you mean 'region'?"},
         {"{\"building=k7\": [\"k1\"]}", "r1", "b", "k1", "", "no level is called 'building'"},
         /* CSI's keys do not differ in case only */
         {"{\"ZONE-b\": [\"zone-b\"]}", "r1", "zone-b", NULL, "", "differ in case only"},

@@ -174,6 +174,10 @@ TEST(pods_leave_a_few_at_a_time)
         {"{}", "a1:zone-a b1:zone-b:-zone-a q:b1:zone-a:x", "", "1 are on their way"},
         {"{}", "a1:zone-a b1:zone-b:-zone-a q:b1:zone-a:w p:b1:zone-c:y p:b1:zone-a:x",
          "evict b1 x", "2 pods have yet to leave 1 nodes that served it, 1 are on their way"},
+        {"{}",
+         "a1:zone-a b1:zone-b:-zone-a q:b1:zone-a:x1 q:b1:zone-a:x2 q:b1:zone-a:x3 q:b1:zone-a:x4 "
+         "q:b1:zone-a:x5 p:b1:zone-a:x6",
+         "", "6 pods have yet to leave 1 nodes that served it, 5 are on their way"},
         {"{}", "a1:zone-a b1:zone-b:-zone-a r:b1:zone-a:x", "",
          "pods without a controller have to be moved by hand: 'x'"},
         {"{}", "a1:zone-a b1:zone-b:-zone-a r:b1:zone-a:x r:b1:zone-a:y", "", "by hand: 'x', 'y'"},
@@ -249,6 +253,7 @@ TEST(home_labels_are_never_touched)
         {"{}", "b1:zone-b:+zone-a:nodriver a1:zone-a", "", NULL},
         /* a domain that nobody knows */
         {"{}", "b1:zone-b:+zone-x", "unlabel b1 zone-x", NULL},
+        {"{}", "b1:zone-b c1:zone-c:+zone-x d1:zone-d", "unlabel c1 zone-x", NULL},
     };
 
     check_all(cases, ARRAY_LENGTH(cases));

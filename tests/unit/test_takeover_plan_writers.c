@@ -118,6 +118,8 @@ TEST(fence_that_vanished_is_made_again_in_a_giveback)
           "1 of its nodes have lost their fence");
     check("{}", "a1:zone-a a2:zone-a:recorded:down:!ip-n b1:zone-b:+zone-a f:ip-n",
           "fence a2 ip-a2", "1 of its nodes have lost their fence");
+    check("{}", "a1:zone-a a2:zone-a:recorded:down:!ip-n b1:zone-b:+zone-a f:ip-a2",
+          "fence a2 ip-n", "1 of its nodes have lost their fence");
 }
 
 TEST(node_that_somebody_fenced_is_not_back)
@@ -192,12 +194,52 @@ TEST(label_of_a_domain_in_the_map_is_never_taken_away)
     check_two_levels(A_TO_B, "b1:zone-b:+zone-a c1:zone-c", "", "nothing tells whom to fence");
     check_two_levels("{\"zone-a\": [\"all\"]}", "b1:zone-b:+zone-a c1:zone-c", "",
                      "nothing tells whom to fence");
+    check_two_levels("{\"zone-a\": [\"all\"]}", "c1:zone-c b1:zone-b:+zone-a", "",
+                     "nothing tells whom to fence");
     check_two_levels("{\"zone-a\": [\"nowhere\"]}", "b1:zone-b c1:zone-c", "",
                      "no node is at home there");
     check_two_levels(unfenced, "b1:zone-b:+zone-a b2:zone-b", "label b2 zone-a",
                      "taken over by 2 nodes");
     check_two_levels("{\"zone-a\": {\"to\": [\"all\"], \"fence\": \"none\"}}",
                      "b1:zone-b b2:zone-b", "", "write level=value");
+}
+
+/* Nothing but the domains that take it over tells its level. */
+TEST(level_of_a_domain_is_that_of_its_targets)
+{
+    static const char unfenced[] = "{\"zone-a\": {\"to\": [\"nowhere\", \"zone-b\"],"
+                                   " \"fence\": \"none\"}}";
+
+    check_two_levels(A_TO_B, "c1:zone-c b1:zone-b", "", "nothing tells whom to fence");
+    check_two_levels(unfenced, "c1:zone-c b1:zone-b", "label b1 zone-a", "taken over by 1 nodes");
+}
+
+/* All nodes of the level are gone for now. */
+TEST(label_of_a_level_without_nodes_stays_while_the_map_has_it)
+{
+    _cleanup_state_ struct state own = {0};
+
+    state_init(&own, "{\"rack=r1\": [\"r2\"]}", "b1:zone-b c1:zone-c");
+    strmap_set(&own.nodes.items[0].labels, PREFIX "/member.rack.r1", "true");
+    check_world(world_of(&own), "a label of rack r1", "", "nor on that level at all");
+    strmap_set(&own.nodes.items[1].labels, PREFIX "/member.rack.r3", "true");
+    check_world(world_of(&own), "one of r3 as well", "unlabel c1 " PREFIX "/member.rack.r3",
+                "nor on that level at all");
+}
+
+TEST(address_of_a_daemon_is_not_fenced)
+{
+    _cleanup_state_ struct state own = {0};
+    _cleanup_strmap_ struct strmap daemons = {0};
+
+    state_init(&own, A_TO_B, "a1:zone-a:@ip-d b1:zone-b");
+    struct takeover_world world = world_of(&own);
+    world.daemons = &daemons;
+    strmap_set(&daemons, "ip-x", "mon.a");
+    check_world(world, "a daemon elsewhere", "record a1", "not fenced yet");
+    strmap_set(&daemons, "ip-d", "osd.3");
+    check_world(world, "a daemon at the second address", "",
+                "ip-d of node 'a1' is the address of osd.3, which a fence would stop");
 }
 
 TEST(level_of_a_domain_is_that_of_its_nodes)
