@@ -394,8 +394,8 @@ static const struct strmap *find_term(const struct topology_terms *terms,
     return NULL;
 }
 
-/* Of the entries with that pool, or in the file system that the name leads to, the first that a
- * term serves, else the first. */
+/* Of the entries with that pool, or in the file system, of the cluster that the name leads to, the
+ * first that a term serves, else the first. */
 static struct pool_entry *find_entry(const struct placing *placing,
                                      const struct pool_entries *entries, const char *pool,
                                      const struct strmap **term)
@@ -407,8 +407,8 @@ static struct pool_entry *find_entry(const struct placing *placing,
     for (size_t i = 0; i < entries->count; i++) {
         struct pool_entry *entry = &entries->items[i];
 
-        if (pool ? strcmp(entry->pool, pool) != 0
-                 : !is_in(placing, entry, placing->only_cluster, placing->only_fs))
+        if ((pool && strcmp(entry->pool, pool) != 0) ||
+            !is_in(placing, entry, placing->only_cluster, placing->only_fs))
             continue;
         first = first ? first : entry;
         *term = find_term(&requirement->preferred, entry);

@@ -23,9 +23,9 @@ struct placing {
     const char *source_fs;   /* CephFS */
     const char *source_pool; /* CephFS: may be NULL, if Ceph does not report it */
     bool shows_source;       /* CephFS: has no files of its own, and stays where the source's are */
-    /* CephFS: where the request name leads already; NULL: nowhere yet */
-    const char *only_fs;
+    /* where the request name leads already; NULL: nowhere yet */
     const char *only_cluster;
+    const char *only_fs; /* CephFS */
 };
 
 /* The decision, and what must be undone with it. Zero-initialise. */
@@ -74,9 +74,9 @@ void place_takeovers(const struct controller *controller, struct takeover_snapsh
 /* The levels that the terms of a requirement name. */
 void place_levels(const struct topology_requirement *requirement, struct string_list *levels);
 
-/* Fills @place for a volume whose name was found and leads to @pool, or with NULL to some pool of
- * placing->only_fs: the entry of the class with that pool, and what it pins to. Nothing is
- * reserved. */
+/* Fills @place for a volume whose name was found and leads to @pool of placing->only_cluster, or
+ * with NULL to some pool of placing->only_fs there: the entry of the class with that pool, and what
+ * it pins to. Nothing is reserved. */
 _must_check_ int place_recover(const struct placing *placing, const char *pool, struct place *place,
                                struct error *err);
 

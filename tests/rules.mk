@@ -43,7 +43,7 @@ $(BUILD)/tests/integration/test_cluster_ids: \
 $(BUILD)/tests/integration/test_topology: $(BUILD)/tests/integration/calls.o
 $(BUILD)/tests/integration/test_basics: $(addprefix $(BUILD)/tests/integration/,calls.o cephfs.o)
 
-ZONE_TESTS := $(filter %_basics %_topology %_cephfs_cuts %_cephfs_tools,$(INTEGRATION_TESTS))
+ZONE_TESTS := $(filter %_basics %_cluster_ids %_topology %_cephfs_cuts %_cephfs_tools,$(INTEGRATION_TESTS))
 $(ZONE_TESTS): $(BUILD)/tests/integration/zones.o
 $(BUILD)/tests/integration/test_kube_driver: $(FAKE_OBJECTS)
 # Ceph's libraries shall find its connect()

@@ -142,61 +142,84 @@ static int pool_list(struct ceph_cluster *cluster, struct call *call, struct str
     return 0;
 }
 
-static int no_such_pool(const struct ceph_cluster *cluster, const char *name, struct error *err)
+/*
+ * librados (16.2) asks the monitors for a newer osdmap when it does not know a pool, by name or by
+ * id, however long that takes. So it is asked for pools that its map has; whether there are new
+ * ones is found out in a way that has a time limit. The first osdmap came with the connection.
+ */
+typedef int find_pool_fn(rados_t rados, const struct string_list *known, const void *wanted,
+                         rados_ioctx_t *io);
+
+/* -ENOENT if the map does not have it. */
+static int find_by_name(rados_t rados, const struct string_list *known, const void *wanted,
+                        rados_ioctx_t *io)
 {
-    return error_set(err, STATUS_NOT_FOUND, "cluster '%s' has no pool '%s'", cluster->cluster_id,
-                     name);
+    const char *name = wanted;
+
+    return string_list_has(known, name) ? rados_ioctx_create(rados, name, io) : -ENOENT;
 }
 
-/*
- * librados (16.2) asks the monitors for a newer osdmap when it does not know a pool, however long
- * that takes. So it is asked for pools that its map has; whether they are new is found out in a way
- * that has a time limit.
- */
-static int pool_open(struct ceph_cluster *cluster, struct call *call, const char *name,
-                     const char *rados_namespace, struct ceph_pool **pool, struct error *err)
+static int find_by_id(rados_t rados, const struct string_list *known, const void *wanted,
+                      rados_ioctx_t *io)
 {
+    const int64_t id = *(const int64_t *)wanted;
+
+    for (size_t i = 0; i < known->count; i++) {
+        int result = rados_ioctx_create(rados, known->items[i], io);
+
+        if (result == 0 && rados_ioctx_get_id(*io) == id)
+            return 0;
+        if (result == 0)
+            rados_ioctx_destroy(*io);
+        else if (result != -ENOENT) /* it may have gone */
+            return result;
+    }
+    return -ENOENT;
+}
+
+/* @title is for messages: "pool 'x'". */
+static int open_known(struct ceph_cluster *cluster, struct call *call, find_pool_fn *find,
+                      const void *wanted, const char *title, rados_ioctx_t *io, struct error *err)
+{
+    rados_t rados = real_cluster(cluster)->rados;
     _cleanup_string_list_ struct string_list known = {0};
-    rados_ioctx_t io = NULL;
+    _cleanup_string_list_ struct string_list newest = {0};
 
     if (pool_list(cluster, call, &known, err) < 0)
         return -1;
-    if (!string_list_has(&known, name)) { /* it may be new */
+    int result = find(rados, &known, wanted, io);
+    if (result == -ENOENT) { /* it may be new */
         if (cluster_refresh_map(cluster, call, err) < 0)
-            return error_wrap(err, "open pool '%s'", name);
-        if (pool_list(cluster, call, &known, err) < 0)
+            return error_wrap(err, "open %s", title);
+        if (pool_list(cluster, call, &newest, err) < 0)
             return -1;
-        if (!string_list_has(&known, name))
-            return no_such_pool(cluster, name, err);
+        result = find(rados, &newest, wanted, io);
     }
-    int result = rados_ioctx_create(real_cluster(cluster)->rados, name, &io);
     if (result == -ENOENT)
-        return no_such_pool(cluster, name, err);
-    if (result < 0)
-        return error_set_errno(err, result, "open pool '%s'", name);
+        return error_set(err, STATUS_NOT_FOUND, "cluster '%s' has no %s", cluster->cluster_id,
+                         title);
+    return result < 0 ? error_set_errno(err, result, "open %s", title) : 0;
+}
+
+static int pool_open(struct ceph_cluster *cluster, struct call *call, const char *name,
+                     const char *rados_namespace, struct ceph_pool **pool, struct error *err)
+{
+    _cleanup_free_ char *title = xasprintf("pool '%s'", name);
+    rados_ioctx_t io = NULL;
+
+    if (open_known(cluster, call, find_by_name, name, title, &io, err) < 0)
+        return -1;
     return finish_open(cluster, call, io, rados_namespace, pool, err);
 }
 
 static int pool_open_by_id(struct ceph_cluster *cluster, struct call *call, int64_t id,
                            const char *rados_namespace, struct ceph_pool **pool, struct error *err)
 {
-    rados_t rados = real_cluster(cluster)->rados;
+    _cleanup_free_ char *title = xasprintf("pool with id %lld", (long long)id);
     rados_ioctx_t io = NULL;
-    char name[NAME_LIMIT];
-    int result = rados_pool_reverse_lookup(rados, id, name, sizeof(name));
 
-    if (result == -ENOENT) { /* it may be new */
-        if (cluster_refresh_map(cluster, call, err) < 0)
-            return error_wrap(err, "open the pool with id %lld", (long long)id);
-        result = rados_pool_reverse_lookup(rados, id, name, sizeof(name));
-    }
-    if (result != -ENOENT)
-        result = rados_ioctx_create2(rados, id, &io);
-    if (result == -ENOENT)
-        return error_set(err, STATUS_NOT_FOUND, "cluster '%s' has no pool with id %lld",
-                         cluster->cluster_id, (long long)id);
-    if (result < 0)
-        return error_set_errno(err, result, "open the pool with id %lld", (long long)id);
+    if (open_known(cluster, call, find_by_id, &id, title, &io, err) < 0)
+        return -1;
     return finish_open(cluster, call, io, rados_namespace, pool, err);
 }
 

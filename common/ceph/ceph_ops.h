@@ -193,8 +193,9 @@ struct ceph_ops {
     int (*client_address)(struct ceph_cluster *cluster, struct call *call, char **address,
                           struct error *err);
 
-    /* From the connection's osdmap: no RT. NOT_FOUND if there is no such pool. Waits for a free
-     * place among the pool's workers; a pool whose workers make no progress answers UNAVAILABLE. */
+    /* From the connection's osdmap: no RT. One that it does not have is asked for, 2 RT, within the
+     * call's deadline; NOT_FOUND if there is no such pool. Waits for a free place among the pool's
+     * workers; a pool whose workers make no progress answers UNAVAILABLE. */
     int (*pool_open)(struct ceph_cluster *cluster, struct call *call, const char *name,
                      const char *rados_namespace, struct ceph_pool **pool, struct error *err);
     int (*pool_open_by_id)(struct ceph_cluster *cluster, struct call *call, int64_t id,

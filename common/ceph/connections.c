@@ -115,6 +115,10 @@ static int connect_once(const struct connection *connection, const struct ceph_o
         result = rados_conf_set(handle, "key", secret_reveal(&connection->key));
     if (result == 0)
         result = rados_connect(handle);
+    /* Whoever needs the first osdmap waits for it inside librados, whatever his deadline; so it is
+     * waited for here. Commands to the manager need none. */
+    if (result == 0 && !connection->manager)
+        result = rados_pool_list(handle, NULL, 0);
     if (result < 0) {
         rados_shutdown(handle);
         return result;

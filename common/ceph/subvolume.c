@@ -272,17 +272,6 @@ int subvolume_snapshot_create(const struct subvolume_group *group, struct call *
     return clear_expected(STATUS_ALREADY_EXISTS, err);
 }
 
-int subvolume_snapshot_remove(const struct subvolume_group *group, struct call *call,
-                              const char *name, const char *snapshot, struct error *err)
-{
-    json_t *sent = new_snapshot_command("fs subvolume snapshot rm", name, snapshot);
-
-    json_object_set_new(sent, "force", json_true());
-    if (send_subvolume_command(group, call, sent, NULL, err) == 0)
-        return 0;
-    return clear_expected(STATUS_NOT_FOUND, err);
-}
-
 /* "2026-11-16 06:10:54.477800", UTC. */
 static void parse_creation_time(const char *text, struct timespec *time)
 {
@@ -310,7 +299,46 @@ int subvolume_snapshot_get_facts(const struct subvolume_group *group, struct cal
     const char *pending = json_string_value(json_object_get(answer, "has_pending_clones"));
     parse_creation_time(json_string_value(json_object_get(answer, "created_at")), &facts->created);
     facts->has_pending_clones = pending && strcmp(pending, "yes") == 0;
+    facts->orphan_clones =
+        (unsigned)json_integer_value(json_object_get(answer, "orphan_clones_count"));
     return 0;
+}
+
+/*
+ * A manager notes a copy in the index of clones and in the .meta of its source, and at the end
+ * takes both back in this order. If it dies in between, the mark in .meta stays: 'snapshot info'
+ * calls it an orphan clone, 'snapshot rm' answers EAGAIN for ever, and no command takes it back.
+ */
+static int explain_orphans(const struct subvolume_group *group, struct call *call, const char *name,
+                           const char *snapshot, struct error *err)
+{
+    _cleanup_error_ struct error unknown = {0};
+    struct subvolume_snapshot_facts facts;
+
+    if (subvolume_snapshot_get_facts(group, call, name, snapshot, &facts, &unknown) < 0 ||
+        facts.has_pending_clones || facts.orphan_clones == 0)
+        return -1; /* as Ceph says */
+    return error_hint(
+        err,
+        "no copy is under way; if this stays, a manager died at the end of a copy and "
+        "left %u mark(s), for which no command exists: mount '/' of file system '%s', "
+        "and remove from the section [clone snaps] of volumes/%s/%s/.meta the lines "
+        "that end in '= %s'",
+        facts.orphan_clones, group->fs_name, group->name[0] ? group->name : "_nogroup", name,
+        snapshot);
+}
+
+int subvolume_snapshot_remove(const struct subvolume_group *group, struct call *call,
+                              const char *name, const char *snapshot, struct error *err)
+{
+    json_t *sent = new_snapshot_command("fs subvolume snapshot rm", name, snapshot);
+
+    json_object_set_new(sent, "force", json_true());
+    if (send_subvolume_command(group, call, sent, NULL, err) == 0)
+        return 0;
+    if (err->sys_errno == EAGAIN)
+        return explain_orphans(group, call, name, snapshot, err);
+    return clear_expected(STATUS_NOT_FOUND, err);
 }
 
 /* --- clones --- */

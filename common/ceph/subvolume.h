@@ -67,6 +67,8 @@ _must_check_ int subvolume_remove_metadata(const struct subvolume_group *group, 
 struct subvolume_snapshot_facts {
     struct timespec created;
     bool has_pending_clones;
+    /* marks of copies that have ended; of a manager at work there is one for a moment */
+    unsigned orphan_clones;
 };
 
 /* One that is there is success. */

@@ -29,15 +29,18 @@ struct takeover_configmap {
     char *last_fault; /* why there is no map; NULL: there is one, or nobody has looked yet */
 };
 
-static void note_fault(struct takeover_configmap *configmap, const char *fault)
+/* Call with the lock held: readers see the finding and its reason change together. @why is for
+ * whoever needs the map, @fault for the health of the place; NULL: none. */
+static enum condition_news set_reason(struct takeover_configmap *configmap, const char *why,
+                                      const char *fault)
 {
-    pthread_mutex_lock(&configmap->lock);
-    enum condition_news news = condition_note(&configmap->state, fault);
-    if (fault) {
-        free(configmap->last_fault);
-        configmap->last_fault = xstrdup(fault);
-    }
-    pthread_mutex_unlock(&configmap->lock);
+    free(configmap->last_fault);
+    configmap->last_fault = why ? xstrdup(why) : NULL;
+    return condition_note(&configmap->state, fault);
+}
+
+static void log_reason(enum condition_news news, const char *fault)
+{
     if (news == CONDITION_FAULT)
         log_warn(NULL, "ConfigMap " TAKEOVER_CONFIGMAP ": %s", fault);
 }
@@ -61,6 +64,7 @@ static void adopt_item(struct takeover_configmap *configmap, const json_t *item)
     _cleanup_error_ struct error err = {0};
     struct takeover_map map = {0};
     struct watched_version *version = NULL;
+    enum condition_news news = CONDITION_UNCHANGED;
 
     if (is_new && decode_item(item, &map, &err) == 0) {
         log_info(NULL, "read %zu takeover(s) from ConfigMap " TAKEOVER_CONFIGMAP, map.count);
@@ -72,12 +76,14 @@ static void adopt_item(struct takeover_configmap *configmap, const json_t *item)
         watched_version_unref(configmap->map);
         configmap->map = version;
     }
+    if (is_new)
+        news = set_reason(configmap, err.message, err.message);
     pthread_mutex_unlock(&configmap->lock);
     if (!is_new)
         return;
     free(configmap->seen_version);
     configmap->seen_version = xstrdup(kube_resource_version(item));
-    note_fault(configmap, err.message);
+    log_reason(news, err.message);
 }
 
 static void note_absence(struct takeover_configmap *configmap, const struct error *err)
@@ -87,14 +93,15 @@ static void note_absence(struct takeover_configmap *configmap, const struct erro
     const bool is_mine = !was_found && err->status == STATUS_PERMISSION_DENIED;
     const bool is_absent = !was_found && err->status == STATUS_NOT_FOUND;
     configmap->is_absent = configmap->is_absent || is_absent;
-    free(configmap->last_fault);
-    configmap->last_fault = xstrdup(err->message);
-    pthread_mutex_unlock(&configmap->lock);
     _cleanup_free_ char *fault =
         xasprintf("%s: %s", was_found ? "the last map stays" : "it cannot be read", err->message);
-    free(TAKE(configmap->seen_version));
     /* never there, or not for us to see: others may have the map, and whoever needs it says so */
-    note_fault(configmap, is_mine || is_absent ? NULL : fault);
+    const bool is_fault = !is_mine && !is_absent;
+    const enum condition_news news =
+        set_reason(configmap, is_fault ? fault : err->message, is_fault ? fault : NULL);
+    pthread_mutex_unlock(&configmap->lock);
+    free(TAKE(configmap->seen_version));
+    log_reason(news, fault);
 }
 
 static void poll_configmap(void *object)

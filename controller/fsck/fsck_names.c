@@ -5,6 +5,7 @@
 #include "common/base/memory.h"
 #include "common/ceph/on_disk.h"
 #include "controller/fsck/fsck_scan.h"
+#include "controller/rbd/purge_claim.h"
 
 static void set_forget_name(struct scan *scan, const struct scan_key *name,
                             struct fsck_finding *finding)
@@ -129,15 +130,50 @@ static void report_names_in_two_pools(struct scan *scan)
 
 /* --- purge keys --- */
 
+#define PURGE_PATIENCE_MS 2000
+#define PURGE_PAUSE_MS 50
+
+/* Whether its image is not in the trash any more. */
+static bool purge_lacks_trash(const struct scan *scan, const struct scan_key *purge)
+{
+    const struct scan_pool *pool = purge->pool == SCAN_NO_POOL ? NULL : &scan->pools[purge->pool];
+
+    if (!purge->is_ours || purge->broken || !scan->pools[purge->directory].wanted)
+        return false;
+    return !pool || (pool->wanted && !scan_find_trash(pool, NULL, purge->image_id));
+}
+
+/* A driver that purges takes the image out of the trash first, and removes the key with its next
+ * requests: it gets the time for these. */
+static int await_purges(struct scan *scan, struct error *err)
+{
+    const struct deadline end = deadline_in_ms(PURGE_PATIENCE_MS);
+    bool is_there = true;
+
+    while (is_there && !deadline_has_passed(end)) {
+        is_there = false;
+        for (size_t i = 0; i < scan->purge_count && !is_there; i++)
+            if (purge_lacks_trash(scan, &scan->purges[i]) &&
+                scan_key_is_unchanged(scan, &scan->purges[i], &is_there, err) < 0)
+                return -1;
+        if (is_there && call_pause(scan->call, PURGE_PAUSE_MS, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* The key's image is not in the trash. */
 static int check_purge_gone(struct scan *scan, const struct scan_key *purge, struct error *err)
 {
     bool unchanged = false;
+    bool is_at_work = false;
 
-    if (scan_key_is_unchanged(scan, purge, &unchanged, err) < 0)
+    if (scan_key_is_unchanged(scan, purge, &unchanged, err) < 0 ||
+        purge_claim_is_fresh(scan->pools[purge->directory].pool, scan->call, purge->object,
+                             purge->key, &is_at_work, err) < 0)
         return -1;
-    if (!unchanged)
-        return 0; /* processed meanwhile */
+    if (!unchanged || is_at_work)
+        return 0; /* processed meanwhile, or a driver is about to */
     struct fsck_finding *finding = scan_report(
         scan, FSCK_PURGE_WITHOUT_TRASH, FSCK_WARNING, purge->directory, purge->key,
         "the data of '%s' was to be removed, but it is not in the trash: a purge was interrupted "
@@ -160,8 +196,6 @@ static int check_purge_gone(struct scan *scan, const struct scan_key *purge, str
 static int check_purge(struct scan *scan, const struct scan_key *purge, size_t *pending,
                        struct error *err)
 {
-    const struct scan_pool *pool = purge->pool == SCAN_NO_POOL ? NULL : &scan->pools[purge->pool];
-
     if (purge->broken) {
         scan_report(
             scan, FSCK_NAME_BROKEN, FSCK_ERROR, purge->directory, purge->key,
@@ -169,10 +203,10 @@ static int check_purge(struct scan *scan, const struct scan_key *purge, size_t *
             "are to be removed; remove the key by hand");
         return 0;
     }
-    if (pool && !pool->wanted)
-        return 0; /* its trash was not read */
-    if (!pool || !scan_find_trash(pool, NULL, purge->image_id))
+    if (purge_lacks_trash(scan, purge))
         return check_purge_gone(scan, purge, err);
+    if (!scan->pools[purge->pool].wanted)
+        return 0; /* its trash was not read */
     (*pending)++;
     return 0;
 }
@@ -225,6 +259,8 @@ int scan_check_names(struct scan *scan, struct error *err)
             return -1;
     }
     report_names_in_two_pools(scan);
+    if (await_purges(scan, err) < 0)
+        return -1;
     for (size_t i = 0; i < scan->pool_count; i++)
         if (scan->pools[i].wanted && check_purges(scan, i, err) < 0)
             return -1;

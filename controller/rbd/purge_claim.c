@@ -18,6 +18,12 @@ static long long now_ms(void)
     return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Caller frees. */
+static char *claim_key(const char *purge_key)
+{
+    return xasprintf(PURGE_CLAIM_KEY "%s", purge_key + strlen(PURGE_KEY));
+}
+
 void purge_claim_init(struct purge_claim *claim, const struct controller *controller,
                       struct ceph_pool *directory, const char *object, const char *purge_key)
 {
@@ -25,7 +31,7 @@ void purge_claim_init(struct purge_claim *claim, const struct controller *contro
         .controller = controller,
         .directory = directory,
         .object = object,
-        .key = xasprintf(PURGE_CLAIM_KEY "%s", purge_key + strlen(PURGE_KEY)),
+        .key = claim_key(purge_key),
         .value = xasprintf("%s %lld", controller->process_id.chars, now_ms()),
     };
 }
@@ -36,14 +42,30 @@ void purge_claim_done(struct purge_claim *claim)
     free(claim->value);
 }
 
-/* A claim of our own, or one of a process that has had the time to open the image, or has died. */
-static bool may_take_over(const struct purge_claim *claim, const char *value)
+/* False: the process has had the time to open the image, or has died. */
+static bool is_recent(const char *value)
 {
-    const char *process = claim->controller->process_id.chars;
     const char *began = strchr(value, ' ');
 
-    return text_has_prefix(value, process) || !began ||
-           llabs(now_ms() - strtoll(began, NULL, 10)) > CLAIM_MS;
+    return began && llabs(now_ms() - strtoll(began, NULL, 10)) <= CLAIM_MS;
+}
+
+/* A claim of our own, or an old one. */
+static bool may_take_over(const struct purge_claim *claim, const char *value)
+{
+    return text_has_prefix(value, claim->controller->process_id.chars) || !is_recent(value);
+}
+
+int purge_claim_is_fresh(struct ceph_pool *directory, struct call *call, const char *object,
+                         const char *purge_key, bool *is_fresh, struct error *err)
+{
+    _cleanup_free_ char *key = claim_key(purge_key);
+    _cleanup_free_ char *value = NULL;
+
+    if (directory->ops->omap_get(directory, call, object, key, &value, err) < 0)
+        return -1;
+    *is_fresh = value && is_recent(value);
+    return 0;
 }
 
 int purge_claim_take(struct purge_claim *claim, struct call *call, bool *mine, struct error *err)

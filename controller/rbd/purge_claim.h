@@ -25,3 +25,8 @@ _must_check_ int purge_claim_take(struct purge_claim *claim, struct call *call, 
                                   struct error *err);
 _must_check_ int purge_claim_release(struct purge_claim *claim, struct call *call,
                                      struct error *err);
+
+/* For others than the driver: whether a process says so of the image, and may be alive. 1 RT. */
+_must_check_ int purge_claim_is_fresh(struct ceph_pool *directory, struct call *call,
+                                      const char *object, const char *purge_key, bool *is_fresh,
+                                      struct error *err);

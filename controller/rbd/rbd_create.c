@@ -103,9 +103,11 @@ static int recover_place(struct creation *creation, struct error *err)
     struct place *place = &creation->place;
 
     if (!creation->wants_place ||
-        (place->entry.pool && strcmp(place->entry.pool, creation->pool->name) == 0))
+        (place->cluster_id && strcmp(place->cluster_id, creation->cluster_id) == 0 &&
+         strcmp(place->entry.pool, creation->pool->name) == 0))
         return 0;
-    const struct placing placing = creation_placing(creation);
+    struct placing placing = creation_placing(creation);
+    placing.only_cluster = creation->cluster_id;
     place_done(place);
     if (place_recover(&placing, creation->pool->name, place, err) < 0)
         return -1;
@@ -379,6 +381,7 @@ static void describe_volume(const struct creation *creation, uint64_t *location,
                             struct strmap *context)
 {
     *location = (uint64_t)creation->pool->id;
+    strmap_set(context, PARAM_CLUSTER_ID, creation->cluster_id); /* may be a listed pool's own */
     strmap_set(context, PARAM_POOL, creation->pool->name);
     strmap_set(context, PARAM_JOURNAL_POOL, creation->directory->name);
     strmap_set(context, PARAM_IMAGE_NAME, creation->entry.image_name);

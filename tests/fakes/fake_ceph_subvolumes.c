@@ -22,6 +22,7 @@ enum clone_stage { NO_CLONE, CLONE_IS_PENDING, CLONE_IS_DONE, CLONE_HAS_FAILED, 
 struct fake_fs_snapshot {
     char *name;
     struct strmap metadata;
+    unsigned orphan_clones;
 };
 
 struct fake_subvolume {
@@ -375,7 +376,7 @@ static int remove_snapshot(const struct command *command)
 
     if (!snapshot)
         return 0; /* always with force */
-    if (has_pending_clones(command->all, item, name))
+    if (has_pending_clones(command->all, item, name) || snapshot->orphan_clones > 0)
         return refuse(command, -EAGAIN, "snapshot '%s' has pending clones", name);
     free(snapshot->name);
     strmap_done(&snapshot->metadata);
@@ -404,8 +405,11 @@ static int snapshot_info(const struct command *command)
     const struct fake_fs_snapshot *snapshot = need_snapshot(command, &result);
 
     if (snapshot)
-        text_addf(command->reply, "{\"created_at\":\"" CREATED "\",\"has_pending_clones\":\"%s\"}",
-                  has_pending_clones(command->all, find(command), snapshot->name) ? "yes" : "no");
+        text_addf(command->reply,
+                  "{\"created_at\":\"" CREATED "\",\"has_pending_clones\":\"%s\","
+                  "\"orphan_clones_count\":%u}",
+                  has_pending_clones(command->all, find(command), snapshot->name) ? "yes" : "no",
+                  snapshot->orphan_clones);
     return result;
 }
 
@@ -864,6 +868,13 @@ void fake_subvolumes_refuse_clones(struct fake_subvolumes *all, unsigned count)
 void fake_subvolumes_lose_clones(struct fake_subvolumes *all, unsigned count)
 {
     all->lost_clones = count;
+}
+
+void fake_subvolumes_set_orphans(struct fake_subvolumes *all, unsigned count)
+{
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t j = 0; j < all->items[i].snapshot_count; j++)
+            all->items[i].snapshots[j].orphan_clones = count;
 }
 
 void fake_subvolumes_queue_clones(struct fake_subvolumes *all)

@@ -42,6 +42,9 @@ void fake_subvolumes_break_clones(struct fake_subvolumes *subvolumes);
 /* The next @count clones are lost: as a manager leaves them if it dies before it has noted the
  * copy. They are pending for ever, and cannot be cancelled or removed. */
 void fake_subvolumes_lose_clones(struct fake_subvolumes *subvolumes, unsigned count);
+/* Each snapshot has @count marks of copies that have ended: as a manager leaves one if it dies at
+ * the end of a copy. */
+void fake_subvolumes_set_orphans(struct fake_subvolumes *subvolumes, unsigned count);
 /* Clones are said to be pending, not in progress, until they are complete. */
 void fake_subvolumes_queue_clones(struct fake_subvolumes *subvolumes);
 /* 'fs quiesce' is known from now on. @expired: the pause has ended when it is released. */

@@ -227,6 +227,45 @@ TEST(volume_goes_before_its_snapshot_and_is_restored_from_it)
     cephfs_assert_empties();
 }
 
+/* Runs a command in the directory that has the subvolumes of the driver. */
+static void run_in_group(const char *command)
+{
+    char mount_point[] = "/tmp/cephzone-group.XXXXXX";
+
+    assert_non_null(mkdtemp(mount_point));
+    _cleanup_free_ char *line =
+        xasprintf("cd %s/volumes/" CEPHFS_GROUP " && %s", mount_point, command);
+    free(harness_run_tool(
+        (const char *const[]){"ceph-fuse", "--client_fs=" CEPHFS_NAME, mount_point, NULL}));
+    free(harness_run_tool((const char *const[]){"bash", "-c", line, NULL}));
+    free(harness_run_tool((const char *const[]){"umount", mount_point, NULL}));
+    assert_int_equal(rmdir(mount_point), 0);
+}
+
+/* As a manager leaves it that dies at the end of a copy, when it has forgotten the one half. */
+TEST(snapshot_with_the_mark_of_an_ended_copy_goes_when_the_mark_has_gone)
+{
+    _cleanup_free_ char *volume = make(&(struct cephfs_wish){"source", .size_bytes = 8 * MIB});
+    _cleanup_free_ char *snap = snapshot("snap-1", volume);
+    _cleanup_free_ char *copy =
+        make(&(struct cephfs_wish){"copy", .size_bytes = 8 * MIB, .source_snapshot = snap});
+    _cleanup_error_ struct error err = {0};
+
+    drop(copy); /* the index of clones is there now */
+    run_in_group("for f in csi-vol-*; do printf '\\n[clone snaps]\\nlost = %s\\n\\n' "
+                 "$(cd $f/.snap && ls -d csi-snap-*) >>$f/.meta; done");
+    driver.once = true;
+    assert_int_equal(call_delete_snapshot(&driver, snap, &err), -1);
+    driver.once = false;
+    assert_int_equal(err.status, STATUS_ABORTED);
+    assert_non_null(strstr(err.message, "left 1 mark(s)"));
+    assert_non_null(strstr(err.message, "[clone snaps] of volumes/" CEPHFS_GROUP "/csi-vol-"));
+    run_in_group("sed -i '/= csi-snap-/d' csi-vol-*/.meta");
+    drop_snapshot(snap);
+    drop(volume);
+    cephfs_assert_empties();
+}
+
 TEST(clone_of_a_volume_leaves_no_cut)
 {
     _cleanup_free_ char *volume = make(&(struct cephfs_wish){"source", .size_bytes = 8 * MIB});

@@ -2,12 +2,15 @@
  * Several clusterIDs of config.json lead to one Ceph, as people have them for a RADOS namespace or
  * a subvolume group per tenant: copies go from one to the other.
  */
+#include <unistd.h>
+
 #include "common/base/memory.h"
 #include "common/rpc/rpc.h"
 #include "tests/integration/calls.h"
 #include "tests/integration/cephfs.h"
 #include "tests/integration/fixtures.h"
 #include "tests/integration/place.h"
+#include "tests/integration/zones.h"
 #include "tests/test.h"
 
 #define MIB (1024LL * 1024)
@@ -36,7 +39,13 @@ static int finish(void **state)
     return 0;
 }
 
-static void start_driver(const char *const *flags)
+static char *keyring_path(void)
+{
+    return xasprintf("%s/keyring", driver.folder);
+}
+
+/* @is_cephfs: of which the driver is. */
+static void start_driver(bool is_cephfs)
 {
     const struct harness_cluster *cluster = harness_cluster();
     _cleanup_free_ char *config = xasprintf("[{\"clusterID\":\"%s\",\"monitors\":[\"%s\"]},"
@@ -47,7 +56,21 @@ static void start_driver(const char *const *flags)
 
     harness_init(&driver);
     harness_write_config(&driver, config);
+    _cleanup_free_ char *keyring = keyring_path(); /* for ListVolumes, which has no Secret */
+    _cleanup_free_ char *flag = xasprintf("--keyring=%s", keyring);
+    zones_write_keyring(keyring);
+    const char *flags[8] = {flag};
+    for (size_t i = 0; is_cephfs && CEPHFS_FLAGS[i]; i++)
+        flags[1 + i] = CEPHFS_FLAGS[i];
     harness_start(&driver, flags);
+}
+
+static void stop_driver(void)
+{
+    _cleanup_free_ char *keyring = keyring_path();
+
+    unlink(keyring);
+    harness_done(&driver);
 }
 
 static void must(const void *result, const struct error *err)
@@ -65,16 +88,31 @@ static void delete_volumes(char *const *handles, size_t count)
             fail_msg("%s", err.message);
 }
 
-static void assert_of_tenant(const char *handle)
+/* Handle and journal entry are the tenant's, and calls with the handle find it by them. */
+static void assert_of_tenant(const char *handle, const char *journal_pool,
+                             const char *journal_namespace)
 {
+    static const struct harness_call list = {.method = "ListVolumes", .request = "{}"};
+    const size_t uuid_length = 36; /* at the end */
+    _cleanup_free_ char *entry = xasprintf("csi.volume.%s", handle + strlen(handle) - uuid_length);
+    _cleanup_place_ struct place journal = place_open(journal_pool, journal_namespace);
+    _cleanup_error_ struct error err = {0};
+    json_auto_t *reply = NULL;
+
     assert_non_null(strstr(handle, "-" TENANT "-"));
+    assert_true(place_has(&journal, entry));
+    if (call_expand(&driver, handle, 8 * MIB, &err) != 8 * MIB ||
+        harness_call(&driver, &list, &reply, &err) < 0)
+        fail_msg("%s", err.message ? err.message : "not expanded");
+    _cleanup_free_ char *listed = json_dumps(reply, 0);
+    assert_non_null(strstr(listed, handle));
 }
 
 TEST(images_are_copied_into_the_namespace_of_another_cluster_id)
 {
     _cleanup_error_ struct error err = {0};
 
-    start_driver(NULL);
+    start_driver(false);
     char *source = harness_create_volume(&driver, "source", POOL, 4 * MIB, &err);
     must(source, &err);
     char *snapshot = call_snapshot(&driver, "snapshot", source, &err);
@@ -91,8 +129,8 @@ TEST(images_are_copied_into_the_namespace_of_another_cluster_id)
                                 .source_snapshot = snapshot};
     char *restored = call_create(&driver, &wish, &err);
     must(restored, &err);
-    assert_of_tenant(clone);
-    assert_of_tenant(restored);
+    assert_of_tenant(clone, POOL, TENANT);
+    assert_of_tenant(restored, POOL, TENANT);
     char *again = call_create(&driver, &wish, &err);
     must(again, &err);
     assert_string_equal(again, restored);
@@ -100,8 +138,49 @@ TEST(images_are_copied_into_the_namespace_of_another_cluster_id)
     assert_int_equal(call_delete_snapshot(&driver, snapshot, &err), 0);
     delete_volumes((char *[]){source, clone, restored}, 3);
     harness_assert_pool_empties(POOL);
-    harness_done(&driver);
+    stop_driver();
     free(source), free(snapshot), free(clone), free(restored), free(again);
+}
+
+/* The class is of the one clusterID, and a pool of equal name that it lists of the other. */
+TEST(volume_in_a_listed_pool_of_another_cluster_id_is_of_that_one)
+{
+    static const char pools[] =
+        "[{\"poolName\":\"" POOL
+        "\",\"domainSegments\":[{\"domainLabel\":\"zone\",\"value\":\"a\"}]},"
+        "{\"poolName\":\"" POOL "\",\"clusterID\":\"" TENANT "\",\"domainSegments\":"
+        "[{\"domainLabel\":\"zone\",\"value\":\"b\"}]}]";
+    _cleanup_error_ struct error err = {0};
+
+    start_driver(false);
+    json_auto_t *request = call_create_request(
+        &(struct create_call){.name = "listed", .pool = POOL, .size_bytes = 4 * MIB});
+    json_object_set_new(json_object_get(request, "parameters"), "topologyConstrainedPools",
+                        json_string(pools));
+    json_object_set_new(request, "accessibility_requirements",
+                        json_pack("{s:[{s:{s:s}}]}", "requisite", "segments",
+                                  "topology.rbd.csi.ceph.com/zone", "b"));
+    _cleanup_free_ char *text = json_dumps(request, 0);
+    char *handle = NULL;
+    for (int i = 0; i < 2; i++) { /* the retry gives the same answer */
+        json_auto_t *reply = NULL;
+
+        if (harness_call(&driver, &(struct harness_call){.method = "CreateVolume", .request = text},
+                         &reply, &err) < 0)
+            fail_msg("%s", err.message);
+        const json_t *volume = json_object_get(reply, "volume");
+        const json_t *context = json_object_get(volume, "volume_context");
+        assert_string_equal(json_string_value(json_object_get(context, "clusterID")), TENANT);
+        assert_true(i == 0 ||
+                    strcmp(handle, json_string_value(json_object_get(volume, "volume_id"))) == 0);
+        free(handle);
+        handle = xstrdup(json_string_value(json_object_get(volume, "volume_id")));
+    }
+    assert_of_tenant(handle, POOL, TENANT);
+    delete_volumes(&handle, 1);
+    harness_assert_pool_empties(POOL);
+    stop_driver();
+    free(handle);
 }
 
 static char *list_tenant(void)
@@ -115,7 +194,7 @@ TEST(subvolumes_are_copied_into_the_group_of_another_cluster_id)
     struct cephfs_wish wish = {.name = "source", .size_bytes = 4 * MIB};
     _cleanup_error_ struct error err = {0};
 
-    start_driver(CEPHFS_FLAGS);
+    start_driver(true);
     char *source = cephfs_create(&driver, &wish, &err);
     must(source, &err);
     char *snapshot = call_snapshot(&driver, "snapshot", source, &err);
@@ -127,15 +206,15 @@ TEST(subvolumes_are_copied_into_the_group_of_another_cluster_id)
     wish.name = "restored", wish.source_volume = NULL, wish.source_snapshot = snapshot;
     char *restored = cephfs_create(&driver, &wish, &err);
     must(restored, &err);
-    assert_of_tenant(clone);
-    assert_of_tenant(restored);
+    assert_of_tenant(clone, CEPHFS_META, "csi");
+    assert_of_tenant(restored, CEPHFS_META, "csi");
 
     assert_int_equal(call_delete_snapshot(&driver, snapshot, &err), 0);
     delete_volumes((char *[]){source, clone, restored}, 3);
     cephfs_assert_empties();
     _cleanup_free_ char *left = list_tenant();
     assert_null(strstr(left, "csi-vol-"));
-    harness_done(&driver);
+    stop_driver();
     free(source), free(snapshot), free(clone), free(restored);
 }
 
@@ -146,7 +225,7 @@ TEST(volume_that_shows_a_snapshot_stays_in_its_group)
     _cleanup_error_ struct error err = {0};
     _cleanup_error_ struct error refusal = {0};
 
-    start_driver(CEPHFS_FLAGS);
+    start_driver(true);
     char *source = cephfs_create(&driver, &wish, &err);
     must(source, &err);
     char *snapshot = call_snapshot(&driver, "snapshot", source, &err);
@@ -164,7 +243,7 @@ TEST(volume_that_shows_a_snapshot_stays_in_its_group)
     assert_int_equal(call_delete_snapshot(&driver, snapshot, &err), 0);
     delete_volumes((char *[]){source}, 1);
     cephfs_assert_empties();
-    harness_done(&driver);
+    stop_driver();
     free(source), free(snapshot);
 }
 

@@ -490,6 +490,24 @@ TEST(snapshot_that_is_being_copied_is_not_deleted, STAGED)
     assert_non_null(strstr(err.message, "is copying snapshot"));
 }
 
+TEST(snapshot_with_the_mark_of_an_ended_copy_says_where_it_is, STAGED)
+{
+    struct stage *stage = *state;
+    _cleanup_error_ struct error err = {0};
+
+    make_or_fail(stage, &(struct wish){.required = GIB}, stage->world.volume);
+    assert_int_equal(step_create_snapshot(&stage->process, &stage->world, &err), 0);
+    fake_subvolumes_set_orphans(stage->world.more, 2);
+    assert_int_equal(step_delete_snapshot(&stage->process, &stage->world, &err), -1);
+    assert_int_equal(err.status, STATUS_ABORTED);
+    assert_non_null(strstr(err.message, "left 2 mark(s)"));
+    assert_non_null(strstr(err.message, "[clone snaps] of volumes/csi/csi-vol-"));
+    assert_non_null(strstr(err.message, "the lines that end in '= csi-snap-"));
+    error_clear(&err);
+    fake_subvolumes_set_orphans(stage->world.more, 0);
+    assert_int_equal(step_delete_snapshot(&stage->process, &stage->world, &err), 0);
+}
+
 /* --- views of snapshots --- */
 
 static const enum access_mode READ = ACCESS_MULTI_NODE_READER_ONLY;

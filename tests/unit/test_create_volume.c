@@ -104,6 +104,7 @@ TEST(place_in_another_cluster_has_the_name_too, STAGED)
     assert_holds(&c2, "image pool-c//csi-vol-u1");
     assert_holds_not(stage, "csi.volume.");
     assert_non_null(strstr(volume.handle, "-c2-000000000000001f-"));
+    assert_string_equal(strmap_get(&volume.context, "clusterID"), "c2");
     assert_string_equal(strmap_get(&volume.segments, PREFIX "zone"), "zone-c");
 }
 

@@ -263,6 +263,56 @@ TEST(purge_keys, WITH_FSCK_WORLD)
     assert_untouched(world);
 }
 
+#define DEAD_KEY "0000000000000001.fa4e0000dead"
+
+struct purging {
+    struct fsck_world *world;
+    int looks;
+};
+
+/* What a driver does next that has just taken the image out of the trash. */
+static void end_purge(void *object)
+{
+    struct purging *purging = object;
+    struct ceph_pool *rbd = purging->world->rbd;
+    _cleanup_error_ struct error err = {0};
+    bool removed = false;
+
+    purging->looks++;
+    if (purging->looks == 3)
+        assert_int_equal(rbd->ops->omap_remove_if(rbd, &purging->world->call, "csi.volumes.default",
+                                                  "cephzone.purge." DEAD_KEY, "csi-vol-" UUID_A,
+                                                  NULL, &removed, &err),
+                         0);
+    else
+        fake_ceph_interrupt_before(purging->world->fake, "omap_get", end_purge, purging);
+}
+
+TEST(purge_that_goes_on_is_not_reported, WITH_FSCK_WORLD)
+{
+    struct fsck_world *world = *state;
+    struct purging purging = {.world = world};
+
+    put_name(world, world->rbd, "csi.volumes.default", "cephzone.purge." DEAD_KEY,
+             "csi-vol-" UUID_A);
+    fake_ceph_interrupt_before(world->fake, "omap_get", end_purge, &purging);
+    assert_clean(world);
+    assert_int_equal(purging.looks, 3);
+}
+
+TEST(purge_of_a_driver_that_has_just_said_so_is_not_reported, WITH_FSCK_WORLD)
+{
+    struct fsck_world *world = *state;
+    _cleanup_free_ char *now = xasprintf("%s %lld000", UUID_B, (long long)time(NULL));
+
+    put_name(world, world->rbd, "csi.volumes.default", "cephzone.purge." DEAD_KEY,
+             "csi-vol-" UUID_A);
+    put_name(world, world->rbd, "csi.volumes.default", "cephzone.purging." DEAD_KEY, now);
+    assert_clean(world);
+    set_attribute(world, "csi.volumes.default", "cephzone.purging." DEAD_KEY, UUID_B " 1");
+    assert_finds(world, FSCK_PURGE_WITHOUT_TRASH);
+}
+
 TEST(copies_that_are_not_finished, WITH_FSCK_WORLD)
 {
     struct fsck_world *world = *state;

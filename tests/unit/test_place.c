@@ -98,9 +98,11 @@ TEST(one_domain_of_the_map_is_enough)
 
 /* --- volumes found by their name --- */
 
+#define P_IN_D                                                                                     \
+    "{\"poolName\":\"p\",\"clusterID\":\"d\",\"domainSegments\":[" SEGMENT("zone", "d") "]}"
 #define LIST                                                                                       \
     "[" ENTRY("p", SEGMENT("zone", "a") "," SEGMENT("rack", "1")) "," ENTRY(                       \
-        "p", SEGMENT("zone", "b")) "," ENTRY("q", SEGMENT("zone", "c")) "]"
+        "p", SEGMENT("zone", "b")) "," ENTRY("q", SEGMENT("zone", "c")) "," P_IN_D "]"
 
 TEST(place_of_a_pool_is_the_one_that_was_asked_for)
 {
@@ -109,17 +111,21 @@ TEST(place_of_a_pool_is_the_one_that_was_asked_for)
         const char *preferred;
         const char *requisite;
         const char *segments; /* of the place, without the prefix */
+        const char *cluster;
     } cases[] = {
-        {"p", "", "zone=b", "zone=b"},
-        {"p", "", "zone=a,rack=1", "rack=1,zone=a"},
-        {"p", "", "zone=a,rack=2|zone=b", "zone=b"},
-        {"p", "zone=b", "zone=a,rack=1",
-         "rack=1,zone=a"}, /* the first entry that any term serves */
-        {"p", "", "zone=c|zone=b", "zone=b"},
-        {"q", "", "zone=b|zone=c", "zone=c"},
-        {"p", "", "zone=x", "rack=1,zone=a"}, /* nobody asked for it: the first entry */
-        {"p", "", "", ""},                    /* pinned to nothing */
-        {"gone", "", "zone=a", ""},           /* no longer of the class */
+        {"p", "", "zone=b", "zone=b", "c"},
+        {"p", "", "zone=a,rack=1", "rack=1,zone=a", "c"},
+        {"p", "", "zone=a,rack=2|zone=b", "zone=b", "c"},
+        {"p", "zone=b", "zone=a,rack=1", "rack=1,zone=a",
+         "c"}, /* the first entry that any term serves */
+        {"p", "", "zone=c|zone=b", "zone=b", "c"},
+        {"q", "", "zone=b|zone=c", "zone=c", "c"},
+        {"p", "", "zone=x", "rack=1,zone=a", "c"}, /* nobody asked for it: the first entry */
+        {"p", "", "", "", "c"},                    /* pinned to nothing */
+        {"gone", "", "zone=a", "", "c"},           /* no longer of the class */
+        {"p", "", "zone=d", "rack=1,zone=a", "c"}, /* a pool of that name in another cluster */
+        {"p", "", "zone=d", "zone=d", "d"},
+        {"p", "", "zone=b", "zone=d", "d"}, /* there since an earlier call */
     };
     const struct controller controller = {.driver_name = "rbd.csi.ceph.com"};
 
@@ -136,8 +142,10 @@ TEST(place_of_a_pool_is_the_one_that_was_asked_for)
         strmap_set(&parameters, "topologyPinning", "plain");
         assert_int_equal(class_pools_parse_rbd(&parameters, &class, &err), 0);
         requirement_init(&requirement, cases[i].preferred, cases[i].requisite);
-        const struct placing placing = {
-            .controller = &controller, .class = &class, .requirement = &requirement};
+        const struct placing placing = {.controller = &controller,
+                                        .class = &class,
+                                        .requirement = &requirement,
+                                        .only_cluster = cases[i].cluster};
         assert_int_equal(place_recover(&placing, cases[i].pool, &place, &err), 0);
         assert_string_equal(place.entry.pool, cases[i].pool);
         for (size_t j = 0; j < place.segments.count; j++)

@@ -31,13 +31,22 @@ create() {
     note_volume "$answer"
 }
 
+# A pod that reads for some seconds, in the place of the shell: read_as_pod SECONDS REPORT
+read_as_pod() {
+    echo $BASHPID >"$CGROUP/cgroup.procs"
+    exec fio --name=reads --filename="$TARGET/file" --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=16 \
+        --size=16m --runtime="$1" --time_based --output-format=json --output="$2"
+}
+
+# What fio reports of its job: report_of_reads REPORT FILTER. Behind what it says about a signal.
+report_of_reads() {
+    sed -n '/^{/,$p' "$1" | jq ".jobs[0] | $2"
+}
+
 # What a pod reaches in some seconds, in reads per second without a fraction.
 measure_reads() {
-    (
-        echo $BASHPID >"$CGROUP/cgroup.procs"
-        exec fio --name=reads --filename="$TARGET/file" --rw=randread --bs=4k --direct=1 --ioengine=libaio --iodepth=16 \
-            --size=16m --runtime="${1:-10}" --time_based --output-format=json
-    ) | jq '.jobs[0].read.iops | floor'
+    (read_as_pod "$1" /tmp/measured) >/dev/null
+    report_of_reads /tmp/measured '.read.iops | floor'
 }
 
 device_number() {
@@ -64,18 +73,23 @@ pod_reads_no_faster_than() {
     [ "$reached" -le $(($1 * 3 / 2)) ]
 }
 
+# fio and the job that it forks.
+pod_reads() {
+    [ "$(wc -l <"$CGROUP/cgroup.procs")" = 2 ]
+}
+
 # A pod reads all the time, while its class is exchanged.
 changed_class_acts_on_a_pod_that_runs() {
-    local reads
-    measure_reads 600 >/tmp/reads 2>&1 &
+    local reads status=0
+    (read_as_pod 600 /tmp/reads) &
     reads=$!
+    wait_for pod_reads
     modify '"maxReadIops": "5", "maxWriteBps": "1048576"'
     wait_for io_max_has 'rbps=max wbps=1048576 riops=5 wiops=max'
-    kill -0 $reads
-    for pid in $(<"$CGROUP/cgroup.procs"); do
-        kill "$pid"
-    done
-    wait $reads || true
+    kill $reads
+    wait $reads || status=$?
+    [ $status = 128 ] # fio's own, for an end by a signal: it was at work until then
+    [ "$(report_of_reads /tmp/reads .error)" = 0 ]
 }
 
 lifted_class_acts_as_well() {

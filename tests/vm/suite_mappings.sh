@@ -101,23 +101,22 @@ two_volumes_of_one_image_are_read_side_by_side() {
     wait_for rbd rm --no-progress zone-a/readers
 }
 
-# Prints the numbers of all rbd-nbd.
-nbd_processes() {
-    pidof rbd-nbd || true
-}
-
+# pidof says so by 1; by anything else it says something else.
 no_rbd-nbd_runs() {
-    [ -z "$(nbd_processes)" ]
+    local status=0
+    pidof rbd-nbd || status=$?
+    [ $status = 1 ]
 }
 
 # A block volume: to unmount a file system is to write, which waits for another process.
 an_nbd_device_that_lost_its_process_is_unmapped_all_the_same() {
+    local process
     rbd create zone-a/lost --size 64M
     use_image lost lost rbd-nbd block
     stage "$NODE"
     [ "$(</sys/block/"$(staged_device)"/backend)" = lost ]
-    # shellcheck disable=SC2046 # one at most
-    kill -KILL $(nbd_processes)
+    process=$(pidof rbd-nbd)
+    kill -KILL "$process"
     wait_for no_rbd-nbd_runs
     [ "$(mapped_nbd)" = 1 ]
     unstage "$NODE"
