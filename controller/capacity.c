@@ -11,7 +11,7 @@
 #include "common/topology/domain.h"
 #include "common/usage/usage_cache.h"
 #include "controller/backend.h"
-#include "controller/place.h"
+#include "controller/place_pools.h"
 
 struct inquiry {
     const struct controller *controller;

@@ -11,113 +11,10 @@
 
 #include "common/base/hash.h"
 #include "common/base/memory.h"
-#include "common/base/nearest.h"
 #include "common/topology/domain.h"
 #include "common/topology/labels.h"
 
 #define NOBODY UINT32_MAX
-
-int placement_parse_choice(const char *parameter, const char *const *names, size_t count,
-                           const char *text, struct error *err)
-{
-    struct nearest nearest = NEAREST_INIT(text);
-    _cleanup_text_ struct text all = TEXT_INIT(256);
-
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], text) == 0)
-            return (int)i;
-        nearest_offer(&nearest, names[i]);
-        text_addf(&all, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", names[i]);
-    }
-    error_set(err, STATUS_INVALID_ARGUMENT, "%s: '%.40s' is none of %s", parameter, text,
-              text_chars(&all));
-    if (nearest.name)
-        error_hint(err, "did you mean '%s'?", nearest.name);
-    return -1;
-}
-
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 33;
-    x *= UINT64_C(0xff51afd7ed558ccd);
-    x ^= x >> 33;
-    x *= UINT64_C(0xc4ceb9fe1a85ec53);
-    return x ^ (x >> 33);
-}
-
-/* --- policies --- */
-
-/* Weighted rendezvous: exponentially distributed with the space as rate, drawn from the names, so
- * that a retry draws the same and a change of it moves few. */
-static double cost_by_draw(const struct placement_request *request,
-                           const struct placement_candidate *candidate, double usual)
-{
-    const struct pool_entry *entry = candidate->entry;
-    double space = candidate->space.is_known ? (double)candidate->space.bytes : usual;
-    uint64_t hash = hash_field(HASH_START, request->volume_name);
-
-    hash = hash_field(hash, entry->cluster_id ? entry->cluster_id : "");
-    hash = mix(hash_field(hash, entry->pool));
-    return -log(((double)(hash >> 11) + 0.5) * 0x1p-53) / space;
-}
-
-static double cost_by_volumes(const struct placement_request *request,
-                              const struct placement_candidate *candidate, double usual)
-{
-    (void)request, (void)usual;
-    return (double)candidate->volumes;
-}
-
-static double cost_by_space(const struct placement_request *request,
-                            const struct placement_candidate *candidate, double usual)
-{
-    (void)request, (void)usual;
-    return candidate->space.is_known ? (double)candidate->space.bytes : INFINITY;
-}
-
-static double cost_of_all(const struct placement_request *request,
-                          const struct placement_candidate *candidate, double usual)
-{
-    (void)request, (void)candidate, (void)usual;
-    return 0;
-}
-
-static const struct policy {
-    const char *name;
-    /* How badly it wants a candidate; the lowest wins, the earlier of equals. @usual is the space
-     * that a pool without figures is taken to have. */
-    double (*cost)(const struct placement_request *request,
-                   const struct placement_candidate *candidate, double usual);
-    bool counts_volumes;
-} POLICIES[] = {
-    [PLACEMENT_FREE_SPACE] = {"free-space", cost_by_draw, false},
-    [PLACEMENT_SPREAD] = {"spread", cost_by_volumes, true},
-    [PLACEMENT_PACK] = {"pack", cost_by_space, false},
-    [PLACEMENT_FIRST] = {"first", cost_of_all, false},
-};
-
-const char *placement_policy_name(enum placement_policy policy)
-{
-    return POLICIES[policy].name;
-}
-
-bool placement_policy_counts_volumes(enum placement_policy policy)
-{
-    return POLICIES[policy].counts_volumes;
-}
-
-int placement_policy_parse(const char *text, enum placement_policy *policy, struct error *err)
-{
-    const char *names[ARRAY_LENGTH(POLICIES)];
-
-    for (size_t i = 0; i < ARRAY_LENGTH(POLICIES); i++)
-        names[i] = POLICIES[i].name;
-    int choice = placement_parse_choice("poolSelection", names, ARRAY_LENGTH(names), text, err);
-    if (choice < 0)
-        return -1;
-    *policy = (enum placement_policy)choice;
-    return 0;
-}
 
 /* --- the index --- */
 
@@ -168,7 +65,7 @@ static void table_init(struct domain_table *table, size_t count)
 
 static uint32_t *find_plain(const struct placement_index *index, size_t level, const char *value)
 {
-    size_t slot = (size_t)mix(hash_field(level, value)) & index->plain.mask;
+    size_t slot = (size_t)hash_mix(hash_field(level, value)) & index->plain.mask;
 
     for (;; slot = (slot + 1) & index->plain.mask) {
         uint32_t *found = &index->plain.slots[slot];
@@ -181,7 +78,7 @@ static uint32_t *find_plain(const struct placement_index *index, size_t level, c
 
 static uint32_t *find_member(const struct placement_index *index, const char *tail)
 {
-    size_t slot = (size_t)mix(hash_field(HASH_START, tail)) & index->members.mask;
+    size_t slot = (size_t)hash_mix(hash_field(HASH_START, tail)) & index->members.mask;
 
     for (;; slot = (slot + 1) & index->members.mask) {
         uint32_t *found = &index->members.slots[slot];
@@ -433,8 +330,7 @@ static void choose_candidate(struct placement_index *index, struct decision *dec
     qsort(index->hits, index->hit_count, sizeof(*index->hits), compare_numbers);
     decision->chosen = index->hits[0];
     for (size_t i = 0; i < index->hit_count; i++) {
-        double cost = POLICIES[index->request->policy].cost(index->request,
-                                                            &candidates[index->hits[i]], usual);
+        double cost = placement_policy_cost(index->request, &candidates[index->hits[i]], usual);
 
         decision->verdicts[index->hits[i]] = VERDICT_POLICY;
         if (cost < lowest) {

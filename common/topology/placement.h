@@ -8,6 +8,7 @@
 #include "common/base/error.h"
 #include "common/base/text.h"
 #include "common/topology/free_space.h"
+#include "common/topology/placement_policy.h"
 #include "common/topology/pool_entry.h"
 #include "common/topology/requirement.h"
 
@@ -22,27 +23,6 @@
  * Cost: one pass over the entries and one over the terms, with a hash of the entries' domains;
  * about 0.5 ms for 1,000 entries and 5,000 terms.
  */
-#define PLACEMENT_POLICIES "free-space, spread, pack, first" /* for users, in the same order */
-
-enum placement_policy {
-    PLACEMENT_FREE_SPACE, /* at random weighted by space, but the same for the same volume name */
-    PLACEMENT_SPREAD,     /* fewest volumes */
-    PLACEMENT_PACK,       /* least space that suffices */
-    PLACEMENT_FIRST,      /* first in the list, as Ceph-CSI does */
-};
-
-/* The position of @text among the names that a parameter may have; -1 and INVALID_ARGUMENT naming
- * these and the closest. */
-_must_check_ int placement_parse_choice(const char *parameter, const char *const *names,
-                                        size_t count, const char *text, struct error *err);
-
-/* By its name, one of PLACEMENT_POLICIES. */
-_must_check_ int placement_policy_parse(const char *text, enum placement_policy *policy,
-                                        struct error *err);
-const char *placement_policy_name(enum placement_policy policy);
-/* Whether it looks at placement_candidate.volumes, which somebody must count then. */
-bool placement_policy_counts_volumes(enum placement_policy policy);
-
 struct placement_candidate {
     const struct pool_entry *entry;
     struct free_space space;

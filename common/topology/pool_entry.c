@@ -215,6 +215,23 @@ char *pool_entry_place(const struct pool_entry *entry)
     return text_take(&text);
 }
 
+void pool_entry_copy(const struct pool_entry *from, struct pool_entry *to)
+{
+    *to = (struct pool_entry){
+        .pool = xstrdup(from->pool),
+        .data_pool = from->data_pool ? xstrdup(from->data_pool) : NULL,
+        .cluster_id = from->cluster_id ? xstrdup(from->cluster_id) : NULL,
+        .fs_name = from->fs_name ? xstrdup(from->fs_name) : NULL,
+        .segments = xcalloc(from->count + 1, sizeof(*to->segments)),
+        .count = from->count,
+        .is_unordered = from->is_unordered,
+        .origin = from->origin,
+    };
+    for (size_t i = 0; i < from->count; i++)
+        to->segments[i] = (struct pool_segment){xstrdup(from->segments[i].level),
+                                                xstrdup(from->segments[i].value)};
+}
+
 void pool_entry_done(struct pool_entry *entry)
 {
     for (size_t i = 0; i < entry->count; i++) {

@@ -57,6 +57,8 @@ bool pool_entry_is_served(const struct pool_entry *entry, const struct strmap *t
 /* "region=r1,zone=zone-a" or "anywhere". Caller frees. */
 char *pool_entry_place(const struct pool_entry *entry);
 
+/* Caller calls pool_entry_done() on @to. */
+void pool_entry_copy(const struct pool_entry *from, struct pool_entry *to);
 void pool_entry_done(struct pool_entry *entry);
 void pool_entries_done(struct pool_entries *entries);
 #define _cleanup_pool_entries_ _cleanup_(pool_entries_done)

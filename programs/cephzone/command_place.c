@@ -12,7 +12,7 @@
 #include "common/base/text.h"
 #include "common/topology/hierarchy.h"
 #include "common/volume/size.h"
-#include "controller/place.h"
+#include "controller/place_pools.h"
 #include "programs/cephzone/cephzone.h"
 #include "programs/cephzone/clusters.h"
 #include "programs/cephzone/output.h"

@@ -1,6 +1,7 @@
 #include "controller/place.h"
 
 #include "common/base/memory.h"
+#include "controller/recorded_segments.h"
 #include "tests/test.h"
 
 /* What is known of a place without asking a cluster. */
