@@ -79,6 +79,8 @@ static int decide(struct survey *survey, struct place *place, struct error *err)
         .count = survey->entries->count,
         .policy = placing->class->policy,
         .has_overcommit = placing->class->overcommit > 0,
+        .immediate = placing->class->immediate,
+        .may_be_anywhere = placing->class->may_be_anywhere,
     };
     _cleanup_decision_ struct decision decision = {0};
     _cleanup_free_ char *prefix = key_prefix(placing->controller);
@@ -138,22 +140,12 @@ void place_done(struct place *place)
 
 /* --- volumes found by their name --- */
 
-static const struct strmap *find_term(const struct topology_terms *terms,
-                                      const struct pool_entry *entry)
-{
-    for (size_t i = 0; i < terms->count; i++)
-        if (pool_entry_is_served(entry, &terms->items[i]))
-            return &terms->items[i];
-    return NULL;
-}
-
 /* Of the entries with that pool, or in the file system that the name leads to, the first that a
  * term serves, else the first. */
 static struct pool_entry *find_entry(const struct placing *placing,
                                      const struct pool_entries *entries, const char *pool,
                                      const struct strmap **term)
 {
-    const struct topology_requirement *requirement = placing->requirement;
     struct pool_entry *first = NULL;
 
     *term = NULL;
@@ -164,9 +156,7 @@ static struct pool_entry *find_entry(const struct placing *placing,
                  : !placing_is_in(placing, entry, placing->only_cluster, placing->only_fs))
             continue;
         first = first ? first : entry;
-        *term = find_term(&requirement->preferred, entry);
-        if (!*term)
-            *term = find_term(&requirement->requisite, entry);
+        *term = pool_entry_find_term(entry, placing->requirement);
         if (*term)
             return entry;
     }
@@ -187,6 +177,18 @@ static void order_recovered(const struct placing *placing, struct pool_entry *en
     survey_done(&survey);
 }
 
+/* @term serves the entry of a volume that was found; NULL: none does. */
+static bool is_to_be_pinned(const struct placing *placing, const struct strmap *term)
+{
+    const struct class_pools *class = placing->class;
+
+    if (class->immediate == IMMEDIATE_SPREAD)
+        return false;
+    if (topology_requirement_is_empty(placing->requirement))
+        return class->immediate == IMMEDIATE_PIN;
+    return term || !class->may_be_anywhere;
+}
+
 int place_recover(const struct placing *placing, const char *pool, struct place *place,
                   struct error *err)
 {
@@ -203,7 +205,7 @@ int place_recover(const struct placing *placing, const char *pool, struct place 
         place->entry.pool = pool ? xstrdup(pool) : NULL;
         return 0;
     }
-    if (topology_requirement_is_empty(placing->requirement)) {
+    if (!is_to_be_pinned(placing, term)) {
         take_entry(placing, entry, place);
         return 0;
     }

@@ -56,6 +56,8 @@
 #define PARAM_TOPOLOGY_CLASS "topologyClass"
 #define PARAM_POOL_SELECTION "poolSelection"
 #define PARAM_TOPOLOGY_PINNING "topologyPinning"
+#define PARAM_IMMEDIATE_TOPOLOGY "immediateTopology"
+#define PARAM_UNSERVED_DOMAINS "unservedDomains"
 #define PARAM_OVERCOMMIT "overcommit"
 #define PARAM_CROSS_POOL_RESTORE "crossPoolRestore"
 

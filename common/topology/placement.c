@@ -16,6 +16,19 @@
 
 #define NOBODY UINT32_MAX
 
+int immediate_topology_parse(const char *text, enum immediate_topology *immediate,
+                             struct error *err)
+{
+    static const char *const names[] = {
+        [IMMEDIATE_FIRST] = "first", [IMMEDIATE_SPREAD] = "spread", [IMMEDIATE_PIN] = "pin"};
+    int choice = placement_parse_choice("immediateTopology", names, ARRAY_LENGTH(names), text, err);
+
+    if (choice < 0)
+        return -1;
+    *immediate = (enum immediate_topology)choice;
+    return 0;
+}
+
 /* --- the index --- */
 
 /* A domain that some candidate constrains. */
@@ -50,6 +63,7 @@ struct placement_index {
     size_t served_count;
     uint32_t *hits; /* candidates that it has */
     size_t hit_count;
+    uint32_t number; /* of the term now looked at, from 1 */
 };
 
 static void table_init(struct domain_table *table, size_t count)
@@ -243,8 +257,10 @@ static bool is_served(const struct placement_index *index, size_t candidate, uin
 }
 
 /* Candidates whose last domain the term has are found through that domain. */
-static void hit_term(struct placement_index *index, const struct strmap *term, uint32_t number)
+static void hit_term(struct placement_index *index, const struct strmap *term)
 {
+    const uint32_t number = ++index->number;
+
     index->served_count = 0;
     if (mark_plain(index, term, number) < index->level_count)
         mark_members(index, term, number);
@@ -255,6 +271,40 @@ static void hit_term(struct placement_index *index, const struct strmap *term, u
             if (is_served(index, candidate, number))
                 index->hits[index->hit_count++] = candidate;
     }
+}
+
+/* Entries for everywhere, which every term hits; or all there are. */
+static void hit_everywhere(struct placement_index *index, bool all)
+{
+    index->hit_count = 0;
+    for (size_t i = 0; i < index->request->count; i++)
+        if (all || index->request->candidates[i].entry->count == 0)
+            index->hits[index->hit_count++] = (uint32_t)i;
+}
+
+static void mark_hits(struct placement_index *index, const struct topology_terms *terms,
+                      bool *is_hit)
+{
+    for (size_t i = 0; i < terms->count; i++) {
+        index->hit_count = 0;
+        hit_term(index, &terms->items[i]);
+        for (size_t j = 0; j < index->hit_count; j++)
+            is_hit[index->hits[j]] = true;
+    }
+}
+
+/* Whatever one of the terms hits, once. */
+static void hit_all_terms(struct placement_index *index)
+{
+    const struct placement_request *request = index->request;
+    _cleanup_free_ bool *is_hit = xcalloc(request->count + 1, sizeof(*is_hit));
+
+    mark_hits(index, &request->requirement->preferred, is_hit);
+    mark_hits(index, &request->requirement->requisite, is_hit);
+    index->hit_count = 0;
+    for (size_t i = 0; i < request->count; i++)
+        if (is_hit[i] || request->candidates[i].entry->count == 0)
+            index->hits[index->hit_count++] = (uint32_t)i;
 }
 
 /* --- choosing --- */
@@ -341,47 +391,96 @@ static void choose_candidate(struct placement_index *index, struct decision *dec
     decision->verdicts[decision->chosen] = VERDICT_CHOSEN;
 }
 
-/* True if the term wins. */
-static bool try_term(struct placement_index *index, const struct strmap *term, uint32_t number,
-                     struct decision *decision)
+/* True if one of the hits can be used, and is chosen; else none is left of them. */
+static bool choose_hit(struct placement_index *index, struct decision *decision)
 {
-    index->hit_count = 0;
-    /* entries for everywhere are hit by the first term: if one can be used, it wins */
-    for (size_t i = 0; number == 1 && i < index->request->count; i++)
-        if (!term || index->request->candidates[i].entry->count == 0)
-            index->hits[index->hit_count++] = (uint32_t)i;
-    if (term)
-        hit_term(index, term, number);
     drop_unusable(index, decision);
     if (index->hit_count == 0)
         return false;
-    decision->term = term;
     keep_most_specific(index, decision);
     choose_candidate(index, decision);
     return true;
 }
 
 static bool try_terms(struct placement_index *index, const struct topology_terms *terms,
-                      uint32_t *number, struct decision *decision)
+                      struct decision *decision)
 {
-    for (size_t i = 0; i < terms->count; i++)
-        if (try_term(index, &terms->items[i], ++*number, decision))
+    for (size_t i = 0; i < terms->count; i++) {
+        hit_term(index, &terms->items[i]);
+        if (choose_hit(index, decision)) {
+            decision->term = &terms->items[i];
             return true;
+        }
+    }
     return false;
+}
+
+static void try_terms_in_order(struct placement_index *index, struct decision *decision)
+{
+    const struct topology_requirement *requirement = index->request->requirement;
+
+    /* entries for everywhere are hit by the first term: if one can be used, it wins */
+    hit_everywhere(index, false);
+    if (!try_terms(index, &requirement->preferred, decision))
+        try_terms(index, &requirement->requisite, decision);
+}
+
+/* The first term that serves what was chosen. */
+static const struct strmap *term_of_chosen(const struct placement_request *request,
+                                           const struct decision *decision)
+{
+    static const struct strmap no_segments = {0};
+    const struct strmap *term =
+        pool_entry_find_term(request->candidates[decision->chosen].entry, request->requirement);
+
+    return term ? term : &no_segments;
+}
+
+/* No pod has chosen: all terms, or all pools, are alike. */
+static void try_all_at_once(struct placement_index *index, struct decision *decision)
+{
+    const struct placement_request *request = index->request;
+
+    if (topology_requirement_is_empty(request->requirement))
+        hit_everywhere(index, true);
+    else
+        hit_all_terms(index);
+    if (choose_hit(index, decision) && request->immediate == IMMEDIATE_PIN)
+        decision->term = term_of_chosen(request, decision);
+}
+
+/* Whether no entry is for the place where the pod is to run or, if that is not known, for any of
+ * those that are allowed. */
+static bool is_place_unserved(struct placement_index *index)
+{
+    const struct topology_requirement *requirement = index->request->requirement;
+    const struct topology_terms *terms =
+        requirement->preferred.count ? &requirement->preferred : &requirement->requisite;
+    size_t asked = requirement->preferred.count ? 1 : requirement->requisite.count;
+
+    hit_everywhere(index, false);
+    for (size_t i = 0; i < asked && index->hit_count == 0; i++)
+        hit_term(index, &terms->items[i]);
+    return index->hit_count == 0 && asked > 0;
 }
 
 static void search_terms(struct placement_index *index, struct decision *decision)
 {
-    const struct topology_requirement *requirement = index->request->requirement;
-    uint32_t number = 0;
+    const struct placement_request *request = index->request;
 
-    if (topology_requirement_is_empty(requirement))
-        try_term(index, NULL, 1, decision);
-    else if (!try_terms(index, &requirement->preferred, &number, decision))
-        try_terms(index, &requirement->requisite, &number, decision);
+    if (request->may_be_anywhere && is_place_unserved(index)) {
+        decision->is_unserved = true;
+        hit_everywhere(index, true);
+        choose_hit(index, decision);
+    } else if (request->immediate != IMMEDIATE_FIRST ||
+               topology_requirement_is_empty(request->requirement)) {
+        try_all_at_once(index, decision);
+    } else {
+        try_terms_in_order(index, decision);
+    }
     if (decision->chosen < 0)
         return;
-    for (size_t i = 0; i < index->request->count; i++)
+    for (size_t i = 0; i < request->count; i++)
         if (decision->verdicts[i] == VERDICT_ELSEWHERE)
             decision->verdicts[i] = VERDICT_NOT_NEEDED;
 }

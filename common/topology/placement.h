@@ -20,6 +20,10 @@
  * without enough free space are dropped. The first term with candidates left wins; of these only
  * the ones that constrain the most levels remain, and the policy decides among them.
  *
+ * IMMEDIATE_SPREAD and IMMEDIATE_PIN take all terms as one. With may_be_anywhere a place that no
+ * entry serves (the first preferred term, where the pod is to run; without preferred, all of
+ * requisite) is as good as no requirement.
+ *
  * Cost: one pass over the entries and one over the terms, with a hash of the entries' domains;
  * about 0.5 ms for 1,000 entries and 5,000 terms.
  */
@@ -30,6 +34,21 @@ struct placement_candidate {
     const char *refusal; /* not to be used at all, and why: "taken over by zone-b"; NULL usually */
 };
 
+/* What becomes of a volume for which no pod has chosen a node, the class parameter
+ * immediateTopology. With a requirement the caller cannot be told from one for whom the scheduler
+ * chose, so that the class must say it. */
+#define IMMEDIATE_TOPOLOGIES "first, spread, pin" /* for users, in the same order */
+
+enum immediate_topology {
+    IMMEDIATE_FIRST,  /* the first term binds, as in Ceph-CSI; without a requirement it is unpinned
+                       */
+    IMMEDIATE_SPREAD, /* the policy decides among the pools of all terms, and it is unpinned */
+    IMMEDIATE_PIN,    /* the same, but it is pinned to the pool's place */
+};
+
+_must_check_ int immediate_topology_parse(const char *text, enum immediate_topology *immediate,
+                                          struct error *err);
+
 struct placement_request {
     const char *volume_name;
     uint64_t size_bytes;
@@ -38,6 +57,8 @@ struct placement_request {
     size_t count;
     enum placement_policy policy;
     bool has_overcommit; /* the space must cover the size; else any at all will do */
+    enum immediate_topology immediate;
+    bool may_be_anywhere; /* unservedDomains: anywhere: any pool will do for a place without one */
 };
 
 enum candidate_verdict {
@@ -53,7 +74,8 @@ enum candidate_verdict {
 struct decision {
     const struct placement_request *request; /* borrowed: print before it goes */
     ssize_t chosen;                          /* index of a candidate; -1: none */
-    const struct strmap *term;        /* which won, in the requirement; NULL without requirement */
+    const struct strmap *term; /* which won, in the requirement; NULL: the volume is unpinned */
+    bool is_unserved;          /* no entry serves the place that was asked for: any would do */
     enum candidate_verdict *verdicts; /* one per candidate */
 };
 

@@ -203,6 +203,23 @@ bool pool_entry_is_served(const struct pool_entry *entry, const struct strmap *t
     return true;
 }
 
+static const struct strmap *find_term(const struct topology_terms *terms,
+                                      const struct pool_entry *entry)
+{
+    for (size_t i = 0; i < terms->count; i++)
+        if (pool_entry_is_served(entry, &terms->items[i]))
+            return &terms->items[i];
+    return NULL;
+}
+
+const struct strmap *pool_entry_find_term(const struct pool_entry *entry,
+                                          const struct topology_requirement *requirement)
+{
+    const struct strmap *term = find_term(&requirement->preferred, entry);
+
+    return term ? term : find_term(&requirement->requisite, entry);
+}
+
 char *pool_entry_place(const struct pool_entry *entry)
 {
     _cleanup_text_ struct text text = TEXT_INIT(PLACE_LIMIT);
