@@ -391,6 +391,9 @@ static const struct class_parameter PARAMETERS[] = {
      .help = "The image; of a static volume the handle if left out."},
     {PARAM_JOURNAL_POOL, RBD, STAGE, NULL, "name", NULL,
      .help = "Written by the driver: the pool that keeps the name of the request."},
+    {PARAM_SEGMENTS, BOTH, STAGE, NULL, "`KEY=VALUE,KEY=VALUE`", NULL,
+     .help = "Written by the driver: what the volume is pinned to. A node that serves another "
+             "place does not stage it, see [node.md](node.md#places)."},
     {PARAM_ROOT_PATH, CEPHFS, STAGE, NULL, "path", NULL,
      .help = "Directory of a static volume, from the root of the file system."},
     {PARAM_BACKING_SNAPSHOT_ID, CEPHFS, STAGE, NULL, "text", NULL,

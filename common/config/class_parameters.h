@@ -97,6 +97,7 @@
 #define PARAM_STATIC_VOLUME "staticVolume"
 #define PARAM_IMAGE_NAME "imageName"
 #define PARAM_JOURNAL_POOL "journalPool"
+#define PARAM_SEGMENTS "topologySegments"
 #define PARAM_ROOT_PATH "rootPath"
 #define PARAM_BACKING_SNAPSHOT_ID "backingSnapshotID"
 #define PARAM_SUBVOLUME_GROUP "subvolumeGroup"

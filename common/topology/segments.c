@@ -35,3 +35,46 @@ void segments_parse(const char *text, struct strmap *segments)
         next += *next == ',';
     }
 }
+
+/* The level of a key of the driver, by what stands behind its prefix: "zone" or, of a membership
+ * key, "zone.zone-a"; NULL: none of the node's. */
+static const char *find_level(const struct topology_levels *levels, const char *tail,
+                              bool is_member)
+{
+    for (size_t i = 0; i < levels->count; i++) {
+        const char *name = levels->items[i].name;
+        const size_t length = strlen(name);
+
+        if (strncmp(tail, name, length) == 0 && tail[length] == (is_member ? '.' : '\0'))
+            return name;
+    }
+    return NULL;
+}
+
+static bool is_served(const struct strmap_entry *segment, const struct topology_levels *levels,
+                      const struct strmap *served, bool knows_members)
+{
+    const size_t length = strlen(levels->prefix);
+    const char *member = membership_tail(segment->key);
+    const char *value = strmap_get(served, segment->key);
+
+    if (strncmp(segment->key, levels->prefix, length) != 0 || segment->key[length] != '/' ||
+        (member && !knows_members) || (value && strcmp(value, segment->value) == 0))
+        return true;
+    const char *level =
+        find_level(levels, member ? member : segment->key + length + 1, member != NULL);
+    if (!level)
+        return true;
+    _cleanup_free_ char *home = segment_key(levels->prefix, level);
+    return !strmap_has(served, home);
+}
+
+const struct strmap_entry *segments_find_unserved(const struct strmap *pinned,
+                                                  const struct topology_levels *levels,
+                                                  const struct strmap *served, bool knows_members)
+{
+    for (size_t i = 0; i < pinned->count; i++)
+        if (!is_served(&pinned->entries[i], levels, served, knows_members))
+            return &pinned->entries[i];
+    return NULL;
+}

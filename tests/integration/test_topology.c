@@ -184,6 +184,9 @@ TEST(pinning_is_as_narrow_as_the_pool)
         zones_must_create(&driver, request("pinned", &wish, class), &made);
         if (expected ? !json_equal(expected, made.segments) : made.segments != NULL)
             fail_msg("case %zu: %s", i, json_dumps(made.reply, 0));
+        const json_t *context =
+            json_object_get(json_object_get(made.reply, "volume"), "volume_context");
+        assert_int_equal(json_object_get(context, "topologySegments") != NULL, expected != NULL);
         zones_must_delete(&driver, made.handle);
     }
     assert_all_empty();

@@ -21,6 +21,7 @@ TEST(zone_decides_on_the_pool_and_the_name_stays_with_the_class, STAGED)
     assert_null(strmap_get(&volume.context, "dataPool"));
     assert_int_equal(volume.segments.count, 1);
     assert_string_equal(strmap_get(&volume.segments, PREFIX "zone"), "zone-b");
+    assert_string_equal(strmap_get(&volume.context, "topologySegments"), PREFIX "zone=zone-b");
     places_remove_volume(stage, volume.handle);
     places_assert_nothing_is_left(stage);
 }
@@ -177,6 +178,7 @@ TEST(class_says_what_becomes_of_immediate_volumes, STAGED)
         assert_int_equal(volume.segments.count, cases[i].pinned ? 1 : 0);
         if (cases[i].pinned)
             assert_string_equal(strmap_get(&volume.segments, PREFIX "zone"), cases[i].pinned);
+        assert_int_equal(strmap_has(&volume.context, "topologySegments"), cases[i].pinned != NULL);
         assert_string_equal(again.handle, volume.handle);
         assert_true(strmap_is_equal(&again.segments, &volume.segments));
         places_remove_volume(stage, volume.handle);
@@ -189,7 +191,9 @@ TEST(volume_for_a_place_without_pools_may_be_anywhere, STAGED)
     struct stage *stage = *state;
     _cleanup_(volume_done) struct volume volume = {0};
     _cleanup_(volume_done) struct volume again = {0};
-    const struct wish wish = {.zone = "zone-x", .more = {"unservedDomains", "anywhere", NULL}};
+    const struct wish wish = {
+        .zone = "zone-x",
+        .more = {"unservedDomains", "anywhere", "topologySegments", PREFIX "zone=zone-a", NULL}};
 
     places_assert_refused(stage, &(struct wish){.zone = "zone-x"}, STATUS_RESOURCE_EXHAUSTED,
                           "no pool of the class serves the place asked for");
@@ -197,6 +201,7 @@ TEST(volume_for_a_place_without_pools_may_be_anywhere, STAGED)
     places_make_or_fail(stage, &wish, &again);
     assert_int_equal(volume.segments.count, 0);
     assert_string_not_equal(strmap_get(&volume.context, "pool"), "rbd");
+    assert_false(strmap_has(&volume.context, "topologySegments")); /* the class has no say in it */
     assert_string_equal(again.handle, volume.handle);
     places_remove_volume(stage, volume.handle);
     places_assert_nothing_is_left(stage);
