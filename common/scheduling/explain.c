@@ -115,20 +115,20 @@ static char *pod_headline(const struct explain_run *run)
 
 /* A pod whose nodeName was written by somebody else than the scheduler, which then makes no choice
  * that the claim waits for: that claim; NULL: no such pod. */
-static const struct kube_pvc *find_bypassed_claim(const struct explain_run *run)
+static const struct pod_claim *find_bypassed_claim(const struct explain_run *run)
 {
     for (size_t i = 0; !kube_same(run->pod->node_name, "") && i < run->claims.count; i++)
         if (run->claims.items[i].kind == CLAIM_DELAYED && !run->claims.items[i].selected_node)
-            return run->claims.items[i].claim;
+            return &run->claims.items[i];
     return NULL;
 }
 
-static char *bypass_headline(const struct explain_run *run, const struct kube_pvc *claim)
+static char *bypass_headline(const struct explain_run *run, const struct pod_claim *item)
 {
     return xasprintf("the pod has nodeName '%s', so that the scheduler never looks at it, and "
                      "claim '%s' waits for ever for a node to be chosen (WaitForFirstConsumer); "
                      "replace nodeName by the nodeSelector kubernetes.io/hostname: %s",
-                     run->pod->node_name, claim->meta.name, run->pod->node_name);
+                     run->pod->node_name, item->claim->meta.name, run->pod->node_name);
 }
 
 /* --- all nodes --- */
@@ -398,7 +398,7 @@ static void explain_any(struct cluster_objects *cluster, const struct binding_op
     binding_prepare(cluster, options, pod, &run.claims);
     volume_limits_prepare(cluster, pod, &run.keys);
     volume_zone_prepare(cluster, pod, &run.zones);
-    const struct kube_pvc *bypassed = find_bypassed_claim(&run);
+    const struct pod_claim *bypassed = find_bypassed_claim(&run);
     if (run.claims.verdict == BINDING_REJECTED || run.claims.verdict == BINDING_FAILED) {
         explanation->headline = pod_headline(&run);
         reject_nodes(&run, run.claims.reason, explanation);
