@@ -11,7 +11,7 @@
 #include "common/topology/domain.h"
 #include "common/usage/usage_cache.h"
 #include "controller/backend.h"
-#include "controller/place.h"
+#include "controller/place_pools.h"
 
 struct inquiry {
     const struct controller *controller;
@@ -123,6 +123,17 @@ static int entry_capacity(const struct inquiry *inquiry, const struct pool_entry
     return 0;
 }
 
+/* With unservedDomains: anywhere a place without pools has all of them. */
+static bool is_any_pool_good(const struct inquiry *inquiry)
+{
+    const struct strmap *segments = &inquiry->request->segments;
+
+    for (size_t i = 0; i < inquiry->entries.count && segments->count > 0; i++)
+        if (pool_entry_is_served(&inquiry->entries.items[i], segments))
+            return false;
+    return segments->count == 0 || inquiry->class.may_be_anywhere;
+}
+
 static int sum_entries(struct inquiry *inquiry, struct capacity *capacity, struct error *err)
 {
     const struct pool_entries *entries = &inquiry->entries;
@@ -132,13 +143,14 @@ static int sum_entries(struct inquiry *inquiry, struct capacity *capacity, struc
     struct usage_snapshot **snapshots =
         xcalloc(entries->count + 1, sizeof(struct usage_snapshot *));
     _cleanup_takeover_snapshot_ struct takeover_snapshot takeovers = {0};
+    const bool any_is_good = is_any_pool_good(inquiry);
     int result = 0;
 
     place_takeovers(inquiry->controller, &takeovers);
     for (size_t i = 0; i < entries->count && result == 0; i++) {
         const struct pool_entry *entry = &entries->items[i];
 
-        if ((segments->count == 0 || pool_entry_is_served(entry, segments)) &&
+        if ((any_is_good || pool_entry_is_served(entry, segments)) &&
             !place_is_taken_over(takeovers.map, entry))
             result = entry_capacity(inquiry, entry, &snapshots[i], &items[i], err);
     }

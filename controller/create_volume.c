@@ -25,6 +25,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/config/class_parameters.h"
+#include "common/topology/segments.h"
 #include "controller/backend.h"
 #include "controller/claim_events.h"
 
@@ -366,12 +367,24 @@ static void give_up(struct creation *creation)
         log_warn(creation->call, "the failed creation leaves something behind: %s", err.message);
 }
 
+/* For the node, which compares it with its own place. */
+static void describe_segments(const struct strmap *segments, struct strmap *context)
+{
+    _cleanup_free_ char *text = segments_format(segments);
+
+    if (segments->count > 0)
+        strmap_set(context, PARAM_SEGMENTS, text);
+    else
+        strmap_remove(context, PARAM_SEGMENTS); /* a class has no say in that */
+}
+
 static void describe_volume(const struct creation *creation, struct volume *volume)
 {
     struct volume_id id = {.uuid = creation->entry.uuid};
 
     class_parameters_to_context(&creation->request->parameters, &volume->context);
     creation->steps->describe(creation, &id.location_id, &volume->context);
+    describe_segments(&creation->place.segments, &volume->context);
     memcpy(id.cluster_id, creation->cluster_id, strlen(creation->cluster_id) + 1);
     volume_id_format(&id, volume->handle);
     volume->size_bytes = creation->size_bytes;

@@ -2,7 +2,7 @@
 
 #include "common/base/memory.h"
 #include "controller/backend.h"
-#include "controller/place.h"
+#include "controller/recorded_segments.h"
 
 /* The call carries none: those for the cluster that the handle names. */
 static int credentials_of(const struct controller *controller, struct call *call,

@@ -17,7 +17,7 @@
 #include "common/base/text.h"
 #include "common/ceph/admission.h"
 #include "controller/backend.h"
-#include "controller/place.h"
+#include "controller/recorded_segments.h"
 
 #define PAGE_MAX 1000 /* entries; 4 MiB is what a gRPC client takes */
 

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "common/usage/class_pools.h"
-#include "controller/controller.h"
+#include "controller/place_pools.h"
 
 /*
  * Where a new volume goes: the class's pools, their free space, and the topology that was
@@ -54,34 +53,8 @@ void place_end(struct place *place, bool is_made);
 void place_done(struct place *place);
 #define _cleanup_place_ _cleanup_(place_done)
 
-/* The class's pools in @cluster_id: the listed ones, or those that carry their place. @levels as in
- * class_pools_find(). */
-_must_check_ int place_entries(const struct controller *controller, struct call *call,
-                               const struct class_pools *class,
-                               const struct credentials *credentials,
-                               const struct string_list *levels, struct pool_entries *entries,
-                               struct error *err);
-
-/* Why such a pool is not used. */
-#define PLACE_TAKEN_OVER "its place is being taken over by others or given back"
-
-/* Whether one of the entry's domains is in the map: nothing new is placed there. */
-bool place_is_taken_over(const struct takeover_map *map, const struct pool_entry *entry);
-/* The map now in force, with the domains that are being given back; empty without a source: one
- * look for all entries. Caller calls takeover_snapshot_done(). */
-void place_takeovers(const struct controller *controller, struct takeover_snapshot *snapshot);
-
-/* The levels that the terms of a requirement name. */
-void place_levels(const struct topology_requirement *requirement, struct string_list *levels);
-
 /* Fills @place for a volume whose name was found and leads to @pool of placing->only_cluster, or
  * with NULL to some pool of placing->only_fs there: the entry of the class with that pool, and what
  * it pins to. Nothing is reserved. */
 _must_check_ int place_recover(const struct placing *placing, const char *pool, struct place *place,
                                struct error *err);
-
-/* What a volume is pinned to, kept in its journal entry, so that a retry gives the same answer
- * whatever it asks for. */
-void segments_write(const struct strmap *segments, struct strmap *extra);
-bool segments_are_written(const struct strmap *extra);
-void segments_read(const struct strmap *extra, struct strmap *segments);

@@ -5,6 +5,7 @@
 #include "common/base/memory.h"
 #include "controller/backend.h"
 #include "controller/fingerprint.h"
+#include "controller/recorded_segments.h"
 
 /* Reads what there is for a name that was claimed before. */
 static int read_entry(struct creation *creation, const struct uuid_text *uuid, bool *found,

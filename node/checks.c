@@ -7,7 +7,9 @@
 #include "common/base/text.h"
 #include "common/config/class_parameters.h"
 #include "common/linux/mount_flags.h"
+#include "common/topology/segments.h"
 #include "node/backend.h"
+#include "node/node_info.h"
 
 #define PATH_BYTES_MAX 4095
 #define HANDLE_BYTES_MAX                                                                           \
@@ -142,6 +144,17 @@ int node_check_stage(const struct stage_request *request, bool *is_static, struc
     if (is_encrypted)
         return node_refuse_encrypted(err);
     return credentials_check(&request->credentials, err);
+}
+
+int node_check_place(const struct node_volumes *volumes, struct call *call,
+                     const struct stage_request *request, struct error *err)
+{
+    _cleanup_strmap_ struct strmap pinned = {0};
+
+    segments_parse(strmap_get_or(&request->context, PARAM_SEGMENTS, ""), &pinned);
+    if (!volumes->enforces_places || pinned.count == 0)
+        return 0;
+    return node_info_check_place(volumes->info, call, &pinned, err);
 }
 
 int node_refuse_encrypted(struct error *err)

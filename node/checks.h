@@ -30,6 +30,10 @@ _must_check_ int node_parse_group(const struct volume_capability *capability, gi
  * INVALID_ARGUMENT without credentials, FAILED_PRECONDITION for encrypted volumes. */
 _must_check_ int node_check_stage(const struct stage_request *request, bool *is_static,
                                   struct error *err);
+/* Before a volume is mapped or mounted that nobody uses here: whether it is pinned to a place that
+ * this node does not serve, see node_info_check_place(). No round trip unless it is. */
+_must_check_ int node_check_place(const struct node_volumes *volumes, struct call *call,
+                                  const struct stage_request *request, struct error *err);
 /* FAILED_PRECONDITION. */
 int node_refuse_encrypted(struct error *err);
 

@@ -10,6 +10,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/topology/registration.h"
+#include "common/topology/segments.h"
 
 #define FAULT_BYTES_MAX 4096
 
@@ -204,6 +205,80 @@ int node_info_get(struct node_info *info, struct call *call, struct node_answer 
         .segments = segments,
     };
     segments = (struct strmap){0};
+    return 0;
+}
+
+/* --- volumes --- */
+
+/* What a takeover has written on the Node. */
+static void add_members(const struct topology_levels *levels, const struct strmap *labels,
+                        struct strmap *segments)
+{
+    for (size_t i = 0; i < labels->count; i++) {
+        const struct strmap_entry *label = &labels->entries[i];
+
+        if (text_has_prefix(label->key, levels->prefix) && membership_tail(label->key))
+            strmap_set(segments, label->key, label->value);
+    }
+}
+
+/* Adds what the node serves now to @served. */
+static void collect_served(struct node_info *info, const struct strmap *labels,
+                           struct strmap *served)
+{
+    const struct topology_levels *levels = info->options.levels;
+    _cleanup_string_list_ struct string_list missing = {0};
+    _cleanup_text_ struct text ignored = TEXT_INIT(FAULT_BYTES_MAX);
+
+    pthread_mutex_lock(&info->lock);
+    refresh_home(info, labels, &ignored);
+    topology_home(levels, &info->home, served, &missing);
+    if (info->options.takeover_via_nodeinfo)
+        add_takeovers(info, served); /* labels would be those of an earlier report */
+    else
+        add_members(levels, labels, served);
+    pthread_mutex_unlock(&info->lock);
+}
+
+static int refuse_place(const struct strmap_entry *unserved, const struct strmap *served,
+                        struct error *err)
+{
+    _cleanup_free_ char *all = segments_format(served);
+
+    error_set(err, STATUS_FAILED_PRECONDITION,
+              "the volume is pinned to %s=%s, which this node does not serve: it serves %s",
+              unserved->key, unserved->value, all);
+    return error_hint(err,
+                      "the pod has to run where the volume is, or its place has to be taken over; "
+                      "--enforce-topology=false lets it be used everywhere");
+}
+
+int node_info_check_place(struct node_info *info, struct call *call, const struct strmap *segments,
+                          struct error *err)
+{
+    const struct node_labels_source *source = info->options.labels;
+    const struct topology_levels *levels = info->options.levels;
+    const bool knows_members = info->options.takeover_via_nodeinfo || source->read_now;
+    _cleanup_error_ struct error fault = {0};
+
+    for (int is_fresh = 0; levels->count > 0; is_fresh++) {
+        _cleanup_strmap_ struct strmap labels = {0};
+        _cleanup_strmap_ struct strmap served = {0};
+
+        if (is_fresh && source->read_now(source->object, call, &labels, err) < 0) {
+            error_recode(err, STATUS_UNAVAILABLE);
+            return error_wrap(err, "whether this node serves the volume's place");
+        }
+        if (!is_fresh && node_labels_get(source, NULL, &labels, &fault) < 0)
+            return 0; /* the health report says so */
+        collect_served(info, &labels, &served);
+        const struct strmap_entry *unserved =
+            segments_find_unserved(segments, levels, &served, knows_members);
+        if (!unserved)
+            return 0;
+        if (is_fresh || !source->read_now)
+            return refuse_place(unserved, &served, err);
+    }
     return 0;
 }
 

@@ -59,6 +59,15 @@ _must_check_ int node_info_get(struct node_info *info, struct call *call,
 void node_answer_done(struct node_answer *answer);
 #define _cleanup_node_answer_ _cleanup_(node_answer_done)
 
+/*
+ * Whether a volume that is pinned to @segments may be used here: FAILED_PRECONDITION if the node
+ * serves another place, by its home or by a takeover, and cannot be mistaken. In the thread of
+ * @call the labels are asked for anew before anything is refused; UNAVAILABLE if that fails. What
+ * the node does not know of itself refuses nothing.
+ */
+_must_check_ int node_info_check_place(struct node_info *info, struct call *call,
+                                       const struct strmap *segments, struct error *err);
+
 /* Looks again and reports the state of the labels and, with takeover_via nodeinfo, of what the
  * takeover map means here. Nothing without levels. */
 typedef void node_report_fn(void *object, const char *subject, bool healthy, const char *message,

@@ -115,8 +115,8 @@ int node_labels_from_text(const char *text, struct node_labels_source *source, s
     struct strmap *given = xmalloc(sizeof(*given));
     *given = labels;
     labels = (struct strmap){0};
-    *source = (struct node_labels_source){given, xstrdup("node labels"), get_given,
-                                          given_is_healthy, free_given};
+    *source = (struct node_labels_source){
+        given, xstrdup("node labels"), get_given, given_is_healthy, free_given, NULL};
     return 0;
 }
 
@@ -185,8 +185,11 @@ static void free_file(void *object)
 void node_labels_from_file(const char *path, struct node_labels_source *source)
 {
     *source = (struct node_labels_source){watched_file_new(path, &LABELS_FILE),
-                                          xasprintf("file %s", path), get_from_file,
-                                          file_is_healthy, free_file};
+                                          xasprintf("file %s", path),
+                                          get_from_file,
+                                          file_is_healthy,
+                                          free_file,
+                                          NULL};
 }
 
 /* --- neither --- */
@@ -201,8 +204,8 @@ static int get_nothing(void *object, struct call *call, struct strmap *labels, s
 
 void node_labels_from_nowhere(struct node_labels_source *source)
 {
-    *source = (struct node_labels_source){NULL, xstrdup("node labels"), get_nothing,
-                                          given_is_healthy, NULL};
+    *source = (struct node_labels_source){
+        NULL, xstrdup("node labels"), get_nothing, given_is_healthy, NULL, NULL};
 }
 
 /* --- any --- */

@@ -29,6 +29,9 @@ struct node_labels_source {
      * be old. While get() fails its error is reported in any case. */
     bool (*is_healthy)(void *object, char **message, time_t *since);
     void (*free)(void *object);
+    /* Asks anew, for what get() may not know yet, instead of it. NULL: the labels are given by
+     * hand; they are always up to date, and takeovers are not seen in them. */
+    int (*read_now)(void *object, struct call *call, struct strmap *labels, struct error *err);
 };
 
 /* How long a call waits for labels that are not known yet. */

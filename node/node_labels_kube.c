@@ -10,6 +10,11 @@ static int get_from_kube(void *object, struct call *call, struct strmap *labels,
     return kube_node_labels_copy(object, call, labels, err);
 }
 
+static int read_from_kube(void *object, struct call *call, struct strmap *labels, struct error *err)
+{
+    return kube_node_labels_read(object, call, labels, err);
+}
+
 static bool kube_is_healthy(void *object, char **message, time_t *since)
 {
     struct kube_node_labels_health health = {0};
@@ -42,7 +47,9 @@ int node_labels_from_kube(struct kube *kube, const char *node, int64_t retry_fir
 
     if (kube_node_labels_new(kube, &options, &labels, err) < 0)
         return -1;
-    *source = (struct node_labels_source){labels, xasprintf("labels of Kubernetes node %s", node),
-                                          get_from_kube, kube_is_healthy, free_kube};
+    *source =
+        (struct node_labels_source){labels,        xasprintf("labels of Kubernetes node %s", node),
+                                    get_from_kube, kube_is_healthy,
+                                    free_kube,     read_from_kube};
     return 0;
 }

@@ -60,6 +60,7 @@ struct node_volumes {
     const char *mapping_path;                  /* --clustermapping; NULL: none */
     const struct read_affinity *read_affinity; /* NULL: none */
     const char *default_mounter; /* --mounter: for classes that name none; "": what there is */
+    bool enforces_places;        /* --enforce-topology; then @info is there */
     int64_t watcher_wait_ms;     /* how long another client may take to let go of an image */
     int64_t device_wait_ms;      /* how long a device may take to notice that its image has grown */
     struct cephfs_settings cephfs;

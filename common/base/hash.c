@@ -18,3 +18,12 @@ uint64_t hash_field(uint64_t hash, const char *text)
 {
     return hash_bytes(hash_text(hash, text), "\xff", 1);
 }
+
+uint64_t hash_mix(uint64_t hash)
+{
+    hash ^= hash >> 33;
+    hash *= UINT64_C(0xff51afd7ed558ccd);
+    hash ^= hash >> 33;
+    hash *= UINT64_C(0xc4ceb9fe1a85ec53);
+    return hash ^ (hash >> 33);
+}

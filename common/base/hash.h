@@ -14,3 +14,5 @@ uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length);
 uint64_t hash_text(uint64_t hash, const char *text);
 /* The same with an end mark that occurs in no UTF-8 text: "a", "bc" is not "ab", "c". */
 uint64_t hash_field(uint64_t hash, const char *text);
+/* Spreads the bits of a hash, so that its lowest ones are as good as any. */
+uint64_t hash_mix(uint64_t hash);

@@ -173,6 +173,15 @@ static int check_pinning(const struct class_parameter *parameter, const char *va
     return pinning_parse(value, &ignored, err);
 }
 
+static int check_immediate(const struct class_parameter *parameter, const char *value,
+                           struct error *err)
+{
+    enum immediate_topology ignored;
+
+    (void)parameter;
+    return immediate_topology_parse(value, &ignored, err);
+}
+
 static int check_overcommit(const struct class_parameter *parameter, const char *value,
                             struct error *err)
 {
@@ -294,6 +303,14 @@ static const struct class_parameter PARAMETERS[] = {
      .help = "Which of the pools that serve a place equally well is taken.", .may_be_empty = true},
     {PARAM_TOPOLOGY_PINNING, BOTH, CREATE, check_pinning, "auto, membership, plain, standard, none",
      "auto", .help = "Labels that a volume is pinned to.", .may_be_empty = true},
+    {PARAM_IMMEDIATE_TOPOLOGY, BOTH, CREATE, check_immediate, IMMEDIATE_TOPOLOGIES, "first",
+     .help = "For `volumeBindingMode: Immediate`: how a pool is found for a volume without a pod, "
+             "see [topology.md](topology.md#immediate).",
+     .may_be_empty = true},
+    {PARAM_UNSERVED_DOMAINS, BOTH, CREATE, check_word, "refuse, anywhere", "refuse",
+     .help = "What becomes of a volume for a place that no pool of the class serves: with "
+             "`anywhere` it goes into any pool, and is not pinned.",
+     .may_be_empty = true},
     {PARAM_OVERCOMMIT, BOTH, CREATE, check_overcommit, "0.001 to 1000, three decimals", NULL,
      .help = "How many times what fits the sizes of volumes may add up to.", .may_be_empty = true},
     {PARAM_CROSS_POOL_RESTORE, RBD, CREATE, check_word, "copy, none", "none",
@@ -374,6 +391,9 @@ static const struct class_parameter PARAMETERS[] = {
      .help = "The image; of a static volume the handle if left out."},
     {PARAM_JOURNAL_POOL, RBD, STAGE, NULL, "name", NULL,
      .help = "Written by the driver: the pool that keeps the name of the request."},
+    {PARAM_SEGMENTS, BOTH, STAGE, NULL, "`KEY=VALUE,KEY=VALUE`", NULL,
+     .help = "Written by the driver: what the volume is pinned to. A node that serves another "
+             "place does not stage it, see [node.md](node.md#places)."},
     {PARAM_ROOT_PATH, CEPHFS, STAGE, NULL, "path", NULL,
      .help = "Directory of a static volume, from the root of the file system."},
     {PARAM_BACKING_SNAPSHOT_ID, CEPHFS, STAGE, NULL, "text", NULL,

@@ -56,6 +56,8 @@
 #define PARAM_TOPOLOGY_CLASS "topologyClass"
 #define PARAM_POOL_SELECTION "poolSelection"
 #define PARAM_TOPOLOGY_PINNING "topologyPinning"
+#define PARAM_IMMEDIATE_TOPOLOGY "immediateTopology"
+#define PARAM_UNSERVED_DOMAINS "unservedDomains"
 #define PARAM_OVERCOMMIT "overcommit"
 #define PARAM_CROSS_POOL_RESTORE "crossPoolRestore"
 
@@ -95,6 +97,7 @@
 #define PARAM_STATIC_VOLUME "staticVolume"
 #define PARAM_IMAGE_NAME "imageName"
 #define PARAM_JOURNAL_POOL "journalPool"
+#define PARAM_SEGMENTS "topologySegments"
 #define PARAM_ROOT_PATH "rootPath"
 #define PARAM_BACKING_SNAPSHOT_ID "backingSnapshotID"
 #define PARAM_SUBVOLUME_GROUP "subvolumeGroup"

@@ -247,6 +247,20 @@ int kube_node_labels_copy(struct kube_node_labels *labels, struct call *call, st
                      reason);
 }
 
+int kube_node_labels_read(struct kube_node_labels *labels, struct call *call, struct strmap *out,
+                          struct error *err)
+{
+    json_auto_t *node = NULL;
+    void *object = NULL;
+
+    if (labels->kube->ops->get(labels->kube, call, labels->path, &node, err) < 0 ||
+        kube_object_decode(KUBE_NODE, node, &object, err) < 0)
+        return -1;
+    strmap_merge(out, &kube_meta(object)->labels);
+    kube_object_free(KUBE_NODE, object);
+    return 0;
+}
+
 void kube_node_labels_health(struct kube_node_labels *labels,
                              struct kube_node_labels_health *health)
 {

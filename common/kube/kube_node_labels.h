@@ -37,6 +37,11 @@ DEFINE_CLEANUP(struct kube_node_labels, kube_node_labels_free)
 _must_check_ int kube_node_labels_copy(struct kube_node_labels *labels, struct call *call,
                                        struct strmap *out, struct error *err);
 
+/* Asks the server once more, in the thread of @call, and adds what it says to @out, which is empty:
+ * for whom a change that is on its way would be late. */
+_must_check_ int kube_node_labels_read(struct kube_node_labels *labels, struct call *call,
+                                       struct strmap *out, struct error *err);
+
 struct kube_node_labels_health {
     bool known;       /* they were read once */
     bool watching;    /* false: polling */

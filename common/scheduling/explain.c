@@ -113,6 +113,24 @@ static char *pod_headline(const struct explain_run *run)
     return headline ? headline : xstrdup(run->claims.reason ? run->claims.reason : "");
 }
 
+/* A pod whose nodeName was written by somebody else than the scheduler, which then makes no choice
+ * that the claim waits for: that claim; NULL: no such pod. */
+static const struct pod_claim *find_bypassed_claim(const struct explain_run *run)
+{
+    for (size_t i = 0; !kube_same(run->pod->node_name, "") && i < run->claims.count; i++)
+        if (run->claims.items[i].kind == CLAIM_DELAYED && !run->claims.items[i].selected_node)
+            return &run->claims.items[i];
+    return NULL;
+}
+
+static char *bypass_headline(const struct explain_run *run, const struct pod_claim *item)
+{
+    return xasprintf("the pod has nodeName '%s', so that the scheduler never looks at it, and "
+                     "claim '%s' waits for ever for a node to be chosen (WaitForFirstConsumer); "
+                     "replace nodeName by the nodeSelector kubernetes.io/hostname: %s",
+                     run->pod->node_name, item->claim->meta.name, run->pod->node_name);
+}
+
 /* --- all nodes --- */
 
 static size_t count_of(const struct explanation *explanation, enum explain_cause cause,
@@ -349,7 +367,8 @@ static void check_nodes(struct explain_run *run, struct explanation *explanation
 }
 
 /* A pod that is rejected as a whole: the same on every node. */
-static void reject_nodes(struct explain_run *run, struct explanation *explanation)
+static void reject_nodes(struct explain_run *run, const char *reason,
+                         struct explanation *explanation)
 {
     size_t count = cluster_count(run->cluster, KUBE_NODE);
 
@@ -361,8 +380,8 @@ static void reject_nodes(struct explain_run *run, struct explanation *explanatio
             .node = node,
             .cause = EXPLAIN_POD,
             .place = xstrdup(explain_place(node)),
-            .verdict = xstrdup(run->claims.reason),
-            .reason = xstrdup(run->claims.reason),
+            .verdict = xstrdup(reason),
+            .reason = xstrdup(reason),
             .detail = xstrdup("no node is looked at before that is mended"),
             .fix = xstrdup(""),
             .volumes = xstrdup(""),
@@ -379,9 +398,14 @@ static void explain_any(struct cluster_objects *cluster, const struct binding_op
     binding_prepare(cluster, options, pod, &run.claims);
     volume_limits_prepare(cluster, pod, &run.keys);
     volume_zone_prepare(cluster, pod, &run.zones);
+    const struct pod_claim *bypassed = find_bypassed_claim(&run);
     if (run.claims.verdict == BINDING_REJECTED || run.claims.verdict == BINDING_FAILED) {
         explanation->headline = pod_headline(&run);
-        reject_nodes(&run, explanation);
+        reject_nodes(&run, run.claims.reason, explanation);
+    } else if (bypassed) {
+        explanation->headline = bypass_headline(&run, bypassed);
+        reject_nodes(&run, "the scheduler is bypassed", explanation);
+        note_claims(&run, explanation);
     } else {
         check_nodes(&run, explanation);
         explanation->headline = explanation->fitting > 0 ? fits_headline(&run, explanation)
@@ -389,7 +413,9 @@ static void explain_any(struct cluster_objects *cluster, const struct binding_op
         note_claims(&run, explanation);
         note_labels(explanation);
     }
-    explanation->summary = make_summary(&run, explanation);
+    explanation->summary =
+        bypassed ? xstrdup("nothing: kube-scheduler does not look at a pod that has a node.")
+                 : make_summary(&run, explanation);
     pod_zones_done(&run.zones);
     pod_volume_keys_done(&run.keys);
     pod_claims_done(&run.claims);
@@ -441,7 +467,7 @@ int explain_claim(struct cluster_objects *cluster, const struct binding_options 
     for (size_t i = 0; index && i < index->pods.count; i++) {
         const struct kube_pod *pod = index->pods.items[i];
 
-        if (!kube_same(pod->node_name, ""))
+        if (!kube_same(pod->node_name, "") && !kube_same(claim->volume_name, ""))
             continue;
         explain_any(cluster, options, pod, explanation);
         string_list_addf(&explanation->notes, "looked at through the pending pod '%s'",

@@ -141,11 +141,14 @@ void decision_print_line(const struct decision *decision, struct text *line)
         text_addf(line, " for %s ", size);
     } else {
         text_addf(line, "no pool %s %s ",
-                  is_served ? "that serves the place has room for"
-                            : "of the class serves the place asked for,",
+                  decision->is_unserved ? "of the class has room for"
+                  : is_served           ? "that serves the place has room for"
+                                        : "of the class serves the place asked for,",
                   size);
     }
     print_requirement(request->requirement, line);
+    if (decision->is_unserved)
+        text_add(line, ", which no pool serves");
     print_candidates(decision, line);
 }
 

@@ -12,6 +12,7 @@
 
 #define PREFIX_MAX 63 /* CSI's limit; Kubernetes would take more */
 #define MEMBER "member."
+#define SEPARATORS ",;" /* Ceph-CSI's flag has commas, the design before it semicolons */
 #define HASH_DIGITS 16
 
 /* --- levels --- */
@@ -82,14 +83,15 @@ int topology_levels_parse(const char *driver, const char *labels, struct topolog
                          "shorter driver name would help",
                          prefix, PREFIX_MAX);
     for (const char *next = labels; *next;) {
-        size_t length = strcspn(next, ",");
+        size_t length = strcspn(next, SEPARATORS);
         _cleanup_free_ char *label = xstrndup(next, length);
 
         if (add_level(&levels, label, err) < 0)
             return -1;
         next += length;
-        if (*next == ',' && *++next == '\0')
-            return error_set(err, STATUS_INVALID_ARGUMENT, "a label is missing behind the comma");
+        if (*next && *++next == '\0')
+            return error_set(err, STATUS_INVALID_ARGUMENT, "a label is missing behind the '%c'",
+                             next[-1]);
     }
     *out = levels;
     levels = (struct topology_levels){0};

@@ -9,9 +9,10 @@
 /*
  * Levels (region, zone, rack), domains (zone=zone-a) and what CSI sees of them. Pure; any thread.
  *
- *   --domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone      outermost first
- *   segment          topology.DRIVER/zone: zone-a
- *   membership key   topology.DRIVER/member.zone.zone-a: "true"   "serves zone-a's volumes"
+ *   --domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone      outermost first;
+ *                                                                 a semicolon may be in between,
+ * too segment          topology.DRIVER/zone: zone-a membership key
+ * topology.DRIVER/member.zone.zone-a: "true"   "serves zone-a's volumes"
  *
  * The segment's name is the label's text behind its first slash, as Ceph-CSI has it: volumes are
  * pinned to it. A domain whose membership key would be longer than 63 bytes is shortened to a

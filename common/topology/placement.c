@@ -11,111 +11,21 @@
 
 #include "common/base/hash.h"
 #include "common/base/memory.h"
-#include "common/base/nearest.h"
 #include "common/topology/domain.h"
 #include "common/topology/labels.h"
 
 #define NOBODY UINT32_MAX
 
-int placement_parse_choice(const char *parameter, const char *const *names, size_t count,
-                           const char *text, struct error *err)
+int immediate_topology_parse(const char *text, enum immediate_topology *immediate,
+                             struct error *err)
 {
-    struct nearest nearest = NEAREST_INIT(text);
-    _cleanup_text_ struct text all = TEXT_INIT(256);
+    static const char *const names[] = {
+        [IMMEDIATE_FIRST] = "first", [IMMEDIATE_SPREAD] = "spread", [IMMEDIATE_PIN] = "pin"};
+    int choice = placement_parse_choice("immediateTopology", names, ARRAY_LENGTH(names), text, err);
 
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(names[i], text) == 0)
-            return (int)i;
-        nearest_offer(&nearest, names[i]);
-        text_addf(&all, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " and ", names[i]);
-    }
-    error_set(err, STATUS_INVALID_ARGUMENT, "%s: '%.40s' is none of %s", parameter, text,
-              text_chars(&all));
-    if (nearest.name)
-        error_hint(err, "did you mean '%s'?", nearest.name);
-    return -1;
-}
-
-static uint64_t mix(uint64_t x)
-{
-    x ^= x >> 33;
-    x *= UINT64_C(0xff51afd7ed558ccd);
-    x ^= x >> 33;
-    x *= UINT64_C(0xc4ceb9fe1a85ec53);
-    return x ^ (x >> 33);
-}
-
-/* --- policies --- */
-
-/* Weighted rendezvous: exponentially distributed with the space as rate, drawn from the names, so
- * that a retry draws the same and a change of it moves few. */
-static double cost_by_draw(const struct placement_request *request,
-                           const struct placement_candidate *candidate, double usual)
-{
-    const struct pool_entry *entry = candidate->entry;
-    double space = candidate->space.is_known ? (double)candidate->space.bytes : usual;
-    uint64_t hash = hash_field(HASH_START, request->volume_name);
-
-    hash = hash_field(hash, entry->cluster_id ? entry->cluster_id : "");
-    hash = mix(hash_field(hash, entry->pool));
-    return -log(((double)(hash >> 11) + 0.5) * 0x1p-53) / space;
-}
-
-static double cost_by_volumes(const struct placement_request *request,
-                              const struct placement_candidate *candidate, double usual)
-{
-    (void)request, (void)usual;
-    return (double)candidate->volumes;
-}
-
-static double cost_by_space(const struct placement_request *request,
-                            const struct placement_candidate *candidate, double usual)
-{
-    (void)request, (void)usual;
-    return candidate->space.is_known ? (double)candidate->space.bytes : INFINITY;
-}
-
-static double cost_of_all(const struct placement_request *request,
-                          const struct placement_candidate *candidate, double usual)
-{
-    (void)request, (void)candidate, (void)usual;
-    return 0;
-}
-
-static const struct policy {
-    const char *name;
-    /* How badly it wants a candidate; the lowest wins, the earlier of equals. @usual is the space
-     * that a pool without figures is taken to have. */
-    double (*cost)(const struct placement_request *request,
-                   const struct placement_candidate *candidate, double usual);
-    bool counts_volumes;
-} POLICIES[] = {
-    [PLACEMENT_FREE_SPACE] = {"free-space", cost_by_draw, false},
-    [PLACEMENT_SPREAD] = {"spread", cost_by_volumes, true},
-    [PLACEMENT_PACK] = {"pack", cost_by_space, false},
-    [PLACEMENT_FIRST] = {"first", cost_of_all, false},
-};
-
-const char *placement_policy_name(enum placement_policy policy)
-{
-    return POLICIES[policy].name;
-}
-
-bool placement_policy_counts_volumes(enum placement_policy policy)
-{
-    return POLICIES[policy].counts_volumes;
-}
-
-int placement_policy_parse(const char *text, enum placement_policy *policy, struct error *err)
-{
-    const char *names[ARRAY_LENGTH(POLICIES)];
-
-    for (size_t i = 0; i < ARRAY_LENGTH(POLICIES); i++)
-        names[i] = POLICIES[i].name;
-    int choice = placement_parse_choice("poolSelection", names, ARRAY_LENGTH(names), text, err);
     if (choice < 0)
         return -1;
-    *policy = (enum placement_policy)choice;
+    *immediate = (enum immediate_topology)choice;
     return 0;
 }
 
@@ -153,6 +63,7 @@ struct placement_index {
     size_t served_count;
     uint32_t *hits; /* candidates that it has */
     size_t hit_count;
+    uint32_t number; /* of the term now looked at, from 1 */
 };
 
 static void table_init(struct domain_table *table, size_t count)
@@ -168,7 +79,7 @@ static void table_init(struct domain_table *table, size_t count)
 
 static uint32_t *find_plain(const struct placement_index *index, size_t level, const char *value)
 {
-    size_t slot = (size_t)mix(hash_field(level, value)) & index->plain.mask;
+    size_t slot = (size_t)hash_mix(hash_field(level, value)) & index->plain.mask;
 
     for (;; slot = (slot + 1) & index->plain.mask) {
         uint32_t *found = &index->plain.slots[slot];
@@ -181,7 +92,7 @@ static uint32_t *find_plain(const struct placement_index *index, size_t level, c
 
 static uint32_t *find_member(const struct placement_index *index, const char *tail)
 {
-    size_t slot = (size_t)mix(hash_field(HASH_START, tail)) & index->members.mask;
+    size_t slot = (size_t)hash_mix(hash_field(HASH_START, tail)) & index->members.mask;
 
     for (;; slot = (slot + 1) & index->members.mask) {
         uint32_t *found = &index->members.slots[slot];
@@ -346,8 +257,10 @@ static bool is_served(const struct placement_index *index, size_t candidate, uin
 }
 
 /* Candidates whose last domain the term has are found through that domain. */
-static void hit_term(struct placement_index *index, const struct strmap *term, uint32_t number)
+static void hit_term(struct placement_index *index, const struct strmap *term)
 {
+    const uint32_t number = ++index->number;
+
     index->served_count = 0;
     if (mark_plain(index, term, number) < index->level_count)
         mark_members(index, term, number);
@@ -358,6 +271,40 @@ static void hit_term(struct placement_index *index, const struct strmap *term, u
             if (is_served(index, candidate, number))
                 index->hits[index->hit_count++] = candidate;
     }
+}
+
+/* Entries for everywhere, which every term hits; or all there are. */
+static void hit_everywhere(struct placement_index *index, bool all)
+{
+    index->hit_count = 0;
+    for (size_t i = 0; i < index->request->count; i++)
+        if (all || index->request->candidates[i].entry->count == 0)
+            index->hits[index->hit_count++] = (uint32_t)i;
+}
+
+static void mark_hits(struct placement_index *index, const struct topology_terms *terms,
+                      bool *is_hit)
+{
+    for (size_t i = 0; i < terms->count; i++) {
+        index->hit_count = 0;
+        hit_term(index, &terms->items[i]);
+        for (size_t j = 0; j < index->hit_count; j++)
+            is_hit[index->hits[j]] = true;
+    }
+}
+
+/* Whatever one of the terms hits, once. */
+static void hit_all_terms(struct placement_index *index)
+{
+    const struct placement_request *request = index->request;
+    _cleanup_free_ bool *is_hit = xcalloc(request->count + 1, sizeof(*is_hit));
+
+    mark_hits(index, &request->requirement->preferred, is_hit);
+    mark_hits(index, &request->requirement->requisite, is_hit);
+    index->hit_count = 0;
+    for (size_t i = 0; i < request->count; i++)
+        if (is_hit[i] || request->candidates[i].entry->count == 0)
+            index->hits[index->hit_count++] = (uint32_t)i;
 }
 
 /* --- choosing --- */
@@ -433,8 +380,7 @@ static void choose_candidate(struct placement_index *index, struct decision *dec
     qsort(index->hits, index->hit_count, sizeof(*index->hits), compare_numbers);
     decision->chosen = index->hits[0];
     for (size_t i = 0; i < index->hit_count; i++) {
-        double cost = POLICIES[index->request->policy].cost(index->request,
-                                                            &candidates[index->hits[i]], usual);
+        double cost = placement_policy_cost(index->request, &candidates[index->hits[i]], usual);
 
         decision->verdicts[index->hits[i]] = VERDICT_POLICY;
         if (cost < lowest) {
@@ -445,47 +391,96 @@ static void choose_candidate(struct placement_index *index, struct decision *dec
     decision->verdicts[decision->chosen] = VERDICT_CHOSEN;
 }
 
-/* True if the term wins. */
-static bool try_term(struct placement_index *index, const struct strmap *term, uint32_t number,
-                     struct decision *decision)
+/* True if one of the hits can be used, and is chosen; else none is left of them. */
+static bool choose_hit(struct placement_index *index, struct decision *decision)
 {
-    index->hit_count = 0;
-    /* entries for everywhere are hit by the first term: if one can be used, it wins */
-    for (size_t i = 0; number == 1 && i < index->request->count; i++)
-        if (!term || index->request->candidates[i].entry->count == 0)
-            index->hits[index->hit_count++] = (uint32_t)i;
-    if (term)
-        hit_term(index, term, number);
     drop_unusable(index, decision);
     if (index->hit_count == 0)
         return false;
-    decision->term = term;
     keep_most_specific(index, decision);
     choose_candidate(index, decision);
     return true;
 }
 
 static bool try_terms(struct placement_index *index, const struct topology_terms *terms,
-                      uint32_t *number, struct decision *decision)
+                      struct decision *decision)
 {
-    for (size_t i = 0; i < terms->count; i++)
-        if (try_term(index, &terms->items[i], ++*number, decision))
+    for (size_t i = 0; i < terms->count; i++) {
+        hit_term(index, &terms->items[i]);
+        if (choose_hit(index, decision)) {
+            decision->term = &terms->items[i];
             return true;
+        }
+    }
     return false;
+}
+
+static void try_terms_in_order(struct placement_index *index, struct decision *decision)
+{
+    const struct topology_requirement *requirement = index->request->requirement;
+
+    /* entries for everywhere are hit by the first term: if one can be used, it wins */
+    hit_everywhere(index, false);
+    if (!try_terms(index, &requirement->preferred, decision))
+        try_terms(index, &requirement->requisite, decision);
+}
+
+/* The first term that serves what was chosen. */
+static const struct strmap *term_of_chosen(const struct placement_request *request,
+                                           const struct decision *decision)
+{
+    static const struct strmap no_segments = {0};
+    const struct strmap *term =
+        pool_entry_find_term(request->candidates[decision->chosen].entry, request->requirement);
+
+    return term ? term : &no_segments;
+}
+
+/* No pod has chosen: all terms, or all pools, are alike. */
+static void try_all_at_once(struct placement_index *index, struct decision *decision)
+{
+    const struct placement_request *request = index->request;
+
+    if (topology_requirement_is_empty(request->requirement))
+        hit_everywhere(index, true);
+    else
+        hit_all_terms(index);
+    if (choose_hit(index, decision) && request->immediate == IMMEDIATE_PIN)
+        decision->term = term_of_chosen(request, decision);
+}
+
+/* Whether no entry is for the place where the pod is to run or, if that is not known, for any of
+ * those that are allowed. */
+static bool is_place_unserved(struct placement_index *index)
+{
+    const struct topology_requirement *requirement = index->request->requirement;
+    const struct topology_terms *terms =
+        requirement->preferred.count ? &requirement->preferred : &requirement->requisite;
+    size_t asked = requirement->preferred.count ? 1 : requirement->requisite.count;
+
+    hit_everywhere(index, false);
+    for (size_t i = 0; i < asked && index->hit_count == 0; i++)
+        hit_term(index, &terms->items[i]);
+    return index->hit_count == 0 && asked > 0;
 }
 
 static void search_terms(struct placement_index *index, struct decision *decision)
 {
-    const struct topology_requirement *requirement = index->request->requirement;
-    uint32_t number = 0;
+    const struct placement_request *request = index->request;
 
-    if (topology_requirement_is_empty(requirement))
-        try_term(index, NULL, 1, decision);
-    else if (!try_terms(index, &requirement->preferred, &number, decision))
-        try_terms(index, &requirement->requisite, &number, decision);
+    if (request->may_be_anywhere && is_place_unserved(index)) {
+        decision->is_unserved = true;
+        hit_everywhere(index, true);
+        choose_hit(index, decision);
+    } else if (request->immediate != IMMEDIATE_FIRST ||
+               topology_requirement_is_empty(request->requirement)) {
+        try_all_at_once(index, decision);
+    } else {
+        try_terms_in_order(index, decision);
+    }
     if (decision->chosen < 0)
         return;
-    for (size_t i = 0; i < index->request->count; i++)
+    for (size_t i = 0; i < request->count; i++)
         if (decision->verdicts[i] == VERDICT_ELSEWHERE)
             decision->verdicts[i] = VERDICT_NOT_NEEDED;
 }

@@ -8,6 +8,7 @@
 #include "common/base/error.h"
 #include "common/base/text.h"
 #include "common/topology/free_space.h"
+#include "common/topology/placement_policy.h"
 #include "common/topology/pool_entry.h"
 #include "common/topology/requirement.h"
 
@@ -19,36 +20,34 @@
  * without enough free space are dropped. The first term with candidates left wins; of these only
  * the ones that constrain the most levels remain, and the policy decides among them.
  *
+ * IMMEDIATE_SPREAD and IMMEDIATE_PIN take all terms as one. With may_be_anywhere a place that no
+ * entry serves (the first preferred term, where the pod is to run; without preferred, all of
+ * requisite) is as good as no requirement.
+ *
  * Cost: one pass over the entries and one over the terms, with a hash of the entries' domains;
  * about 0.5 ms for 1,000 entries and 5,000 terms.
  */
-#define PLACEMENT_POLICIES "free-space, spread, pack, first" /* for users, in the same order */
-
-enum placement_policy {
-    PLACEMENT_FREE_SPACE, /* at random weighted by space, but the same for the same volume name */
-    PLACEMENT_SPREAD,     /* fewest volumes */
-    PLACEMENT_PACK,       /* least space that suffices */
-    PLACEMENT_FIRST,      /* first in the list, as Ceph-CSI does */
-};
-
-/* The position of @text among the names that a parameter may have; -1 and INVALID_ARGUMENT naming
- * these and the closest. */
-_must_check_ int placement_parse_choice(const char *parameter, const char *const *names,
-                                        size_t count, const char *text, struct error *err);
-
-/* By its name, one of PLACEMENT_POLICIES. */
-_must_check_ int placement_policy_parse(const char *text, enum placement_policy *policy,
-                                        struct error *err);
-const char *placement_policy_name(enum placement_policy policy);
-/* Whether it looks at placement_candidate.volumes, which somebody must count then. */
-bool placement_policy_counts_volumes(enum placement_policy policy);
-
 struct placement_candidate {
     const struct pool_entry *entry;
     struct free_space space;
     uint64_t volumes;
     const char *refusal; /* not to be used at all, and why: "taken over by zone-b"; NULL usually */
 };
+
+/* What becomes of a volume for which no pod has chosen a node, the class parameter
+ * immediateTopology. With a requirement the caller cannot be told from one for whom the scheduler
+ * chose, so that the class must say it. */
+#define IMMEDIATE_TOPOLOGIES "first, spread, pin" /* for users, in the same order */
+
+enum immediate_topology {
+    IMMEDIATE_FIRST,  /* the first term binds, as in Ceph-CSI; without a requirement it is unpinned
+                       */
+    IMMEDIATE_SPREAD, /* the policy decides among the pools of all terms, and it is unpinned */
+    IMMEDIATE_PIN,    /* the same, but it is pinned to the pool's place */
+};
+
+_must_check_ int immediate_topology_parse(const char *text, enum immediate_topology *immediate,
+                                          struct error *err);
 
 struct placement_request {
     const char *volume_name;
@@ -58,6 +57,8 @@ struct placement_request {
     size_t count;
     enum placement_policy policy;
     bool has_overcommit; /* the space must cover the size; else any at all will do */
+    enum immediate_topology immediate;
+    bool may_be_anywhere; /* unservedDomains: anywhere: any pool will do for a place without one */
 };
 
 enum candidate_verdict {
@@ -73,7 +74,8 @@ enum candidate_verdict {
 struct decision {
     const struct placement_request *request; /* borrowed: print before it goes */
     ssize_t chosen;                          /* index of a candidate; -1: none */
-    const struct strmap *term;        /* which won, in the requirement; NULL without requirement */
+    const struct strmap *term; /* which won, in the requirement; NULL: the volume is unpinned */
+    bool is_unserved;          /* no entry serves the place that was asked for: any would do */
     enum candidate_verdict *verdicts; /* one per candidate */
 };
 

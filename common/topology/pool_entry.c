@@ -203,6 +203,23 @@ bool pool_entry_is_served(const struct pool_entry *entry, const struct strmap *t
     return true;
 }
 
+static const struct strmap *find_term(const struct topology_terms *terms,
+                                      const struct pool_entry *entry)
+{
+    for (size_t i = 0; i < terms->count; i++)
+        if (pool_entry_is_served(entry, &terms->items[i]))
+            return &terms->items[i];
+    return NULL;
+}
+
+const struct strmap *pool_entry_find_term(const struct pool_entry *entry,
+                                          const struct topology_requirement *requirement)
+{
+    const struct strmap *term = find_term(&requirement->preferred, entry);
+
+    return term ? term : find_term(&requirement->requisite, entry);
+}
+
 char *pool_entry_place(const struct pool_entry *entry)
 {
     _cleanup_text_ struct text text = TEXT_INIT(PLACE_LIMIT);
@@ -213,6 +230,23 @@ char *pool_entry_place(const struct pool_entry *entry)
         text_addf(&text, "%s%s=%s", i ? "," : "", entry->segments[i].level,
                   entry->segments[i].value);
     return text_take(&text);
+}
+
+void pool_entry_copy(const struct pool_entry *from, struct pool_entry *to)
+{
+    *to = (struct pool_entry){
+        .pool = xstrdup(from->pool),
+        .data_pool = from->data_pool ? xstrdup(from->data_pool) : NULL,
+        .cluster_id = from->cluster_id ? xstrdup(from->cluster_id) : NULL,
+        .fs_name = from->fs_name ? xstrdup(from->fs_name) : NULL,
+        .segments = xcalloc(from->count + 1, sizeof(*to->segments)),
+        .count = from->count,
+        .is_unordered = from->is_unordered,
+        .origin = from->origin,
+    };
+    for (size_t i = 0; i < from->count; i++)
+        to->segments[i] = (struct pool_segment){xstrdup(from->segments[i].level),
+                                                xstrdup(from->segments[i].value)};
 }
 
 void pool_entry_done(struct pool_entry *entry)

@@ -5,6 +5,7 @@
 
 #include "common/base/error.h"
 #include "common/base/strmap.h"
+#include "common/topology/requirement.h"
 
 /*
  * The pools of a class and their places: the class parameter topologyConstrainedPools, in
@@ -54,9 +55,15 @@ void pool_entries_add(struct pool_entries *entries, struct pool_entry *entry);
 /* Whether @term, a segment map of CSI, is in all domains of the entry. */
 bool pool_entry_is_served(const struct pool_entry *entry, const struct strmap *term);
 
+/* The first term of preferred, then of requisite, that is; NULL if none is. Borrowed. */
+const struct strmap *pool_entry_find_term(const struct pool_entry *entry,
+                                          const struct topology_requirement *requirement);
+
 /* "region=r1,zone=zone-a" or "anywhere". Caller frees. */
 char *pool_entry_place(const struct pool_entry *entry);
 
+/* Caller calls pool_entry_done() on @to. */
+void pool_entry_copy(const struct pool_entry *from, struct pool_entry *to);
 void pool_entry_done(struct pool_entry *entry);
 void pool_entries_done(struct pool_entries *entries);
 #define _cleanup_pool_entries_ _cleanup_(pool_entries_done)

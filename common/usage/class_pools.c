@@ -37,15 +37,20 @@ static int parse_choices(const struct strmap *parameters, struct class_pools *po
     const char *policy = strmap_get_or(parameters, PARAM_POOL_SELECTION, NULL);
     const char *pinning = strmap_get_or(parameters, PARAM_TOPOLOGY_PINNING, NULL);
     const char *overcommit = strmap_get_or(parameters, PARAM_OVERCOMMIT, NULL);
+    const char *immediate = strmap_get_or(parameters, PARAM_IMMEDIATE_TOPOLOGY, NULL);
+    const char *unserved = strmap_get_or(parameters, PARAM_UNSERVED_DOMAINS, "refuse");
     const char *crossing = strmap_get_or(parameters, PARAM_CROSS_POOL_RESTORE, NULL);
     const enum class_driver driver = pools->is_cephfs ? CLASS_CEPHFS : CLASS_RBD;
 
     pools->has_policy = policy != NULL;
     if ((policy && placement_policy_parse(policy, &pools->policy, err) < 0) ||
         (pinning && pinning_parse(pinning, &pools->pinning, err) < 0) ||
+        (immediate && immediate_topology_parse(immediate, &pools->immediate, err) < 0) ||
         (overcommit && overcommit_parse(overcommit, &pools->overcommit, err) < 0) ||
+        class_parameter_check(parameters, driver, PARAM_UNSERVED_DOMAINS, err) < 0 ||
         class_parameter_check(parameters, driver, PARAM_CROSS_POOL_RESTORE, err) < 0)
         return -1;
+    pools->may_be_anywhere = strcmp(unserved, "anywhere") == 0;
     /* a clone in CephFS is a full copy, in whichever pool, that does not depend on its source */
     pools->may_cross_pools = crossing ? strcmp(crossing, "copy") == 0 : pools->is_cephfs;
     return 0;
@@ -127,7 +132,8 @@ bool class_pools_want_place(const struct class_pools *pools,
 {
     if (!class_pools_have_places(pools))
         return false;
-    return !pools->home || pools->has_policy || !topology_requirement_is_empty(requirement);
+    return !pools->home || pools->has_policy || pools->immediate != IMMEDIATE_FIRST ||
+           !topology_requirement_is_empty(requirement);
 }
 
 bool class_pools_need_volumes(const struct class_pools *pools)

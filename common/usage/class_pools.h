@@ -21,6 +21,8 @@
  *                              CephFS: fsName
  *   poolSelection              free-space, spread, pack, first
  *   topologyPinning            auto, membership, plain, standard, none
+ *   immediateTopology          first, spread, pin
+ *   unservedDomains            refuse, anywhere
  *   overcommit                 1.5: sizes of volumes may add up to 1.5 times what fits
  *   crossPoolRestore: copy     a restore or clone may leave its source's pool; CephFS copies in any
  *                              case, so there it may unless this is none
@@ -38,7 +40,9 @@ struct class_pools {
     bool has_policy;
     enum placement_policy policy;
     enum pinning pinning;
-    uint64_t overcommit; /* in thousandths; 0: none given */
+    enum immediate_topology immediate;
+    bool may_be_anywhere; /* unservedDomains: anywhere */
+    uint64_t overcommit;  /* in thousandths; 0: none given */
     bool may_cross_pools;
 };
 
@@ -55,7 +59,7 @@ void class_pools_done(struct class_pools *pools);
 bool class_pools_have_places(const struct class_pools *pools);
 
 /* Whether a volume with that requirement goes into one of these: without a requirement it goes into
- * the class's pool, if there is one and no poolSelection. */
+ * the class's pool, if there is one, unless poolSelection or immediateTopology say otherwise. */
 bool class_pools_want_place(const struct class_pools *pools,
                             const struct topology_requirement *requirement);
 

@@ -22,6 +22,7 @@
 #include "controller/cephfs/cephfs_creation.h"
 #include "controller/claim_metadata.h"
 #include "controller/fingerprint.h"
+#include "controller/recorded_segments.h"
 
 static bool only_reads(const struct create_request *request)
 {

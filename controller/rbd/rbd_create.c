@@ -24,6 +24,7 @@
 #include "controller/rbd/rbd_images.h"
 #include "controller/rbd/rbd_metadata.h"
 #include "controller/rbd/rbd_source.h"
+#include "controller/recorded_segments.h"
 
 struct rbd_creation {
     struct creation base;

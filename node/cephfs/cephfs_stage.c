@@ -243,6 +243,10 @@ static int stage_directory(struct cephfs_stage *stage, struct error *err)
     const bool is_foreign = cephfs_staged_is_complete(&stage->staged);
     _cleanup_mount_list_ struct mount_list before = {0};
 
+    /* what pods have mounted is revived wherever it is */
+    if (!is_foreign && !stage->staged.is_dead &&
+        node_check_place(stage->volumes, stage->call, stage->request, err) < 0)
+        return -1;
     if (cephfs_volume_open(stage->volumes, stage->call, stage->request, &stage->volume, err) < 0)
         return -1;
     if (is_foreign)

@@ -447,6 +447,10 @@ static int stage_image(struct rbd_stage *stage, struct error *err)
 {
     bool is_complete = false;
 
+    /* what pods have mounted is revived wherever it is */
+    if (!stage->staged.facts.is_mount_point &&
+        node_check_place(stage->volumes, stage->call, stage->request, err) < 0)
+        return -1;
     if (open_image(stage, err) < 0 || revive_device(stage, &is_complete, err) < 0)
         return -1;
     if (is_complete)

@@ -23,6 +23,7 @@ static const struct options DEFAULTS = {
     .metrics_path = "/metrics",
     .takeover_via = "labels",
     .log_to_stderr = true,
+    .enforce_topology = true,
     .metrics_port = 8080,
     .generator_port = -1,
     .poll_ms = 60000,
@@ -126,6 +127,12 @@ static void add_service_flags(struct options *o, struct flag_table *table)
          "cephfs: volumes have places; implied by --domainlabels, rbd's always have them"},
         {"domainlabels", FLAG_STRING, &o->domain_labels, "LABELS",
          "labels of the node that define its place, outermost first: LABEL,LABEL"},
+        {"domain-labels", FLAG_STRING, &o->domain_labels, "LABELS",
+         "the same flag, as the design of Ceph-CSI's topology spells it: LABEL;LABEL"},
+        {"orchestrator", FLAG_STRING, &o->orchestrator, NULL,
+         "kubernetes: who knows the labels of this node, unless they are given by hand"},
+        {"enforce-topology", FLAG_BOOL, &o->enforce_topology, NULL,
+         "node: refuse to stage volumes that are pinned to places which this node does not serve"},
         {"node-labels", FLAG_STRING, &o->node_labels, "LABELS",
          "the labels of this node, given by hand: LABEL=VALUE,LABEL=VALUE"},
         {"node-labels-file", FLAG_STRING, &o->node_labels_path, "FILE",
@@ -289,6 +296,9 @@ static const char *check_node(const struct options *o)
 {
     if (o->node_labels[0] != '\0' && o->node_labels_path[0] != '\0')
         return "--node-labels and --node-labels-file exclude each other";
+    if (o->orchestrator[0] != '\0' && strcmp(o->orchestrator, "kubernetes") != 0)
+        return "--orchestrator: only kubernetes can be asked for the labels of a node; elsewhere "
+               "give them by --node-labels or --node-labels-file";
     if (strcmp(o->takeover_via, "labels") != 0 && strcmp(o->takeover_via, "nodeinfo") != 0)
         return "--takeover-via must be labels or nodeinfo";
     if (o->registration_dir[0] != '\0' && o->registration_dir[0] != '/')

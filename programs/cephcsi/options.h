@@ -32,6 +32,8 @@ struct options {
     const char *metrics_path;
     const char *log_file;
     const char *domain_labels;
+    const char *orchestrator;
+    bool enforce_topology;
     bool topology; /* without labels too, which a controller need not have */
     const char *node_labels;
     const char *node_labels_path;

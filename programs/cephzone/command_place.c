@@ -12,7 +12,7 @@
 #include "common/base/text.h"
 #include "common/topology/hierarchy.h"
 #include "common/volume/size.h"
-#include "controller/place.h"
+#include "controller/place_pools.h"
 #include "programs/cephzone/cephzone.h"
 #include "programs/cephzone/clusters.h"
 #include "programs/cephzone/output.h"
@@ -311,6 +311,8 @@ static int decide_place(struct place_run *run, struct error *err)
         .count = run->entries->count,
         .policy = class->policy,
         .has_overcommit = class->overcommit > 0,
+        .immediate = class->immediate,
+        .may_be_anywhere = class->may_be_anywhere,
     };
     if (placement_decide(&run->request, &run->decision, err) < 0)
         return -1;

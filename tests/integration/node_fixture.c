@@ -43,11 +43,11 @@ void node_fixture_init(void)
 void node_fixture_start(void)
 {
     _cleanup_free_ char *run_dir = xasprintf("--rundir=%s", node.run_dir);
-    const char *flags[8] = {run_dir};
+    const char *flags[8 + NODE_FLAGS_MAX] = {run_dir};
     size_t count = 1;
 
-    if (node.flag)
-        flags[count++] = node.flag;
+    for (size_t i = 0; node.flags[i]; i++)
+        flags[count++] = node.flags[i];
     for (size_t i = 0; NODE_IS_CEPHFS && CEPHFS_FLAGS[i]; i++)
         flags[count++] = CEPHFS_FLAGS[i];
     harness_start(&node.driver, flags);

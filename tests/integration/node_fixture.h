@@ -15,11 +15,13 @@
 /* How long a test waits for what is to happen by itself; only one that fails waits that long. */
 #define WAIT_MS 60000
 
+#define NODE_FLAGS_MAX 4
+
 /* Which kind of volumes the node serves: each test program defines it. */
 extern const bool NODE_IS_CEPHFS;
 
 struct test_node {
-    const char *flag; /* one more for the driver; NULL: none */
+    const char *flags[NODE_FLAGS_MAX + 1]; /* further ones for the driver */
     struct driver_process driver;
     char *root;         /* holds staging and target folders */
     char *run_dir;      /* the driver's */

@@ -206,7 +206,7 @@ int node_test_ends(void **state)
 {
     (void)state;
     if (!made.has_passed) {
-        node.flag = NULL;
+        memset(node.flags, 0, sizeof(node.flags));
         node.driver.once = false;
         if (node.driver.pid)
             harness_stop(&node.driver, SIGKILL, WAIT_MS);

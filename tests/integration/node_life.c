@@ -19,13 +19,62 @@ NODE_TEST(files_are_there_on_the_next_node)
     put_up(&volume);
     write_at(volume.target, "hello", "written by a pod");
     take_down(&volume);
-    node.flag = "--nodeid=node-2";
+    node.flags[0] = "--nodeid=node-2";
     node_fixture_restart(SIGTERM);
     put_up(&volume);
     assert_file(volume.target, "hello", "written by a pod");
     take_down(&volume);
-    node.flag = NULL;
+    node.flags[0] = NULL;
     node_fixture_restart(SIGTERM);
+    test_volume_delete(&volume);
+}
+
+/* --- places --- */
+
+static void write_takeover(const char *map)
+{
+    _cleanup_free_ char *fresh = xasprintf("%s/takeover.new", node.driver.folder);
+    _cleanup_free_ char *path = xasprintf("%s/takeover.json", node.driver.folder);
+
+    write_at(node.driver.folder, "takeover.new", map);
+    assert_int_equal(rename(fresh, path), 0);
+}
+
+/* The node is in zone-b. Its driver sees a new map with the next call. */
+NODE_TEST(a_volume_of_another_zone_is_staged_only_while_that_is_taken_over)
+{
+    struct test_volume volume = plain_volume("elsewhere");
+    const char *driver = NODE_IS_CEPHFS ? "cephfs" : "rbd";
+    _cleanup_free_ char *file = xasprintf("--takeover-file=%s/takeover.json", node.driver.folder);
+    _cleanup_free_ char *context = xasprintf(
+        "{\"topologySegments\": \"topology.%s.csi.ceph.com/member.zone.zone-a=true\"}", driver);
+
+    volume.context = context;
+    node.flags[0] = "--domainlabels=k/zone";
+    node.flags[1] = "--node-labels=k/zone=zone-b";
+    node.flags[2] = "--takeover-via=nodeinfo";
+    node.flags[3] = file;
+    node_fixture_restart(SIGTERM);
+    must_refuse(node_stage(&volume, &err), STATUS_FAILED_PRECONDITION,
+                "member.zone.zone-a=true, which this node does not serve");
+    assert_nothing_left();
+    write_takeover("{\"zone-a\": [\"zone-b\"]}");
+    put_up(&volume);
+    write_at(volume.target, "hello", "written by a pod");
+    write_takeover("{}");
+    must(node_stage(&volume, &err)); /* it is there */
+    assert_file(volume.target, "hello", "written by a pod");
+    take_down(&volume);
+    must_refuse(node_stage(&volume, &err), STATUS_FAILED_PRECONDITION, "does not serve");
+    assert_nothing_left();
+    node.flags[0] = "--enforce-topology=false";
+    node.flags[1] = NULL;
+    node_fixture_restart(SIGTERM);
+    put_up(&volume);
+    take_down(&volume);
+    node.flags[0] = NULL;
+    node_fixture_restart(SIGTERM);
+    unlink(strchr(file, '=') + 1);
     test_volume_delete(&volume);
 }
 

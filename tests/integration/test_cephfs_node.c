@@ -361,13 +361,13 @@ NODE_TEST(a_driver_with_a_user_revives_volumes_when_it_starts)
     write_durably(volume.target, "hello", "synced");
     harness_stop(&node.driver, SIGKILL, WAIT_MS);
     end_client(&volume, false);
-    node.flag = flag;
+    node.flags[0] = flag;
     node_fixture_start();
     wait_until(is_well(&volume));
     assert_file(volume.target, "hello", "synced");
     take_down(&volume);
     test_volume_delete(&volume);
-    node.flag = NULL;
+    node.flags[0] = NULL;
     node_fixture_restart(SIGTERM);
     assert_int_equal(unlink(path), 0);
 }

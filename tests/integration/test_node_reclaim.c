@@ -132,7 +132,7 @@ static int begin(void **state)
     node_fixture_init();
     addons.endpoint = xasprintf("unix://%s/csi-addons.sock", node.driver.folder);
     snprintf(flag, sizeof(flag), "--csi-addons-endpoint=%s", addons.endpoint);
-    node.flag = flag;
+    node.flags[0] = flag;
     node_fixture_start();
     if (rpc_client_new(addons.endpoint, &addons.client, &err) < 0)
         fail_msg("%s", err.message);

@@ -184,6 +184,9 @@ TEST(pinning_is_as_narrow_as_the_pool)
         zones_must_create(&driver, request("pinned", &wish, class), &made);
         if (expected ? !json_equal(expected, made.segments) : made.segments != NULL)
             fail_msg("case %zu: %s", i, json_dumps(made.reply, 0));
+        const json_t *context =
+            json_object_get(json_object_get(made.reply, "volume"), "volume_context");
+        assert_int_equal(json_object_get(context, "topologySegments") != NULL, expected != NULL);
         zones_must_delete(&driver, made.handle);
     }
     assert_all_empty();
@@ -215,6 +218,90 @@ TEST(order_of_levels_in_the_class_does_not_matter)
     assert_string_equal(made.pool, "zone-a");
     if (!json_equal(expected, made.segments))
         fail_msg("%s", json_dumps(made.reply, 0));
+    zones_must_delete(&driver, made.handle);
+    assert_all_empty();
+}
+
+/* What csi-provisioner sends for Immediate: all terms, the first by the claim's name. */
+TEST(immediate_volumes_go_where_the_class_says)
+{
+    static const struct wish all = {
+        .preferred = {&ZONES_TERMS[0], &ZONES_TERMS[1], &ZONES_TERMS[3]},
+        .requisite = {&ZONES_TERMS[0], &ZONES_TERMS[1], &ZONES_TERMS[3]}};
+    static const struct {
+        const char *immediate;
+        bool is_full; /* the requirement; else there is none */
+        bool is_spread;
+        bool is_pinned;
+    } cases[] = {
+        {"first", true, false, true},   {"spread", true, true, false},  {"pin", true, true, true},
+        {"first", false, false, false}, {"spread", false, true, false}, {"pin", false, true, true},
+    };
+    static const char *const zones[] = {"zone-a", "zone-b", "zone-c"};
+    /* of one level each: narrower ones would come first */
+    static const struct site equals[] = {{"zone-a", NULL, "zone-a", NULL},
+                                         {"zone-b", NULL, "zone-b", NULL},
+                                         {"zone-c", NULL, "zone-c", NULL}};
+    _cleanup_free_ char *pools = zones_pools(equals, ARRAY_LENGTH(equals));
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        const char *class[] = {"topologyConstrainedPools",
+                               pools,
+                               "immediateTopology",
+                               cases[i].immediate,
+                               NULL,
+                               NULL,
+                               NULL};
+        size_t used = 0;
+        char *handles[12];
+
+        if (cases[i].is_full || cases[i].is_spread) { /* "first" alone leaves it to the pool */
+            class[4] = "poolSelection";
+            class[5] = "spread";
+        }
+        for (size_t j = 0; j < ARRAY_LENGTH(handles); j++) {
+            _cleanup_free_ char *name = xasprintf("immediate-%zu-%zu", i, j);
+            _cleanup_made_ struct made made = {0};
+            _cleanup_made_ struct made again = {0};
+
+            zones_must_create(&driver, request(name, cases[i].is_full ? &all : NULL, class), &made);
+            zones_must_create(&driver, request(name, cases[i].is_full ? &all : NULL, class),
+                              &again);
+            assert_string_equal(again.handle, made.handle);
+            if ((made.segments != NULL) != cases[i].is_pinned)
+                fail_msg("case %zu: %s", i, json_dumps(made.reply, 0));
+            handles[j] = TAKE(made.handle);
+        }
+        for (size_t j = 0; j < ARRAY_LENGTH(zones); j++)
+            used += count_images(zones[j]) == ARRAY_LENGTH(handles) / ARRAY_LENGTH(zones);
+        if (cases[i].is_spread)
+            assert_int_equal(used, ARRAY_LENGTH(zones));
+        else
+            assert_int_equal(count_images(cases[i].is_full ? "zone-a" : "common"),
+                             ARRAY_LENGTH(handles));
+        for (size_t j = 0; j < ARRAY_LENGTH(handles); j++) {
+            zones_must_delete(&driver, handles[j]);
+            free(handles[j]);
+        }
+        assert_all_empty();
+    }
+}
+
+TEST(place_without_pools_may_be_served_by_any)
+{
+    static const struct wish in_x = {.preferred = {&ZONES_TERMS[4]}};
+    _cleanup_free_ char *pools = zones_pools(SITES + 1, ARRAY_LENGTH(SITES) - 1);
+    const char *refusing[] = {"topologyConstrainedPools", pools, NULL};
+    const char *class[] = {"topologyConstrainedPools", pools, "unservedDomains", "anywhere", NULL};
+    _cleanup_made_ struct made made = {0};
+
+    zones_assert_refused(&driver, request("unserved", &in_x, refusing), STATUS_RESOURCE_EXHAUSTED,
+                         "no pool of the class serves the place asked for");
+    zones_must_create(&driver, request("unserved", &in_x, class), &made);
+    assert_null(made.segments);
+    assert_string_not_equal(made.pool, "common");
+    assert_int_equal(capacity(&ZONES_TERMS[4], refusing, NULL), 0);
+    assert_true(capacity(&ZONES_TERMS[4], class, NULL) > 0);
     zones_must_delete(&driver, made.handle);
     assert_all_empty();
 }

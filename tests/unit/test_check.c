@@ -170,6 +170,10 @@ static const struct {
      "'topologyPools': 'auto'}}",
      CHECK_FAIL, "topology", "StorageClass 's'", "Topology=false"},
     {"{'kind': 'StorageClass', 'metadata': {'name': 's'}, 'provisioner': "
+     "'rook-ceph.rbd.csi.ceph.com', 'volumeBindingMode': 'WaitForFirstConsumer', 'parameters': "
+     "{'clusterID': 'c', 'pool': 'p', 'topologyPools': 'auto', 'immediateTopology': 'pin'}}",
+     CHECK_FAIL, "topology", "StorageClass 's'", "immediateTopology: pin, but"},
+    {"{'kind': 'StorageClass', 'metadata': {'name': 's'}, 'provisioner': "
      "'rook-ceph.cephfs.csi.ceph.com', 'parameters': {'clusterID': 'c', 'fsName': 'f', "
      "'topologyPools': 'auto'}}",
      CHECK_FAIL, "nodes", "rook-ceph.cephfs.csi.ceph.com", "no --domainlabels"},

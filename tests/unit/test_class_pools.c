@@ -37,6 +37,10 @@ TEST(mistakes_in_parameters_are_refused)
         {"auto without pool", "topologyPools=auto", "needs the parameter pool"},
         {"unknown policy", "pool=p|poolSelection=random", "poolSelection: 'random'"},
         {"unknown pinning", "pool=p|topologyPinning=hard", "topologyPinning: 'hard'"},
+        {"unknown way of Immediate", "pool=p|immediateTopology=random",
+         "immediateTopology: 'random' is none of first, spread and pin"},
+        {"unserved domains", "pool=p|unservedDomains=ignore",
+         "unservedDomains: 'ignore' is neither 'refuse' nor 'anywhere'"},
         {"overcommit is no number", "pool=p|overcommit=much", "overcommit: 'much'"},
         {"crossPoolRestore", "pool=p|crossPoolRestore=yes",
          "crossPoolRestore: 'yes' is neither 'copy' nor 'none'"},
@@ -69,7 +73,7 @@ TEST(parameters_are_taken)
 
     fill(&parameters, "clusterID=c|pool=p|dataPool=d|topologyPools=auto|topologyClass=fast|"
                       "poolSelection=spread|topologyPinning=plain|overcommit=1.5|"
-                      "crossPoolRestore=copy");
+                      "crossPoolRestore=copy|immediateTopology=pin|unservedDomains=anywhere");
     assert_int_equal(class_pools_parse_rbd(&parameters, &pools, &err), 0);
     assert_string_equal(pools.cluster_id, "c");
     assert_string_equal(pools.pool, "p");
@@ -79,6 +83,8 @@ TEST(parameters_are_taken)
     assert_int_equal(pools.policy, PLACEMENT_SPREAD);
     assert_int_equal(pools.pinning, PINNING_PLAIN);
     assert_int_equal(pools.overcommit, 1500);
+    assert_int_equal(pools.immediate, IMMEDIATE_PIN);
+    assert_true(pools.may_be_anywhere);
     assert_true(class_pools_have_places(&pools));
 }
 
@@ -113,13 +119,16 @@ TEST(defaults_are_those_of_a_plain_class)
     _cleanup_class_pools_ struct class_pools pools = {0};
     _cleanup_error_ struct error err = {0};
 
-    fill(&parameters, "clusterID=c|pool=p|dataPool=|poolSelection=|overcommit=");
+    fill(&parameters, "clusterID=c|pool=p|dataPool=|poolSelection=|overcommit=|immediateTopology=|"
+                      "unservedDomains=");
     assert_int_equal(class_pools_parse_rbd(&parameters, &pools, &err), 0);
     assert_null(pools.data_pool);
     assert_false(pools.is_auto || pools.has_policy || pools.may_cross_pools);
     assert_int_equal(pools.policy, PLACEMENT_FREE_SPACE);
     assert_int_equal(pools.pinning, PINNING_AUTO);
     assert_int_equal(pools.overcommit, 0);
+    assert_int_equal(pools.immediate, IMMEDIATE_FIRST);
+    assert_false(pools.may_be_anywhere);
     assert_false(class_pools_have_places(&pools));
     struct pool_entry plain = class_pools_plain(&pools, NULL);
     assert_string_equal(plain.pool, "p");
@@ -136,6 +145,35 @@ TEST(the_class_of_auto_pools_is_named_after_the_pool)
     fill(&parameters, "pool=p|topologyPools=auto");
     assert_int_equal(class_pools_parse_rbd(&parameters, &pools, &err), 0);
     assert_string_equal(pools.topology_class, "p");
+}
+
+/* Ceph-CSI uses the class's pool, and so do classes that were written for it. */
+TEST(without_requirement_the_pool_is_used_unless_the_class_says_otherwise)
+{
+    static const struct {
+        const char *parameters;
+        bool wants_place;
+    } cases[] = {
+        {"pool=p|topologyConstrainedPools=" LIST, false},
+        {"pool=p|immediateTopology=first|topologyConstrainedPools=" LIST, false},
+        {"pool=p|unservedDomains=anywhere|topologyConstrainedPools=" LIST, false},
+        {"pool=p|immediateTopology=spread|topologyConstrainedPools=" LIST, true},
+        {"pool=p|immediateTopology=pin|topologyConstrainedPools=" LIST, true},
+        {"pool=p|poolSelection=first|topologyConstrainedPools=" LIST, true},
+        {"topologyConstrainedPools=" LIST, true},
+        {"pool=p|immediateTopology=spread", false},
+    };
+    const struct topology_requirement nowhere = {0};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_strmap_ struct strmap parameters = {0};
+        _cleanup_class_pools_ struct class_pools pools = {0};
+        _cleanup_error_ struct error err = {0};
+
+        fill(&parameters, cases[i].parameters);
+        assert_int_equal(class_pools_parse_rbd(&parameters, &pools, &err), 0);
+        assert_int_equal(class_pools_want_place(&pools, &nowhere), cases[i].wants_place);
+    }
 }
 
 /* --- pools that carry their place --- */

@@ -21,6 +21,7 @@ TEST(zone_decides_on_the_pool_and_the_name_stays_with_the_class, STAGED)
     assert_null(strmap_get(&volume.context, "dataPool"));
     assert_int_equal(volume.segments.count, 1);
     assert_string_equal(strmap_get(&volume.segments, PREFIX "zone"), "zone-b");
+    assert_string_equal(strmap_get(&volume.context, "topologySegments"), PREFIX "zone=zone-b");
     places_remove_volume(stage, volume.handle);
     places_assert_nothing_is_left(stage);
 }
@@ -165,6 +166,68 @@ TEST(without_a_requirement_the_class_decides, STAGED)
                         &chosen);
     assert_string_equal(strmap_get(&chosen.context, "pool"), "pool-a");
     assert_string_equal(strmap_get(&chosen.context, "dataPool"), "data-a");
+}
+
+/* Each way twice: a retry is the same volume with the same answer. */
+TEST(class_says_what_becomes_of_immediate_volumes, STAGED)
+{
+    static const struct {
+        const char *immediate;
+        const char *zone; /* NULL: no requirement */
+        const char *pool;
+        const char *pinned; /* to that zone; NULL: to nothing */
+    } cases[] = {
+        {"first", NULL, "rbd", NULL},         {"spread", NULL, "pool-a", NULL},
+        {"pin", NULL, "pool-a", "zone-a"},    {"first", "zone-b", "pool-b", "zone-b"},
+        {"spread", "zone-b", "pool-b", NULL}, {"pin", "zone-b", "pool-b", "zone-b"},
+        {"spread", "zone-c", "pool-c", NULL},
+    };
+    struct stage *stage = *state;
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        const struct wish wish = {.zone = cases[i].zone,
+                                  .more = {"immediateTopology", cases[i].immediate, NULL}};
+        struct wish first = wish;
+        _cleanup_(volume_done) struct volume volume = {0};
+        _cleanup_(volume_done) struct volume again = {0};
+
+        if (strcmp(cases[i].pool, "rbd") != 0) { /* else poolSelection decides */
+            first.more[2] = "poolSelection";
+            first.more[3] = "first";
+        }
+        places_make_or_fail(stage, &first, &volume);
+        places_make_or_fail(stage, &first, &again);
+        assert_string_equal(strmap_get(&volume.context, "pool"), cases[i].pool);
+        assert_int_equal(volume.segments.count, cases[i].pinned ? 1 : 0);
+        if (cases[i].pinned)
+            assert_string_equal(strmap_get(&volume.segments, PREFIX "zone"), cases[i].pinned);
+        assert_int_equal(strmap_has(&volume.context, "topologySegments"), cases[i].pinned != NULL);
+        assert_string_equal(again.handle, volume.handle);
+        assert_true(strmap_is_equal(&again.segments, &volume.segments));
+        places_remove_volume(stage, volume.handle);
+        places_assert_nothing_is_left(stage);
+    }
+}
+
+TEST(volume_for_a_place_without_pools_may_be_anywhere, STAGED)
+{
+    struct stage *stage = *state;
+    _cleanup_(volume_done) struct volume volume = {0};
+    _cleanup_(volume_done) struct volume again = {0};
+    const struct wish wish = {
+        .zone = "zone-x",
+        .more = {"unservedDomains", "anywhere", "topologySegments", PREFIX "zone=zone-a", NULL}};
+
+    places_assert_refused(stage, &(struct wish){.zone = "zone-x"}, STATUS_RESOURCE_EXHAUSTED,
+                          "no pool of the class serves the place asked for");
+    places_make_or_fail(stage, &wish, &volume);
+    places_make_or_fail(stage, &wish, &again);
+    assert_int_equal(volume.segments.count, 0);
+    assert_string_not_equal(strmap_get(&volume.context, "pool"), "rbd");
+    assert_false(strmap_has(&volume.context, "topologySegments")); /* the class has no say in it */
+    assert_string_equal(again.handle, volume.handle);
+    places_remove_volume(stage, volume.handle);
+    places_assert_nothing_is_left(stage);
 }
 
 TEST(missing_pool_is_the_fault_of_the_class, STAGED)

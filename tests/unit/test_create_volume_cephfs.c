@@ -413,6 +413,34 @@ TEST(without_a_requirement_the_class_decides, STAGED)
     assert_int_equal(chosen.segments.count, 0);
 }
 
+TEST(class_says_what_becomes_of_immediate_volumes, STAGED)
+{
+    struct stage *stage = *state;
+    _cleanup_(volume_done) struct volume spread = {0};
+    _cleanup_(volume_done) struct volume pinned = {0};
+    _cleanup_(volume_done) struct volume anywhere = {0};
+
+    make_or_fail(stage,
+                 &(struct wish){.name = "spread",
+                                .zone = "zone-b",
+                                .more = {"immediateTopology", "spread", NULL}},
+                 &spread);
+    assert_holds(stage, "pool=data-b");
+    assert_int_equal(spread.segments.count, 0);
+    make_or_fail(stage,
+                 &(struct wish){.name = "pinned",
+                                .zone = "zone-a",
+                                .more = {"immediateTopology", "pin", NULL}},
+                 &pinned);
+    assert_string_equal(strmap_get(&pinned.segments, PREFIX "zone"), "zone-a");
+    make_or_fail(stage,
+                 &(struct wish){.name = "anywhere",
+                                .zone = "zone-x",
+                                .more = {"unservedDomains", "anywhere", NULL}},
+                 &anywhere);
+    assert_int_equal(anywhere.segments.count, 0);
+}
+
 TEST(no_place_and_no_room_are_told_apart, STAGED)
 {
     struct stage *stage = *state;
@@ -574,6 +602,8 @@ TEST(capacity_is_that_of_the_data_pools, STAGED)
 {
     struct stage *stage = *state;
     static const char *const class[] = {"topologyConstrainedPools", POOLS, NULL};
+    static const char *const anywhere[] = {"topologyConstrainedPools", POOLS, "unservedDomains",
+                                           "anywhere", NULL};
     static const char *const plain[] = {NULL};
     static const char *const named[] = {"pool", "data-b", NULL};
     static const char *const wrong[] = {"pool", "data-c", NULL};
@@ -582,6 +612,8 @@ TEST(capacity_is_that_of_the_data_pools, STAGED)
     assert_int_equal(capacity_of(stage, "zone-c", class), 40 * GIB);
     assert_int_equal(capacity_of(stage, "zone-x", class), 0);
     assert_int_equal(capacity_of(stage, NULL, class), 90 * GIB);
+    assert_int_equal(capacity_of(stage, "zone-a", anywhere), 20 * GIB);
+    assert_int_equal(capacity_of(stage, "zone-x", anywhere), 90 * GIB);
     assert_int_equal(capacity_of(stage, "zone-a", plain), 10 * GIB); /* the default pool */
     assert_int_equal(capacity_of(stage, "zone-a", named), 30 * GIB);
     assert_int_equal(capacity_of(stage, NULL, wrong), 0); /* of another file system */

@@ -73,6 +73,22 @@ TEST(prefix_has_at_most_63_bytes)
     topology_levels_done(&levels);
 }
 
+TEST(semicolons_separate_as_commas_do)
+{
+    static const char *const texts[] = {"a/region;b/zone;rack", "a/region,b/zone;rack",
+                                        "a/region;b/zone,rack"};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(texts); i++) {
+        _cleanup_topology_levels_ struct topology_levels levels = {0};
+
+        parse(texts[i], &levels);
+        assert_int_equal(levels.count, 3);
+        assert_string_equal(levels.items[0].name, "region");
+        assert_string_equal(levels.items[1].label, "b/zone");
+        assert_string_equal(levels.items[2].name, "rack");
+    }
+}
+
 TEST(labels_that_cannot_be_levels_are_refused)
 {
     static const struct {
@@ -87,7 +103,10 @@ TEST(labels_that_cannot_be_levels_are_refused)
         {"a/ZONE.x,a/zone", "same membership key"},
         {"a/member.zone", "kept for membership keys"},
         {"Member.x", "kept for membership keys"},
-        {ZONE ",", "missing behind the comma"},
+        {ZONE ",", "missing behind the ','"},
+        {ZONE ";", "missing behind the ';'"},
+        {";", ""},
+        {ZONE ",;b", ""},
         {",", ""},
         {"a/", ""},
         {"a b", ""},

@@ -143,6 +143,12 @@ static const struct {
     {"node n1 zone=a taint=maint:yes:NoSchedule\npv v affinity=zone:a claim=default/c\n"
      "pvc c volume=v bound\npod p claims=c",
      "is in zone = a, where the pod may not run|untolerated taint {maint: yes}"},
+    {"node n1 zone=a\nclass fast\npvc c class=fast\npod p claims=c on=n1",
+     "nodeName 'n1'|claim 'c' waits for ever|nodeSelector kubernetes.io/hostname: n1"},
+    {"node n1 zone=a\nclass fast\npvc c class=fast selected=n1\npod p claims=c on=n1",
+     "runs on n1"},
+    {"node n1 zone=a\npv v claim=default/c\npvc c volume=v bound\npod p claims=c on=n1",
+     "runs on n1; its volumes fit on 1 of 1 nodes"},
     {"pvc c\npod p", "there are no nodes"},
 };
 
@@ -160,6 +166,24 @@ TEST(one_cause_at_a_time)
         assert_int_equal(explain_pod(&cluster, &options, "default", "p", &explanation, &err), 0);
         assert_parts(explanation.headline, SCRIPTS[i].headline);
     }
+}
+
+TEST(claim_of_a_pod_that_bypasses_the_scheduler_waits_for_ever)
+{
+    const struct binding_options options = newest_binding_options();
+    _cleanup_cluster_ struct cluster_objects cluster = {0};
+    _cleanup_explanation_ struct explanation explanation = {0};
+    _cleanup_error_ struct error err = {0};
+
+    cluster_script(&cluster, "node n1 zone=a\nnode n2 zone=b\nclass fast\npvc c class=fast\n"
+                             "pod p claims=c on=n1");
+    cluster_settle(&cluster);
+    assert_int_equal(explain_claim(&cluster, &options, "default", "c", &explanation, &err), 0);
+    assert_non_null(strstr(explanation.headline, "claim 'c' waits for ever"));
+    assert_int_equal(explanation.fitting, 0);
+    assert_int_equal(explanation.count, 2);
+    assert_int_equal(explanation.nodes[0].cause, EXPLAIN_POD);
+    assert_non_null(strstr(explanation.summary, "does not look at"));
 }
 
 TEST(unknown_pod_is_told_with_a_near_name)

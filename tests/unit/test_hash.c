@@ -6,6 +6,7 @@ TEST(known_values_stay)
     assert_true(hash_text(HASH_START, "") == HASH_START);
     assert_true(hash_text(HASH_START, "a") == UINT64_C(0xaf63dc4c8601ec8c));
     assert_true(hash_text(HASH_START, "foobar") == UINT64_C(0x85944171f73967e8));
+    assert_true(hash_mix(1) == UINT64_C(0xb456bcfc34c2cb2c));
 }
 
 TEST(text_goes_on_where_the_former_ended)

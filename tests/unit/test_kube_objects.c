@@ -59,6 +59,30 @@ TEST(lists_arrays_and_single_objects_are_read)
     }
 }
 
+TEST(binding_mode_is_read_in_both_spellings)
+{
+    static const struct {
+        const char *mode;
+        enum kube_binding_mode expected;
+    } cases[] = {
+        {"bindingMode: WaitForFirstConsumer", KUBE_BINDING_WAIT},
+        {"bindingMode: Immediate", KUBE_BINDING_IMMEDIATE},
+        {"bindingMode: Immediate\nvolumeBindingMode: WaitForFirstConsumer", KUBE_BINDING_WAIT},
+        {"reclaimPolicy: Delete", KUBE_BINDING_UNSET},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_free_ char *text = xasprintf(
+            "kind: StorageClass\nmetadata: {name: sc}\nprovisioner: p\n%s\n", cases[i].mode);
+        _cleanup_cluster_ struct cluster_objects cluster = {0};
+        _cleanup_error_ struct error err = {0};
+
+        if (read_text(&cluster, text, &err) < 0)
+            fail_msg("%s", err.message);
+        assert_int_equal(cluster_find_class(&cluster, "sc")->mode, cases[i].expected);
+    }
+}
+
 TEST(every_kind_is_read)
 {
     static const char TEXT[] =

@@ -367,6 +367,140 @@ TEST(calls_wait_for_the_first_labels_and_reports_do_not, WITH_FOLDER)
     assert_report(&fixture, "api", false, "no answer yet");
 }
 
+/* --- volumes --- */
+
+#define IN_A PREFIX "member.zone.zone-a"
+#define IN_B PREFIX "member.zone.zone-b"
+
+static int check_place(struct fixture *fixture, const char *key, const char *value,
+                       struct error *err)
+{
+    _cleanup_strmap_ struct strmap segments = {0};
+    struct call call;
+
+    strmap_set(&segments, key, value);
+    call_init(&call, 1, "NodeStageVolume", deadline_never());
+    int result = node_info_check_place(fixture->info, &call, &segments, err);
+    call_done(&call);
+    return result;
+}
+
+static void assert_served(struct fixture *fixture, const char *key, const char *value)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (check_place(fixture, key, value, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static void assert_unserved(struct fixture *fixture, const char *key, const char *value,
+                            enum status status, const char *part)
+{
+    _cleanup_error_ struct error err = {0};
+
+    assert_int_equal(check_place(fixture, key, value, &err), -1);
+    if (err.status != status || !strstr(err.message, part))
+        fail_msg("wanted '%s', got %s: %s", part, status_name(err.status), err.message);
+}
+
+TEST(volumes_of_home_and_of_takeovers_are_served, WITH_FOLDER)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+
+    fixture_init(&fixture, ZONE, true);
+    assert_served(&fixture, IN_A, "true"); /* nothing is known of the node yet */
+    replace_file(fixture.labels_path, ZONE "=zone-b\n");
+    assert_served(&fixture, IN_B, "true");
+    assert_unserved(&fixture, IN_A, "true", STATUS_FAILED_PRECONDITION,
+                    "pinned to " IN_A "=true, which this node does not serve: it serves " IN_B
+                    "=true," PREFIX "zone=zone-b");
+    replace_file(fixture.map_path, "{\"zone-a\": [\"zone-b\"]}");
+    assert_served(&fixture, IN_A, "true");
+    replace_file(fixture.map_path, "{}"); /* given back */
+    assert_unserved(&fixture, IN_A, "true", STATUS_FAILED_PRECONDITION, "does not serve");
+    assert_unserved(&fixture, PREFIX "zone", "zone-a", STATUS_FAILED_PRECONDITION, "zone=zone-a");
+}
+
+/* Takeovers are labels of the Node then, which somebody who was given labels does not see. */
+TEST(given_labels_do_not_tell_takeovers, WITH_FOLDER)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+
+    fixture_init(&fixture, ZONE, false);
+    replace_file(fixture.labels_path, ZONE "=zone-b\n");
+    assert_served(&fixture, IN_A, "true");
+    assert_unserved(&fixture, PREFIX "zone", "zone-a", STATUS_FAILED_PRECONDITION, "zone=zone-a");
+}
+
+TEST(node_without_levels_serves_all, WITH_FOLDER)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+
+    fixture_init(&fixture, "", false);
+    replace_file(fixture.labels_path, ZONE "=zone-b\n");
+    assert_served(&fixture, PREFIX "zone", "zone-a");
+}
+
+/* The labels of a Node: what is known of them, and what they are. */
+struct labels_of_node {
+    const char *known;  /* value of IN_A */
+    const char *actual; /* the same; NULL: cannot be asked for */
+    unsigned reads;
+};
+
+static int get_known(void *object, struct call *call, struct strmap *labels, struct error *err)
+{
+    const struct labels_of_node *node = object;
+
+    (void)call, (void)err;
+    strmap_set(labels, ZONE, "zone-b");
+    if (node->known[0])
+        strmap_set(labels, IN_A, node->known);
+    return 0;
+}
+
+static int read_actual(void *object, struct call *call, struct strmap *labels, struct error *err)
+{
+    struct labels_of_node *node = object;
+
+    (void)call;
+    node->reads++;
+    if (!node->actual)
+        return error_set(err, STATUS_DEADLINE_EXCEEDED, "no answer");
+    strmap_set(labels, ZONE, "zone-b");
+    if (node->actual[0])
+        strmap_set(labels, IN_A, node->actual);
+    return 0;
+}
+
+TEST(labels_are_asked_for_anew_before_a_volume_is_refused, WITH_FOLDER)
+{
+    _cleanup_fixture_ struct fixture fixture = {0};
+    struct labels_of_node node = {"true", "true", 0};
+
+    fixture_init(&fixture, ZONE, false);
+    node_labels_done(&fixture.labels);
+    fixture.labels = (struct node_labels_source){.object = &node,
+                                                 .subject = xstrdup("api"),
+                                                 .get = get_known,
+                                                 .is_healthy = is_never_stale,
+                                                 .read_now = read_actual};
+    assert_served(&fixture, IN_A, "true");
+    assert_served(&fixture, IN_B, "true");
+    assert_int_equal(node.reads, 0);
+    node.known = ""; /* a takeover that has not come here yet */
+    assert_served(&fixture, IN_A, "true");
+    assert_int_equal(node.reads, 1);
+    node.actual = "";
+    assert_unserved(&fixture, IN_A, "true", STATUS_FAILED_PRECONDITION, "does not serve");
+    node.known = "false";
+    node.actual = "false";
+    assert_unserved(&fixture, IN_A, "true", STATUS_FAILED_PRECONDITION, "does not serve");
+    node.actual = NULL;
+    assert_unserved(&fixture, IN_A, "true", STATUS_UNAVAILABLE,
+                    "whether this node serves the volume's place: no answer");
+}
+
 static void *ask(void *object)
 {
     for (int i = 0; i < 200; i++) {

@@ -55,6 +55,26 @@ TEST(labels_of_the_node_are_told_and_followed, WITH_KUBE)
     eventually(zone_is(&source, "b"));
 }
 
+TEST(server_is_asked_anew_on_demand, WITH_KUBE)
+{
+    struct kube_fixture *fixture = *state;
+    _cleanup_source_ struct node_labels_source source = {0};
+    _cleanup_strmap_ struct strmap labels = {0};
+    _cleanup_strmap_ struct strmap none = {0};
+    _cleanup_error_ struct error err = {0};
+
+    fake_kube_put(fixture->fake, NODE, IN_ZONE("a"));
+    source_of(fixture, &source);
+    eventually(zone_is(&source, "a"));
+    fake_kube_put(fixture->fake, NODE, IN_ZONE("b"));
+    assert_int_equal(source.read_now(source.object, &fixture->call, &labels, &err), 0);
+    assert_string_equal(strmap_get(&labels, "zone"), "b");
+    fake_kube_drop(fixture->fake, NODE);
+    assert_int_equal(source.read_now(source.object, &fixture->call, &none, &err), -1);
+    assert_int_equal(err.status, STATUS_NOT_FOUND);
+    assert_int_equal(none.count, 0);
+}
+
 TEST(unreachable_server_is_waited_out, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;

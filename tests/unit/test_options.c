@@ -77,6 +77,20 @@ TEST(version_is_found_where_rook_looks_for_it)
     assert_non_null(strstr(text, "\nCeph libraries: "));
 }
 
+/* The command line of the design that Ceph-CSI's topology came from. */
+TEST(labels_may_be_given_as_the_design_spells_them)
+{
+    _cleanup_free_ char *copy = NULL;
+    struct options options;
+
+    assert_int_equal(read_line("--type=rbd --nodeid=n --orchestrator=kubernetes "
+                               "--domain-labels=failure-domain.beta.kubernetes.io/region;a.io/rack",
+                               &options, &copy, NULL, NULL),
+                     -1);
+    assert_string_equal(options.domain_labels,
+                        "failure-domain.beta.kubernetes.io/region;a.io/rack");
+}
+
 TEST(types_that_are_not_served_say_what_to_do)
 {
     static const struct {
@@ -92,6 +106,7 @@ TEST(types_that_are_not_served_say_what_to_do)
         {"--type=rbd --nodeid=n --rbdhardmaxclonedepth=15", 1, "--rbdhardmaxclonedepth"},
         {"--type=rbd --nodeid=n --instanceid=", 1, "--instanceid is empty"},
         {"--type=rbd --nodeid=n --drivername=a_b", 1, "--drivername must be a DNS name"},
+        {"--type=rbd --nodeid=n --orchestrator=nomad", 1, "--orchestrator: only kubernetes"},
         {"--typ=rbd", 2, "flag provided but not defined: -typ"},
     };
 

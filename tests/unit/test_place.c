@@ -1,6 +1,7 @@
 #include "controller/place.h"
 
 #include "common/base/memory.h"
+#include "controller/recorded_segments.h"
 #include "tests/test.h"
 
 /* What is known of a place without asking a cluster. */
@@ -104,56 +105,74 @@ TEST(one_domain_of_the_map_is_enough)
     "[" ENTRY("p", SEGMENT("zone", "a") "," SEGMENT("rack", "1")) "," ENTRY(                       \
         "p", SEGMENT("zone", "b")) "," ENTRY("q", SEGMENT("zone", "c")) "," P_IN_D "]"
 
+struct recovery {
+    const char *key; /* of the class; NULL: none */
+    const char *value;
+    const char *pool;
+    const char *preferred;
+    const char *requisite;
+    const char *segments; /* of the place, without the prefix */
+    const char *cluster;  /* where the name leads; NULL: the class's */
+};
+
+static void check_recovery(const struct recovery *recovery)
+{
+    const struct controller controller = {.driver_name = "rbd.csi.ceph.com"};
+    _cleanup_strmap_ struct strmap parameters = {0};
+    _cleanup_class_pools_ struct class_pools class = {0};
+    _cleanup_place_ struct place place = {0};
+    _cleanup_text_ struct text out = TEXT_INIT(1024);
+    _cleanup_error_ struct error err = {0};
+    struct topology_requirement requirement;
+
+    strmap_set(&parameters, "clusterID", "c");
+    strmap_set(&parameters, "topologyConstrainedPools", LIST);
+    strmap_set(&parameters, "topologyPinning", "plain");
+    if (recovery->key)
+        strmap_set(&parameters, recovery->key, recovery->value);
+    assert_int_equal(class_pools_parse_rbd(&parameters, &class, &err), 0);
+    requirement_init(&requirement, recovery->preferred, recovery->requisite);
+    const struct placing placing = {.controller = &controller,
+                                    .class = &class,
+                                    .requirement = &requirement,
+                                    .only_cluster = recovery->cluster ?: "c"};
+    assert_int_equal(place_recover(&placing, recovery->pool, &place, &err), 0);
+    assert_string_equal(place.entry.pool, recovery->pool);
+    for (size_t j = 0; j < place.segments.count; j++)
+        text_addf(&out, "%s%s=%s", j ? "," : "", place.segments.entries[j].key + strlen(PREFIX),
+                  place.segments.entries[j].value);
+    assert_string_equal(text_chars(&out), recovery->segments);
+    topology_requirement_done(&requirement);
+}
+
 TEST(place_of_a_pool_is_the_one_that_was_asked_for)
 {
-    static const struct {
-        const char *pool;
-        const char *preferred;
-        const char *requisite;
-        const char *segments; /* of the place, without the prefix */
-        const char *cluster;
-    } cases[] = {
-        {"p", "", "zone=b", "zone=b", "c"},
-        {"p", "", "zone=a,rack=1", "rack=1,zone=a", "c"},
-        {"p", "", "zone=a,rack=2|zone=b", "zone=b", "c"},
-        {"p", "zone=b", "zone=a,rack=1", "rack=1,zone=a",
-         "c"}, /* the first entry that any term serves */
-        {"p", "", "zone=c|zone=b", "zone=b", "c"},
-        {"q", "", "zone=b|zone=c", "zone=c", "c"},
-        {"p", "", "zone=x", "rack=1,zone=a", "c"}, /* nobody asked for it: the first entry */
-        {"p", "", "", "", "c"},                    /* pinned to nothing */
-        {"gone", "", "zone=a", "", "c"},           /* no longer of the class */
-        {"p", "", "zone=d", "rack=1,zone=a", "c"}, /* a pool of that name in another cluster */
-        {"p", "", "zone=d", "zone=d", "d"},
-        {"p", "", "zone=b", "zone=d", "d"}, /* there since an earlier call */
+    static const struct recovery cases[] = {
+        {NULL, NULL, "p", "", "zone=b", "zone=b", NULL},
+        {NULL, NULL, "p", "", "zone=a,rack=1", "rack=1,zone=a", NULL},
+        {NULL, NULL, "p", "", "zone=a,rack=2|zone=b", "zone=b", NULL},
+        /* the first entry that any term serves */
+        {NULL, NULL, "p", "zone=b", "zone=a,rack=1", "rack=1,zone=a", NULL},
+        {NULL, NULL, "p", "", "zone=c|zone=b", "zone=b", NULL},
+        {NULL, NULL, "q", "", "zone=b|zone=c", "zone=c", NULL},
+        {NULL, NULL, "p", "", "zone=x", "rack=1,zone=a",
+         NULL},                                       /* nobody asked for it: the first entry */
+        {NULL, NULL, "p", "", "", "", NULL},          /* pinned to nothing */
+        {NULL, NULL, "gone", "", "zone=a", "", NULL}, /* no longer of the class */
+        {"immediateTopology", "spread", "q", "", "zone=c", "", NULL},
+        {"immediateTopology", "pin", "q", "", "zone=c", "zone=c", NULL},
+        {"immediateTopology", "pin", "q", "", "", "zone=c", NULL},
+        {"immediateTopology", "first", "q", "", "", "", NULL},
+        {"unservedDomains", "anywhere", "q", "", "zone=x", "", NULL},
+        {"unservedDomains", "anywhere", "q", "", "zone=c", "zone=c", NULL},
+        /* a pool of that name in another cluster */
+        {NULL, NULL, "p", "", "zone=d", "rack=1,zone=a", NULL},
+        {NULL, NULL, "p", "", "zone=d", "zone=d", "d"},
+        {NULL, NULL, "p", "", "zone=b", "zone=d", "d"}, /* there since an earlier call */
     };
-    const struct controller controller = {.driver_name = "rbd.csi.ceph.com"};
 
-    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
-        _cleanup_strmap_ struct strmap parameters = {0};
-        _cleanup_class_pools_ struct class_pools class = {0};
-        _cleanup_place_ struct place place = {0};
-        _cleanup_text_ struct text out = TEXT_INIT(1024);
-        _cleanup_error_ struct error err = {0};
-        struct topology_requirement requirement;
-
-        strmap_set(&parameters, "clusterID", "c");
-        strmap_set(&parameters, "topologyConstrainedPools", LIST);
-        strmap_set(&parameters, "topologyPinning", "plain");
-        assert_int_equal(class_pools_parse_rbd(&parameters, &class, &err), 0);
-        requirement_init(&requirement, cases[i].preferred, cases[i].requisite);
-        const struct placing placing = {.controller = &controller,
-                                        .class = &class,
-                                        .requirement = &requirement,
-                                        .only_cluster = cases[i].cluster};
-        assert_int_equal(place_recover(&placing, cases[i].pool, &place, &err), 0);
-        assert_string_equal(place.entry.pool, cases[i].pool);
-        for (size_t j = 0; j < place.segments.count; j++)
-            text_addf(&out, "%s%s=%s", j ? "," : "", place.segments.entries[j].key + strlen(PREFIX),
-                      place.segments.entries[j].value);
-        assert_string_equal(text_chars(&out), cases[i].segments);
-        topology_requirement_done(&requirement);
-    }
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
+        check_recovery(&cases[i]);
 }
 
 /* --- in the journal --- */

@@ -328,8 +328,10 @@ static int finish_class(const json_t *root, void *object, struct error *err)
 {
     struct kube_class *class = object;
     const json_t *mode = value_at(root, "volumeBindingMode");
+    const json_t *old_mode = value_at(root, "bindingMode"); /* as the first design spelt it */
     const json_t *allowed = value_at(root, "allowedTopologies");
 
+    mode = mode ? mode : old_mode;
     if (kube_same(json_string_value(mode), "Immediate"))
         class->mode = KUBE_BINDING_IMMEDIATE;
     else if (kube_same(json_string_value(mode), "WaitForFirstConsumer"))

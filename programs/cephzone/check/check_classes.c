@@ -70,6 +70,20 @@ static bool looks_beside_images(const struct check_driver *driver)
            (driver->major == 3 && driver->minor >= NAMES_MOVED_MINOR);
 }
 
+/* csi-provisioner sends the same terms for both modes, so that the driver believes the class. */
+static void check_immediate(struct check *check, const struct kube_class *class, const char *object)
+{
+    const char *immediate = class_parameter_get(&class->parameters, PARAM_IMMEDIATE_TOPOLOGY);
+
+    if (class->mode != KUBE_BINDING_WAIT || !immediate || strcmp(immediate, "first") == 0)
+        return;
+    check_add(check, CHECK_FAIL, "topology", object,
+              "leave immediateTopology out, or make a class with volumeBindingMode: Immediate",
+              "immediateTopology: %s, but volumeBindingMode: WaitForFirstConsumer: volumes would "
+              "not be in the place of the node that the scheduler chose",
+              immediate);
+}
+
 static void check_places(struct check *check, const struct kube_class *class)
 {
     const struct check_driver *driver = check_find_driver(check, class->provisioner);
@@ -78,6 +92,7 @@ static void check_places(struct check *check, const struct kube_class *class)
 
     if (!check_class_has_places(class))
         return;
+    check_immediate(check, class, object);
     if (driver && driver->has_no_topology)
         check_add(check, CHECK_FAIL, "topology", object,
                   "enable topology (operator: nodePlugin.topology of the Driver; else "

@@ -160,7 +160,7 @@ static void take_options(struct check_driver *driver, const struct options *opti
 
     driver->has_controller = driver->has_controller || options->controller_server;
     driver->has_node = driver->has_node || options->node_server;
-    for (char *label = strtok_r(labels, ",", &rest); label; label = strtok_r(NULL, ",", &rest))
+    for (char *label = strtok_r(labels, ",;", &rest); label; label = strtok_r(NULL, ",;", &rest))
         if (!string_list_has(&driver->domain_labels, label))
             string_list_add(&driver->domain_labels, label);
 }

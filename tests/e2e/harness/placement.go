@@ -71,6 +71,60 @@ func immediateIsWhereAllowed(t *test) {
 	}
 }
 
+func immediateIsSpread(t *test) {
+	immediate := storagev1.VolumeBindingImmediate
+	for _, way := range []string{"spread", "pin"} {
+		class := "immediate-" + way
+		t.classLike("rbd-zones", class, func(class *storagev1.StorageClass) {
+			class.VolumeBindingMode = &immediate
+			class.Parameters["immediateTopology"] = way
+			class.Parameters["poolSelection"] = "spread"
+		})
+		defer t.deleteClass(class)
+		var used []string
+		for i := range zones {
+			name := fmt.Sprintf("%s-%d", way, i)
+			t.claim(name, class, "1Gi")
+			pv := t.volumeOf(name)
+			used = append(used, t.poolOf(pv))
+			if (pins(pv) != nil) != (way == "pin") {
+				t.fail("volume '%s' is pinned to %v", name, pins(pv))
+			}
+		}
+		if slices.Sort(used); !slices.Equal(used, zones) {
+			t.fail("the volumes of '%s' are in %v", class, used)
+		}
+	}
+	t.pod("anywhere", inZone("zone-c"), "spread-0")
+	t.nodeOf("anywhere")
+	t.pod("pinned", nil, "pin-0")
+	zone := t.nodeOf("pinned").zone
+	t.mustBePinned(t.volumeOf("pin-0"), zone, "topology."+driverName+"/zone="+zone)
+}
+
+// The class lists two zones, and the pod is to run in the third.
+func unservedZoneIsServed(t *test) {
+	t.classLike("rbd-zones", "two-zones", func(class *storagev1.StorageClass) {
+		class.Parameters["unservedDomains"] = "anywhere"
+		var entries []map[string]any
+		t.must(json.Unmarshal([]byte(class.Parameters["topologyConstrainedPools"]), &entries), "read the pools")
+		entries = slices.DeleteFunc(entries, func(entry map[string]any) bool { return entry["poolName"] == "zone-c" })
+		text, err := json.Marshal(entries)
+		t.must(err, "write the pools")
+		class.Parameters["topologyConstrainedPools"] = string(text)
+	})
+	defer t.deleteClass("two-zones")
+	t.claim("data", "two-zones", "1Gi")
+	t.pod("pod", inZone("zone-c"), "data")
+	if node := t.nodeOf("pod"); node.zone != "zone-c" {
+		t.fail("the pod is on '%s'", node.name)
+	}
+	pv := t.volumeOf("data")
+	if pool := t.poolOf(pv); pins(pv) != nil || pool == "zone-c" || pool == "common" {
+		t.fail("the volume is in pool '%s', pinned to %v", pool, pins(pv))
+	}
+}
+
 func allowedTopologiesHold(t *test) {
 	t.claim("data", "rbd-zones-a-b", "1Gi")
 	t.pod("pod", nil, "data")

@@ -12,6 +12,8 @@ var scenarios = []scenario{
 	{"a volume is in the pool of its pod's zone (WaitForFirstConsumer)", volumeFollowsPod},
 	{"an immediate volume is made at once and pinned to nothing", immediateIsNotPinned},
 	{"an immediate volume is where the class allows it", immediateIsWhereAllowed},
+	{"immediate volumes are spread, or pinned to their pool's zone, as the class says", immediateIsSpread},
+	{"a zone that no pool serves gets its volumes from any pool, if the class says so", unservedZoneIsServed},
 	{"allowedTopologies keep pods and volumes out of other zones", allowedTopologiesHold},
 	{"a StatefulSet spreads over the zones, each volume in its zone's pool", statefulSetSpreads},
 	{"a full zone is passed by the scheduler (CSIStorageCapacity)", fullZoneIsPassed},
