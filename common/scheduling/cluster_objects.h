@@ -85,11 +85,34 @@ struct cluster_objects {
 void cluster_done(struct cluster_objects *cluster);
 #define _cleanup_cluster_ _cleanup_(cluster_done)
 
+/* Objects that are decoded but in no cluster yet. Owns them. */
+struct decoded_object {
+    enum kube_kind kind;
+    void *object;
+};
+
+struct decoded_objects {
+    struct decoded_object *items;
+    size_t count;
+    size_t foreign_count; /* of other kinds, left out */
+};
+
 /*
  * Takes what "kubectl get -o json" prints, what the API server lists, one object, or an array of
- * any of these. Objects of other kinds are counted and left. An object that is there already is
- * replaced. INVALID_ARGUMENT with the place: "items[3]: PersistentVolume 'pv-1': ...".
+ * any of these. Objects of other kinds are counted and left. INVALID_ARGUMENT with the place:
+ * "items[3]: PersistentVolume 'pv-1': ...". @objects is empty before, and after a failure.
  */
+_must_check_ int cluster_decode(const json_t *value, struct decoded_objects *objects,
+                                struct error *err);
+void decoded_objects_done(struct decoded_objects *objects);
+#define _cleanup_decoded_objects_ _cleanup_(decoded_objects_done)
+
+/* cluster_put() for all of them, and @objects is empty afterwards; RESOURCE_EXHAUSTED, with nothing
+ * taken, if there would be more than CLUSTER_OBJECTS_MAX. */
+_must_check_ int cluster_take(struct cluster_objects *cluster, struct decoded_objects *objects,
+                              struct error *err);
+
+/* Both in one step: all objects or, on failure, none. */
 _must_check_ int cluster_read(struct cluster_objects *cluster, const json_t *value,
                               struct error *err);
 
