@@ -266,8 +266,8 @@ void decoded_objects_done(struct decoded_objects *objects)
     *objects = (struct decoded_objects){0};
 }
 
-int cluster_take(struct cluster_objects *cluster, struct decoded_objects *objects,
-                 struct error *err)
+int cluster_check_room(const struct cluster_objects *cluster, const struct decoded_objects *objects,
+                       struct error *err)
 {
     size_t counts[KUBE_KINDS];
 
@@ -277,19 +277,24 @@ int cluster_take(struct cluster_objects *cluster, struct decoded_objects *object
         if (++counts[objects->items[i].kind] > CLUSTER_OBJECTS_MAX)
             return error_set(err, STATUS_RESOURCE_EXHAUSTED, "more than %d objects of kind %s",
                              CLUSTER_OBJECTS_MAX, kube_kind_name(objects->items[i].kind));
+    return 0;
+}
+
+void cluster_take(struct cluster_objects *cluster, struct decoded_objects *objects)
+{
     for (size_t i = 0; i < objects->count; i++)
         cluster_put(cluster, objects->items[i].kind, objects->items[i].object);
     cluster->foreign_count += objects->foreign_count;
     objects->count = 0;
     decoded_objects_done(objects);
-    return 0;
 }
 
 int cluster_read(struct cluster_objects *cluster, const json_t *value, struct error *err)
 {
     _cleanup_decoded_objects_ struct decoded_objects objects = {0};
 
-    if (cluster_decode(value, &objects, err) < 0)
+    if (cluster_decode(value, &objects, err) < 0 || cluster_check_room(cluster, &objects, err) < 0)
         return -1;
-    return cluster_take(cluster, &objects, err);
+    cluster_take(cluster, &objects);
+    return 0;
 }

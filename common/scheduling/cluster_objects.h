@@ -107,10 +107,11 @@ _must_check_ int cluster_decode(const json_t *value, struct decoded_objects *obj
 void decoded_objects_done(struct decoded_objects *objects);
 #define _cleanup_decoded_objects_ _cleanup_(decoded_objects_done)
 
-/* cluster_put() for all of them, and @objects is empty afterwards; RESOURCE_EXHAUSTED, with nothing
- * taken, if there would be more than CLUSTER_OBJECTS_MAX. */
-_must_check_ int cluster_take(struct cluster_objects *cluster, struct decoded_objects *objects,
-                              struct error *err);
+/* RESOURCE_EXHAUSTED if there might be more than CLUSTER_OBJECTS_MAX with them. */
+_must_check_ int cluster_check_room(const struct cluster_objects *cluster,
+                                    const struct decoded_objects *objects, struct error *err);
+/* cluster_put() for all of them, for which there is room. @objects is empty afterwards. */
+void cluster_take(struct cluster_objects *cluster, struct decoded_objects *objects);
 
 /* Both in one step: all objects or, on failure, none. */
 _must_check_ int cluster_read(struct cluster_objects *cluster, const json_t *value,

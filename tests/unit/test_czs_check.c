@@ -37,6 +37,20 @@ TEST(one_node_alone_is_looked_at)
     assert_string_equal(czs_check_node(check, 0), "b1");
     assert_true(czs_check_fits(check, 0));
     assert_int_equal(czs_check_score(check, 0), 60);
+    czs_check_free(TAKE(check));
+    must_czs(czs_check_pod(cluster, "shop", "web-1", "a2", &check, &error));
+    assert_int_equal(czs_check_fitting(check), 0);
+    assert_null(czs_check_summary(check));
+}
+
+TEST(rows_are_sorted_by_name_whichever_came_first)
+{
+    _cleanup_czs_cluster_ struct czs_cluster *cluster = library_cluster();
+
+    library_put(cluster, "{\"kind\": \"Node\", \"metadata\": {\"name\": \"a0\"}}");
+    _cleanup_czs_check_ struct czs_check *check = library_check(cluster, "web-0");
+    assert_string_equal(czs_check_node(check, 0), "a0");
+    assert_string_equal(czs_check_node(check, 1), "a1");
 }
 
 TEST(a_pod_that_fits_nowhere_has_the_schedulers_summary)

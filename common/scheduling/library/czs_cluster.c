@@ -1,8 +1,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
-#include "common/encoding/json.h"
-#include "common/scheduling/library/library.h"
+#include "common/scheduling/library/assumed_pods.h"
 
 _Static_assert(CZS_OBJECTS_MAX == CLUSTER_OBJECTS_MAX, "the public limit is the one that holds");
 
@@ -72,6 +71,7 @@ void czs_cluster_free(struct czs_cluster *cluster)
 {
     if (!cluster)
         return;
+    assumed_pods_done(&cluster->assumed);
     cluster_done(&cluster->objects);
     free(cluster);
 }
@@ -94,52 +94,7 @@ void library_settle(struct czs_cluster *cluster)
         cluster_settle(&cluster->objects);
 }
 
-/* --- objects --- */
-
-int library_decode(const char *json, size_t length, struct decoded_objects *objects,
-                   struct error *err)
-{
-    json_auto_t *value = NULL;
-
-    if (length > CZS_INPUT_MAX)
-        return error_set(err, STATUS_RESOURCE_EXHAUSTED,
-                         "a document of %zu bytes, of at most %zu; pass it in parts", length,
-                         CZS_INPUT_MAX);
-    if (json_load_large(json, length, "objects", &value, err) < 0)
-        return -1;
-    return cluster_decode(value, objects, err);
-}
-
-int czs_cluster_put(struct czs_cluster *cluster, const char *json, size_t length, char **error)
-{
-    _cleanup_decoded_objects_ struct decoded_objects objects = {0};
-    _cleanup_error_ struct error err = {0};
-
-    if (!cluster || !json)
-        return library_refuse_null("a cluster or JSON", error);
-    if (library_decode(json, length, &objects, &err) < 0 ||
-        cluster_take(&cluster->objects, &objects, &err) < 0)
-        return library_fail(&err, error);
-    cluster->generation++;
-    return CZS_OK;
-}
-
-int czs_cluster_remove(struct czs_cluster *cluster, const char *kind, const char *name_space,
-                       const char *name, char **error)
-{
-    _cleanup_error_ struct error err = {0};
-
-    if (!cluster || !kind || !name)
-        return library_refuse_null("a cluster, a kind or a name", error);
-    enum kube_kind found = kube_kind_find(kind);
-    if (found == KUBE_KINDS) {
-        error_set(&err, STATUS_INVALID_ARGUMENT, "kind '%.80s' is not looked at", kind);
-        return library_fail(&err, error);
-    }
-    cluster_remove(&cluster->objects, found, name_space, name);
-    cluster->generation++;
-    return CZS_OK;
-}
+/* --- reading --- */
 
 size_t czs_cluster_count(const struct czs_cluster *cluster, const char *kind)
 {

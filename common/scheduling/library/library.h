@@ -10,6 +10,7 @@ struct czs_cluster {
     struct cluster_objects objects; /* settled by library_settle(), not before */
     struct binding_options options;
     uint64_t generation;
+    struct named_list assumed; /* struct assumed_pod */
 };
 
 /* Hands the message to the caller, if one asked for it, and gives the status that stands for it. */
@@ -19,7 +20,3 @@ int library_refuse_null(const char *what, char **error);
 
 /* Before anything is looked up in indexes. Many objects are put faster before than after it. */
 void library_settle(struct czs_cluster *cluster);
-
-/* Reads the JSON that a caller passed. */
-_must_check_ int library_decode(const char *json, size_t length, struct decoded_objects *objects,
-                                struct error *err);

@@ -10,7 +10,7 @@
  * elsewhere, and how well. No I/O, no clock, no threads, no global state: the caller watches the
  * API server and writes to it.
  *
- * Looked at: VolumeBinding, NodeVolumeLimits, VolumeZone; of the pod itself node name, selector and
+ * Looked at: VolumeBinding, NodeVolumeLimits, VolumeZone; of the pod itself node selector and
  * affinity, taints and cordoned nodes. Not looked at: processors, memory, ports, affinity between
  * pods, topology spread. The scheduler that uses this library filters by these itself.
  *
@@ -49,6 +49,7 @@ extern "C" {
 
 enum czs_status {
     CZS_OK = 0,
+    CZS_WAITING = 1,    /* of czs_bound() alone: ask again */
     CZS_INVALID = -1,   /* an argument or an object that makes no sense */
     CZS_NOT_FOUND = -2, /* no such pod, node or claim in the cluster */
     CZS_TOO_LARGE = -3, /* beyond CZS_INPUT_MAX or CZS_OBJECTS_MAX */
@@ -61,13 +62,15 @@ enum czs_plugin {
     CZS_VOLUME_BINDING = 1,
     CZS_VOLUME_LIMITS = 2,
     CZS_VOLUME_ZONE = 4,
-    CZS_PLACEMENT = 8 /* node name, selector, affinity, taints */
+    CZS_PLACEMENT = 8 /* node selector and affinity, taints */
 };
 
 enum czs_format { CZS_TABLE, CZS_WIDE, CZS_JSON };
 
 struct czs_cluster;
+struct czs_change;
 struct czs_check;
+struct czs_binding;
 
 /* The version of the library that runs: "0.1.0". */
 CZS_PUBLIC const char *czs_version(void);
@@ -106,6 +109,34 @@ CZS_PUBLIC size_t czs_cluster_count(const struct czs_cluster *cluster, const cha
 /* Grows with every change. What was computed on an older generation is stale. */
 CZS_PUBLIC uint64_t czs_cluster_generation(const struct czs_cluster *cluster);
 
+/* --- changes, before they are applied --- */
+
+/*
+ * What czs_cluster_put() and czs_cluster_remove() do, in two steps: between them a scheduler asks
+ * which of its waiting pods the change may help, which takes the objects before and after it. A
+ * change is of no cluster until it is applied, once; it is then empty, and freed by its owner.
+ */
+CZS_PUBLIC int czs_change_put(const char *json, size_t length, struct czs_change **change,
+                              char **error);
+CZS_PUBLIC int czs_change_remove(const char *kind, const char *name_space, const char *name,
+                                 struct czs_change **change, char **error);
+CZS_PUBLIC int czs_change_apply(struct czs_cluster *cluster, struct czs_change *change,
+                                char **error);
+CZS_PUBLIC void czs_change_free(struct czs_change *change);
+
+/*
+ * Kubernetes' queueing hints: 1 if the change may make a pod schedulable that @plugins (see
+ * czs_check_plugins()) rejected, 0 if it cannot, or a negative enum czs_status. A pod that failed
+ * with an error is tried again in any case, and so is one that changed itself: 1.
+ */
+CZS_PUBLIC int czs_change_may_help(const struct czs_cluster *cluster,
+                                   const struct czs_change *change, const char *name_space,
+                                   const char *pod, unsigned plugins, char **error);
+/* The plugins whose earlier verdicts on any pod do not hold any more; for callers that keep them.
+ */
+CZS_PUBLIC unsigned czs_change_invalidates(const struct czs_cluster *cluster,
+                                           const struct czs_change *change);
+
 /* --- checking a pod --- */
 
 /*
@@ -137,6 +168,51 @@ CZS_PUBLIC unsigned czs_check_plugins(const struct czs_check *check);
 /* "0/3 nodes are available: ...", as the event of an unschedulable pod has it. NULL if a node fits,
  * or if one node alone was looked at. */
 CZS_PUBLIC const char *czs_check_summary(const struct czs_check *check);
+
+/* --- from a verdict to bound volumes --- */
+
+/*
+ * Reserve: from now on the cluster counts the pod as being on the node of that row, and the volumes
+ * and claims chosen there as taken, until the API server's events say the same or czs_revert()
+ * gives them up. CZS_STALE if the cluster has changed since the check; CZS_REFUSED for a row that
+ * does not fit, and for a pod that has a node.
+ */
+CZS_PUBLIC int czs_assume(struct czs_cluster *cluster, const struct czs_check *check, size_t row,
+                          struct czs_binding **binding, char **error);
+/* Frees the handle; what is assumed stays assumed. */
+CZS_PUBLIC void czs_binding_free(struct czs_binding *binding);
+CZS_PUBLIC const char *czs_binding_node(const struct czs_binding *binding);
+
+/*
+ * What must be written to the API server, in this order, before the pod itself is bound: volumes
+ * that get their claim (claimRef), then claims that get the annotation selected-node. None if every
+ * claim is bound already.
+ */
+CZS_PUBLIC size_t czs_binding_writes(const struct czs_binding *binding);
+/* "PersistentVolume" or "PersistentVolumeClaim". */
+CZS_PUBLIC const char *czs_write_kind(const struct czs_binding *binding, size_t write);
+/* "" for a volume. */
+CZS_PUBLIC const char *czs_write_namespace(const struct czs_binding *binding, size_t write);
+CZS_PUBLIC const char *czs_write_name(const struct czs_binding *binding, size_t write);
+/* A merge patch (application/merge-patch+json). It has the resourceVersion that was assumed, so
+ * that the API server answers 409 if somebody else was quicker: revert, and schedule the pod again.
+ */
+CZS_PUBLIC const char *czs_write_patch(const struct czs_binding *binding, size_t write);
+/* The resourceVersion that the API server answered with: czs_bound() judges by no older one.
+ * Callers that do not know it leave this out; it then waits for any other version than the one
+ * assumed. */
+CZS_PUBLIC int czs_written(struct czs_binding *binding, size_t write, const char *resource_version,
+                           char **error);
+
+/*
+ * Whether the volumes are bound, after the PV controller and the provisioner have done their part,
+ * by the objects that were put: CZS_OK, CZS_WAITING, or CZS_REFUSED with the reason when it cannot
+ * come about on this node any more: revert. The limit in time is the caller's (Kubernetes: 600 s).
+ */
+CZS_PUBLIC int czs_bound(const struct czs_cluster *cluster, const struct czs_binding *binding,
+                         char **error);
+/* Unreserve: gives up what is only assumed. Repeatable. What was written is not undone. */
+CZS_PUBLIC int czs_revert(struct czs_cluster *cluster, struct czs_binding *binding, char **error);
 
 /* --- explaining --- */
 
