@@ -1,3 +1,5 @@
+#include <pthread.h>
+
 #include "common/base/memory.h"
 #include "tests/unit/fixtures/library_cluster.h"
 
@@ -93,6 +95,37 @@ TEST(a_shape_needs_the_version_that_has_it)
 
     must_czs(czs_cluster_new("1.30", &cluster, &error));
     must_refuse_czs(czs_cluster_set_shape(cluster, "0:0", &error), CZS_INVALID, "1.30");
+}
+
+static void *check_often(void *object)
+{
+    struct czs_cluster *cluster = object;
+
+    for (int i = 0; i < 200; i++) {
+        struct czs_check *check = NULL;
+
+        if (czs_check_pod(cluster, "shop", i % 2 ? "web-0" : "web-1", NULL, &check, NULL) != CZS_OK)
+            return NULL;
+        czs_check_free(check);
+    }
+    return cluster;
+}
+
+/* For 'make tsan'. */
+TEST(clusters_of_several_threads_are_independent)
+{
+    struct czs_cluster *clusters[2] = {library_cluster(), library_cluster()};
+    pthread_t threads[2];
+
+    for (size_t i = 0; i < ARRAY_LENGTH(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, check_often, clusters[i]), 0);
+    for (size_t i = 0; i < ARRAY_LENGTH(threads); i++) {
+        void *result = NULL;
+
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        assert_ptr_equal(result, clusters[i]);
+        czs_cluster_free(clusters[i]);
+    }
 }
 
 TEST(nothing_given_is_invalid_and_never_a_crash)
