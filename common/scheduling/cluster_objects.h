@@ -55,9 +55,11 @@ struct claim_index {
     struct pointer_list pods;
 };
 
-/* Volumes in use on a node: one "driver/handle" each, sorted. */
+/* Volumes in use on a node: one "driver/handle" each. */
 struct volumes_in_use {
-    struct string_list keys;
+    struct string_list keys;     /* of its pods, sorted */
+    struct string_list attached; /* of attachments alone, sorted */
+    char *fault;                 /* why they cannot be counted; NULL if they can */
     bool is_counted;
 };
 
