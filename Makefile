@@ -30,6 +30,7 @@ LIBRARY_SOURCES := $(sort $(wildcard $(foreach folder,common controller node,$(f
 
 include proto/rules.mk
 include programs/rules.mk
+include common/scheduling/library/rules.mk
 include tests/rules.mk
 include deploy/rules.mk
 
@@ -37,7 +38,7 @@ PROTO_CFLAGS += $(SANITIZE)
 LIBRARY_OBJECTS := $(LIBRARY_SOURCES:%.c=$(BUILD)/%.o) $(PROTO_OBJECTS)
 
 .PHONY: all
-all: $(PROGRAMS) ## build the driver and the tool
+all: $(PROGRAMS) $(SCHEDULING_SHARED) $(SCHEDULING_STATIC) ## build the driver, the tool and the scheduling library
 
 $(BUILD)/%.o: %.c | $(PROTO_HEADERS)
 	@mkdir -p $(@D)

@@ -43,7 +43,7 @@ PREFIX ?= /usr/local
 INSTALL ?= install
 
 .PHONY: install
-install: $(PROGRAMS) ## install programs and man pages below DESTDIR and PREFIX (/usr/local)
+install: $(PROGRAMS) install-library ## install programs, the scheduling library and man pages below DESTDIR and PREFIX (/usr/local)
 	$(Q)$(INSTALL) -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/sbin \
 		$(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8
 	$(Q)$(INSTALL) -m 0755 $(BUILD)/cephzone $(DESTDIR)$(PREFIX)/bin/cephzone
@@ -53,7 +53,7 @@ install: $(PROGRAMS) ## install programs and man pages below DESTDIR and PREFIX 
 	$(Q)$(INSTALL) -m 0644 docs/man/cephcsi.8 $(DESTDIR)$(PREFIX)/share/man/man8/
 
 .PHONY: uninstall
-uninstall: ## remove what 'make install' put there
+uninstall: uninstall-library ## remove what 'make install' put there
 	$(Q)rm -f $(DESTDIR)$(PREFIX)/bin/cephzone $(DESTDIR)$(PREFIX)/bin/kubectl-cephzone \
 		$(DESTDIR)$(PREFIX)/sbin/cephcsi $(DESTDIR)$(PREFIX)/share/man/man1/cephzone.1 \
 		$(DESTDIR)$(PREFIX)/share/man/man8/cephcsi.8

@@ -18,7 +18,7 @@ $(BUILD)/tests/unit/test_proto.o: CPPFLAGS += -DCSI_DESC_PATH='"$(PROTO_DESCRIPT
 $(BUILD)/tests/unit/test_proto: $(PROTO_DESCRIPTOR_OBJECT) | $(PROTO_DESCRIPTOR_SET)
 
 $(BUILD)/tests/unit/test_options: $(BUILD)/programs/cephcsi/options.o
-$(BUILD)/tests/unit/test_explain_print: $(addprefix $(BUILD)/programs/cephzone/,explain_print.o simulate_print.o output.o)
+$(BUILD)/tests/unit/test_explain_print: $(addprefix $(BUILD)/programs/cephzone/,simulate_print.o output.o)
 CHECK_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard programs/cephzone/check/*.c)) \
 	$(addprefix $(BUILD)/programs/,cephzone/live_objects.o cephzone/object_source.o cephzone/output.o cephcsi/options.o)
 $(addprefix $(BUILD)/tests/unit/,test_check test_check_caps test_check_world): $(CHECK_OBJECTS)

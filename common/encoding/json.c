@@ -119,6 +119,15 @@ int json_load_path(const char *path, size_t limit, json_t **out, struct error *e
     return parse_json(text_chars(&content), content.length, 0, path, out, err);
 }
 
+json_t *json_from_strings(const struct string_list *list)
+{
+    json_t *strings = json_array();
+
+    for (size_t i = 0; i < list->count; i++)
+        json_array_append_new(strings, json_string(list->items[i]));
+    return strings;
+}
+
 const char *json_type_name(const json_t *value)
 {
     if (!value)

@@ -181,15 +181,18 @@ static enum bind_progress fail_binding(struct error *err, const char *what, cons
     return BIND_FAILED;
 }
 
-/* Before the event of our own update arrived there is nothing to judge. */
-static bool is_older(const char *stored, const char *updated)
+/* Before the event of our own update arrived there is nothing to judge. Who did not hear which
+ * version that made knows at least that it is not the one before. */
+static bool is_older(const char *stored, const struct bound_item *item)
 {
     _cleanup_error_ struct error err = {0};
     uint64_t a = 0;
     uint64_t b = 0;
 
-    if (!updated || text_parse_u64(stored ? stored : "", &a, &err) < 0 ||
-        text_parse_u64(updated, &b, &err) < 0)
+    if (!item->updated_version)
+        return item->is_assumed && !kube_same(stored, "") && kube_same(stored, item->version);
+    if (text_parse_u64(stored ? stored : "", &a, &err) < 0 ||
+        text_parse_u64(item->updated_version, &b, &err) < 0)
         return false;
     return a < b;
 }
@@ -218,7 +221,7 @@ static enum bind_progress poll_volume(const struct cluster_objects *cluster,
     if (!claim)
         return fail_binding(err, "failed to check binding: persistentvolumeclaim not found",
                             item->claim);
-    if (is_older(pv->meta.version, item->updated_version))
+    if (is_older(pv->meta.version, item))
         return BIND_WAITING;
     if (check_place(cluster, pv, node, err) < 0)
         return BIND_FAILED;
@@ -235,7 +238,7 @@ static enum bind_progress poll_claim(const struct cluster_objects *cluster,
 
     if (!claim)
         return fail_binding(err, "failed to check provisioning pvc", item->claim);
-    if (is_older(claim->meta.version, item->updated_version))
+    if (is_older(claim->meta.version, item))
         return BIND_WAITING;
     if (claim->meta.annotations.count == 0)
         return fail_binding(err, "selectedNode annotation reset for PVC", item->claim);

@@ -19,7 +19,7 @@ struct bound_item {
     char *version;         /* of the volume or claim when it was assumed */
     bool is_assumed;       /* false: the volume named the claim already, nothing to change */
     bool adds_annotation;  /* STATIC: bound-by-controller */
-    char *updated_version; /* what the API server answered */
+    char *updated_version; /* what the API server answered; NULL: not known */
 };
 
 struct pod_binding {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/kube/objects/in_tree.h"
 #include "common/scheduling/affinity_update.h"
 #include "common/scheduling/binding_check.h"
 #include "common/scheduling/volume_zone.h"
@@ -16,11 +17,10 @@ static bool uses_claim(const struct kube_pod *pod, const struct kube_pvc *claim)
     return false;
 }
 
-static bool has_volumes(const struct kube_pod *pod, bool counts_in_tree)
+static bool has_countable_volumes(const struct kube_pod *pod)
 {
     for (size_t i = 0; i < pod->volume_count; i++)
-        if (binding_uses_claim(&pod->volumes[i]) ||
-            (counts_in_tree && pod->volumes[i].kind == KUBE_VOLUME_IN_TREE))
+        if (binding_uses_claim(&pod->volumes[i]) || pod->volumes[i].kind == KUBE_VOLUME_IN_TREE)
             return true;
     return false;
 }
@@ -49,14 +49,30 @@ static bool has_grown(const struct kube_capacity *old, const struct kube_capacit
     return !binding_capacity_limit(old, &before) || after > before;
 }
 
+/* A driver that was not there, or had no limit, had the limit 0 as far as this goes. */
+static int64_t limit_of(const struct kube_csi_node *csi_node, const char *driver)
+{
+    for (size_t i = 0; i < csi_node->driver_count; i++)
+        if (kube_same(csi_node->drivers[i].name, driver))
+            return csi_node->drivers[i].has_limit ? csi_node->drivers[i].limit : 0;
+    return 0;
+}
+
 static bool has_higher_limit(const struct kube_csi_node *old, const struct kube_csi_node *new)
 {
     for (size_t i = 0; i < new->driver_count; i++)
-        for (size_t j = 0; j < old->driver_count; j++)
-            if (kube_same(new->drivers[i].name, old->drivers[j].name) &&
-                new->drivers[i].has_limit &&
-                old->drivers[j].has_limit &&new->drivers[i].limit > old->drivers[j].limit)
-                return true;
+        if (new->drivers[i].has_limit &&new->drivers[i].limit > limit_of(old, new->drivers[i].name))
+            return true;
+    return false;
+}
+
+/* Ephemeral volumes are not looked at, as in Kubernetes. */
+static bool may_use_detached(const struct kube_pod *pod, const struct kube_attachment *gone)
+{
+    for (size_t i = 0; i < pod->volume_count; i++)
+        if (pod->volumes[i].kind == KUBE_VOLUME_CLAIM ||
+            (pod->volumes[i].plugin && kube_same(pod->volumes[i].plugin->driver, gone->attacher)))
+            return true;
     return false;
 }
 
@@ -114,9 +130,9 @@ static bool helps_limits(const struct kube_pod *pod, const struct cluster_event 
     const struct kube_pod *gone = event->old;
 
     if (event->kind == KUBE_POD && !event->new)
-        return !kube_same(gone->node_name, "") && has_volumes(gone, true);
+        return !kube_same(gone->node_name, "") && has_countable_volumes(gone);
     if (event->kind == KUBE_ATTACHMENT && !event->new)
-        return has_volumes(pod, false);
+        return may_use_detached(pod, event->old);
     if (event->kind == KUBE_CSI_NODE && event->new)
         return !event->old || has_higher_limit(event->old, event->new);
     if (event->kind == KUBE_PVC && event->new)

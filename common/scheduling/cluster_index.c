@@ -55,7 +55,9 @@ static struct node_index *node_entry(struct cluster_objects *cluster, const char
 static void forget_count(struct node_index *node)
 {
     string_list_done(&node->volumes.keys);
-    node->volumes.is_counted = false;
+    string_list_done(&node->volumes.attached);
+    free(node->volumes.fault);
+    node->volumes = (struct volumes_in_use){0};
 }
 
 /* --- volumes --- */

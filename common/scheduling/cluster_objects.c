@@ -221,33 +221,80 @@ void cluster_restore(struct cluster_objects *cluster, enum kube_kind kind, const
 
 /* --- reading --- */
 
-static int read_object(void *context, const char *kind_name, const json_t *value, struct error *err)
+static int decode_object(void *context, const char *kind_name, const json_t *value,
+                         struct error *err)
 {
-    struct cluster_objects *cluster = context;
+    struct decoded_objects *objects = context;
     enum kube_kind kind = kube_kind_find(kind_name);
     void *object = NULL;
 
     if (kind_name[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "kind is missing: no Kubernetes object");
     if (kind == KUBE_KINDS) {
-        cluster->foreign_count++;
+        objects->foreign_count++;
         return 0;
     }
-    if (cluster_count(cluster, kind) >= CLUSTER_OBJECTS_MAX)
-        return error_set(err, STATUS_RESOURCE_EXHAUSTED, "more than %d objects of kind %s",
-                         CLUSTER_OBJECTS_MAX, kind_name);
     if (kube_object_decode(kind, value, &object, err) < 0)
         return -1;
-    cluster_put(cluster, kind, object);
+    *array_add(objects->items, objects->count) = (struct decoded_object){kind, object};
     return 0;
+}
+
+static int decode_value(const json_t *value, struct decoded_objects *objects, struct error *err)
+{
+    if (!json_is_array(value))
+        return kube_dump_each(value, decode_object, objects, err);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (kube_dump_each(json_array_get(value, i), decode_object, objects, err) < 0)
+            return error_wrap(err, "[%zu]", i);
+    return 0;
+}
+
+int cluster_decode(const json_t *value, struct decoded_objects *objects, struct error *err)
+{
+    if (decode_value(value, objects, err) == 0)
+        return 0;
+    decoded_objects_done(objects);
+    return -1;
+}
+
+void decoded_objects_done(struct decoded_objects *objects)
+{
+    for (size_t i = 0; i < objects->count; i++)
+        kube_object_free(objects->items[i].kind, objects->items[i].object);
+    free(objects->items);
+    *objects = (struct decoded_objects){0};
+}
+
+int cluster_check_room(const struct cluster_objects *cluster, const struct decoded_objects *objects,
+                       struct error *err)
+{
+    size_t counts[KUBE_KINDS];
+
+    for (int kind = 0; kind < KUBE_KINDS; kind++)
+        counts[kind] = cluster_count(cluster, (enum kube_kind)kind);
+    for (size_t i = 0; i < objects->count; i++)
+        if (++counts[objects->items[i].kind] > CLUSTER_OBJECTS_MAX)
+            return error_set(err, STATUS_RESOURCE_EXHAUSTED, "more than %d objects of kind %s",
+                             CLUSTER_OBJECTS_MAX, kube_kind_name(objects->items[i].kind));
+    return 0;
+}
+
+void cluster_take(struct cluster_objects *cluster, struct decoded_objects *objects)
+{
+    for (size_t i = 0; i < objects->count; i++)
+        cluster_put(cluster, objects->items[i].kind, objects->items[i].object);
+    cluster->foreign_count += objects->foreign_count;
+    objects->count = 0;
+    decoded_objects_done(objects);
 }
 
 int cluster_read(struct cluster_objects *cluster, const json_t *value, struct error *err)
 {
-    if (!json_is_array(value))
-        return kube_dump_each(value, read_object, cluster, err);
-    for (size_t i = 0; i < json_array_size(value); i++)
-        if (kube_dump_each(json_array_get(value, i), read_object, cluster, err) < 0)
-            return error_wrap(err, "[%zu]", i);
+    _cleanup_decoded_objects_ struct decoded_objects objects = {0};
+
+    if (cluster_decode(value, &objects, err) < 0 || cluster_check_room(cluster, &objects, err) < 0)
+        return -1;
+    cluster_take(cluster, &objects);
     return 0;
 }

@@ -55,9 +55,11 @@ struct claim_index {
     struct pointer_list pods;
 };
 
-/* Volumes in use on a node: one "driver/handle" each, sorted. */
+/* Volumes in use on a node: one "driver/handle" each. */
 struct volumes_in_use {
-    struct string_list keys;
+    struct string_list keys;     /* of its pods, sorted */
+    struct string_list attached; /* of attachments alone, sorted */
+    char *fault;                 /* why they cannot be counted; NULL if they can */
     bool is_counted;
 };
 
@@ -85,11 +87,35 @@ struct cluster_objects {
 void cluster_done(struct cluster_objects *cluster);
 #define _cleanup_cluster_ _cleanup_(cluster_done)
 
+/* Objects that are decoded but in no cluster yet. Owns them. */
+struct decoded_object {
+    enum kube_kind kind;
+    void *object;
+};
+
+struct decoded_objects {
+    struct decoded_object *items;
+    size_t count;
+    size_t foreign_count; /* of other kinds, left out */
+};
+
 /*
  * Takes what "kubectl get -o json" prints, what the API server lists, one object, or an array of
- * any of these. Objects of other kinds are counted and left. An object that is there already is
- * replaced. INVALID_ARGUMENT with the place: "items[3]: PersistentVolume 'pv-1': ...".
+ * any of these. Objects of other kinds are counted and left. INVALID_ARGUMENT with the place:
+ * "items[3]: PersistentVolume 'pv-1': ...". @objects is empty before, and after a failure.
  */
+_must_check_ int cluster_decode(const json_t *value, struct decoded_objects *objects,
+                                struct error *err);
+void decoded_objects_done(struct decoded_objects *objects);
+#define _cleanup_decoded_objects_ _cleanup_(decoded_objects_done)
+
+/* RESOURCE_EXHAUSTED if there might be more than CLUSTER_OBJECTS_MAX with them. */
+_must_check_ int cluster_check_room(const struct cluster_objects *cluster,
+                                    const struct decoded_objects *objects, struct error *err);
+/* cluster_put() for all of them, for which there is room. @objects is empty afterwards. */
+void cluster_take(struct cluster_objects *cluster, struct decoded_objects *objects);
+
+/* Both in one step: all objects or, on failure, none. */
 _must_check_ int cluster_read(struct cluster_objects *cluster, const json_t *value,
                               struct error *err);
 

@@ -65,8 +65,17 @@ static char *explain_immediate(const struct explain_run *run, const struct kube_
 }
 
 /* What is wrong with a claim itself: missing, lost or being deleted. NULL: nothing. */
+static char *explain_orphan(const struct kube_pvc *claim)
+{
+    return xasprintf("claim '%s' %s volume '%s', which does not exist; restore the "
+                     "PersistentVolume from a backup of the API objects",
+                     claim->meta.name, binding_is_bound(claim) ? "is bound to" : "asks for",
+                     claim->volume_name);
+}
+
 static char *explain_faulty_claim(const struct explain_run *run)
 {
+    const struct kube_pvc *orphan = NULL;
     const char *missing = NULL;
 
     for (size_t i = 0; i < run->pod->volume_count; i++) {
@@ -76,17 +85,21 @@ static char *explain_faulty_claim(const struct explain_run *run)
 
         if (name && !claim && !missing)
             missing = name;
+        const char *volume = claim ? kube_or_empty(claim->volume_name) : "";
+
         if (claim && kube_same(claim->phase, "Lost"))
             return xasprintf("claim '%s' is lost: its volume '%s' no longer exists; restore the "
                              "PersistentVolume or replace the claim",
-                             name, claim->volume_name ? claim->volume_name : "");
+                             name, volume);
         if (claim && claim->meta.deletion_timestamp)
             return xasprintf("claim '%s' is being deleted; it goes when no pod uses it, then "
                              "create it again",
                              name);
+        if (!orphan && volume[0] != '\0' && !cluster_find_pv(run->cluster, volume))
+            orphan = claim;
     }
     if (!missing)
-        return NULL;
+        return orphan ? explain_orphan(orphan) : NULL;
     struct nearest nearest = NEAREST_INIT(missing);
     for (size_t i = 0; i < cluster_count(run->cluster, KUBE_PVC); i++) {
         const struct kube_pvc *claim = cluster_at(run->cluster, KUBE_PVC, i);
@@ -110,7 +123,7 @@ static char *pod_headline(const struct explain_run *run)
             headline = explain_immediate(run, run->claims.items[i].claim);
     if (!headline)
         headline = explain_faulty_claim(run);
-    return headline ? headline : xstrdup(run->claims.reason ? run->claims.reason : "");
+    return headline ? headline : xstrdup(run->rejection);
 }
 
 /* A pod whose nodeName was written by somebody else than the scheduler, which then makes no choice
@@ -288,9 +301,9 @@ static char *make_summary(const struct explain_run *run, const struct explanatio
     _cleanup_string_list_ struct string_list lines = {0};
 
     text_addf(&text, "%zu/%zu nodes are available", explanation->fitting, explanation->count);
-    if (run->claims.reason)
-        text_addf(&text, ": %s", run->claims.reason);
-    for (size_t i = 0; !run->claims.reason && i < explanation->count; i++) {
+    if (run->rejection)
+        text_addf(&text, ": %s", run->rejection);
+    for (size_t i = 0; !run->rejection && i < explanation->count; i++) {
         const char *rest = explanation->nodes[i].verdict;
 
         while (rest[0] != '\0') {
@@ -389,6 +402,14 @@ static void reject_nodes(struct explain_run *run, const char *reason,
     }
 }
 
+/* NULL: the nodes are asked. VolumeBinding looks at the pod before VolumeZone does. */
+static const char *find_rejection(const struct explain_run *run)
+{
+    if (run->claims.verdict == BINDING_REJECTED || run->claims.verdict == BINDING_FAILED)
+        return run->claims.reason;
+    return run->zones.verdict == BINDING_REJECTED ? run->zones.reason : NULL;
+}
+
 static void explain_any(struct cluster_objects *cluster, const struct binding_options *options,
                         const struct kube_pod *pod, struct explanation *explanation)
 {
@@ -398,10 +419,11 @@ static void explain_any(struct cluster_objects *cluster, const struct binding_op
     binding_prepare(cluster, options, pod, &run.claims);
     volume_limits_prepare(cluster, pod, &run.keys);
     volume_zone_prepare(cluster, pod, &run.zones);
+    run.rejection = find_rejection(&run);
     const struct pod_claim *bypassed = find_bypassed_claim(&run);
-    if (run.claims.verdict == BINDING_REJECTED || run.claims.verdict == BINDING_FAILED) {
+    if (run.rejection) {
         explanation->headline = pod_headline(&run);
-        reject_nodes(&run, run.claims.reason, explanation);
+        reject_nodes(&run, run.rejection, explanation);
     } else if (bypassed) {
         explanation->headline = bypass_headline(&run, bypassed);
         reject_nodes(&run, "the scheduler is bypassed", explanation);

@@ -506,8 +506,11 @@ static void diagnose_limits(struct explain_run *run, const struct kube_node *nod
     if (limits.verdict == LIMITS_FIT)
         return;
     add_reason(reasons, reason);
-    if (limits.verdict != LIMITS_UNSCHEDULABLE)
+    if (limits.verdict != LIMITS_UNSCHEDULABLE) {
+        set_cause(row, EXPLAIN_FAULT, "the volumes on the node cannot be counted: %s", reason);
+        set_fix(row, "delete the pod there that has this volume, or mend its claim");
         return;
+    }
     set_subject(row, limits.driver);
     if (limits.added == 0) {
         set_cause(row, EXPLAIN_NO_DRIVER, "the node plugin of %s is not registered", limits.driver);

@@ -11,6 +11,7 @@ struct explain_run {
     struct pod_claims claims;
     struct pod_volume_keys keys;
     struct pod_zones zones;
+    const char *rejection; /* of the pod as a whole; NULL: none. Borrowed from one of the above */
 };
 
 void explain_node(struct explain_run *run, const struct kube_node *node,

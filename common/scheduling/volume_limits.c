@@ -33,7 +33,7 @@ static bool volume_of_claim(const struct cluster_objects *cluster, const struct 
         kube_same(claim->volume_name, "") ? NULL : cluster_find_pv(cluster, claim->volume_name);
 
     if (pv)
-        return count_as(pv->driver, pv->plugin, pv->handle, volume);
+        return !kube_same(pv->handle, "") && count_as(pv->driver, pv->plugin, pv->handle, volume);
     const char *class_name = kube_pvc_class(claim);
     const struct kube_class *class = class_name[0] ? cluster_find_class(cluster, class_name) : NULL;
     if (!class || kube_same(class->provisioner, ""))
@@ -55,6 +55,16 @@ static void add_key(struct pod_volume_keys *keys, struct counted_volume *volume)
     *array_add(keys->plugins, count) = volume->plugin;
 }
 
+/* An ephemeral volume's claim belongs to its pod. NULL: nothing is wrong; else Kubernetes' text. */
+static char *refuse_foreign_claim(const struct kube_pod *pod, const struct kube_pod_volume *volume,
+                                  const struct kube_pvc *claim)
+{
+    if (volume->kind != KUBE_VOLUME_EPHEMERAL || kube_pvc_is_owned_by(claim, pod))
+        return NULL;
+    return xasprintf("PVC %s/%s was not created for pod %s/%s (pod is not owner)", pod->meta.ns,
+                     claim->meta.name, pod->meta.ns, pod->meta.name);
+}
+
 static int add_claim(const struct cluster_objects *cluster, const struct kube_pod *pod,
                      const struct kube_pod_volume *volume, struct pod_volume_keys *keys)
 {
@@ -68,10 +78,9 @@ static int add_claim(const struct cluster_objects *cluster, const struct kube_po
                                  pod->meta.ns, name, name);
         return -1;
     }
-    if (volume->kind == KUBE_VOLUME_EPHEMERAL && !kube_pvc_is_owned_by(claim, pod)) {
+    keys->reason = refuse_foreign_claim(pod, volume, claim);
+    if (keys->reason) {
         keys->verdict = LIMITS_FAILED;
-        keys->reason = xasprintf("PVC %s/%s was not created for pod %s/%s (pod is not owner)",
-                                 pod->meta.ns, name, pod->meta.ns, pod->meta.name);
         return -1;
     }
     if (volume_of_claim(cluster, claim, &counted))
@@ -116,27 +125,46 @@ static bool counts(const struct in_tree_plugin *plugin, const struct kube_csi_no
     return !plugin || in_tree_is_counted(plugin, csi_node);
 }
 
-static void count_pod(const struct cluster_objects *cluster, const struct kube_pod *pod,
-                      const struct kube_csi_node *csi_node, struct string_list *keys)
+/* A claim that a pod on the node cannot have: the scheduler gives up counting there. */
+static char *find_fault(const struct kube_pod *pod, const struct kube_pod_volume *volume,
+                        const struct kube_pvc *claim)
 {
-    for (size_t i = 0; i < pod->volume_count; i++) {
+    if (!binding_uses_claim(volume))
+        return NULL;
+    if (kube_same(volume->claim_name, ""))
+        return xstrdup("PersistentVolumeClaim had no name");
+    return claim ? refuse_foreign_claim(pod, volume, claim) : NULL;
+}
+
+static void count_pod(const struct cluster_objects *cluster, const struct kube_pod *pod,
+                      const struct kube_csi_node *csi_node, struct volumes_in_use *volumes)
+{
+    for (size_t i = 0; i < pod->volume_count && !volumes->fault; i++) {
         const struct kube_pod_volume *volume = &pod->volumes[i];
         const struct kube_pvc *claim =
             binding_uses_claim(volume) && volume->claim_name
                 ? cluster_find_pvc(cluster, pod->meta.ns, volume->claim_name)
                 : NULL;
         struct counted_volume counted = {0};
+
+        volumes->fault = find_fault(pod, volume, claim);
         bool is_one = claim ? volume_of_claim(cluster, claim, &counted)
                             : count_as(NULL, volume->plugin, volume->disk, &counted);
         _cleanup_free_ char *key = counted.key;
 
         if (is_one && counts(counted.plugin, csi_node))
-            string_list_add(keys, key);
+            string_list_add(&volumes->keys, key);
     }
 }
 
+static bool has_key(const struct string_list *keys, const char *key)
+{
+    return keys->count > 0 &&
+           bsearch(&key, keys->items, keys->count, sizeof(*keys->items), compare_texts);
+}
+
 static void count_attachments(const struct cluster_objects *cluster, const struct node_index *node,
-                              struct string_list *keys)
+                              struct volumes_in_use *volumes)
 {
     for (size_t i = 0; i < node->attachments.count; i++) {
         const struct kube_attachment *attachment = node->attachments.items[i];
@@ -148,25 +176,16 @@ static void count_attachments(const struct cluster_objects *cluster, const struc
         _cleanup_free_ char *key =
             xasprintf("%s/%s", attachment->attacher ? attachment->attacher : "",
                       pv->handle ? pv->handle : "");
-        string_list_add(keys, key);
+        if (!has_key(&volumes->keys, key))
+            string_list_add(&volumes->attached, key);
     }
 }
 
-static const struct string_list *volumes_in_use(struct cluster_objects *cluster, const char *name,
-                                                const struct kube_csi_node *csi_node)
+/* Sorts, and leaves one of each. */
+static void sort_keys(struct string_list *keys)
 {
-    static const struct string_list NONE;
-    struct node_index *node = cluster_node_index(cluster, name);
     size_t kept = 0;
 
-    if (!node)
-        return &NONE;
-    struct string_list *keys = &node->volumes.keys;
-    if (node->volumes.is_counted)
-        return keys;
-    for (size_t i = 0; i < node->pods.count; i++)
-        count_pod(cluster, node->pods.items[i], csi_node, keys);
-    count_attachments(cluster, node, keys);
     if (keys->count > 1)
         qsort(keys->items, keys->count, sizeof(*keys->items), compare_texts);
     for (size_t i = 0; i < keys->count; i++) {
@@ -176,8 +195,26 @@ static const struct string_list *volumes_in_use(struct cluster_objects *cluster,
             keys->items[kept++] = keys->items[i];
     }
     keys->count = kept;
+}
+
+static const struct volumes_in_use *volumes_in_use(struct cluster_objects *cluster,
+                                                   const char *name,
+                                                   const struct kube_csi_node *csi_node)
+{
+    static const struct volumes_in_use NONE;
+    struct node_index *node = cluster_node_index(cluster, name);
+
+    if (!node)
+        return &NONE;
+    if (node->volumes.is_counted)
+        return &node->volumes;
+    for (size_t i = 0; i < node->pods.count && !node->volumes.fault; i++)
+        count_pod(cluster, node->pods.items[i], csi_node, &node->volumes);
+    sort_keys(&node->volumes.keys);
+    count_attachments(cluster, node, &node->volumes);
+    sort_keys(&node->volumes.attached);
     node->volumes.is_counted = true;
-    return keys;
+    return &node->volumes;
 }
 
 /* --- the check --- */
@@ -193,25 +230,33 @@ const struct kube_node_driver *volume_limits_driver(const struct cluster_objects
     return NULL;
 }
 
-/* Only what is new on the node counts: a volume that is there already takes no further place. */
-static void check_driver(const struct pod_volume_keys *keys, const struct string_list *in_use,
+static int64_t count_of_driver(const struct string_list *keys, const char *driver)
+{
+    size_t length = strlen(driver);
+    int64_t count = 0;
+
+    for (size_t i = 0; i < keys->count; i++)
+        count += strncmp(keys->items[i], driver, length) == 0 && keys->items[i][length] == '/';
+    return count;
+}
+
+/* Only what is new on the node counts: a volume that a pod there has already takes no further
+ * place. One that is attached without a pod does, as in Kubernetes. */
+static void check_driver(const struct pod_volume_keys *keys, const struct volumes_in_use *in_use,
                          const struct kube_csi_node *csi_node, const struct kube_node_driver *entry,
                          struct limits_decision *decision)
 {
-    size_t length = strlen(entry->name);
     int64_t added = 0;
-    int64_t present = 0;
 
     for (size_t i = 0; i < keys->keys.count; i++)
         if (strcmp(keys->drivers.items[i], entry->name) == 0 &&
-            counts(keys->plugins[i], csi_node) &&
-            (in_use->count == 0 || !bsearch(&keys->keys.items[i], in_use->items, in_use->count,
-                                            sizeof(*in_use->items), compare_texts)))
+            counts(keys->plugins[i], csi_node) && !has_key(&in_use->keys, keys->keys.items[i]))
             added++;
-    for (size_t i = 0; added > 0 && i < in_use->count; i++)
-        if (strncmp(in_use->items[i], entry->name, length) == 0 && in_use->items[i][length] == '/')
-            present++;
-    if (added == 0 || present + added <= entry->limit)
+    if (added == 0)
+        return;
+    int64_t present = count_of_driver(&in_use->keys, entry->name) +
+                      count_of_driver(&in_use->attached, entry->name);
+    if (present + added <= entry->limit)
         return;
     *decision = (struct limits_decision){
         .verdict = LIMITS_UNSCHEDULABLE,
@@ -221,6 +266,20 @@ static void check_driver(const struct pod_volume_keys *keys, const struct string
         .added = added,
         .reason = xstrdup("node(s) exceed max volume count"),
     };
+}
+
+/* Nothing is counted where the pod brings nothing that counts, or where nothing is limited. */
+static bool must_be_counted(const struct pod_volume_keys *keys,
+                            const struct kube_csi_node *csi_node)
+{
+    bool has_limit = false;
+    bool brings_one = false;
+
+    for (size_t i = 0; csi_node && i < csi_node->driver_count; i++)
+        has_limit = has_limit || (csi_node->drivers[i].has_limit && csi_node->drivers[i].name);
+    for (size_t i = 0; i < keys->keys.count; i++)
+        brings_one = brings_one || counts(keys->plugins[i], csi_node);
+    return has_limit && brings_one;
 }
 
 /* Whether the drivers that must be on the node are registered there. */
@@ -259,14 +318,18 @@ void volume_limits_check(struct cluster_objects *cluster, const struct binding_o
         return;
     if (options->limit_scaling && !check_presence(cluster, keys, node, csi_node, decision))
         return;
-    for (size_t i = 0; csi_node && i < csi_node->driver_count; i++) {
+    if (!must_be_counted(keys, csi_node))
+        return;
+    const struct volumes_in_use *in_use = volumes_in_use(cluster, node->meta.name, csi_node);
+    if (in_use->fault) {
+        *decision =
+            (struct limits_decision){.verdict = LIMITS_FAILED, .reason = xstrdup(in_use->fault)};
+        return;
+    }
+    for (size_t i = 0; i < csi_node->driver_count && decision->verdict == LIMITS_FIT; i++) {
         const struct kube_node_driver *entry = &csi_node->drivers[i];
 
-        /* counting is the expensive part: only for drivers that the pod uses */
-        if (entry->has_limit && entry->name && string_list_has(&keys->drivers, entry->name))
-            check_driver(keys, volumes_in_use(cluster, node->meta.name, csi_node), csi_node, entry,
-                         decision);
-        if (decision->verdict != LIMITS_FIT)
-            return;
+        if (entry->has_limit && entry->name)
+            check_driver(keys, in_use, csi_node, entry, decision);
     }
 }

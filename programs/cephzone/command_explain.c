@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/scheduling/explain_print.h"
 #include "programs/cephzone/cephzone.h"
-#include "programs/cephzone/explain_print.h"
 #include "programs/cephzone/object_source.h"
+#include "programs/cephzone/output.h"
 #include "programs/cephzone/tool.h"
 
 static int check_arguments(const struct string_list *arguments, struct error *err)
@@ -60,7 +61,7 @@ int command_explain(int argc, char **argv)
     if (result < 0)
         return tool_fail("explain", TOOL_BLIND, &err);
     if (strcmp(values.output, "json") == 0)
-        explain_print_json(&explanation, stdout);
+        output_json(explain_to_json(&explanation), stdout);
     else
         explain_print_table(&explanation, strcmp(values.output, "wide") == 0, stdout);
     return explanation.fitting > 0 ? 0 : TOOL_FOUND;

@@ -4,6 +4,7 @@
 #include "common/encoding/yaml.h"
 #include "common/scheduling/explain.h"
 #include "tests/fakes/cluster_script.h"
+#include "tests/must.h"
 #include "tests/test.h"
 
 #define DATA "tests/data/explain/"
@@ -114,7 +115,12 @@ static const struct {
      "pvc c class=now\npod p claims=c",
      "is bound immediately|no volume fits"},
     {"node n1 zone=a\npvc c deleted\npod p claims=c", "is being deleted"},
-    {"node n1 zone=a\npvc c volume=v bound\npod p claims=c", "'v', which does not exist"},
+    {"node n1 zone=a\npvc c volume=v bound\npod p claims=c",
+     "claim 'c' is bound to volume 'v', which does not exist|restore"},
+    {"node n1 zone=a\npvc c volume=v bound\npod p claims=gone,c", "claim 'gone' does not exist"},
+    {"node n1 zone=a\ncsinode n1 csi.test:9\nclass dyn\npvc q-tmp class=dyn\nclass dyn\n"
+     "pod q ephemeral=tmp on=n1\npvc c class=dyn\npod p claims=c",
+     "cannot be counted|was not created for pod default/q|mend its claim"},
     {"node n1 zone=a\nclass fast provisioner=kubernetes.io/no-provisioner\npvc c class=fast\n"
      "pod p claims=c",
      "no free volume and no provisioner|create a PersistentVolume"},
@@ -151,6 +157,22 @@ static const struct {
      "runs on n1; its volumes fit on 1 of 1 nodes"},
     {"pvc c\npod p", "there are no nodes"},
 };
+
+/* A PreFilter of VolumeZone: no node is asked. */
+TEST(a_volume_that_is_gone_rejects_the_pod_as_a_whole)
+{
+    _cleanup_cluster_ struct cluster_objects cluster = {0};
+    _cleanup_explanation_ struct explanation explanation = {0};
+    const struct binding_options options = newest_binding_options();
+
+    cluster_script(&cluster, "node n1 zone=a\nnode n2\npvc c volume=v bound\npod p claims=c");
+    cluster_settle(&cluster);
+    must(explain_pod(&cluster, &options, "default", "p", &explanation, &err));
+    assert_string_equal(explanation.summary,
+                        "0/2 nodes are available: persistentvolume \"v\" not found.");
+    for (size_t i = 0; i < explanation.count; i++)
+        assert_int_equal(explanation.nodes[i].cause, EXPLAIN_POD);
+}
 
 TEST(one_cause_at_a_time)
 {

@@ -1,6 +1,6 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
-#include "programs/cephzone/explain_print.h"
+#include "common/scheduling/explain_print.h"
 #include "programs/cephzone/simulate_print.h"
 #include "tests/fakes/cluster_script.h"
 #include "tests/test.h"

@@ -1,11 +1,11 @@
-#include "programs/cephzone/explain_print.h"
+#include "common/scheduling/explain_print.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/columns.h"
 #include "common/base/memory.h"
-#include "programs/cephzone/output.h"
+#include "common/encoding/json.h"
 
 #define NODES_EACH 50 /* more are shown in groups */
 
@@ -110,15 +110,13 @@ static json_t *row_json(const struct explained_node *row)
                      "takeover", row->is_takeover);
 }
 
-void explain_print_json(const struct explanation *explanation, FILE *file)
+json_t *explain_to_json(const struct explanation *explanation)
 {
     json_t *nodes = json_array();
 
     for (size_t i = 0; i < explanation->count; i++)
         json_array_append_new(nodes, row_json(&explanation->nodes[i]));
-    output_json(json_pack("{s:s, s:s, s:I, s:o, s:o}", "headline", explanation->headline,
-                          "kubernetes", explanation->summary, "fitting",
-                          (json_int_t)explanation->fitting, "nodes", nodes, "notes",
-                          output_strings_to_json(&explanation->notes)),
-                file);
+    return json_pack("{s:s, s:s, s:I, s:o, s:o}", "headline", explanation->headline, "kubernetes",
+                     explanation->summary, "fitting", (json_int_t)explanation->fitting, "nodes",
+                     nodes, "notes", json_from_strings(&explanation->notes));
 }
