@@ -34,6 +34,10 @@ struct clusters {
     int code;                    /* exit code so far */
 };
 
+/* What commands that need clusters and classes check: --config, the credentials, -o, --classes and
+ * --timeout. */
+_must_check_ int clusters_check_flags(const struct tool_flags *flags, const char *const *formats,
+                                      struct error *err);
 /* For classes of --driver. Reads the credentials. Caller calls clusters_close(), also after a
  * failure. */
 _must_check_ int clusters_open(struct clusters *clusters, const char *command,

@@ -236,7 +236,7 @@ int command_call(int argc, char **argv)
         "the answer, or why the call failed. The exit status is 1 if one failed.\n\n"
         "  cephzone call Probe\n"
         "  cephzone call --secrets=s.json --field=volume.volume_id CreateVolume @request.json\n",
-        flags, ARRAY_LENGTH(flags)};
+        flags, .count = ARRAY_LENGTH(flags)};
     _cleanup_error_ struct error err = {0};
     int next = 0;
     int code = TOOL_USAGE;

@@ -66,6 +66,19 @@ static int print_capacity(struct clusters *clusters, const struct tool_flags *fl
     return clusters->code;
 }
 
+static int check_flags(void *values, struct error *err)
+{
+    return clusters_check_flags(values, TOOL_FORMATS("table", "json"), err);
+}
+
+static int run_capacity(void *values)
+{
+    struct clusters clusters = {0};
+    int code = print_capacity(&clusters, values);
+
+    return clusters_close(&clusters, code);
+}
+
 int command_capacity(int argc, char **argv)
 {
     struct tool_flags values = TOOL_FLAGS_INIT;
@@ -87,17 +100,12 @@ int command_capacity(int argc, char **argv)
         "  kubectl get storageclass -o json >classes.json\n"
         "  cephzone capacity --config=config.json --keyring=/etc/ceph/keyring "
         "--classes=classes.json\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
-    struct clusters clusters = {0};
+        flags,
+        ARRAY_LENGTH(flags),
+        &values,
+        NULL,
+        check_flags,
+        run_capacity};
 
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 ||
-        tool_check_cluster(&values, &err) < 0 ||
-        tool_check_output(values.output, TOOL_FORMATS("table", "json"), &err) < 0 ||
-        tool_check_classes(&values, &err) < 0)
-        return tool_fail("capacity", TOOL_USAGE, &err);
-    int code = print_capacity(&clusters, &values);
-    return clusters_close(&clusters, code);
+    return tool_run(&command, argc, argv);
 }

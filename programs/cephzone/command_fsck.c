@@ -117,8 +117,9 @@ static int check_pools(struct fsck_run *run)
     return code;
 }
 
-static int run_fsck(const struct fsck_flags *flags)
+static int run_fsck(void *values)
 {
+    const struct fsck_flags *flags = values;
     struct fsck_run run = {
         .flags = flags,
         .options =
@@ -143,8 +144,10 @@ static int run_fsck(const struct fsck_flags *flags)
     return tool_leave_ceph(run.options.ceph, code);
 }
 
-static int check_flags(const struct fsck_flags *flags, struct error *err)
+static int check_flags(void *values, struct error *err)
 {
+    const struct fsck_flags *flags = values;
+
     if (tool_check_cluster(&flags->tool, err) < 0 ||
         tool_check_output(flags->tool.output, TOOL_FORMATS("table", "json"), err) < 0)
         return -1;
@@ -202,17 +205,15 @@ int command_fsck(int argc, char **argv)
         "not be read.\n\n"
         "  kubectl get pv -o json >pvs.json\n"
         "  cephzone fsck --config=config.json --keyring=/etc/ceph/keyring --pvs=pvs.json\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
-    int code = 0;
+        flags,
+        ARRAY_LENGTH(flags),
+        &values,
+        NULL,
+        check_flags,
+        run_fsck};
 
     values.tool.timeout_ms = 600000;
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 || check_flags(&values, &err) < 0)
-        code = tool_fail("fsck", TOOL_USAGE, &err);
-    else
-        code = run_fsck(&values);
+    int code = tool_run(&command, argc, argv);
     string_list_done(&values.pools);
     return code;
 }

@@ -450,9 +450,9 @@ static void given_done(struct given_figures *given)
     free(given->items);
 }
 
-static int run_place(struct place_flags *flags)
+static int run_place(void *values)
 {
-    struct place_run run = {.flags = flags};
+    struct place_run run = {.flags = values};
     int code = print_place(&run);
 
     decision_done(&run.decision);
@@ -524,12 +524,12 @@ int command_place(int argc, char **argv)
         "  kubectl get node n1 -o yaml >node.yaml\n"
         "  cephzone place --classes=class.yaml --node=node.yaml \\\n"
         "      --domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
+        flags,
+        ARRAY_LENGTH(flags),
+        &values,
+        NULL,
+        NULL,
+        run_place};
 
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0)
-        return tool_fail("place", TOOL_USAGE, &err);
-    return run_place(&values);
+    return tool_run(&command, argc, argv);
 }

@@ -144,8 +144,9 @@ static int run_settle(const struct controller *controller, const struct settle_f
 }
 
 /* A controller of the driver, without a socket and without threads for background work. */
-static int run_with_controller(const struct settle_flags *flags)
+static int run_with_controller(void *values)
 {
+    const struct settle_flags *flags = values;
     struct controller controller = {
         .backend = storage_class_is_cephfs(flags->tool.driver) ? &CEPHFS_BACKEND : &RBD_BACKEND,
         .ceph = ceph_new(&(struct ceph_options){0}),
@@ -168,13 +169,14 @@ static int run_with_controller(const struct settle_flags *flags)
     return tool_leave_ceph(controller.ceph, code);
 }
 
-static int check_flags(const struct settle_flags *flags, struct error *err)
+static int check_flags(void *values, struct error *err)
 {
+    const struct settle_flags *flags = values;
+
     if (tool_check_cluster(&flags->tool, err) < 0 ||
-        tool_check_output(flags->tool.output, TOOL_FORMATS("table", "json"), err) < 0)
+        tool_check_output(flags->tool.output, TOOL_FORMATS("table", "json"), err) < 0 ||
+        tool_check_timeout(&flags->tool, err) < 0)
         return -1;
-    if (flags->tool.timeout_ms <= 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "--timeout must be positive");
     if (flags->move_names && storage_class_is_cephfs(flags->tool.driver))
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "--move-names: names of CephFS' volumes are where Ceph-CSI looks for "
@@ -213,17 +215,15 @@ int command_settle(int argc, char **argv)
         "starts. What Ceph-CSI began is left alone.\n"
         "Exit code: 0 nothing is left, 1 there are such names, 2 bad command line, 3 a file or\n"
         "cluster could not be read.\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
-    int code = 0;
+        flags,
+        ARRAY_LENGTH(flags),
+        &values,
+        NULL,
+        check_flags,
+        run_with_controller};
 
     values.tool.timeout_ms = 600000;
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 || check_flags(&values, &err) < 0)
-        code = tool_fail("settle", TOOL_USAGE, &err);
-    else
-        code = run_with_controller(&values);
+    int code = tool_run(&command, argc, argv);
     string_list_done(&values.pools);
     return code;
 }

@@ -331,7 +331,7 @@ int command_takeover(int argc, char **argv)
         "Usage: cephzone takeover status [flags]\n"
         "       cephzone takeover start DOMAIN --to=DOMAIN,... [flags]\n"
         "       cephzone takeover giveback DOMAIN [flags]\n",
-        flags, ARRAY_LENGTH(flags)};
+        flags, .count = ARRAY_LENGTH(flags)};
     _cleanup_error_ struct error err = {0};
     struct call call;
 

@@ -47,6 +47,22 @@ static int print_topology(struct topology_run *run, const struct tool_flags *fla
     return run->clusters.code;
 }
 
+static int check_flags(void *values, struct error *err)
+{
+    return clusters_check_flags(values, TOOL_FORMATS("table", "json", "svg"), err);
+}
+
+static int run_topology(void *values)
+{
+    struct topology_run run = {0};
+    int code = print_topology(&run, values);
+
+    tree_done(&run.root);
+    tool_takeover_done(&run.takeover);
+    topology_levels_done(&run.levels);
+    return clusters_close(&run.clusters, code);
+}
+
 int command_topology(int argc, char **argv)
 {
     struct tool_flags values = TOOL_FLAGS_INIT;
@@ -72,20 +88,12 @@ int command_topology(int argc, char **argv)
         "  cephzone topology --config=config.json --keyring=/etc/ceph/keyring "
         "--classes=classes.yaml\n"
         "  cephzone topology ... -o svg >topology.svg\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
-    struct topology_run run = {0};
+        flags,
+        ARRAY_LENGTH(flags),
+        &values,
+        NULL,
+        check_flags,
+        run_topology};
 
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 ||
-        tool_check_cluster(&values, &err) < 0 ||
-        tool_check_output(values.output, TOOL_FORMATS("table", "json", "svg"), &err) < 0 ||
-        tool_check_classes(&values, &err) < 0)
-        return tool_fail("topology", TOOL_USAGE, &err);
-    int code = print_topology(&run, &values);
-    tree_done(&run.root);
-    tool_takeover_done(&run.takeover);
-    topology_levels_done(&run.levels);
-    return clusters_close(&run.clusters, code);
+    return tool_run(&command, argc, argv);
 }
