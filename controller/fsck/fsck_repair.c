@@ -306,6 +306,13 @@ static int discard_image(struct repair_work *work, bool *repaired, struct error 
     return 0;
 }
 
+/* All but FSCK_NO_REPAIR. */
+static int (*const REPAIRS[])(struct repair_work *work, bool *repaired, struct error *err) = {
+    [FSCK_FORGET_NAME] = forget_name,     [FSCK_FORGET_ENTRY] = forget_entry,
+    [FSCK_FORGET_PURGE] = forget_purge,   [FSCK_REMOVE_CUT] = remove_snapshot,
+    [FSCK_DISCARD_IMAGE] = discard_image,
+};
+
 int fsck_repair(const struct fsck_options *options, struct call *call,
                 const struct fsck_finding *finding, bool *repaired, struct error *err)
 {
@@ -328,27 +335,7 @@ int fsck_repair(const struct fsck_options *options, struct call *call,
         return -1;
     if ((needs_pool && !work.pool) || (needs_directory && !work.directory))
         return 0; /* went with its pool */
-    int result = 0;
-    switch (repair->action) {
-    case FSCK_FORGET_NAME:
-        result = forget_name(&work, repaired, err);
-        break;
-    case FSCK_FORGET_ENTRY:
-        result = forget_entry(&work, repaired, err);
-        break;
-    case FSCK_FORGET_PURGE:
-        result = forget_purge(&work, repaired, err);
-        break;
-    case FSCK_REMOVE_CUT:
-        result = remove_snapshot(&work, repaired, err);
-        break;
-    case FSCK_DISCARD_IMAGE:
-        result = discard_image(&work, repaired, err);
-        break;
-    case FSCK_NO_REPAIR:
-        break;
-    }
-    if (result < 0)
+    if (REPAIRS[repair->action](&work, repaired, err) < 0)
         return error_wrap(err, "repair '%s' in pool '%s'", finding->object, finding->pool);
     return 0;
 }
