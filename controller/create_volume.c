@@ -404,9 +404,7 @@ static void creation_free(struct creation *creation)
     class_pools_done(&creation->class);
     strmap_done(&creation->metadata);
     strmap_done(&creation->queued);
-    free(creation->cluster_id);
-    free(creation->data_pool);
-    free(creation);
+    free_all(creation->cluster_id, creation->data_pool, creation);
 }
 
 int controller_create_volume(const struct controller *controller, struct call *call,

@@ -41,11 +41,8 @@ const char *settle_state_text(enum settle_state state)
 void settle_report_done(struct settle_report *report)
 {
     for (size_t i = 0; i < report->count; i++) {
-        free(report->names[i].cluster_id);
-        free(report->names[i].pool);
-        free(report->names[i].name);
-        free(report->names[i].what);
-        free(report->names[i].remark);
+        free_all(report->names[i].cluster_id, report->names[i].pool, report->names[i].name,
+                 report->names[i].what, report->names[i].remark);
     }
     free(report->names);
     *report = (struct settle_report){0};

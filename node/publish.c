@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/memory.h"
 #include "common/volume/service_account.h"
 #include "node/backend.h"
 #include "node/checks.h"
@@ -37,9 +38,7 @@ static int check_ours(const struct node_volumes *volumes, const char *path, bool
 
 void publish_request_done(struct publish_request *request)
 {
-    free(request->handle);
-    free(request->staging_path);
-    free(request->target_path);
+    free_all(request->handle, request->staging_path, request->target_path);
     volume_capability_done(&request->capability);
     strmap_done(&request->context);
     strmap_done(&request->publish_context);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/memory.h"
+
 void object_state_done(struct object_state *state)
 {
     free(state->data);
@@ -12,10 +14,7 @@ void object_state_done(struct object_state *state)
 
 void image_facts_done(struct image_facts *facts)
 {
-    free(facts->id);
-    free(facts->data_pool);
-    free(facts->parent.rados_namespace);
-    free(facts->parent.image_name);
+    free_all(facts->id, facts->data_pool, facts->parent.rados_namespace, facts->parent.image_name);
     *facts = (struct image_facts){0};
 }
 

@@ -17,9 +17,7 @@
 void capacity_objects_done(struct capacity_objects *objects)
 {
     for (size_t i = 0; i < objects->count; i++) {
-        free(objects->items[i].name);
-        free(objects->items[i].manager);
-        free(objects->items[i].class);
+        free_all(objects->items[i].name, objects->items[i].manager, objects->items[i].class);
         strmap_done(&objects->items[i].segment);
     }
     free(objects->items);

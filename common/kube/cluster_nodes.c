@@ -17,11 +17,7 @@ void cluster_nodes_done(struct cluster_nodes *nodes)
     for (size_t i = 0; i < nodes->count; i++) {
         struct cluster_node *node = &nodes->items[i];
 
-        free(node->name);
-        free(node->version);
-        free(node->node_id);
-        free(node->boot_id);
-        free(node->fenced_boot_id);
+        free_all(node->name, node->version, node->node_id, node->boot_id, node->fenced_boot_id);
         strmap_done(&node->labels);
         string_list_done(&node->keys);
         string_list_done(&node->addresses);

@@ -12,10 +12,7 @@ void domain_volumes_done(struct domain_volumes *volumes)
     for (size_t i = 0; i < volumes->count; i++) {
         struct domain_volume *volume = &volumes->items[i];
 
-        free(volume->name);
-        free(volume->handle);
-        free(volume->claim_namespace);
-        free(volume->claim);
+        free_all(volume->name, volume->handle, volume->claim_namespace, volume->claim);
         strmap_done(&volume->attributes);
         string_list_done(&volume->clients);
     }

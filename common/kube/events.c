@@ -58,9 +58,7 @@ struct events {
 
 static void queued_free(struct queued_event *queued)
 {
-    free(queued->subject_key);
-    free(queued->key);
-    free(queued->name_space);
+    free_all(queued->subject_key, queued->key, queued->name_space);
     json_decref(queued->item);
     free(queued);
 }
@@ -330,13 +328,9 @@ void events_free(struct events *events)
     for (struct queued_event *queued = take_queued(events); queued; queued = take_queued(events))
         queued_free(queued);
     for (size_t i = 0; i < MEMORY_MAX; i++) {
-        free(events->written[i].key);
-        free(events->written[i].path);
-        free(events->subjects[i].key);
+        free_all(events->written[i].key, events->written[i].path, events->subjects[i].key);
     }
     pthread_cond_destroy(&events->idle);
     pthread_mutex_destroy(&events->lock);
-    free(events->component);
-    free(events->host);
-    free(events);
+    free_all(events->component, events->host, events);
 }

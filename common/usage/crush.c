@@ -235,9 +235,7 @@ void crush_map_done(struct crush_map *map)
     }
     for (size_t i = 0; i < map->type_count; i++)
         free(map->types[i].name);
-    free(map->buckets);
-    free(map->rules);
-    free(map->types);
+    free_all(map->buckets, map->rules, map->types);
     *map = (struct crush_map){0};
 }
 

@@ -78,11 +78,8 @@ static void question_release(void *object)
 {
     struct usage_question *question = object;
 
-    free(question->key);
-    free(question->cluster_id);
-    free(question->pool);
-    free(question->rados_namespace);
-    free(question->fs_name);
+    free_all(question->key, question->cluster_id, question->pool, question->rados_namespace,
+             question->fs_name);
     credentials_done(&question->credentials);
     free(question);
 }

@@ -136,13 +136,7 @@ void cephfs_source_done(struct cephfs_source *source)
 {
     operation_end(&source->operation);
     filesystem_done(&source->fs);
-    free(source->fsid);
-    free(source->group);
-    free(source->rados_namespace);
-    free(source->data_pool);
-    free(source->subvolume);
-    free(source->snapshot);
-    free(source->snapshot_handle);
-    free(source->root);
+    free_all(source->fsid, source->group, source->rados_namespace, source->data_pool,
+             source->subvolume, source->snapshot, source->snapshot_handle, source->root);
     *source = (struct cephfs_source){0};
 }

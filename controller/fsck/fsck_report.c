@@ -167,16 +167,9 @@ void fsck_report_done(struct fsck_report *report)
     for (size_t i = 0; i < report->count; i++) {
         struct fsck_finding *finding = &report->findings[i];
 
-        free(finding->cluster_id);
-        free(finding->pool);
-        free(finding->object);
-        free(finding->explanation);
-        free(finding->repair.directory_object);
-        free(finding->repair.key);
-        free(finding->repair.value);
-        free(finding->repair.image);
-        free(finding->repair.image_id);
-        free(finding->repair.snapshot);
+        free_all(finding->cluster_id, finding->pool, finding->object, finding->explanation,
+                 finding->repair.directory_object, finding->repair.key, finding->repair.value,
+                 finding->repair.image, finding->repair.image_id, finding->repair.snapshot);
     }
     free(report->findings);
     string_list_done(&report->unreadable);

@@ -32,9 +32,7 @@ void takeover_pods_add(struct takeover_pods *pods, const struct takeover_pod *po
 
 static void pod_done(struct takeover_pod *pod)
 {
-    free(pod->node);
-    free(pod->domain);
-    free(pod->name);
+    free_all(pod->node, pod->domain, pod->name);
 }
 
 void takeover_pods_done(struct takeover_pods *pods)

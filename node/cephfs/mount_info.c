@@ -156,9 +156,7 @@ void mount_info_done(struct mount_info *info)
 {
     volume_capability_done(&info->capability);
     credentials_done(&info->credentials);
-    free(info->staging_path);
-    free(info->mounter);
-    free(info->root);
+    free_all(info->staging_path, info->mounter, info->root);
     strmap_done(&info->context);
     *info = (struct mount_info){0};
 }

@@ -355,9 +355,6 @@ int command_takeover(int argc, char **argv)
     config_file_free(values.config);
     kube_free(values.kube);
     json_decref(values.map_json);
-    free(values.notes_namespace);
-    free(values.collection);
-    free(values.path);
-    free(values.version);
+    free_all(values.notes_namespace, values.collection, values.path, values.version);
     return tool_leave_ceph(values.ceph, code);
 }

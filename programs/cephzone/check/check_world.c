@@ -27,9 +27,7 @@ void check_world_done(struct check_world *world)
         kube_driver_class_done(&world->classes[i]);
     free(world->classes);
     for (size_t i = 0; i < world->secret_count; i++) {
-        free(world->secrets[i].ns);
-        free(world->secrets[i].name);
-        free(world->secrets[i].fault);
+        free_all(world->secrets[i].ns, world->secrets[i].name, world->secrets[i].fault);
         credentials_done(&world->secrets[i].credentials);
     }
     free(world->secrets);
