@@ -18,11 +18,11 @@ static int check_ours(const struct node_volumes *volumes, const char *path, bool
     const struct node_backend *backend = volumes->backend;
     struct host *host = volumes->mappers.host;
     _cleanup_mount_list_ struct mount_list mounts = {0};
+    const struct mount_entry *entry = NULL;
     bool owns = false;
 
-    if (host->ops->list_mounts(host, &mounts, err) < 0)
+    if (mount_find(host, path, &mounts, &entry, err) < 0)
         return -1;
-    const struct mount_entry *entry = mount_on_top(&mounts, path);
     if (!entry)
         return 0; /* went meanwhile */
     if (backend->owns_mount(volumes, entry, is_block, &owns, err) < 0)

@@ -44,6 +44,18 @@ static int open_pool(struct repair_work *work, int64_t id, struct ceph_pool **po
     return error_ignore(err, STATUS_NOT_FOUND);
 }
 
+static struct begun describe_begun(const struct repair_work *work, const struct journal *journal,
+                                   struct journal_entry *entry)
+{
+    return (struct begun){
+        .call = work->call,
+        .journal = journal,
+        .directory = work->directory,
+        .pool = work->pool,
+        .entry = entry,
+    };
+}
+
 /* Whether a process of the driver is making what the uuid stands for. */
 static int is_being_made(struct repair_work *work, bool *busy, struct error *err)
 {
@@ -55,13 +67,7 @@ static int is_being_made(struct repair_work *work, bool *busy, struct error *err
                                    &found, err) < 0)
         return -1;
     entry.uuid = work->repair->uuid;
-    const struct begun begun = {
-        .call = work->call,
-        .journal = &journal,
-        .directory = work->directory,
-        .pool = work->pool,
-        .entry = &entry,
-    };
+    const struct begun begun = describe_begun(work, &journal, &entry);
     return begun_is_busy(&begun, busy, err);
 }
 
@@ -94,13 +100,7 @@ static int forget_name(struct repair_work *work, bool *repaired, struct error *e
 {
     const struct journal journal = {work->repair->kind, work->options->instance_id};
     struct journal_entry entry = {.uuid = work->repair->uuid};
-    const struct begun begun = {
-        .call = work->call,
-        .journal = &journal,
-        .directory = work->directory,
-        .pool = work->pool,
-        .entry = &entry,
-    };
+    const struct begun begun = describe_begun(work, &journal, &entry);
     const char *request_name = work->repair->key + strlen(journal_key_prefix(journal.kind));
     struct journal_ref ref;
 

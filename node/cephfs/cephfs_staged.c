@@ -52,10 +52,10 @@ int cephfs_info_read(const struct node_volumes *volumes, const char *handle,
 static int read_mount(struct host *host, struct cephfs_staged *staged, struct error *err)
 {
     _cleanup_mount_list_ struct mount_list mounts = {0};
+    const struct mount_entry *entry = NULL;
 
-    if (host->ops->list_mounts(host, &mounts, err) < 0)
+    if (mount_find(host, staged->path, &mounts, &entry, err) < 0)
         return -1;
-    const struct mount_entry *entry = mount_on_top(&mounts, staged->path);
     if (!entry)
         return 0;
     staged->is_mounted = true;
@@ -151,10 +151,10 @@ static int unmount_all(struct host *host, const struct cephfs_staged *staged, st
 {
     for (int i = 0; i < STACKED_MAX; i++) {
         _cleanup_mount_list_ struct mount_list mounts = {0};
+        const struct mount_entry *entry = NULL;
 
-        if (host->ops->list_mounts(host, &mounts, err) < 0)
+        if (mount_find(host, staged->path, &mounts, &entry, err) < 0)
             return -1;
-        const struct mount_entry *entry = mount_on_top(&mounts, staged->path);
         if (!entry)
             return 0;
         if (!cephfs_client_of(entry))
