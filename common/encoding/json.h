@@ -165,6 +165,10 @@ int json_path_wrap(const struct json_path *path, struct error *err);
 /* What the value is, for an error: "an object", "nothing" for NULL. */
 const char *json_type_name(const json_t *value);
 
+/* An array of strings; an object of strings. Caller frees with json_decref(). */
+json_t *json_from_strings(const struct string_list *list);
+json_t *json_from_strmap(const struct strmap *map);
+
 /* Frees what decoding allocated and zeroes these members. Accepts half-filled structs. */
 void json_free_fields(const struct json_table *table, void *target);
 void json_free_array(const struct json_table *table, void *items, size_t count);

@@ -4,6 +4,7 @@
  */
 #include "common/base/columns.h"
 #include "common/base/memory.h"
+#include "common/encoding/json.h"
 #include "programs/cephzone/cephzone.h"
 #include "programs/cephzone/clusters.h"
 #include "programs/cephzone/output.h"
@@ -58,9 +59,9 @@ static int print_capacity(struct clusters *clusters, const struct tool_flags *fl
         clusters_visit(clusters, flags, &visitor, &err) < 0)
         return tool_fail("capacity", TOOL_BLIND, &err);
     if (as_json)
-        output_json(json_pack("{s:O, s:o}", "rows", rows, "errors",
-                              output_strings_to_json(&clusters->errors)),
-                    stdout);
+        output_json(
+            json_pack("{s:O, s:o}", "rows", rows, "errors", json_from_strings(&clusters->errors)),
+            stdout);
     else
         columns_write(&columns, stdout);
     return clusters->code;
@@ -86,9 +87,7 @@ int command_capacity(int argc, char **argv)
         TOOL_CLUSTER_FLAGS(values),
         {"classes", FLAG_STRING, &values.classes, "FILE",
          "output of 'kubectl get storageclass -o json' or -o yaml"},
-        {"driver", FLAG_STRING, &values.driver, "NAME", "whose classes to take from --classes"},
-        {"o", FLAG_STRING, &values.output, "FORMAT", "table or json"},
-        {"timeout", FLAG_DURATION, &values.timeout_ms, NULL, "how long to wait for each cluster"},
+        CLUSTERS_CLASS_FLAGS(values, "table or json"),
     };
     const struct tool_command command = {
         "capacity",

@@ -10,6 +10,7 @@
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
+#include "common/encoding/json.h"
 #include "common/topology/hierarchy.h"
 #include "common/volume/size.h"
 #include "controller/place.h"
@@ -327,11 +328,8 @@ static const struct pool_entry *chosen_entry(const struct place_run *run)
 static void print_json(const struct place_run *run, const struct error *failure)
 {
     json_t *json = run->decision.request ? decision_to_json(&run->decision) : json_object();
-    json_t *segments = json_object();
+    json_t *segments = json_from_strmap(&run->segments);
 
-    for (size_t i = 0; i < run->segments.count; i++)
-        json_object_set_new(segments, run->segments.entries[i].key,
-                            json_string(run->segments.entries[i].value));
     json_object_update_new(json,
                            json_pack("{s:s, s:s, s:s?}", "class", run->class->name, "status",
                                      status_name(failure->status), "message", failure->message));
@@ -505,11 +503,7 @@ int command_place(int argc, char **argv)
         {"secrets", FLAG_STRING, &values.tool.secrets, "FILE", "JSON file with userID and userKey"},
         {"keyring", FLAG_STRING, &values.tool.keyring, "FILE",
          "Ceph keyring, instead of --secrets"},
-        {"driver", FLAG_STRING, &values.tool.driver, "NAME",
-         "whose classes to take from --classes"},
-        {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table, json or line"},
-        {"timeout", FLAG_DURATION, &values.tool.timeout_ms, NULL,
-         "how long to wait for each cluster"},
+        CLUSTERS_CLASS_FLAGS(values.tool, "table, json or line"),
     };
     const struct tool_command command = {
         "place",

@@ -73,9 +73,7 @@ int command_topology(int argc, char **argv)
          "the driver's flag: gives the order of levels, outermost first"},
         {"takeover-file", FLAG_STRING, &values.takeover, "FILE",
          "the driver's flag: the takeover map; else that of --config"},
-        {"driver", FLAG_STRING, &values.driver, "NAME", "whose classes to take from --classes"},
-        {"o", FLAG_STRING, &values.output, "FORMAT", "table, json or svg"},
-        {"timeout", FLAG_DURATION, &values.timeout_ms, NULL, "how long to wait for each cluster"},
+        CLUSTERS_CLASS_FLAGS(values, "table, json or svg"),
     };
     const struct tool_command command = {
         "topology",

@@ -5,6 +5,7 @@
 
 #include "common/base/columns.h"
 #include "common/base/memory.h"
+#include "common/encoding/json.h"
 #include "programs/cephzone/output.h"
 
 #define NODES_EACH 50 /* more are shown in groups */
@@ -119,6 +120,6 @@ void explain_print_json(const struct explanation *explanation, FILE *file)
     output_json(json_pack("{s:s, s:s, s:I, s:o, s:o}", "headline", explanation->headline,
                           "kubernetes", explanation->summary, "fitting",
                           (json_int_t)explanation->fitting, "nodes", nodes, "notes",
-                          output_strings_to_json(&explanation->notes)),
+                          json_from_strings(&explanation->notes)),
                 file);
 }

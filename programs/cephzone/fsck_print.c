@@ -4,6 +4,7 @@
 
 #include "common/base/columns.h"
 #include "common/base/memory.h"
+#include "common/encoding/json.h"
 #include "programs/cephzone/output.h"
 
 #define SEVERITY_COUNT (FSCK_DATA_LOSS + 1)
@@ -98,6 +99,6 @@ void fsck_print_json(const struct fsck_report *report, const bool *repaired)
         "{s:o, s:{s:I, s:I, s:I, s:I}, s:o, s:o}", "findings", findings, "counts", "dataLoss",
         (json_int_t)counts[FSCK_DATA_LOSS], "errors", (json_int_t)counts[FSCK_ERROR], "warnings",
         (json_int_t)counts[FSCK_WARNING], "notes", (json_int_t)counts[FSCK_NOTE], "looked",
-        looked_json(report), "unreadablePools", output_strings_to_json(&report->unreadable));
+        looked_json(report), "unreadablePools", json_from_strings(&report->unreadable));
     output_json(root, stdout);
 }

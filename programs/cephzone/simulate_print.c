@@ -6,6 +6,7 @@
 #include "common/base/columns.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/encoding/json.h"
 #include "programs/cephzone/output.h"
 
 /* More rows than anybody reads. */
@@ -142,7 +143,7 @@ void simulate_print_json(const struct simulation *simulation, FILE *file)
         "placed", (json_int_t)simulation->placed, "displaced", (json_int_t)simulation->displaced,
         "recovered", (json_int_t)simulation->recovered, "stuckVolumes",
         (json_int_t)simulation->stuck_volumes, "newVolumes", (json_int_t)simulation->volumes_made,
-        "details", pods, "rooms", rooms, "notes", output_strings_to_json(&simulation->notes));
+        "details", pods, "rooms", rooms, "notes", json_from_strings(&simulation->notes));
     output_json(root, file);
 }
 
