@@ -69,10 +69,5 @@ char *xvasprintf(const char *fmt, va_list args)
 
 char *xasprintf(const char *fmt, ...)
 {
-    va_list args;
-
-    va_start(args, fmt);
-    char *text = xvasprintf(fmt, args);
-    va_end(args);
-    return text;
+    return xformat_arguments(fmt);
 }

@@ -33,3 +33,12 @@ void free_pointers(void *const *pointers, size_t count);
 void *array_grow(void *items, size_t count, size_t size);
 _printf_(1, 2) char *xasprintf(const char *fmt, ...);
 _printf_(1, 0) char *xvasprintf(const char *fmt, va_list args);
+/* The same for a function's own arguments, @fmt being the last that has a name. */
+#define xformat_arguments(fmt)                                                                     \
+    ({                                                                                             \
+        va_list args_;                                                                             \
+        va_start(args_, fmt);                                                                      \
+        char *text_ = xvasprintf((fmt), args_);                                                    \
+        va_end(args_);                                                                             \
+        text_;                                                                                     \
+    })

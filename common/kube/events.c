@@ -266,13 +266,10 @@ void events_emit(struct events *events, const struct event_subject *subject, enu
                  const char *reason, const char *fmt, ...)
 {
     _cleanup_text_ struct text message = TEXT_INIT(MESSAGE_LIMIT);
-    va_list args;
 
     if (!events)
         return;
-    va_start(args, fmt);
-    _cleanup_free_ char *whole = xvasprintf(fmt, args);
-    va_end(args);
+    _cleanup_free_ char *whole = xformat_arguments(fmt);
     text_add(&message, whole);
     while (message.length > 0 && !text_is_utf8(message.chars, message.length))
         message.chars[--message.length] = '\0'; /* truncated in the middle of a character */

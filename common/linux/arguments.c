@@ -7,13 +7,9 @@
 
 void arguments_add(struct arguments *arguments, const char *fmt, ...)
 {
-    va_list args;
-
     if (arguments->count == ARGUMENTS_MAX)
         return;
-    va_start(args, fmt);
-    arguments->items[arguments->count++] = xvasprintf(fmt, args);
-    va_end(args);
+    arguments->items[arguments->count++] = xformat_arguments(fmt);
 }
 
 void arguments_done(struct arguments *arguments)

@@ -69,19 +69,16 @@ struct fsck_finding *scan_report(struct scan *scan, enum fsck_kind kind,
                                  const char *fmt, ...)
 {
     struct fsck_report *report = scan->report;
-    va_list args;
 
     struct fsck_finding *finding = array_add(report->findings, report->count);
-    va_start(args, fmt);
     *finding = (struct fsck_finding){
         .kind = kind,
         .severity = severity,
         .cluster_id = xstrdup(scan->session.cluster->cluster_id),
         .pool = xstrdup(pool == SCAN_NO_POOL ? "-" : scan->pools[pool].pool->name),
         .object = xstrdup(object),
-        .explanation = xvasprintf(fmt, args),
+        .explanation = xformat_arguments(fmt),
     };
-    va_end(args);
     return finding;
 }
 
