@@ -150,17 +150,16 @@ int cephfs_staged_write(const struct node_volumes *volumes, const struct cephfs_
 static int unmount_all(struct host *host, const struct cephfs_staged *staged, struct error *err)
 {
     for (int i = 0; i < STACKED_MAX; i++) {
-        _cleanup_mount_list_ struct mount_list mounts = {0};
-        const struct mount_entry *entry = NULL;
+        _cleanup_cephfs_staged_ struct cephfs_staged top = {.path = staged->path};
 
-        if (mount_find(host, staged->path, &mounts, &entry, err) < 0)
+        if (read_mount(host, &top, err) < 0)
             return -1;
-        if (!entry)
+        if (!top.is_mounted)
             return 0;
-        if (!cephfs_client_of(entry))
+        if (!top.client)
             return error_set(err, STATUS_FAILED_PRECONDITION,
                              "'%s' is a mount of '%s', which is no CephFS", staged->path,
-                             entry->source);
+                             top.source);
         if (host->ops->unmount(host, staged->path, staged->is_dead, err) < 0)
             return -1;
     }
