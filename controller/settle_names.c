@@ -40,10 +40,9 @@ const char *settle_state_text(enum settle_state state)
 
 void settle_report_done(struct settle_report *report)
 {
-    for (size_t i = 0; i < report->count; i++) {
+    for (size_t i = 0; i < report->count; i++)
         free_all(report->names[i].cluster_id, report->names[i].pool, report->names[i].name,
                  report->names[i].what, report->names[i].remark);
-    }
     free(report->names);
     *report = (struct settle_report){0};
 }

@@ -20,10 +20,8 @@ void image_facts_done(struct image_facts *facts)
 
 void image_snapshots_done(struct image_snapshots *snapshots)
 {
-    for (size_t i = 0; i < snapshots->count; i++) {
-        free(snapshots->items[i].name);
-        free(snapshots->items[i].original_name);
-    }
+    for (size_t i = 0; i < snapshots->count; i++)
+        free_all(snapshots->items[i].name, snapshots->items[i].original_name);
     free(snapshots->items);
     *snapshots = (struct image_snapshots){0};
 }
@@ -54,10 +52,8 @@ const struct worker_answer *worker_answers_find(const struct worker_answers *ans
 
 void trash_entries_done(struct trash_entries *entries)
 {
-    for (size_t i = 0; i < entries->count; i++) {
-        free(entries->items[i].id);
-        free(entries->items[i].name);
-    }
+    for (size_t i = 0; i < entries->count; i++)
+        free_all(entries->items[i].id, entries->items[i].name);
     free(entries->items);
     *entries = (struct trash_entries){0};
 }

@@ -119,6 +119,15 @@ int json_load_path(const char *path, size_t limit, json_t **out, struct error *e
     return parse_json(text_chars(&content), content.length, 0, path, out, err);
 }
 
+json_t *json_from_strings(const struct string_list *list)
+{
+    json_t *strings = json_array();
+
+    for (size_t i = 0; i < list->count; i++)
+        json_array_append_new(strings, json_string(list->items[i]));
+    return strings;
+}
+
 const char *json_type_name(const json_t *value)
 {
     if (!value)
@@ -451,15 +460,6 @@ void json_free_array(const struct json_table *table, void *items, size_t count)
     for (size_t i = 0; i < count; i++)
         json_free_fields(table, (char *)items + i * table->size);
     free(items);
-}
-
-json_t *json_from_strings(const struct string_list *list)
-{
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(array, json_string(list->items[i]));
-    return array;
 }
 
 json_t *json_from_strmap(const struct strmap *map)

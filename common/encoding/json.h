@@ -162,11 +162,13 @@ struct json_path {
 /* Puts "parameters[3].value: " in front of the error, and nothing for NULL. Returns -1. */
 int json_path_wrap(const struct json_path *path, struct error *err);
 
+/* An array of the strings. Caller frees with json_decref(). */
+json_t *json_from_strings(const struct string_list *list);
+
 /* What the value is, for an error: "an object", "nothing" for NULL. */
 const char *json_type_name(const json_t *value);
 
-/* An array of strings; an object of strings. Caller frees with json_decref(). */
-json_t *json_from_strings(const struct string_list *list);
+/* An object of strings. Caller frees with json_decref(). */
 json_t *json_from_strmap(const struct strmap *map);
 
 /* Frees what decoding allocated and zeroes these members. Accepts half-filled structs. */

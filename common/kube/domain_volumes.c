@@ -39,10 +39,8 @@ static void start_attachments(void *object)
 {
     struct volume_reading *reading = object;
 
-    for (size_t i = 0; i < reading->attachment_count; i++) {
-        free(reading->attachments[i].volume);
-        free(reading->attachments[i].node);
-    }
+    for (size_t i = 0; i < reading->attachment_count; i++)
+        free_all(reading->attachments[i].volume, reading->attachments[i].node);
     reading->attachment_count = 0;
 }
 

@@ -324,9 +324,8 @@ void events_free(struct events *events)
     worker_stop(&events->worker);
     for (struct queued_event *queued = take_queued(events); queued; queued = take_queued(events))
         queued_free(queued);
-    for (size_t i = 0; i < MEMORY_MAX; i++) {
+    for (size_t i = 0; i < MEMORY_MAX; i++)
         free_all(events->written[i].key, events->written[i].path, events->subjects[i].key);
-    }
     pthread_cond_destroy(&events->idle);
     pthread_mutex_destroy(&events->lock);
     free_all(events->component, events->host, events);

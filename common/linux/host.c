@@ -35,10 +35,9 @@ void host_free(struct host *host)
 
 void mount_list_done(struct mount_list *mounts)
 {
-    for (size_t i = 0; i < mounts->count; i++) {
+    for (size_t i = 0; i < mounts->count; i++)
         free_all(mounts->items[i].root, mounts->items[i].target, mounts->items[i].fs_type,
                  mounts->items[i].source, mounts->items[i].options, mounts->items[i].flags);
-    }
     free(mounts->items);
     *mounts = (struct mount_list){0};
 }

@@ -450,9 +450,8 @@ int scan_read(struct scan *scan, struct error *err)
 
 static void free_keys(struct scan_key *keys, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         free_all(keys[i].object, keys[i].key, keys[i].value);
-    }
     free(keys);
 }
 

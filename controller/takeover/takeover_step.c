@@ -9,10 +9,8 @@
 
 void takeover_plan_done(struct takeover_plan *plan)
 {
-    for (size_t i = 0; i < plan->count; i++) {
-        free(plan->steps[i].subject);
-        free(plan->steps[i].domain);
-    }
+    for (size_t i = 0; i < plan->count; i++)
+        free_all(plan->steps[i].subject, plan->steps[i].domain);
     for (size_t i = 0; i < plan->domain_count; i++) {
         free(plan->domains[i].domain);
         free(plan->domains[i].explanation);

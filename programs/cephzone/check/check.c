@@ -76,9 +76,8 @@ static void sort_report(struct check_report *report)
 
 void check_report_done(struct check_report *report)
 {
-    for (size_t i = 0; i < report->count; i++) {
+    for (size_t i = 0; i < report->count; i++)
         free_all(report->findings[i].object, report->findings[i].what, report->findings[i].advice);
-    }
     free(report->findings);
     *report = (struct check_report){0};
 }

@@ -36,10 +36,8 @@ void check_world_done(struct check_world *world)
         strmap_done(&world->caps[i].caps);
     }
     free(world->caps);
-    for (size_t i = 0; i < world->gap_count; i++) {
-        free(world->gaps[i].what);
-        free(world->gaps[i].reason);
-    }
+    for (size_t i = 0; i < world->gap_count; i++)
+        free_all(world->gaps[i].what, world->gaps[i].reason);
     free(world->gaps);
     *world = (struct check_world){0};
 }
