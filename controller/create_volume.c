@@ -416,8 +416,7 @@ int controller_create_volume(const struct controller *controller, struct call *c
 
     if (create_request_check(request, err) < 0)
         return -1;
-    _cleanup_free_ char *key = xasprintf("name:%s", request->name);
-    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+    if (operation_begin(controller->operations, "name", request->name, call, &operation, err) < 0)
         return -1;
     claim_event_misspelt(controller, call, &request->parameters, request->name);
     struct creation *creation = xcalloc(1, steps->size);

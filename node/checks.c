@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/config/class_parameters.h"
 #include "common/linux/mount_flags.h"
@@ -165,7 +164,5 @@ int node_check_lifecycle(const struct strmap *context, struct error *err)
 int node_begin(const struct node_volumes *volumes, const char *handle, struct call *call,
                struct operation *operation, struct error *err)
 {
-    _cleanup_free_ char *key = xasprintf("node:%s", handle);
-
-    return operation_begin(volumes->operations, key, call, operation, err);
+    return operation_begin(volumes->operations, "node", handle, call, operation, err);
 }
