@@ -80,31 +80,26 @@ static int run_capacity(void *values)
     return clusters_close(&clusters, code);
 }
 
+static const char HELP[] =
+    "Usage: cephzone capacity --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n"
+    "                         [flags]\n\n"
+    "Prints how much free space each StorageClass has in each place of its pools.\n"
+    "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 a file\n"
+    "or cluster could not be read.\n\n"
+    "  kubectl get storageclass -o json >classes.json\n"
+    "  cephzone capacity --config=config.json --keyring=/etc/ceph/keyring --classes=classes.json\n";
+
 int command_capacity(int argc, char **argv)
 {
-    struct tool_flags values = TOOL_FLAGS_INIT;
+    struct tool_flags values = TOOL_FLAGS_INIT(TOOL_TIMEOUT_MS);
     const struct flag flags[] = {
         TOOL_CLUSTER_FLAGS(values),
         {"classes", FLAG_STRING, &values.classes, "FILE",
          "output of 'kubectl get storageclass -o json' or -o yaml"},
         CLUSTERS_CLASS_FLAGS(values, "table or json"),
     };
-    const struct tool_command command = {
-        "capacity",
-        "Usage: cephzone capacity --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n"
-        "                         [flags]\n\n"
-        "Prints how much free space each StorageClass has in each place of its pools.\n"
-        "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 a file\n"
-        "or cluster could not be read.\n\n"
-        "  kubectl get storageclass -o json >classes.json\n"
-        "  cephzone capacity --config=config.json --keyring=/etc/ceph/keyring "
-        "--classes=classes.json\n",
-        flags,
-        ARRAY_LENGTH(flags),
-        &values,
-        NULL,
-        check_flags,
-        run_capacity};
+    const struct tool_command command = {"capacity", HELP, flags,       ARRAY_LENGTH(flags),
+                                         &values,    NULL, check_flags, run_capacity};
 
     return tool_run(&command, argc, argv);
 }

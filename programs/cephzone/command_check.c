@@ -162,9 +162,22 @@ static int run_check(void *values)
     return tool_leave_ceph(ceph, judge_cluster(flags, ceph));
 }
 
+static const char HELP[] =
+    "Usage: cephzone check [--from=FILE|FOLDER] [--caps=FILE] [flags]\n\n"
+    "Looks at a cluster before a switch from Ceph-CSI to this driver, or back, whichever of\n"
+    "the two runs: drivers, images and flags, CSIDrivers, finalizers, nodes, classes, Secrets,\n"
+    "key types and, given --caps or --config, the Ceph users. Writes nothing.\n"
+    "Exit code: 0 nothing fails (there may be warnings), 1 something does, 2 bad command line,\n"
+    "3 the cluster could not be read.\n\n"
+    "  kubectl get deployments,daemonsets,nodes,pv,sc,csidrivers,csinodes,\\\n"
+    "      csistoragecapacities,volumeattachments,volumesnapshotclasses -A -o json >cluster.json\n"
+    "  ceph auth ls --format json >caps.json\n"
+    "  cephzone check --from=cluster.json --caps=caps.json\n";
+
 int command_check(int argc, char **argv)
 {
-    struct check_flags values = {.objects = {.output = "table"}, .tool = TOOL_FLAGS_INIT};
+    struct check_flags values = {.objects = {.output = "table"},
+                                 .tool = TOOL_FLAGS_INIT(TOOL_TIMEOUT_MS)};
     const struct flag flags[] = {
         OBJECT_SOURCE_FLAGS(values.objects),
         {"o", FLAG_STRING, &values.objects.output, "FORMAT", "table or json"},
@@ -175,27 +188,8 @@ int command_check(int argc, char **argv)
          "of the driver's image, to judge key types; by default that of this tool"},
         {"timeout", FLAG_DURATION, &values.tool.timeout_ms, NULL, "how long one cluster may take"},
     };
-    const struct tool_command command = {
-        "check",
-        "Usage: cephzone check [--from=FILE|FOLDER] [--caps=FILE] [flags]\n\n"
-        "Looks at a cluster before a switch from Ceph-CSI to this driver, or back, whichever of\n"
-        "the two runs: drivers, images and flags, CSIDrivers, finalizers, nodes, classes, "
-        "Secrets,\n"
-        "key types and, given --caps or --config, the Ceph users. Writes nothing.\n"
-        "Exit code: 0 nothing fails (there may be warnings), 1 something does, 2 bad command "
-        "line,\n"
-        "3 the cluster could not be read.\n\n"
-        "  kubectl get deployments,daemonsets,nodes,pv,sc,csidrivers,csinodes,\\\n"
-        "      csistoragecapacities,volumeattachments,volumesnapshotclasses -A -o json "
-        ">cluster.json\n"
-        "  ceph auth ls --format json >caps.json\n"
-        "  cephzone check --from=cluster.json --caps=caps.json\n",
-        flags,
-        ARRAY_LENGTH(flags),
-        &values,
-        NULL,
-        check_flags,
-        run_check};
+    const struct tool_command command = {"check", HELP, flags,       ARRAY_LENGTH(flags),
+                                         &values, NULL, check_flags, run_check};
 
     return tool_run(&command, argc, argv);
 }

@@ -83,6 +83,15 @@ static int run_convert(void *values)
     return code;
 }
 
+static const char HELP[] =
+    "Usage: cephzone convert-pv [NAME...] [--from=FILE|FOLDER] [flags]\n\n"
+    "Prints for each volume that has zone or region labels and no node affinity on them the\n"
+    "command that adds the affinity; the labels stay. Zones joined by '__' become a set.\n"
+    "Exit code: 0 all well, 1 a label is invalid, 2 bad command line, 3 the volumes could not be\n"
+    "read.\n\n"
+    "  kubectl get pv -o json >pvs.json\n"
+    "  cephzone convert-pv --from=pvs.json\n";
+
 int command_convert_pv(int argc, char **argv)
 {
     struct convert_flags values = {.objects = {.output = "table"}};
@@ -93,22 +102,9 @@ int command_convert_pv(int argc, char **argv)
          "in node affinity"},
         {"o", FLAG_STRING, &values.objects.output, "FORMAT", "table (commands) or json"},
     };
-    const struct tool_command command = {
-        "convert-pv",
-        "Usage: cephzone convert-pv [NAME...] [--from=FILE|FOLDER] [flags]\n\n"
-        "Prints for each volume that has zone or region labels and no node affinity on them the\n"
-        "command that adds the affinity; the labels stay. Zones joined by '__' become a set.\n"
-        "Exit code: 0 all well, 1 a label is invalid, 2 bad command line, 3 the volumes could not "
-        "be\n"
-        "read.\n\n"
-        "  kubectl get pv -o json >pvs.json\n"
-        "  cephzone convert-pv --from=pvs.json\n",
-        flags,
-        ARRAY_LENGTH(flags),
-        &values,
-        &values.names,
-        check_flags,
-        run_convert};
+    const struct tool_command command = {"convert-pv",        HELP,       flags,
+                                         ARRAY_LENGTH(flags), &values,    &values.names,
+                                         check_flags,         run_convert};
 
     int code = tool_run(&command, argc, argv);
     string_list_done(&values.names);

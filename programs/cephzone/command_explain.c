@@ -51,6 +51,15 @@ static int run_explain(void *values)
     return explanation.fitting > 0 ? 0 : TOOL_FOUND;
 }
 
+static const char HELP[] =
+    "Usage: cephzone explain pod|pvc NAME [--from=FILE|FOLDER] [flags]\n\n"
+    "Reports per node whether the pod's volumes can be had there, why not, and what would\n"
+    "help; the first line names the cause. Exit code: 0 it fits somewhere, 1 it fits\n"
+    "nowhere, 2 bad command line, 3 the cluster could not be read.\n\n"
+    "  kubectl get nodes,pv,pvc,pods,sc,csidrivers,csinodes,csistoragecapacities,\\\n"
+    "      volumeattachments -A -o json >cluster.json\n"
+    "  cephzone explain pod web-0 -n shop --from=cluster.json\n";
+
 int command_explain(int argc, char **argv)
 {
     struct explain_flags values = {.objects = {.output = "table"}, .ns = "default"};
@@ -61,21 +70,9 @@ int command_explain(int argc, char **argv)
         {"o", FLAG_STRING, &values.objects.output, "FORMAT", "table, wide or json"},
         OBJECT_RULES_FLAGS(values.objects),
     };
-    const struct tool_command command = {
-        "explain",
-        "Usage: cephzone explain pod|pvc NAME [--from=FILE|FOLDER] [flags]\n\n"
-        "Reports per node whether the pod's volumes can be had there, why not, and what would\n"
-        "help; the first line names the cause. Exit code: 0 it fits somewhere, 1 it fits\n"
-        "nowhere, 2 bad command line, 3 the cluster could not be read.\n\n"
-        "  kubectl get nodes,pv,pvc,pods,sc,csidrivers,csinodes,csistoragecapacities,\\\n"
-        "      volumeattachments -A -o json >cluster.json\n"
-        "  cephzone explain pod web-0 -n shop --from=cluster.json\n",
-        flags,
-        ARRAY_LENGTH(flags),
-        &values,
-        &values.arguments,
-        check_flags,
-        run_explain};
+    const struct tool_command command = {"explain",           HELP,       flags,
+                                         ARRAY_LENGTH(flags), &values,    &values.arguments,
+                                         check_flags,         run_explain};
 
     int code = tool_run(&command, argc, argv);
     string_list_done(&values.arguments);

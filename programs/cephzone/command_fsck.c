@@ -168,10 +168,20 @@ static int check_flags(void *values, struct error *err)
     return 0;
 }
 
+static const char HELP[] =
+    "Usage: cephzone fsck --config=FILE (--secrets=FILE | --keyring=FILE) [flags]\n\n"
+    "Compares RBD's journal with images, trash and, given a dump, Kubernetes' volumes;\n"
+    "reports what does not fit, its likely cause and what would help. Writes nothing without\n"
+    "--repair. CephFS' journals are not checked.\n"
+    "Exit code: 0 nothing but notes, 1 findings, 2 bad command line, 3 a file or cluster could\n"
+    "not be read.\n\n"
+    "  kubectl get pv -o json >pvs.json\n"
+    "  cephzone fsck --config=config.json --keyring=/etc/ceph/keyring --pvs=pvs.json\n";
+
 int command_fsck(int argc, char **argv)
 {
     struct fsck_flags values = {
-        .tool = TOOL_FLAGS_INIT,
+        .tool = TOOL_FLAGS_INIT(TOOL_SCAN_TIMEOUT_MS),
         .instance = "default",
         .min_age_ms = 300000,
         .scan = true,
@@ -194,25 +204,9 @@ int command_fsck(int argc, char **argv)
         {"repair", FLAG_BOOL, &values.repair, NULL, "offer to repair what is safe to repair"},
         {"yes", FLAG_BOOL, &values.yes, NULL, "repair without asking"},
     };
-    const struct tool_command command = {
-        "fsck",
-        "Usage: cephzone fsck --config=FILE (--secrets=FILE | --keyring=FILE) [flags]\n\n"
-        "Compares RBD's journal with images, trash and, given a dump, Kubernetes' volumes;\n"
-        "reports what does not fit, its likely cause and what would help. Writes nothing without\n"
-        "--repair. CephFS' journals are not checked.\n"
-        "Exit code: 0 nothing but notes, 1 findings, 2 bad command line, 3 a file or cluster "
-        "could\n"
-        "not be read.\n\n"
-        "  kubectl get pv -o json >pvs.json\n"
-        "  cephzone fsck --config=config.json --keyring=/etc/ceph/keyring --pvs=pvs.json\n",
-        flags,
-        ARRAY_LENGTH(flags),
-        &values,
-        NULL,
-        check_flags,
-        run_fsck};
+    const struct tool_command command = {"fsck",  HELP, flags,       ARRAY_LENGTH(flags),
+                                         &values, NULL, check_flags, run_fsck};
 
-    values.tool.timeout_ms = 600000;
     int code = tool_run(&command, argc, argv);
     string_list_done(&values.pools);
     return code;

@@ -474,10 +474,23 @@ static void lists_done(struct place_flags *flags)
     string_list_done(&flags->volumes);
 }
 
+static const char HELP[] =
+    "Usage: cephzone place --classes=FILE [--class=NAME] [--topology=PLACE]... [flags]\n\n"
+    "Prints what CreateVolume would do with a volume of a class, and why.\n"
+    "Exit code: 0 there is a pool, 1 CreateVolume would refuse, 2 bad command line, 3 a file\n"
+    "or cluster could not be read.\n\n"
+    "  cephzone place --classes=class.yaml --size=10Gi --topology=zone=zone-a \\\n"
+    "      --config=config.json --keyring=/etc/ceph/keyring\n"
+    "  cephzone place --classes=class.yaml --topology=zone=zone-a --topology=zone=zone-b \\\n"
+    "      --room=pool-a=0 --room=pool-b=50Gi\n"
+    "  kubectl get node n1 -o yaml >node.yaml\n"
+    "  cephzone place --classes=class.yaml --node=node.yaml \\\n"
+    "      --domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone\n";
+
 int command_place(int argc, char **argv)
 {
     _cleanup_(lists_done) struct place_flags values = {
-        .tool = TOOL_FLAGS_INIT, .size = "1Gi", .volume_name = "pvc-1"};
+        .tool = TOOL_FLAGS_INIT(TOOL_TIMEOUT_MS), .size = "1Gi", .volume_name = "pvc-1"};
     const struct flag flags[] = {
         {"classes", FLAG_STRING, &values.tool.classes, "FILE", "StorageClasses, JSON or YAML"},
         {"class", FLAG_STRING, &values.class_name, "NAME", "which of them, if there are several"},
@@ -505,25 +518,8 @@ int command_place(int argc, char **argv)
          "Ceph keyring, instead of --secrets"},
         CLUSTERS_CLASS_FLAGS(values.tool, "table, json or line"),
     };
-    const struct tool_command command = {
-        "place",
-        "Usage: cephzone place --classes=FILE [--class=NAME] [--topology=PLACE]... [flags]\n\n"
-        "Prints what CreateVolume would do with a volume of a class, and why.\n"
-        "Exit code: 0 there is a pool, 1 CreateVolume would refuse, 2 bad command line, 3 a file\n"
-        "or cluster could not be read.\n\n"
-        "  cephzone place --classes=class.yaml --size=10Gi --topology=zone=zone-a \\\n"
-        "      --config=config.json --keyring=/etc/ceph/keyring\n"
-        "  cephzone place --classes=class.yaml --topology=zone=zone-a --topology=zone=zone-b \\\n"
-        "      --room=pool-a=0 --room=pool-b=50Gi\n"
-        "  kubectl get node n1 -o yaml >node.yaml\n"
-        "  cephzone place --classes=class.yaml --node=node.yaml \\\n"
-        "      --domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone\n",
-        flags,
-        ARRAY_LENGTH(flags),
-        &values,
-        NULL,
-        NULL,
-        run_place};
+    const struct tool_command command = {"place", HELP, flags, ARRAY_LENGTH(flags),
+                                         &values, NULL, NULL,  run_place};
 
     return tool_run(&command, argc, argv);
 }

@@ -184,9 +184,20 @@ static int check_flags(void *values, struct error *err)
     return 0;
 }
 
+static const char HELP[] =
+    "Usage: cephzone settle --config=FILE (--secrets=FILE | --keyring=FILE) [--apply] [flags]\n\n"
+    "Lists request names that this driver has claimed and not completed, whose makers are\n"
+    "dead or do something else. The driver's own retry would finish them; Ceph-CSI refuses\n"
+    "them for ever. With --apply they are released: image or subvolume, journal entry and\n"
+    "name go; nobody has their handles. Run it when the driver has ended and before Ceph-CSI\n"
+    "starts. What Ceph-CSI began is left alone.\n"
+    "Exit code: 0 nothing is left, 1 there are such names, 2 bad command line, 3 a file or\n"
+    "cluster could not be read.\n";
+
 int command_settle(int argc, char **argv)
 {
-    struct settle_flags values = {.tool = TOOL_FLAGS_INIT, .instance = "default"};
+    struct settle_flags values = {.tool = TOOL_FLAGS_INIT(TOOL_SCAN_TIMEOUT_MS),
+                                  .instance = "default"};
     const struct flag flags[] = {
         TOOL_CLUSTER_FLAGS(values.tool),
         {"cluster", FLAG_STRING, &values.cluster, "ID", "this cluster only"},
@@ -204,25 +215,9 @@ int command_settle(int argc, char **argv)
         {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table or json"},
         {"timeout", FLAG_DURATION, &values.tool.timeout_ms, NULL, "how long a cluster may take"},
     };
-    const struct tool_command command = {
-        "settle",
-        "Usage: cephzone settle --config=FILE (--secrets=FILE | --keyring=FILE) [--apply] "
-        "[flags]\n\n"
-        "Lists request names that this driver has claimed and not completed, whose makers are\n"
-        "dead or do something else. The driver's own retry would finish them; Ceph-CSI refuses\n"
-        "them for ever. With --apply they are released: image or subvolume, journal entry and\n"
-        "name go; nobody has their handles. Run it when the driver has ended and before Ceph-CSI\n"
-        "starts. What Ceph-CSI began is left alone.\n"
-        "Exit code: 0 nothing is left, 1 there are such names, 2 bad command line, 3 a file or\n"
-        "cluster could not be read.\n",
-        flags,
-        ARRAY_LENGTH(flags),
-        &values,
-        NULL,
-        check_flags,
-        run_with_controller};
+    const struct tool_command command = {"settle", HELP, flags,       ARRAY_LENGTH(flags),
+                                         &values,  NULL, check_flags, run_with_controller};
 
-    values.tool.timeout_ms = 600000;
     int code = tool_run(&command, argc, argv);
     string_list_done(&values.pools);
     return code;

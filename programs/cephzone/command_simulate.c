@@ -110,6 +110,15 @@ static int check_flags(void *values, struct error *err)
     return object_flags_options(&flags->objects, &flags->options, err);
 }
 
+static const char HELP[] =
+    "Usage: cephzone simulate [--from=FILE|FOLDER] [flags]\n\n"
+    "Schedules all pending pods of a snapshot, one after the other, with volumes bound and\n"
+    "provisioned as Kubernetes would. Volumes, labels and taints count; processors and\n"
+    "memory do not. Exit code: 0 all find a place, 1 some do not, 2 bad command line,\n"
+    "3 the cluster could not be read.\n\n"
+    "  cephzone simulate --from=cluster.json --fail zone=zone-a --takeover zone-b\n"
+    "  cephzone simulate --from=cluster.json --add-pods 100 --class rbd --size 20Gi -o svg\n";
+
 int command_simulate(int argc, char **argv)
 {
     struct simulate_flags values = {.objects = {.output = "table"}, .size = "1Gi", .via = "labels"};
@@ -126,21 +135,8 @@ int command_simulate(int argc, char **argv)
         {"o", FLAG_STRING, &values.objects.output, "FORMAT", "table, wide, json or svg"},
         OBJECT_RULES_FLAGS(values.objects),
     };
-    const struct tool_command command = {
-        "simulate",
-        "Usage: cephzone simulate [--from=FILE|FOLDER] [flags]\n\n"
-        "Schedules all pending pods of a snapshot, one after the other, with volumes bound and\n"
-        "provisioned as Kubernetes would. Volumes, labels and taints count; processors and\n"
-        "memory do not. Exit code: 0 all find a place, 1 some do not, 2 bad command line,\n"
-        "3 the cluster could not be read.\n\n"
-        "  cephzone simulate --from=cluster.json --fail zone=zone-a --takeover zone-b\n"
-        "  cephzone simulate --from=cluster.json --add-pods 100 --class rbd --size 20Gi -o svg\n",
-        flags,
-        ARRAY_LENGTH(flags),
-        &values,
-        NULL,
-        check_flags,
-        run_simulate};
+    const struct tool_command command = {"simulate", HELP, flags,       ARRAY_LENGTH(flags),
+                                         &values,    NULL, check_flags, run_simulate};
 
     return tool_run(&command, argc, argv);
 }

@@ -304,6 +304,10 @@ static int run_action(struct takeover_command *command, struct call *call, struc
     return 0;
 }
 
+static const char HELP[] = "Usage: cephzone takeover status [flags]\n"
+                           "       cephzone takeover start DOMAIN --to=DOMAIN,... [flags]\n"
+                           "       cephzone takeover giveback DOMAIN [flags]\n";
+
 int command_takeover(int argc, char **argv)
 {
     struct takeover_command values = {.domain = "",
@@ -326,12 +330,7 @@ int command_takeover(int argc, char **argv)
         {"keyring", FLAG_STRING, &values.tool.keyring, "FILE", "Ceph user for that"},
         {"secrets", FLAG_STRING, &values.tool.secrets, "FILE", "the same as JSON"},
     };
-    const struct tool_command command = {
-        "takeover",
-        "Usage: cephzone takeover status [flags]\n"
-        "       cephzone takeover start DOMAIN --to=DOMAIN,... [flags]\n"
-        "       cephzone takeover giveback DOMAIN [flags]\n",
-        flags, .count = ARRAY_LENGTH(flags)};
+    const struct tool_command command = {"takeover", HELP, flags, .count = ARRAY_LENGTH(flags)};
     _cleanup_error_ struct error err = {0};
     struct call call;
 

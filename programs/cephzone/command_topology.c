@@ -63,9 +63,19 @@ static int run_topology(void *values)
     return clusters_close(&run.clusters, code);
 }
 
+static const char HELP[] =
+    "Usage: cephzone topology --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n"
+    "                         [flags]\n\n"
+    "Prints the places of StorageClasses, their pools, free space and takeovers as a tree.\n"
+    "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 a file\n"
+    "or cluster could not be read.\n\n"
+    "  kubectl get storageclass -o yaml >classes.yaml\n"
+    "  cephzone topology --config=config.json --keyring=/etc/ceph/keyring --classes=classes.yaml\n"
+    "  cephzone topology ... -o svg >topology.svg\n";
+
 int command_topology(int argc, char **argv)
 {
-    struct tool_flags values = TOOL_FLAGS_INIT;
+    struct tool_flags values = TOOL_FLAGS_INIT(TOOL_TIMEOUT_MS);
     const struct flag flags[] = {
         TOOL_CLUSTER_FLAGS(values),
         {"classes", FLAG_STRING, &values.classes, "FILE", "StorageClasses, JSON or YAML"},
@@ -75,23 +85,8 @@ int command_topology(int argc, char **argv)
          "the driver's flag: the takeover map; else that of --config"},
         CLUSTERS_CLASS_FLAGS(values, "table, json or svg"),
     };
-    const struct tool_command command = {
-        "topology",
-        "Usage: cephzone topology --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n"
-        "                         [flags]\n\n"
-        "Prints the places of StorageClasses, their pools, free space and takeovers as a tree.\n"
-        "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 a file\n"
-        "or cluster could not be read.\n\n"
-        "  kubectl get storageclass -o yaml >classes.yaml\n"
-        "  cephzone topology --config=config.json --keyring=/etc/ceph/keyring "
-        "--classes=classes.yaml\n"
-        "  cephzone topology ... -o svg >topology.svg\n",
-        flags,
-        ARRAY_LENGTH(flags),
-        &values,
-        NULL,
-        check_flags,
-        run_topology};
+    const struct tool_command command = {"topology", HELP, flags,       ARRAY_LENGTH(flags),
+                                         &values,    NULL, check_flags, run_topology};
 
     return tool_run(&command, argc, argv);
 }

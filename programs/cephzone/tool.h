@@ -62,9 +62,13 @@ struct tool_flags {
     int64_t timeout_ms;
 };
 
-#define TOOL_FLAGS_INIT                                                                            \
+/* Defaults of --timeout: where a few questions are asked, and where whole journals are read. */
+#define TOOL_TIMEOUT_MS 60000
+#define TOOL_SCAN_TIMEOUT_MS 600000
+
+#define TOOL_FLAGS_INIT(wait_ms)                                                                   \
     {                                                                                              \
-        .output = "table", .driver = "rbd.csi.ceph.com", .timeout_ms = 60000                       \
+        .output = "table", .driver = "rbd.csi.ceph.com", .timeout_ms = (wait_ms)                   \
     }
 
 /* The flags that say which clusters to ask and as whom, for the table of a command. */
