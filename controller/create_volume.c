@@ -38,8 +38,7 @@ void creation_close_pools(struct creation *creation)
 {
     if (creation->pool && creation->pool != creation->directory)
         ceph_pool_close(creation->pool);
-    if (creation->directory)
-        ceph_pool_close(creation->directory);
+    ceph_pool_close(creation->directory);
     creation->pool = creation->directory = creation->attributes = NULL;
 }
 
@@ -145,8 +144,7 @@ struct directories {
 static void directories_done(struct directories *directories)
 {
     for (size_t i = 0; i < directories->count; i++)
-        if (directories->pools[i])
-            ceph_pool_close(directories->pools[i]);
+        ceph_pool_close(directories->pools[i]);
     free(directories->pools);
 }
 
@@ -395,8 +393,7 @@ static int create_volume(struct creation *creation, struct volume *volume, struc
 static void creation_free(struct creation *creation)
 {
     creation->steps->done(creation);
-    if (creation->work)
-        ceph_work_end(creation->work);
+    ceph_work_end(creation->work);
     creation_close_pools(creation);
     session_close(&creation->session);
     journal_entry_done(&creation->entry);

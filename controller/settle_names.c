@@ -182,8 +182,7 @@ static int discard_located(const struct settling *settling, struct located *loca
         result = (located->journal.kind == JOURNAL_SNAPSHOT ? backend->discard_snapshot
                                                             : backend->discard_volume)(
             settling->controller, settling->call, located, credentials, err);
-    if (work)
-        ceph_work_end(work);
+    ceph_work_end(work);
     return result;
 }
 

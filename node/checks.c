@@ -63,6 +63,11 @@ int node_check_handle(const char *handle, struct error *err)
     return 0;
 }
 
+int node_check_place(const char *handle, const char *name, const char *path, struct error *err)
+{
+    return node_check_handle(handle, err) < 0 ? -1 : node_check_path(name, path, err);
+}
+
 static int check_flags(const struct string_list *flags, struct error *err)
 {
     size_t bytes = 0;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/linux/mount_labels.h"
 
 bool errno_is_sickness(int number)
@@ -45,6 +46,17 @@ int mount_find(struct host *host, const char *path, struct mount_list *mounts,
         return -1;
     *entry = mount_on_top(mounts, path);
     return 0;
+}
+
+bool mounts_list(struct host *host, struct call *call, const char *purpose,
+                 struct mount_list *mounts)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (host->ops->list_mounts(host, mounts, &err) == 0)
+        return true;
+    log_warn(call, "%s: %s", purpose, err.message);
+    return false;
 }
 
 /* Fails with @why unless something is mounted on @path. Only a file system answers so: a device

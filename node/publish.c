@@ -224,8 +224,7 @@ int node_unpublish_volume(const struct node_volumes *volumes, struct call *call,
 {
     _cleanup_operation_ struct operation operation = {0};
 
-    if (node_check_handle(handle, err) < 0 ||
-        node_check_path("target_path", target_path, err) < 0 ||
+    if (node_check_place(handle, "target_path", target_path, err) < 0 ||
         node_begin(volumes, handle, call, &operation, err) < 0)
         return -1;
     if (unmount_target(volumes, target_path, err) < 0)

@@ -24,10 +24,8 @@ struct repair_work {
 
 static void repair_work_done(struct repair_work *work)
 {
-    if (work->directory)
-        ceph_pool_close(work->directory);
-    if (work->pool)
-        ceph_pool_close(work->pool);
+    ceph_pool_close(work->directory);
+    ceph_pool_close(work->pool);
     session_close(&work->session);
 }
 

@@ -72,9 +72,8 @@ int kube_workload_decode(const char *kind, const json_t *value, struct kube_work
 
 void kube_workload_done(struct kube_workload *workload)
 {
-    free(workload->kind);
+    free(TAKE(workload->kind));
     json_free_fields(&WORKLOAD_TABLE, workload);
-    workload->kind = NULL;
 }
 
 /* --- the words of a container --- */
@@ -197,7 +196,6 @@ int kube_driver_class_decode(const char *kind, const json_t *value, struct kube_
 
 void kube_driver_class_done(struct kube_driver_class *class)
 {
-    free(class->kind);
+    free(TAKE(class->kind));
     json_free_fields(&SNAPSHOT_CLASS_TABLE, class);
-    class->kind = NULL;
 }
