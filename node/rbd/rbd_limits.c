@@ -189,7 +189,6 @@ void rbd_refresh_limits(const struct node_volumes *volumes, struct call *call)
     struct host *host = volumes->mappers.host;
     _cleanup_mount_list_ struct mount_list mounts = {0};
     _cleanup_string_list_ struct string_list pods = {0};
-    _cleanup_error_ struct error err = {0};
 
     if (!mounts_list(host, call, "looking for limits of volumes", &mounts))
         return;
