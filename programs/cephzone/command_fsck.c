@@ -19,9 +19,6 @@
 
 struct fsck_flags {
     struct tool_flags tool;
-    const char *cluster;
-    struct string_list pools;
-    const char *instance;
     const char *pvs;
     int64_t min_age_ms;
     bool scan;
@@ -126,9 +123,9 @@ static int run_fsck(void *values)
             {
                 .ceph = ceph_new(&(struct ceph_options){0}),
                 .config = config_file_new(flags->tool.config),
-                .instance_id = flags->instance,
-                .cluster_id = flags->cluster[0] ? flags->cluster : NULL,
-                .pools = &flags->pools,
+                .instance_id = flags->tool.instance,
+                .cluster_id = flags->tool.cluster[0] ? flags->tool.cluster : NULL,
+                .pools = &flags->tool.pools,
                 .scan = flags->scan,
                 .min_age_s = (flags->min_age_ms + 999) / 1000,
             },
@@ -182,16 +179,15 @@ int command_fsck(int argc, char **argv)
 {
     struct fsck_flags values = {
         .tool = TOOL_FLAGS_INIT(TOOL_SCAN_TIMEOUT_MS),
-        .instance = "default",
         .min_age_ms = 300000,
         .scan = true,
     };
     const struct flag flags[] = {
         TOOL_CLUSTER_FLAGS(values.tool),
-        {"cluster", FLAG_STRING, &values.cluster, "ID", "check this cluster only"},
-        {"pool", FLAG_STRING_LIST, &values.pools, "NAME",
+        {"cluster", FLAG_STRING, &values.tool.cluster, "ID", "check this cluster only"},
+        {"pool", FLAG_STRING_LIST, &values.tool.pools, "NAME",
          "check this pool and those that its names lead to; default: all pools with a journal"},
-        {"instanceid", FLAG_STRING, &values.instance, NULL, "--instanceid of the driver"},
+        {"instanceid", FLAG_STRING, &values.tool.instance, NULL, "--instanceid of the driver"},
         {"pvs", FLAG_STRING, &values.pvs, "FILE", "output of 'kubectl get pv -o json'"},
         {"driver", FLAG_STRING, &values.tool.driver, "NAME", "whose PVs to take from --pvs"},
         {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table or json"},
@@ -208,6 +204,6 @@ int command_fsck(int argc, char **argv)
                                          &values, NULL, check_flags, run_fsck};
 
     int code = tool_run(&command, argc, argv);
-    string_list_done(&values.pools);
+    string_list_done(&values.tool.pools);
     return code;
 }

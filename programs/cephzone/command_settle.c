@@ -17,9 +17,6 @@
 
 struct settle_flags {
     struct tool_flags tool;
-    const char *cluster;
-    struct string_list pools;
-    const char *instance;
     const char *cephfs_namespace;
     bool apply;
     bool move_names;
@@ -86,7 +83,7 @@ static int settle_cluster(const struct controller *controller, const struct sett
     const struct settle_options options = {
         .cluster_id = cluster_id,
         .credentials = credentials,
-        .pools = &flags->pools,
+        .pools = &flags->tool.pools,
         .apply = flags->apply,
         .moves_names = flags->move_names,
     };
@@ -107,8 +104,8 @@ static int settle_clusters(const struct controller *controller, const struct set
 
     if (tool_read_credentials(&flags->tool, &credentials, err) < 0)
         return -1;
-    if (flags->cluster[0])
-        return settle_cluster(controller, flags, flags->cluster, &credentials, report, err);
+    if (flags->tool.cluster[0])
+        return settle_cluster(controller, flags, flags->tool.cluster, &credentials, report, err);
     if (config_file_get(controller->config, &config, err) < 0)
         return -1;
     for (size_t i = 0; i < config_cluster_count(config) && result == 0; i++)
@@ -155,7 +152,7 @@ static int run_with_controller(void *values)
         .tasks = tasks_new(0),
         .purger = purger_new(0),
         .process_id = uuid_text_generate(),
-        .instance_id = flags->instance,
+        .instance_id = flags->tool.instance,
         .cephfs_namespace = flags->cephfs_namespace,
         .cluster_name = "",
     };
@@ -196,16 +193,15 @@ static const char HELP[] =
 
 int command_settle(int argc, char **argv)
 {
-    struct settle_flags values = {.tool = TOOL_FLAGS_INIT(TOOL_SCAN_TIMEOUT_MS),
-                                  .instance = "default"};
+    struct settle_flags values = {.tool = TOOL_FLAGS_INIT(TOOL_SCAN_TIMEOUT_MS)};
     const struct flag flags[] = {
         TOOL_CLUSTER_FLAGS(values.tool),
-        {"cluster", FLAG_STRING, &values.cluster, "ID", "this cluster only"},
-        {"pool", FLAG_STRING_LIST, &values.pools, "NAME",
+        {"cluster", FLAG_STRING, &values.tool.cluster, "ID", "this cluster only"},
+        {"pool", FLAG_STRING_LIST, &values.tool.pools, "NAME",
          "names in this pool only, for CephFS the metadata pool; default: all with a journal"},
         {"driver", FLAG_STRING, &values.tool.driver, "NAME",
          "whose names: of RBD, or of CephFS if it ends with cephfs.csi.ceph.com"},
-        {"instanceid", FLAG_STRING, &values.instance, NULL, "--instanceid of the driver"},
+        {"instanceid", FLAG_STRING, &values.tool.instance, NULL, "--instanceid of the driver"},
         {"radosnamespacecephfs", FLAG_STRING, &values.cephfs_namespace, NULL,
          "--radosnamespacecephfs of the driver"},
         {"apply", FLAG_BOOL, &values.apply, NULL, "do it; without, names are only listed"},
@@ -219,6 +215,6 @@ int command_settle(int argc, char **argv)
                                          &values,  NULL, check_flags, run_with_controller};
 
     int code = tool_run(&command, argc, argv);
-    string_list_done(&values.pools);
+    string_list_done(&values.tool.pools);
     return code;
 }

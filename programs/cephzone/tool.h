@@ -59,6 +59,9 @@ struct tool_flags {
     const char *driver;
     const char *domain_labels;
     const char *takeover;
+    const char *cluster;
+    const char *instance;
+    struct string_list pools;
     int64_t timeout_ms;
 };
 
@@ -68,7 +71,8 @@ struct tool_flags {
 
 #define TOOL_FLAGS_INIT(wait_ms)                                                                   \
     {                                                                                              \
-        .output = "table", .driver = "rbd.csi.ceph.com", .timeout_ms = (wait_ms)                   \
+        .output = "table", .driver = "rbd.csi.ceph.com", .instance = "default",                    \
+        .timeout_ms = (wait_ms)                                                                    \
     }
 
 /* The flags that say which clusters to ask and as whom, for the table of a command. */
