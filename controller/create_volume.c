@@ -39,8 +39,7 @@ void creation_close_pools(struct creation *creation)
 {
     if (creation->pool && creation->pool != creation->directory)
         ceph_pool_close(creation->pool);
-    if (creation->directory)
-        ceph_pool_close(creation->directory);
+    ceph_pool_close(creation->directory);
     creation->pool = creation->directory = creation->attributes = NULL;
 }
 
@@ -146,8 +145,7 @@ struct directories {
 static void directories_done(struct directories *directories)
 {
     for (size_t i = 0; i < directories->count; i++)
-        if (directories->pools[i])
-            ceph_pool_close(directories->pools[i]);
+        ceph_pool_close(directories->pools[i]);
     free(directories->pools);
 }
 
@@ -408,8 +406,7 @@ static int create_volume(struct creation *creation, struct volume *volume, struc
 static void creation_free(struct creation *creation)
 {
     creation->steps->done(creation);
-    if (creation->work)
-        ceph_work_end(creation->work);
+    ceph_work_end(creation->work);
     creation_close_pools(creation);
     session_close(&creation->session);
     journal_entry_done(&creation->entry);
@@ -417,9 +414,7 @@ static void creation_free(struct creation *creation)
     class_pools_done(&creation->class);
     strmap_done(&creation->metadata);
     strmap_done(&creation->queued);
-    free(creation->cluster_id);
-    free(creation->data_pool);
-    free(creation);
+    free_all(creation->cluster_id, creation->data_pool, creation);
 }
 
 int controller_create_volume(const struct controller *controller, struct call *call,
@@ -431,8 +426,7 @@ int controller_create_volume(const struct controller *controller, struct call *c
 
     if (create_request_check(request, err) < 0)
         return -1;
-    _cleanup_free_ char *key = xasprintf("name:%s", request->name);
-    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+    if (operation_begin(controller->operations, "name", request->name, call, &operation, err) < 0)
         return -1;
     claim_event_misspelt(controller, call, &request->parameters, request->name);
     struct creation *creation = xcalloc(1, steps->size);

@@ -4,21 +4,18 @@
  * finds it.
  */
 #include "common/base/log.h"
-#include "common/base/memory.h"
 #include "controller/backend.h"
 
 static int delete_located(const struct controller *controller, struct call *call,
                           struct located *located, const struct credentials *credentials,
                           struct error *err)
 {
+    const char *name = located->entry.request_name;
     _cleanup_operation_ struct operation operation = {0};
 
-    if (located->entry.request_name) { /* a creation of that name must not run meanwhile */
-        _cleanup_free_ char *key = xasprintf("name:%s", located->entry.request_name);
-
-        if (operation_begin(controller->operations, key, call, &operation, err) < 0)
-            return -1;
-    }
+    if (name && /* a creation of that name must not run meanwhile */
+        operation_begin(controller->operations, "name", name, call, &operation, err) < 0)
+        return -1;
     return controller_backend(controller)
         ->discard_volume(controller, call, located, credentials, err);
 }
@@ -52,8 +49,8 @@ int controller_delete_volume(const struct controller *controller, struct call *c
 
     if (request->handle[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "volume_id is missing");
-    _cleanup_free_ char *key = xasprintf("volume:%s", request->handle);
-    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+    if (operation_begin(controller->operations, "volume", request->handle, call, &operation, err) <
+        0)
         return -1;
     if (delete_volume(controller, call, request, err) < 0)
         return error_wrap(err, "delete volume '%s'", request->handle);

@@ -1,4 +1,3 @@
-#include "common/base/memory.h"
 #include "controller/backend.h"
 
 static int grow_volume(const struct controller *controller, struct call *call,
@@ -29,8 +28,8 @@ int controller_expand_volume(const struct controller *controller, struct call *c
         return error_set(err, STATUS_INVALID_ARGUMENT, "capacity_range is missing");
     if (controller_backend(controller)->choose_size(&request->range, &wanted, err) < 0)
         return -1;
-    _cleanup_free_ char *key = xasprintf("volume:%s", request->handle);
-    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+    if (operation_begin(controller->operations, "volume", request->handle, call, &operation, err) <
+        0)
         return -1;
     if (grow_volume(controller, call, request, wanted, &expansion->size_bytes, err) < 0)
         return error_wrap(err, "expand volume '%s'", request->handle);

@@ -47,8 +47,6 @@ struct group_work {
 static int open_member(struct group_work *group, const char *handle, struct member *member,
                        struct error *err)
 {
-    _cleanup_free_ char *key = xasprintf("volume:%s", handle);
-
     member->work = (struct snapshot_work){
         .controller = group->controller,
         .call = group->call,
@@ -57,8 +55,8 @@ static int open_member(struct group_work *group, const char *handle, struct memb
         .parameters = &group->request->parameters,
         .journal = {JOURNAL_SNAPSHOT, group->controller->instance_id},
     };
-    if (operation_begin_shared(group->controller->operations, key, group->call, &member->operation,
-                               err) < 0 ||
+    if (operation_begin_shared(group->controller->operations, "volume", handle, group->call,
+                               &member->operation, err) < 0 ||
         locate(group->controller, group->call, JOURNAL_VOLUME, handle, &group->request->credentials,
                &member->source, err) < 0)
         return error_wrap(err, "member '%s'", handle);
@@ -326,8 +324,8 @@ int controller_create_group_snapshot(const struct controller *controller, struct
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "source_volume_ids has %zu elements; 1 to %d are possible",
                          request->members.count, MEMBERS_MAX);
-    _cleanup_free_ char *key = xasprintf("groupname:%s", request->name);
-    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+    if (operation_begin(controller->operations, "groupname", request->name, call, &operation, err) <
+        0)
         return -1;
     if (create_group(&group, out, err) < 0)
         return error_wrap(err, "create group snapshot '%s'", request->name);
@@ -406,8 +404,8 @@ int controller_delete_group_snapshot(const struct controller *controller, struct
 
     if (request->handle[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "group_snapshot_id is missing");
-    _cleanup_free_ char *key = xasprintf("group:%s", request->handle);
-    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+    if (operation_begin(controller->operations, "group", request->handle, call, &operation, err) <
+        0)
         return -1;
     if (delete_group(controller, call, request, err) < 0)
         return error_wrap(err, "delete group snapshot '%s'", request->handle);

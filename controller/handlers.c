@@ -57,10 +57,10 @@ static Csi__V1__VolumeContentSource *put_source(const struct create_request *req
     return source;
 }
 
-static int create_volume(void *object, struct call *call, const ProtobufCMessage *message,
-                         ProtobufCMessage **reply, struct error *err)
+static int create_volume(void *object, struct call *call, const void *message, void *reply,
+                         struct error *err)
 {
-    const Csi__V1__CreateVolumeRequest *in = (const Csi__V1__CreateVolumeRequest *)message;
+    const Csi__V1__CreateVolumeRequest *in = message;
     _cleanup_(create_request_done) struct create_request request = {.name = xstrdup(in->name)};
     _cleanup_(volume_done) struct volume volume = {0};
 
@@ -74,31 +74,27 @@ static int create_volume(void *object, struct call *call, const ProtobufCMessage
     get_source(in->volume_content_source, &request);
     if (controller_create_volume(object, call, &request, &volume, err) < 0)
         return -1;
-    Csi__V1__CreateVolumeResponse *out = message_new(&csi__v1__create_volume_response__descriptor);
+    Csi__V1__CreateVolumeResponse *out = reply;
     out->volume = put_volume(&volume);
     out->volume->content_source = put_source(&request);
-    *reply = &out->base;
     return 0;
 }
 
-static int delete_volume(void *object, struct call *call, const ProtobufCMessage *message,
-                         ProtobufCMessage **reply, struct error *err)
+static int delete_volume(void *object, struct call *call, const void *message, void *reply,
+                         struct error *err)
 {
-    const Csi__V1__DeleteVolumeRequest *in = (const Csi__V1__DeleteVolumeRequest *)message;
+    const Csi__V1__DeleteVolumeRequest *in = message;
     _cleanup_(handle_request_done) struct handle_request request = {xstrdup(in->volume_id), {0}};
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
-    if (controller_delete_volume(object, call, &request, err) < 0)
-        return -1;
-    *reply = message_new(&csi__v1__delete_volume_response__descriptor);
-    return 0;
+    (void)reply; /* is empty */
+    return controller_delete_volume(object, call, &request, err);
 }
 
-static int publish_volume(void *object, struct call *call, const ProtobufCMessage *message,
-                          ProtobufCMessage **reply, struct error *err)
+static int publish_volume(void *object, struct call *call, const void *message, void *reply,
+                          struct error *err)
 {
-    const Csi__V1__ControllerPublishVolumeRequest *in =
-        (const Csi__V1__ControllerPublishVolumeRequest *)message;
+    const Csi__V1__ControllerPublishVolumeRequest *in = message;
     _cleanup_(attach_request_done) struct attach_request request = {
         .handle = xstrdup(in->volume_id), .node_id = xstrdup(in->node_id)};
     _cleanup_strmap_ struct strmap context = {0};
@@ -109,35 +105,29 @@ static int publish_volume(void *object, struct call *call, const ProtobufCMessag
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_publish_volume(object, call, &request, &context, err) < 0)
         return -1;
-    Csi__V1__ControllerPublishVolumeResponse *out =
-        message_new(&csi__v1__controller_publish_volume_response__descriptor);
+    Csi__V1__ControllerPublishVolumeResponse *out = reply;
     out->publish_context = wire_put_map(
         &csi__v1__controller_publish_volume_response__publish_context_entry__descriptor, &context,
         &out->n_publish_context);
-    *reply = &out->base;
     return 0;
 }
 
-static int unpublish_volume(void *object, struct call *call, const ProtobufCMessage *message,
-                            ProtobufCMessage **reply, struct error *err)
+static int unpublish_volume(void *object, struct call *call, const void *message, void *reply,
+                            struct error *err)
 {
-    const Csi__V1__ControllerUnpublishVolumeRequest *in =
-        (const Csi__V1__ControllerUnpublishVolumeRequest *)message;
+    const Csi__V1__ControllerUnpublishVolumeRequest *in = message;
     _cleanup_(detach_request_done) struct detach_request request = {
         .handle = xstrdup(in->volume_id), .node_id = xstrdup(in->node_id)};
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
-    if (controller_unpublish_volume(object, call, &request, err) < 0)
-        return -1;
-    *reply = message_new(&csi__v1__controller_unpublish_volume_response__descriptor);
-    return 0;
+    (void)reply; /* is empty */
+    return controller_unpublish_volume(object, call, &request, err);
 }
 
-static int expand_volume(void *object, struct call *call, const ProtobufCMessage *message,
-                         ProtobufCMessage **reply, struct error *err)
+static int expand_volume(void *object, struct call *call, const void *message, void *reply,
+                         struct error *err)
 {
-    const Csi__V1__ControllerExpandVolumeRequest *in =
-        (const Csi__V1__ControllerExpandVolumeRequest *)message;
+    const Csi__V1__ControllerExpandVolumeRequest *in = message;
     _cleanup_(expand_request_done) struct expand_request request = {.handle =
                                                                         xstrdup(in->volume_id)};
     struct expansion expansion = {0};
@@ -148,28 +138,23 @@ static int expand_volume(void *object, struct call *call, const ProtobufCMessage
         wire_get_capability(in->volume_capability, &request.capability);
     if (controller_expand_volume(object, call, &request, &expansion, err) < 0)
         return -1;
-    Csi__V1__ControllerExpandVolumeResponse *out =
-        message_new(&csi__v1__controller_expand_volume_response__descriptor);
+    Csi__V1__ControllerExpandVolumeResponse *out = reply;
     out->capacity_bytes = (int64_t)expansion.size_bytes;
     out->node_expansion_required = expansion.node_expansion_required;
-    *reply = &out->base;
     return 0;
 }
 
-static int modify_volume(void *object, struct call *call, const ProtobufCMessage *message,
-                         ProtobufCMessage **reply, struct error *err)
+static int modify_volume(void *object, struct call *call, const void *message, void *reply,
+                         struct error *err)
 {
-    const Csi__V1__ControllerModifyVolumeRequest *in =
-        (const Csi__V1__ControllerModifyVolumeRequest *)message;
+    const Csi__V1__ControllerModifyVolumeRequest *in = message;
     _cleanup_(modify_request_done) struct modify_request request = {.handle =
                                                                         xstrdup(in->volume_id)};
 
     wire_get_map(in->n_mutable_parameters, in->mutable_parameters, &request.mutable_parameters);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
-    if (controller_modify_volume(object, call, &request, err) < 0)
-        return -1;
-    *reply = message_new(&csi__v1__controller_modify_volume_response__descriptor);
-    return 0;
+    (void)reply; /* is empty */
+    return controller_modify_volume(object, call, &request, err);
 }
 
 static Csi__V1__VolumeCondition *put_condition(const struct volume_state *state)
@@ -189,10 +174,10 @@ static Google__Protobuf__Int64Value *put_int64(uint64_t value)
     return message;
 }
 
-static int get_capacity(void *object, struct call *call, const ProtobufCMessage *message,
-                        ProtobufCMessage **reply, struct error *err)
+static int get_capacity(void *object, struct call *call, const void *message, void *reply,
+                        struct error *err)
 {
-    const Csi__V1__GetCapacityRequest *in = (const Csi__V1__GetCapacityRequest *)message;
+    const Csi__V1__GetCapacityRequest *in = message;
     _cleanup_(capacity_request_done) struct capacity_request request = {0};
     struct capacity capacity = {0};
 
@@ -200,45 +185,41 @@ static int get_capacity(void *object, struct call *call, const ProtobufCMessage 
     wire_get_topology(in->accessible_topology, &request.segments);
     if (controller_get_capacity(object, call, &request, &capacity, err) < 0)
         return -1;
-    Csi__V1__GetCapacityResponse *out = message_new(&csi__v1__get_capacity_response__descriptor);
+    Csi__V1__GetCapacityResponse *out = reply;
     out->available_capacity = (int64_t)capacity.available_bytes;
     if (capacity.has_maximum)
         out->maximum_volume_size = put_int64(capacity.maximum_bytes);
     out->minimum_volume_size = put_int64(capacity.minimum_bytes);
-    *reply = &out->base;
     return 0;
 }
 
-static int get_volume(void *object, struct call *call, const ProtobufCMessage *message,
-                      ProtobufCMessage **reply, struct error *err)
+static int get_volume(void *object, struct call *call, const void *message, void *reply,
+                      struct error *err)
 {
-    const Csi__V1__ControllerGetVolumeRequest *in =
-        (const Csi__V1__ControllerGetVolumeRequest *)message;
+    const Csi__V1__ControllerGetVolumeRequest *in = message;
     _cleanup_(handle_request_done) struct handle_request request = {xstrdup(in->volume_id), {0}};
     _cleanup_(volume_state_done) struct volume_state state = {0};
 
     if (controller_get_volume(object, call, &request, &state, err) < 0)
         return -1;
-    Csi__V1__ControllerGetVolumeResponse *out =
-        message_new(&csi__v1__controller_get_volume_response__descriptor);
+    Csi__V1__ControllerGetVolumeResponse *out = reply;
     out->volume = put_volume(&state.volume);
     out->status = message_new(&csi__v1__controller_get_volume_response__volume_status__descriptor);
     out->status->volume_condition = put_condition(&state);
-    *reply = &out->base;
     return 0;
 }
 
-static int list_volumes(void *object, struct call *call, const ProtobufCMessage *message,
-                        ProtobufCMessage **reply, struct error *err)
+static int list_volumes(void *object, struct call *call, const void *message, void *reply,
+                        struct error *err)
 {
-    const Csi__V1__ListVolumesRequest *in = (const Csi__V1__ListVolumesRequest *)message;
+    const Csi__V1__ListVolumesRequest *in = message;
     _cleanup_(list_request_done) struct list_request request = {
         .max_entries = in->max_entries, .token = xstrdup(in->starting_token)};
     _cleanup_(volume_list_done) struct volume_list list = {0};
 
     if (controller_list_volumes(object, call, &request, &list, err) < 0)
         return -1;
-    Csi__V1__ListVolumesResponse *out = message_new(&csi__v1__list_volumes_response__descriptor);
+    Csi__V1__ListVolumesResponse *out = reply;
     out->entries = xcalloc(list.count, sizeof(*out->entries));
     for (; out->n_entries < list.count; out->n_entries++) {
         const struct volume_state *state = &list.items[out->n_entries];
@@ -252,7 +233,6 @@ static int list_volumes(void *object, struct call *call, const ProtobufCMessage 
     }
     if (list.next_token)
         out->next_token = TAKE(list.next_token);
-    *reply = &out->base;
     return 0;
 }
 
@@ -280,12 +260,10 @@ put_confirmed(const Csi__V1__ValidateVolumeCapabilitiesRequest *in,
     return confirmed;
 }
 
-static int validate_volume_capabilities(void *object, struct call *call,
-                                        const ProtobufCMessage *message, ProtobufCMessage **reply,
-                                        struct error *err)
+static int validate_volume_capabilities(void *object, struct call *call, const void *message,
+                                        void *reply, struct error *err)
 {
-    const Csi__V1__ValidateVolumeCapabilitiesRequest *in =
-        (const Csi__V1__ValidateVolumeCapabilitiesRequest *)message;
+    const Csi__V1__ValidateVolumeCapabilitiesRequest *in = message;
     _cleanup_(validate_request_done) struct validate_request request = {.handle =
                                                                             xstrdup(in->volume_id)};
     char *refusal = NULL;
@@ -296,13 +274,11 @@ static int validate_volume_capabilities(void *object, struct call *call,
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_validate_volume(object, call, &request, &refusal, err) < 0)
         return -1;
-    Csi__V1__ValidateVolumeCapabilitiesResponse *out =
-        message_new(&csi__v1__validate_volume_capabilities_response__descriptor);
+    Csi__V1__ValidateVolumeCapabilitiesResponse *out = reply;
     if (refusal)
         out->message = refusal;
     else
         out->confirmed = put_confirmed(in, &request);
-    *reply = &out->base;
     return 0;
 }
 
@@ -324,12 +300,11 @@ static const Csi__V1__ControllerServiceCapability__RPC__Type CAPABILITIES[] = {
 };
 #define CAPABILITIES_WITHOUT_CREDENTIALS (ARRAY_LENGTH(CAPABILITIES) - 3)
 
-static int get_capabilities(void *object, struct call *call, const ProtobufCMessage *message,
-                            ProtobufCMessage **reply, struct error *err)
+static int get_capabilities(void *object, struct call *call, const void *message, void *reply,
+                            struct error *err)
 {
     const struct controller *controller = object;
-    Csi__V1__ControllerGetCapabilitiesResponse *out =
-        message_new(&csi__v1__controller_get_capabilities_response__descriptor);
+    Csi__V1__ControllerGetCapabilitiesResponse *out = reply;
 
     const size_t count = standing_credentials_exist(controller->standing)
                              ? ARRAY_LENGTH(CAPABILITIES)
@@ -348,15 +323,11 @@ static int get_capabilities(void *object, struct call *call, const ProtobufCMess
         capability->rpc->type = CAPABILITIES[i];
         out->capabilities[out->n_capabilities++] = capability;
     }
-    *reply = &out->base;
     return 0;
 }
 
 #define METHOD(name, message, function)                                                            \
-    {                                                                                              \
-        .path = "/csi.v1.Controller/" name, .request = &csi__v1__##message##_request__descriptor,  \
-        .response = &csi__v1__##message##_response__descriptor, .handle = (function)               \
-    }
+    RPC_METHOD("/csi.v1.Controller", name, csi__v1, message, function)
 
 static const struct rpc_method METHODS[] = {
     METHOD("CreateVolume", create_volume, create_volume),

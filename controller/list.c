@@ -273,8 +273,13 @@ static int list_clusters(struct journal_listing *listing, struct error *err)
     return listing->reached ? 0 : bad_token(request->token, err);
 }
 
-static int list_page(struct journal_listing *listing, struct error *err)
+/* The caller fills what to list, and how. */
+static int list_page(struct journal_listing *listing, const struct controller *controller,
+                     struct call *call, enum journal_kind kind, struct error *err)
 {
+    listing->controller = controller;
+    listing->call = call;
+    listing->journal = (struct journal){kind, controller->instance_id};
     listing->give_up = admission_deadline(listing->call);
     int result = list_clusters(listing, err);
 
@@ -312,16 +317,9 @@ int controller_list_volumes(const struct controller *controller, struct call *ca
                             const struct list_request *request, struct volume_list *out,
                             struct error *err)
 {
-    struct journal_listing listing = {
-        .controller = controller,
-        .call = call,
-        .request = request,
-        .journal = {JOURNAL_VOLUME, controller->instance_id},
-        .add = add_volume,
-        .out = out,
-    };
+    struct journal_listing listing = {.request = request, .add = add_volume, .out = out};
 
-    if (list_page(&listing, err) < 0)
+    if (list_page(&listing, controller, call, JOURNAL_VOLUME, err) < 0)
         return error_wrap(err, "list volumes");
     out->next_token = listing.next_token;
     return 0;
@@ -380,18 +378,11 @@ int controller_list_snapshots(const struct controller *controller, struct call *
                               const struct list_request *request, struct snapshot_list *out,
                               struct error *err)
 {
-    struct journal_listing listing = {
-        .controller = controller,
-        .call = call,
-        .request = request,
-        .journal = {JOURNAL_SNAPSHOT, controller->instance_id},
-        .add = add_snapshot,
-        .out = out,
-    };
+    struct journal_listing listing = {.request = request, .add = add_snapshot, .out = out};
 
     if (!text_is_empty(request->snapshot_handle))
         return list_one(controller, call, request, out, err);
-    if (list_page(&listing, err) < 0)
+    if (list_page(&listing, controller, call, JOURNAL_SNAPSHOT, err) < 0)
         return error_wrap(err, "list snapshots");
     out->next_token = listing.next_token;
     return 0;

@@ -1,4 +1,3 @@
-#include "common/base/memory.h"
 #include "controller/backend.h"
 
 int controller_modify_volume(const struct controller *controller, struct call *call,
@@ -15,8 +14,8 @@ int controller_modify_volume(const struct controller *controller, struct call *c
                          "volumes of type %s have nothing that can be modified", backend->type);
     if (backend->check_mutable(&request->mutable_parameters, err) < 0)
         return -1;
-    _cleanup_free_ char *key = xasprintf("volume:%s", request->handle);
-    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+    if (operation_begin(controller->operations, "volume", request->handle, call, &operation, err) <
+        0)
         return -1;
     if (locate(controller, call, JOURNAL_VOLUME, request->handle, &request->credentials, &located,
                err) < 0)

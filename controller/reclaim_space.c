@@ -1,5 +1,4 @@
 #include "common/base/log.h"
-#include "common/base/memory.h"
 #include "controller/backend.h"
 
 /* Whoever schedules this calls again later, and never by itself after another status. */
@@ -26,8 +25,8 @@ int controller_reclaim_space(const struct controller *controller, struct call *c
     if (!backend->reclaim_space)
         return error_set(err, STATUS_UNIMPLEMENTED,
                          "volumes of type %s hold no space that they do not need", backend->type);
-    _cleanup_free_ char *key = xasprintf("volume:%s", request->handle);
-    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+    if (operation_begin(controller->operations, "volume", request->handle, call, &operation, err) <
+        0)
         return -1;
     if (find_volume(controller, call, request, &located, err) < 0 ||
         backend->reclaim_space(call, &located, &used, err) < 0)

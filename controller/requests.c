@@ -1,4 +1,5 @@
 /* Checking and freeing of what controller.h declares. */
+#include "common/base/memory.h"
 #include "controller/controller.h"
 
 #include <stdlib.h>
@@ -99,9 +100,7 @@ void snapshot_request_done(struct snapshot_request *request)
 
 void list_request_done(struct list_request *request)
 {
-    free(request->token);
-    free(request->source_handle);
-    free(request->snapshot_handle);
+    free_all(request->token, request->source_handle, request->snapshot_handle);
     credentials_done(&request->credentials);
 }
 

@@ -40,13 +40,9 @@ const char *settle_state_text(enum settle_state state)
 
 void settle_report_done(struct settle_report *report)
 {
-    for (size_t i = 0; i < report->count; i++) {
-        free(report->names[i].cluster_id);
-        free(report->names[i].pool);
-        free(report->names[i].name);
-        free(report->names[i].what);
-        free(report->names[i].remark);
-    }
+    for (size_t i = 0; i < report->count; i++)
+        free_all(report->names[i].cluster_id, report->names[i].pool, report->names[i].name,
+                 report->names[i].what, report->names[i].remark);
     free(report->names);
     *report = (struct settle_report){0};
 }
@@ -186,8 +182,7 @@ static int discard_located(const struct settling *settling, struct located *loca
         result = (located->journal.kind == JOURNAL_SNAPSHOT ? backend->discard_snapshot
                                                             : backend->discard_volume)(
             settling->controller, settling->call, located, credentials, err);
-    if (work)
-        ceph_work_end(work);
+    ceph_work_end(work);
     return result;
 }
 

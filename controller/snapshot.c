@@ -1,6 +1,5 @@
 /* CreateSnapshot, DeleteSnapshot, GetSnapshot. */
 #include "common/base/log.h"
-#include "common/base/memory.h"
 #include "common/config/class_parameters.h"
 #include "controller/backend.h"
 #include "controller/names.h"
@@ -47,12 +46,11 @@ static int create(const struct controller *controller, struct call *call,
         .parameters = &request->parameters,
         .journal = {JOURNAL_SNAPSHOT, controller->instance_id},
     };
-    _cleanup_free_ char *source_key = xasprintf("volume:%s", request->source_handle);
-    _cleanup_free_ char *key = xasprintf("snapshotname:%s", request->name);
 
-    if (operation_begin_shared(controller->operations, source_key, call, &source_operation, err) <
-            0 ||
-        operation_begin(controller->operations, key, call, &operation, err) < 0 ||
+    if (operation_begin_shared(controller->operations, "volume", request->source_handle, call,
+                               &source_operation, err) < 0 ||
+        operation_begin(controller->operations, "snapshotname", request->name, call, &operation,
+                        err) < 0 ||
         locate(controller, call, JOURNAL_VOLUME, request->source_handle, &request->credentials,
                &source, err) < 0)
         return -1;
@@ -86,12 +84,9 @@ static int delete_located(const struct controller *controller, struct call *call
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "the snapshot belongs to group snapshot '%s'; delete that instead",
                          entry->group_id);
-    if (entry->request_name) {
-        _cleanup_free_ char *key = xasprintf("snapshotname:%s", entry->request_name);
-
-        if (operation_begin(controller->operations, key, call, &operation, err) < 0)
-            return -1;
-    }
+    if (entry->request_name && operation_begin(controller->operations, "snapshotname",
+                                               entry->request_name, call, &operation, err) < 0)
+        return -1;
     return controller_backend(controller)
         ->discard_snapshot(controller, call, snapshot, credentials, err);
 }
@@ -104,8 +99,8 @@ int controller_delete_snapshot(const struct controller *controller, struct call 
 
     if (request->handle[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "snapshot_id is missing");
-    _cleanup_free_ char *key = xasprintf("snapshot:%s", request->handle);
-    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+    if (operation_begin(controller->operations, "snapshot", request->handle, call, &operation,
+                        err) < 0)
         return -1;
     if (locate(controller, call, JOURNAL_SNAPSHOT, request->handle, &request->credentials,
                &snapshot, err) < 0) {

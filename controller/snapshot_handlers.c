@@ -26,10 +26,10 @@ static Csi__V1__Snapshot *put_snapshot(const struct snapshot *snapshot)
     return message;
 }
 
-static int create_snapshot(void *object, struct call *call, const ProtobufCMessage *message,
-                           ProtobufCMessage **reply, struct error *err)
+static int create_snapshot(void *object, struct call *call, const void *message, void *reply,
+                           struct error *err)
 {
-    const Csi__V1__CreateSnapshotRequest *in = (const Csi__V1__CreateSnapshotRequest *)message;
+    const Csi__V1__CreateSnapshotRequest *in = message;
     _cleanup_(snapshot_request_done) struct snapshot_request request = {
         .name = xstrdup(in->name), .source_handle = xstrdup(in->source_volume_id)};
     struct snapshot snapshot;
@@ -38,46 +38,41 @@ static int create_snapshot(void *object, struct call *call, const ProtobufCMessa
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_create_snapshot(object, call, &request, &snapshot, err) < 0)
         return -1;
-    Csi__V1__CreateSnapshotResponse *out =
-        message_new(&csi__v1__create_snapshot_response__descriptor);
+    Csi__V1__CreateSnapshotResponse *out = reply;
     out->snapshot = put_snapshot(&snapshot);
-    *reply = &out->base;
     return 0;
 }
 
-static int delete_snapshot(void *object, struct call *call, const ProtobufCMessage *message,
-                           ProtobufCMessage **reply, struct error *err)
+static int delete_snapshot(void *object, struct call *call, const void *message, void *reply,
+                           struct error *err)
 {
-    const Csi__V1__DeleteSnapshotRequest *in = (const Csi__V1__DeleteSnapshotRequest *)message;
+    const Csi__V1__DeleteSnapshotRequest *in = message;
     _cleanup_(handle_request_done) struct handle_request request = {xstrdup(in->snapshot_id), {0}};
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
-    if (controller_delete_snapshot(object, call, &request, err) < 0)
-        return -1;
-    *reply = message_new(&csi__v1__delete_snapshot_response__descriptor);
-    return 0;
+    (void)reply; /* is empty */
+    return controller_delete_snapshot(object, call, &request, err);
 }
 
-static int get_snapshot(void *object, struct call *call, const ProtobufCMessage *message,
-                        ProtobufCMessage **reply, struct error *err)
+static int get_snapshot(void *object, struct call *call, const void *message, void *reply,
+                        struct error *err)
 {
-    const Csi__V1__GetSnapshotRequest *in = (const Csi__V1__GetSnapshotRequest *)message;
+    const Csi__V1__GetSnapshotRequest *in = message;
     _cleanup_(handle_request_done) struct handle_request request = {xstrdup(in->snapshot_id), {0}};
     struct snapshot snapshot;
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_get_snapshot(object, call, &request, &snapshot, err) < 0)
         return -1;
-    Csi__V1__GetSnapshotResponse *out = message_new(&csi__v1__get_snapshot_response__descriptor);
+    Csi__V1__GetSnapshotResponse *out = reply;
     out->snapshot = put_snapshot(&snapshot);
-    *reply = &out->base;
     return 0;
 }
 
-static int list_snapshots(void *object, struct call *call, const ProtobufCMessage *message,
-                          ProtobufCMessage **reply, struct error *err)
+static int list_snapshots(void *object, struct call *call, const void *message, void *reply,
+                          struct error *err)
 {
-    const Csi__V1__ListSnapshotsRequest *in = (const Csi__V1__ListSnapshotsRequest *)message;
+    const Csi__V1__ListSnapshotsRequest *in = message;
     _cleanup_(list_request_done) struct list_request request = {
         .max_entries = in->max_entries,
         .token = xstrdup(in->starting_token),
@@ -89,8 +84,7 @@ static int list_snapshots(void *object, struct call *call, const ProtobufCMessag
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_list_snapshots(object, call, &request, &list, err) < 0)
         return -1;
-    Csi__V1__ListSnapshotsResponse *out =
-        message_new(&csi__v1__list_snapshots_response__descriptor);
+    Csi__V1__ListSnapshotsResponse *out = reply;
     out->entries = xcalloc(list.count, sizeof(*out->entries));
     for (; out->n_entries < list.count; out->n_entries++) {
         out->entries[out->n_entries] =
@@ -99,7 +93,6 @@ static int list_snapshots(void *object, struct call *call, const ProtobufCMessag
     }
     if (list.next_token)
         out->next_token = TAKE(list.next_token);
-    *reply = &out->base;
     return 0;
 }
 
@@ -126,11 +119,10 @@ static Csi__V1__VolumeGroupSnapshot *put_group(const struct group_snapshot *grou
     return message;
 }
 
-static int create_group(void *object, struct call *call, const ProtobufCMessage *message,
-                        ProtobufCMessage **reply, struct error *err)
+static int create_group(void *object, struct call *call, const void *message, void *reply,
+                        struct error *err)
 {
-    const Csi__V1__CreateVolumeGroupSnapshotRequest *in =
-        (const Csi__V1__CreateVolumeGroupSnapshotRequest *)message;
+    const Csi__V1__CreateVolumeGroupSnapshotRequest *in = message;
     _cleanup_(group_request_done) struct group_request request = {.name = xstrdup(in->name)};
     _cleanup_(group_snapshot_done) struct group_snapshot group = {0};
 
@@ -139,34 +131,28 @@ static int create_group(void *object, struct call *call, const ProtobufCMessage 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_create_group_snapshot(object, call, &request, &group, err) < 0)
         return -1;
-    Csi__V1__CreateVolumeGroupSnapshotResponse *out =
-        message_new(&csi__v1__create_volume_group_snapshot_response__descriptor);
+    Csi__V1__CreateVolumeGroupSnapshotResponse *out = reply;
     out->group_snapshot = put_group(&group);
-    *reply = &out->base;
     return 0;
 }
 
-static int delete_group(void *object, struct call *call, const ProtobufCMessage *message,
-                        ProtobufCMessage **reply, struct error *err)
+static int delete_group(void *object, struct call *call, const void *message, void *reply,
+                        struct error *err)
 {
-    const Csi__V1__DeleteVolumeGroupSnapshotRequest *in =
-        (const Csi__V1__DeleteVolumeGroupSnapshotRequest *)message;
+    const Csi__V1__DeleteVolumeGroupSnapshotRequest *in = message;
     _cleanup_(group_request_done) struct group_request request = {
         .handle = xstrdup(in->group_snapshot_id)};
 
     get_names(in->n_snapshot_ids, in->snapshot_ids, &request.members);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
-    if (controller_delete_group_snapshot(object, call, &request, err) < 0)
-        return -1;
-    *reply = message_new(&csi__v1__delete_volume_group_snapshot_response__descriptor);
-    return 0;
+    (void)reply; /* is empty */
+    return controller_delete_group_snapshot(object, call, &request, err);
 }
 
-static int get_group(void *object, struct call *call, const ProtobufCMessage *message,
-                     ProtobufCMessage **reply, struct error *err)
+static int get_group(void *object, struct call *call, const void *message, void *reply,
+                     struct error *err)
 {
-    const Csi__V1__GetVolumeGroupSnapshotRequest *in =
-        (const Csi__V1__GetVolumeGroupSnapshotRequest *)message;
+    const Csi__V1__GetVolumeGroupSnapshotRequest *in = message;
     _cleanup_(group_request_done) struct group_request request = {
         .handle = xstrdup(in->group_snapshot_id)};
     _cleanup_(group_snapshot_done) struct group_snapshot group = {0};
@@ -175,18 +161,15 @@ static int get_group(void *object, struct call *call, const ProtobufCMessage *me
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_get_group_snapshot(object, call, &request, &group, err) < 0)
         return -1;
-    Csi__V1__GetVolumeGroupSnapshotResponse *out =
-        message_new(&csi__v1__get_volume_group_snapshot_response__descriptor);
+    Csi__V1__GetVolumeGroupSnapshotResponse *out = reply;
     out->group_snapshot = put_group(&group);
-    *reply = &out->base;
     return 0;
 }
 
-static int get_group_capabilities(void *object, struct call *call, const ProtobufCMessage *message,
-                                  ProtobufCMessage **reply, struct error *err)
+static int get_group_capabilities(void *object, struct call *call, const void *message, void *reply,
+                                  struct error *err)
 {
-    Csi__V1__GroupControllerGetCapabilitiesResponse *out =
-        message_new(&csi__v1__group_controller_get_capabilities_response__descriptor);
+    Csi__V1__GroupControllerGetCapabilitiesResponse *out = reply;
     Csi__V1__GroupControllerServiceCapability *capability =
         message_new(&csi__v1__group_controller_service_capability__descriptor);
 
@@ -197,15 +180,11 @@ static int get_group_capabilities(void *object, struct call *call, const Protobu
         CSI__V1__GROUP_CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT;
     out->capabilities = xcalloc(1, sizeof(*out->capabilities));
     out->capabilities[out->n_capabilities++] = capability;
-    *reply = &out->base;
     return 0;
 }
 
 #define METHOD(service, name, message, function)                                                   \
-    {                                                                                              \
-        .path = "/csi.v1." service "/" name, .request = &csi__v1__##message##_request__descriptor, \
-        .response = &csi__v1__##message##_response__descriptor, .handle = (function)               \
-    }
+    RPC_METHOD("/csi.v1." service, name, csi__v1, message, function)
 
 static const struct rpc_method SNAPSHOT_METHODS[] = {
     METHOD("Controller", "CreateSnapshot", create_snapshot, create_snapshot),

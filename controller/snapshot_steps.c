@@ -120,8 +120,7 @@ int snapshot_reserve(struct snapshot_work *work, const char *name, const char *n
 
 void snapshot_work_done(struct snapshot_work *work)
 {
-    if (work->work)
-        ceph_work_end(work->work);
+    ceph_work_end(work->work);
     journal_entry_done(&work->entry);
 }
 

@@ -60,8 +60,7 @@ int node_stage_volume(const struct node_volumes *volumes, struct call *call,
 {
     _cleanup_operation_ struct operation operation = {0};
 
-    if (node_check_handle(request->handle, err) < 0 ||
-        node_check_path("staging_target_path", request->staging_path, err) < 0 ||
+    if (node_check_target(request->handle, "staging_target_path", request->staging_path, err) < 0 ||
         node_check_capability(volumes, &request->capability, err) < 0 ||
         node_begin(volumes, request->handle, call, &operation, err) < 0)
         return -1;
@@ -76,8 +75,7 @@ int node_unstage_volume(const struct node_volumes *volumes, struct call *call, c
 {
     _cleanup_operation_ struct operation operation = {0};
 
-    if (node_check_handle(handle, err) < 0 ||
-        node_check_path("staging_target_path", staging_path, err) < 0 ||
+    if (node_check_target(handle, "staging_target_path", staging_path, err) < 0 ||
         node_begin(volumes, handle, call, &operation, err) < 0)
         return -1;
     if (volumes->backend->unstage(volumes, call, handle, staging_path, err) < 0)

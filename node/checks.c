@@ -3,7 +3,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/config/class_parameters.h"
 #include "common/linux/mount_flags.h"
@@ -64,6 +63,11 @@ int node_check_handle(const char *handle, struct error *err)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "volume_id cannot be the name of a file, which a node needs");
     return 0;
+}
+
+int node_check_target(const char *handle, const char *name, const char *path, struct error *err)
+{
+    return node_check_handle(handle, err) < 0 ? -1 : node_check_path(name, path, err);
 }
 
 static int check_flags(const struct string_list *flags, struct error *err)
@@ -178,7 +182,5 @@ int node_check_lifecycle(const struct strmap *context, struct error *err)
 int node_begin(const struct node_volumes *volumes, const char *handle, struct call *call,
                struct operation *operation, struct error *err)
 {
-    _cleanup_free_ char *key = xasprintf("node:%s", handle);
-
-    return operation_begin(volumes->operations, key, call, operation, err);
+    return operation_begin(volumes->operations, "node", handle, call, operation, err);
 }

@@ -12,6 +12,9 @@
 _must_check_ int node_check_path(const char *name, const char *path, struct error *err);
 /* INVALID_ARGUMENT unless it can be the name of a file; missing is another message. */
 _must_check_ int node_check_handle(const char *handle, struct error *err);
+/* Both, of a call that names a volume and the path @name. */
+_must_check_ int node_check_target(const char *handle, const char *name, const char *path,
+                                   struct error *err);
 /* Refuses inline volumes, which live and die with a pod, by the context that kubelet sends. */
 _must_check_ int node_check_lifecycle(const struct strmap *context, struct error *err);
 /* One type, a known mode, flags that are one option each. */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/linux/mount_labels.h"
 
 bool errno_is_sickness(int number)
@@ -38,16 +39,36 @@ const struct mount_entry *mount_on_top(const struct mount_list *mounts, const ch
     return found;
 }
 
+int mount_find(struct host *host, const char *path, struct mount_list *mounts,
+               const struct mount_entry **entry, struct error *err)
+{
+    if (host->ops->list_mounts(host, mounts, err) < 0)
+        return -1;
+    *entry = mount_on_top(mounts, path);
+    return 0;
+}
+
+bool mounts_list(struct host *host, struct call *call, const char *purpose,
+                 struct mount_list *mounts)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (host->ops->list_mounts(host, mounts, &err) == 0)
+        return true;
+    log_warn(call, "%s: %s", purpose, err.message);
+    return false;
+}
+
 /* Fails with @why unless something is mounted on @path. Only a file system answers so: a device
  * that is bound to a file is looked at in memory. */
 static int look_at_table(struct host *host, const char *path, struct path_facts *facts,
                          struct error *why, struct error *err)
 {
     _cleanup_mount_list_ struct mount_list mounts = {0};
+    const struct mount_entry *entry = NULL;
 
-    if (host->ops->list_mounts(host, &mounts, err) < 0)
+    if (mount_find(host, path, &mounts, &entry, err) < 0)
         return -1;
-    const struct mount_entry *entry = mount_on_top(&mounts, path);
     if (!entry)
         return error_move(err, why);
     *facts = (struct path_facts){
@@ -120,12 +141,12 @@ int check_labels(struct host *host, const char *path, const struct string_list *
                  enum status status, struct error *err)
 {
     _cleanup_mount_list_ struct mount_list mounts = {0};
+    const struct mount_entry *entry = NULL;
 
     if (!mount_labels_are_among(flags))
         return 0;
-    if (host->ops->list_mounts(host, &mounts, err) < 0)
+    if (mount_find(host, path, &mounts, &entry, err) < 0)
         return -1;
-    const struct mount_entry *entry = mount_on_top(&mounts, path);
     return entry ? mount_labels_check(host, entry->options, flags, status, err) : 0;
 }
 

@@ -25,6 +25,17 @@ bool mount_option_is_set(const char *options, const char *name);
 /* The topmost mount on @path; NULL: none. Borrowed. */
 const struct mount_entry *mount_on_top(const struct mount_list *mounts, const char *path);
 
+/* Reads the table into @mounts, and sets *@entry to the topmost mount on @path in there; NULL:
+ * none.
+ */
+_must_check_ int mount_find(struct host *host, const char *path, struct mount_list *mounts,
+                            const struct mount_entry **entry, struct error *err);
+
+/* For work in the background: if the table cannot be read, warns "@purpose: ..." and returns false.
+ */
+bool mounts_list(struct host *host, struct call *call, const char *purpose,
+                 struct mount_list *mounts);
+
 /* Targets of mounts that show the same device as that on @path does, without @path itself. For a
  * file system by its device, for a device, @is_block, by its name. */
 void mounts_of_same(const struct mount_list *mounts, const char *path, bool is_block,

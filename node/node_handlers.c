@@ -5,8 +5,8 @@
 #include "node/backend.h"
 #include "node/node_info.h"
 
-static int get_info(void *object, struct call *call, const ProtobufCMessage *message,
-                    ProtobufCMessage **reply, struct error *err)
+static int get_info(void *object, struct call *call, const void *message, void *reply,
+                    struct error *err)
 {
     const struct node_volumes *volumes = object;
     _cleanup_node_answer_ struct node_answer answer = {0};
@@ -14,22 +14,19 @@ static int get_info(void *object, struct call *call, const ProtobufCMessage *mes
     (void)message;
     if (node_info_get(volumes->info, call, &answer, err) < 0)
         return -1;
-    Csi__V1__NodeGetInfoResponse *out = message_new(&csi__v1__node_get_info_response__descriptor);
+    Csi__V1__NodeGetInfoResponse *out = reply;
     out->node_id = xstrdup(answer.node_id);
     out->max_volumes_per_node = answer.max_volumes;
     /* Without labels an empty topology, not a missing one: clients of a driver that advertises
      * accessibility constraints look for it. */
     out->accessible_topology = wire_put_topology(&answer.segments);
-    *reply = &out->base;
     return 0;
 }
 
-#define REQUEST(type, message) ((const Csi__V1__Node##type##Request *)(message))
-
-static int stage_volume(void *object, struct call *call, const ProtobufCMessage *message,
-                        ProtobufCMessage **reply, struct error *err)
+static int stage_volume(void *object, struct call *call, const void *message, void *reply,
+                        struct error *err)
 {
-    const Csi__V1__NodeStageVolumeRequest *in = REQUEST(StageVolume, message);
+    const Csi__V1__NodeStageVolumeRequest *in = message;
     _cleanup_(stage_request_done) struct stage_request request = {
         .handle = xstrdup(in->volume_id), .staging_path = xstrdup(in->staging_target_path)};
 
@@ -37,27 +34,23 @@ static int stage_volume(void *object, struct call *call, const ProtobufCMessage 
         wire_get_capability(in->volume_capability, &request.capability);
     wire_get_map(in->n_volume_context, in->volume_context, &request.context);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
-    if (node_stage_volume(object, call, &request, err) < 0)
-        return -1;
-    *reply = message_new(&csi__v1__node_stage_volume_response__descriptor);
-    return 0;
+    (void)reply; /* is empty */
+    return node_stage_volume(object, call, &request, err);
 }
 
-static int unstage_volume(void *object, struct call *call, const ProtobufCMessage *message,
-                          ProtobufCMessage **reply, struct error *err)
+static int unstage_volume(void *object, struct call *call, const void *message, void *reply,
+                          struct error *err)
 {
-    const Csi__V1__NodeUnstageVolumeRequest *in = REQUEST(UnstageVolume, message);
+    const Csi__V1__NodeUnstageVolumeRequest *in = message;
 
-    if (node_unstage_volume(object, call, in->volume_id, in->staging_target_path, err) < 0)
-        return -1;
-    *reply = message_new(&csi__v1__node_unstage_volume_response__descriptor);
-    return 0;
+    (void)reply; /* is empty */
+    return node_unstage_volume(object, call, in->volume_id, in->staging_target_path, err);
 }
 
-static int publish_volume(void *object, struct call *call, const ProtobufCMessage *message,
-                          ProtobufCMessage **reply, struct error *err)
+static int publish_volume(void *object, struct call *call, const void *message, void *reply,
+                          struct error *err)
 {
-    const Csi__V1__NodePublishVolumeRequest *in = REQUEST(PublishVolume, message);
+    const Csi__V1__NodePublishVolumeRequest *in = message;
     _cleanup_(publish_request_done) struct publish_request request = {
         .handle = xstrdup(in->volume_id),
         .staging_path = xstrdup(in->staging_target_path),
@@ -70,21 +63,17 @@ static int publish_volume(void *object, struct call *call, const ProtobufCMessag
         wire_get_capability(in->volume_capability, &request.capability);
     wire_get_map(in->n_volume_context, in->volume_context, &request.context);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
-    if (node_publish_volume(object, call, &request, err) < 0)
-        return -1;
-    *reply = message_new(&csi__v1__node_publish_volume_response__descriptor);
-    return 0;
+    (void)reply; /* is empty */
+    return node_publish_volume(object, call, &request, err);
 }
 
-static int unpublish_volume(void *object, struct call *call, const ProtobufCMessage *message,
-                            ProtobufCMessage **reply, struct error *err)
+static int unpublish_volume(void *object, struct call *call, const void *message, void *reply,
+                            struct error *err)
 {
-    const Csi__V1__NodeUnpublishVolumeRequest *in = REQUEST(UnpublishVolume, message);
+    const Csi__V1__NodeUnpublishVolumeRequest *in = message;
 
-    if (node_unpublish_volume(object, call, in->volume_id, in->target_path, err) < 0)
-        return -1;
-    *reply = message_new(&csi__v1__node_unpublish_volume_response__descriptor);
-    return 0;
+    (void)reply; /* is empty */
+    return node_unpublish_volume(object, call, in->volume_id, in->target_path, err);
 }
 
 static Csi__V1__VolumeUsage *put_usage(Csi__V1__VolumeUsage__Unit unit, uint64_t total,
@@ -99,16 +88,15 @@ static Csi__V1__VolumeUsage *put_usage(Csi__V1__VolumeUsage__Unit unit, uint64_t
     return usage;
 }
 
-static int get_volume_stats(void *object, struct call *call, const ProtobufCMessage *message,
-                            ProtobufCMessage **reply, struct error *err)
+static int get_volume_stats(void *object, struct call *call, const void *message, void *reply,
+                            struct error *err)
 {
-    const Csi__V1__NodeGetVolumeStatsRequest *in = REQUEST(GetVolumeStats, message);
+    const Csi__V1__NodeGetVolumeStatsRequest *in = message;
     _cleanup_(volume_stats_done) struct volume_stats stats = {0};
 
     if (node_get_volume_stats(object, call, in->volume_id, in->volume_path, &stats, err) < 0)
         return -1;
-    Csi__V1__NodeGetVolumeStatsResponse *out =
-        message_new(&csi__v1__node_get_volume_stats_response__descriptor);
+    Csi__V1__NodeGetVolumeStatsResponse *out = reply;
     const struct usage *usage = &stats.usage;
     out->usage = xcalloc(2, sizeof(*out->usage));
     if (stats.has_usage)
@@ -122,14 +110,13 @@ static int get_volume_stats(void *object, struct call *call, const ProtobufCMess
     out->volume_condition = message_new(&csi__v1__volume_condition__descriptor);
     out->volume_condition->abnormal = stats.is_abnormal;
     out->volume_condition->message = TAKE(stats.message);
-    *reply = &out->base;
     return 0;
 }
 
-static int expand_volume(void *object, struct call *call, const ProtobufCMessage *message,
-                         ProtobufCMessage **reply, struct error *err)
+static int expand_volume(void *object, struct call *call, const void *message, void *reply,
+                         struct error *err)
 {
-    const Csi__V1__NodeExpandVolumeRequest *in = REQUEST(ExpandVolume, message);
+    const Csi__V1__NodeExpandVolumeRequest *in = message;
     _cleanup_(node_expand_request_done) struct node_expand_request request = {
         .handle = xstrdup(in->volume_id),
         .volume_path = xstrdup(in->volume_path),
@@ -140,10 +127,8 @@ static int expand_volume(void *object, struct call *call, const ProtobufCMessage
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (node_expand_volume(object, call, &request, &size_bytes, err) < 0)
         return -1;
-    Csi__V1__NodeExpandVolumeResponse *out =
-        message_new(&csi__v1__node_expand_volume_response__descriptor);
+    Csi__V1__NodeExpandVolumeResponse *out = reply;
     out->capacity_bytes = (int64_t)size_bytes;
-    *reply = &out->base;
     return 0;
 }
 
@@ -155,12 +140,11 @@ static const Csi__V1__NodeServiceCapability__RPC__Type CAPABILITIES[] = {
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__SINGLE_NODE_MULTI_WRITER,
 };
 
-static int get_capabilities(void *object, struct call *call, const ProtobufCMessage *message,
-                            ProtobufCMessage **reply, struct error *err)
+static int get_capabilities(void *object, struct call *call, const void *message, void *reply,
+                            struct error *err)
 {
     const struct node_volumes *volumes = object;
-    Csi__V1__NodeGetCapabilitiesResponse *out =
-        message_new(&csi__v1__node_get_capabilities_response__descriptor);
+    Csi__V1__NodeGetCapabilitiesResponse *out = reply;
 
     (void)call, (void)message, (void)err;
     out->capabilities = xcalloc(ARRAY_LENGTH(CAPABILITIES), sizeof(*out->capabilities));
@@ -176,15 +160,10 @@ static int get_capabilities(void *object, struct call *call, const ProtobufCMess
         capability->rpc->type = CAPABILITIES[i];
         out->capabilities[out->n_capabilities++] = capability;
     }
-    *reply = &out->base;
     return 0;
 }
 
-#define METHOD(name, message, function)                                                            \
-    {                                                                                              \
-        .path = "/csi.v1.Node/" name, .request = &csi__v1__##message##_request__descriptor,        \
-        .response = &csi__v1__##message##_response__descriptor, .handle = (function)               \
-    }
+#define METHOD(name, message, function) RPC_METHOD("/csi.v1.Node", name, csi__v1, message, function)
 
 static const struct rpc_method METHODS[] = {
     METHOD("NodeGetInfo", node_get_info, get_info),

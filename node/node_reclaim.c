@@ -77,8 +77,7 @@ int node_reclaim_space(const struct node_volumes *volumes, struct call *call,
 {
     _cleanup_operation_ struct operation operation = {0};
 
-    if (node_check_handle(request->handle, err) < 0 ||
-        node_check_path("staging_target_path", request->staging_path, err) < 0)
+    if (node_check_target(request->handle, "staging_target_path", request->staging_path, err) < 0)
         return -1;
     if (check_use(&request->capability, err) < 0)
         return error_wrap(err, "reclaim space of volume '%s'", request->handle);

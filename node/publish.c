@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/memory.h"
 #include "common/volume/service_account.h"
 #include "node/backend.h"
 #include "node/checks.h"
@@ -17,11 +18,11 @@ static int check_ours(const struct node_volumes *volumes, const char *path, bool
     const struct node_backend *backend = volumes->backend;
     struct host *host = volumes->mappers.host;
     _cleanup_mount_list_ struct mount_list mounts = {0};
+    const struct mount_entry *entry = NULL;
     bool owns = false;
 
-    if (host->ops->list_mounts(host, &mounts, err) < 0)
+    if (mount_find(host, path, &mounts, &entry, err) < 0)
         return -1;
-    const struct mount_entry *entry = mount_on_top(&mounts, path);
     if (!entry)
         return 0; /* went meanwhile */
     if (backend->owns_mount(volumes, entry, is_block, &owns, err) < 0)
@@ -37,9 +38,7 @@ static int check_ours(const struct node_volumes *volumes, const char *path, bool
 
 void publish_request_done(struct publish_request *request)
 {
-    free(request->handle);
-    free(request->staging_path);
-    free(request->target_path);
+    free_all(request->handle, request->staging_path, request->target_path);
     volume_capability_done(&request->capability);
     strmap_done(&request->context);
     strmap_done(&request->publish_context);
@@ -225,8 +224,7 @@ int node_unpublish_volume(const struct node_volumes *volumes, struct call *call,
 {
     _cleanup_operation_ struct operation operation = {0};
 
-    if (node_check_handle(handle, err) < 0 ||
-        node_check_path("target_path", target_path, err) < 0 ||
+    if (node_check_target(handle, "target_path", target_path, err) < 0 ||
         node_begin(volumes, handle, call, &operation, err) < 0)
         return -1;
     if (unmount_target(volumes, target_path, err) < 0)

@@ -272,9 +272,6 @@ void registrar_free(struct registrar *registrar)
     strmap_done(&registrar->offered);
     condition_done(&registrar->state);
     pthread_mutex_destroy(&registrar->lock);
-    free(registrar->driver_name);
-    free(registrar->endpoint);
-    free(registrar->folder);
-    free(registrar->path);
-    free(registrar);
+    free_all(registrar->driver_name, registrar->endpoint, registrar->folder, registrar->path,
+             registrar);
 }

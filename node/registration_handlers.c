@@ -10,12 +10,11 @@
 /* kubelet and node-driver-registrar know this one */
 #define SUPPORTED_VERSION "1.0.0"
 
-static int get_info(void *object, struct call *call, const ProtobufCMessage *request,
-                    ProtobufCMessage **reply, struct error *err)
+static int get_info(void *object, struct call *call, const void *request, void *reply,
+                    struct error *err)
 {
     const struct registration *registration = object;
-    Pluginregistration__PluginInfo *info =
-        message_new(&pluginregistration__plugin_info__descriptor);
+    Pluginregistration__PluginInfo *info = reply;
 
     (void)call, (void)request, (void)err;
     info->type = xstrdup("CSIPlugin");
@@ -23,20 +22,17 @@ static int get_info(void *object, struct call *call, const ProtobufCMessage *req
     info->endpoint = xstrdup(registration->endpoint);
     info->supported_versions = xcalloc(1, sizeof(*info->supported_versions));
     info->supported_versions[info->n_supported_versions++] = xstrdup(SUPPORTED_VERSION);
-    *reply = &info->base;
     return 0;
 }
 
-static int notify_status(void *object, struct call *call, const ProtobufCMessage *message,
-                         ProtobufCMessage **reply, struct error *err)
+static int notify_status(void *object, struct call *call, const void *message, void *reply,
+                         struct error *err)
 {
     const struct registration *registration = object;
-    const Pluginregistration__RegistrationStatus *status =
-        (const Pluginregistration__RegistrationStatus *)message;
+    const Pluginregistration__RegistrationStatus *status = message;
 
-    (void)call, (void)err;
+    (void)call, (void)reply, (void)err;
     registration->notified(registration->object, status->plugin_registered, status->error);
-    *reply = message_new(&pluginregistration__registration_status_response__descriptor);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "node/backend.h"
 #include "node/checks.h"
+#include "node/mount_table.h"
 
 static bool may_be_tried_again(const struct error *err)
 {
@@ -31,10 +32,8 @@ size_t node_record_clients(const struct node_volumes *volumes, struct call *call
     _cleanup_mount_list_ struct mount_list mounts = {0};
     size_t open = 0;
 
-    if (host->ops->list_mounts(host, &mounts, &err) < 0) {
-        log_warn(call, "looking for volumes without a record of this node: %s", err.message);
+    if (!mounts_list(host, call, "looking for volumes without a record of this node", &mounts))
         return 1;
-    }
     for (size_t i = 0; i < mounts.count && !call_is_cancelled(call); i++) {
         _cleanup_free_ char *handle = NULL;
         _cleanup_free_ char *path = NULL;

@@ -32,13 +32,9 @@ void call_set_request_id(struct call *call, const char *request_id)
 
 void call_stage(struct call *call, const char *fmt, ...)
 {
-    va_list args;
-
     if (!call)
         return;
-    va_start(args, fmt);
-    char *stage = xvasprintf(fmt, args);
-    va_end(args);
+    char *stage = xformat_arguments(fmt);
     pthread_mutex_lock(&call->lock);
     char *old = call->stage;
     call->stage = stage;

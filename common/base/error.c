@@ -68,24 +68,17 @@ static enum status status_of_errno(int positive_errno)
 
 int error_set(struct error *err, enum status status, const char *fmt, ...)
 {
-    va_list args;
-
     assert(!err->message && status != STATUS_OK);
-    va_start(args, fmt);
-    *err = (struct error){.status = status, .message = xvasprintf(fmt, args)};
-    va_end(args);
+    *err = (struct error){.status = status, .message = xformat_arguments(fmt)};
     return -1;
 }
 
 int error_set_errno(struct error *err, int negative_errno, const char *fmt, ...)
 {
     int number = negative_errno < 0 ? -negative_errno : negative_errno;
-    va_list args;
 
     assert(!err->message && number != 0);
-    va_start(args, fmt);
-    _cleanup_free_ char *text = xvasprintf(fmt, args);
-    va_end(args);
+    _cleanup_free_ char *text = xformat_arguments(fmt);
     /* strerrordesc_np, unlike strerror, is thread-safe and never translated; NULL if unknown */
     const char *reason = strerrordesc_np(number);
     *err = (struct error){
@@ -99,12 +92,8 @@ int error_set_errno(struct error *err, int negative_errno, const char *fmt, ...)
 
 int error_wrap(struct error *err, const char *fmt, ...)
 {
-    va_list args;
-
     assert(err->message);
-    va_start(args, fmt);
-    _cleanup_free_ char *context = xvasprintf(fmt, args);
-    va_end(args);
+    _cleanup_free_ char *context = xformat_arguments(fmt);
     char *message = xasprintf("%s: %s", context, err->message);
     free(err->message);
     err->message = message;
@@ -113,12 +102,8 @@ int error_wrap(struct error *err, const char *fmt, ...)
 
 int error_hint(struct error *err, const char *fmt, ...)
 {
-    va_list args;
-
     assert(err->message);
-    va_start(args, fmt);
-    _cleanup_free_ char *hint = xvasprintf(fmt, args);
-    va_end(args);
+    _cleanup_free_ char *hint = xformat_arguments(fmt);
     char *message = xasprintf("%s; %s", err->message, hint);
     free(err->message);
     err->message = message;

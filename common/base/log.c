@@ -64,11 +64,8 @@ void log_write(enum log_severity severity, const struct call *call, const char *
                const char *fmt, ...)
 {
     _cleanup_text_ struct text line = TEXT_INIT(LOG_LINE_LIMIT);
-    va_list args;
 
-    va_start(args, fmt);
-    _cleanup_free_ char *message = xvasprintf(fmt, args);
-    va_end(args);
+    _cleanup_free_ char *message = xformat_arguments(fmt);
     if (!settings.without_headers)
         add_header(&line, severity, file, number);
     size_t start = line.length;

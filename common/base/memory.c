@@ -28,6 +28,12 @@ void *xreallocarray(void *pointer, size_t count, size_t size)
     return abort_if_null(reallocarray(pointer, count ? count : 1, size ? size : 1));
 }
 
+void free_pointers(void *const *pointers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(pointers[i]);
+}
+
 /* The capacity is 4, 8, 16, ... elements: it is used up when the count is one of these. */
 void *array_grow(void *items, size_t count, size_t size)
 {
@@ -63,10 +69,5 @@ char *xvasprintf(const char *fmt, va_list args)
 
 char *xasprintf(const char *fmt, ...)
 {
-    va_list args;
-
-    va_start(args, fmt);
-    char *text = xvasprintf(fmt, args);
-    va_end(args);
-    return text;
+    return xformat_arguments(fmt);
 }

@@ -14,11 +14,7 @@ void string_list_add(struct string_list *list, const char *item)
 
 void string_list_addf(struct string_list *list, const char *fmt, ...)
 {
-    va_list args;
-
-    va_start(args, fmt);
-    _cleanup_free_ char *item = xvasprintf(fmt, args);
-    va_end(args);
+    _cleanup_free_ char *item = xformat_arguments(fmt);
     string_list_add(list, item);
 }
 

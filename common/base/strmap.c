@@ -97,10 +97,8 @@ bool strmap_is_equal(const struct strmap *a, const struct strmap *b)
 
 void strmap_done(struct strmap *map)
 {
-    for (size_t i = 0; i < map->count; i++) {
-        free(map->entries[i].key);
-        free(map->entries[i].value);
-    }
+    for (size_t i = 0; i < map->count; i++)
+        free_all(map->entries[i].key, map->entries[i].value);
     free(map->entries);
     *map = (struct strmap){0};
 }

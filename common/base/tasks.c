@@ -85,9 +85,7 @@ static void forget_task(struct tasks *tasks, struct task *task)
     if (task->newer)
         task->kind->release(task->newer);
     call_done(&task->call);
-    free(task->key);
-    free(task->failure);
-    free(task);
+    free_all(task->key, task->failure, task);
 }
 
 static void set_waiting(struct task *task, int64_t after_ms)

@@ -42,11 +42,7 @@ void text_add(struct text *text, const char *chars)
 
 void text_addf(struct text *text, const char *fmt, ...)
 {
-    va_list args;
-
-    va_start(args, fmt);
-    _cleanup_free_ char *piece = xvasprintf(fmt, args);
-    va_end(args);
+    _cleanup_free_ char *piece = xformat_arguments(fmt);
     text_add(text, piece);
 }
 

@@ -49,9 +49,7 @@ void breaker_free(struct breaker *breaker)
         struct breaker_module *module = breaker->modules;
 
         breaker->modules = module->next;
-        free(module->cluster_id);
-        free(module->name);
-        free(module);
+        free_all(module->cluster_id, module->name, module);
     }
     pthread_mutex_destroy(&breaker->lock);
     free(breaker);

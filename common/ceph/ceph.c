@@ -229,9 +229,7 @@ static void pool_close(struct ceph_pool *pool)
 
     shared_io_unref(real->shared);
     admission_leave(real_cluster(pool->cluster)->ceph->admission, &real->place);
-    free(real->base.name);
-    free(real->base.rados_namespace);
-    free(real);
+    free_all(real->base.name, real->base.rados_namespace, real);
 }
 
 static void set_operations(struct ceph_ops *ops)

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/memory.h"
+
 void object_state_done(struct object_state *state)
 {
     free(state->data);
@@ -12,19 +14,14 @@ void object_state_done(struct object_state *state)
 
 void image_facts_done(struct image_facts *facts)
 {
-    free(facts->id);
-    free(facts->data_pool);
-    free(facts->parent.rados_namespace);
-    free(facts->parent.image_name);
+    free_all(facts->id, facts->data_pool, facts->parent.rados_namespace, facts->parent.image_name);
     *facts = (struct image_facts){0};
 }
 
 void image_snapshots_done(struct image_snapshots *snapshots)
 {
-    for (size_t i = 0; i < snapshots->count; i++) {
-        free(snapshots->items[i].name);
-        free(snapshots->items[i].original_name);
-    }
+    for (size_t i = 0; i < snapshots->count; i++)
+        free_all(snapshots->items[i].name, snapshots->items[i].original_name);
     free(snapshots->items);
     *snapshots = (struct image_snapshots){0};
 }
@@ -55,10 +52,8 @@ const struct worker_answer *worker_answers_find(const struct worker_answers *ans
 
 void trash_entries_done(struct trash_entries *entries)
 {
-    for (size_t i = 0; i < entries->count; i++) {
-        free(entries->items[i].id);
-        free(entries->items[i].name);
-    }
+    for (size_t i = 0; i < entries->count; i++)
+        free_all(entries->items[i].id, entries->items[i].name);
     free(entries->items);
     *entries = (struct trash_entries){0};
 }

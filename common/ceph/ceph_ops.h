@@ -422,14 +422,17 @@ static inline void ceph_disconnect(struct ceph_cluster *cluster)
     cluster->ops->disconnect(cluster);
 }
 
+/* NULL is fine for these two. */
 static inline void ceph_pool_close(struct ceph_pool *pool)
 {
-    pool->ops->pool_close(pool);
+    if (pool)
+        pool->ops->pool_close(pool);
 }
 
 static inline void ceph_work_end(struct ceph_work *work)
 {
-    work->ops->work_end(work);
+    if (work)
+        work->ops->work_end(work);
 }
 
 static inline void ceph_hold_release(struct image_hold *hold)

@@ -299,9 +299,7 @@ static void free_connections(struct connection *connection)
         workers_done(&connection->workers);
         if (connection->rados)
             rados_shutdown(connection->rados);
-        free(connection->cluster_id);
-        free(connection->monitors);
-        free(connection->user);
+        free_all(connection->cluster_id, connection->monitors, connection->user);
         secret_done(&connection->key);
         free(connection);
         connection = next;

@@ -495,11 +495,7 @@ int subvolume_quiesce(const struct subvolume_group *group, struct call *call, co
     json_t *sent = new_quiesce_command(group, set_id);
 
     if (members) {
-        json_t *list = json_array();
-
-        for (size_t i = 0; i < members->count; i++)
-            json_array_append_new(list, json_string(members->items[i]));
-        json_object_set_new(sent, "members", list);
+        json_object_set_new(sent, "members", json_from_strings(members));
         json_object_set_new(sent, "timeout", json_real(seconds));
         json_object_set_new(sent, "expiration", json_real(seconds));
     }

@@ -250,9 +250,7 @@ void workers_done(struct workers *workers)
         if (!answered)
             continue;
         rados_ioctx_destroy(watched->io);
-        free(watched->rados_namespace);
-        free(watched->object);
-        free(watched);
+        free_all(watched->rados_namespace, watched->object, watched);
     }
 }
 
@@ -356,10 +354,7 @@ static void release_question(struct errand *errand)
     struct question *question = (struct question *)errand;
 
     rados_buffer_free(question->reply);
-    free(question->rados_namespace);
-    free(question->object);
-    free(question->subject);
-    free(question);
+    free_all(question->rados_namespace, question->object, question->subject, question);
 }
 
 /* The question's thread. */

@@ -205,16 +205,34 @@ static int check_overcommit(const struct class_parameter *parameter, const char 
 #define NAME_VALUES "letters, digits, `.`, `_`, `-`"
 
 /* librbd's limits, by the names of its options. */
-#define QOS(name, text)                                                                            \
+#define QOS_ROW(name, text)                                                                        \
     {                                                                                              \
         "rbd_qos_" name, RBD, MODIFY, check_number, "number; `0`: none", NULL, .help = (text)      \
     }
+#define QOS(name, what, these)                                                                     \
+    QOS_ROW(name "_limit", what " per second."),                                                   \
+        QOS_ROW(name "_burst", what " per second during a burst."),                                \
+        QOS_ROW(name "_burst_seconds", "How long a burst of " these " may last.")
 
-/* Ceph-CSI's limits. */
+/* Ceph-CSI's limits: what is allowed, the most that it grows to, and how much for each GiB. */
 #define LIMIT(name, function, text, sentence)                                                      \
     {                                                                                              \
         name, RBD, CREATE | MODIFY, function, text, NULL, .help = (sentence)                       \
     }
+#define LIMIT_ROWS(base, maximum, per_gib, what, sentence)                                         \
+    LIMIT(base, check_int64, "number", what " per second with rbd-nbd."),                          \
+        LIMIT(maximum, check_maximum, "number or `max`", sentence),                                \
+        LIMIT(per_gib, check_int64, "number",                                                      \
+              what " per second more for each GiB beyond `" PARAM_BASE_VOLUME_SIZE "`.")
+#define LIMITS_OF_ALL(base, maximum, per_gib, what, these)                                         \
+    LIMIT_ROWS(base, maximum, per_gib, what,                                                       \
+               "The most " these " per second that `" per_gib "` leads to.")
+#define LIMITS(base, maximum, per_gib, what)                                                       \
+    LIMIT_ROWS(base, maximum, per_gib, what,                                                       \
+               what " per second with krbd, see [qos.md](qos.md); with `" base                     \
+                    "` the most that `" per_gib "` leads to.")
+#define FORMER_LIMIT(name, present)                                                                \
+    LIMIT(name, check_int64, "number", "Former name of `" present "`.")
 
 static const struct class_parameter PARAMETERS[] = {
     {PARAM_CLUSTER_ID, BOTH, CREATE | SNAPSHOT | GROUP | STAGE, check_cluster,
@@ -318,68 +336,28 @@ static const struct class_parameter PARAMETERS[] = {
     {PARAM_CROSS_POOL_RESTORE, CEPHFS, CREATE, check_word, "copy, none", "copy",
      .help = "Whether a restore or clone may leave the data pool of its source.",
      .may_be_empty = true},
-    LIMIT(PARAM_BASE_IOPS, check_int64, "number", "Operations per second with rbd-nbd."),
-    LIMIT(PARAM_MAX_IOPS, check_maximum, "number or `max`",
-          "The most operations per second that `iopsPerGiB` leads to."),
-    LIMIT(PARAM_IOPS_PER_GIB, check_int64, "number",
-          "Operations per second more for each GiB beyond `baseVolSizeBytes`."),
-    LIMIT(PARAM_BASE_READ_IOPS, check_int64, "number", "Reads per second with rbd-nbd."),
-    LIMIT(PARAM_MAX_READ_IOPS, check_maximum, "number or `max`",
-          "Reads per second with krbd, see [qos.md](qos.md); with `baseReadIops` the most that "
-          "`readIopsPerGiB` leads to."),
-    LIMIT(PARAM_READ_IOPS_PER_GIB, check_int64, "number",
-          "Reads per second more for each GiB beyond `baseVolSizeBytes`."),
-    LIMIT(PARAM_BASE_WRITE_IOPS, check_int64, "number", "Writes per second with rbd-nbd."),
-    LIMIT(PARAM_MAX_WRITE_IOPS, check_maximum, "number or `max`",
-          "Writes per second with krbd, see [qos.md](qos.md); with `baseWriteIops` the most that "
-          "`writeIopsPerGiB` leads to."),
-    LIMIT(PARAM_WRITE_IOPS_PER_GIB, check_int64, "number",
-          "Writes per second more for each GiB beyond `baseVolSizeBytes`."),
-    LIMIT(PARAM_BASE_BPS, check_int64, "number", "Bytes per second with rbd-nbd."),
-    LIMIT(PARAM_MAX_BPS, check_maximum, "number or `max`",
-          "The most bytes per second that `bpsPerGiB` leads to."),
-    LIMIT(PARAM_BPS_PER_GIB, check_int64, "number",
-          "Bytes per second more for each GiB beyond `baseVolSizeBytes`."),
-    LIMIT(PARAM_BASE_READ_BPS, check_int64, "number", "Bytes read per second with rbd-nbd."),
-    LIMIT(PARAM_MAX_READ_BPS, check_maximum, "number or `max`",
-          "Bytes read per second with krbd, see [qos.md](qos.md); with `baseReadBps` the most that "
-          "`readBpsPerGiB` leads to."),
-    LIMIT(PARAM_READ_BPS_PER_GIB, check_int64, "number",
-          "Bytes read per second more for each GiB beyond `baseVolSizeBytes`."),
-    LIMIT(PARAM_BASE_WRITE_BPS, check_int64, "number", "Bytes written per second with rbd-nbd."),
-    LIMIT(PARAM_MAX_WRITE_BPS, check_maximum, "number or `max`",
-          "Bytes written per second with krbd, see [qos.md](qos.md); with `baseWriteBps` the most "
-          "that `writeBpsPerGiB` leads to."),
-    LIMIT(PARAM_WRITE_BPS_PER_GIB, check_int64, "number",
-          "Bytes written per second more for each GiB beyond `baseVolSizeBytes`."),
+    LIMITS_OF_ALL(PARAM_BASE_IOPS, PARAM_MAX_IOPS, PARAM_IOPS_PER_GIB, "Operations", "operations"),
+    LIMITS(PARAM_BASE_READ_IOPS, PARAM_MAX_READ_IOPS, PARAM_READ_IOPS_PER_GIB, "Reads"),
+    LIMITS(PARAM_BASE_WRITE_IOPS, PARAM_MAX_WRITE_IOPS, PARAM_WRITE_IOPS_PER_GIB, "Writes"),
+    LIMITS_OF_ALL(PARAM_BASE_BPS, PARAM_MAX_BPS, PARAM_BPS_PER_GIB, "Bytes", "bytes"),
+    LIMITS(PARAM_BASE_READ_BPS, PARAM_MAX_READ_BPS, PARAM_READ_BPS_PER_GIB, "Bytes read"),
+    LIMITS(PARAM_BASE_WRITE_BPS, PARAM_MAX_WRITE_BPS, PARAM_WRITE_BPS_PER_GIB, "Bytes written"),
     LIMIT(PARAM_BASE_VOLUME_SIZE, check_int64, "bytes", "Size from which limits grow."),
-    LIMIT(PARAM_OLD_BASE_READ_IOPS, check_int64, "number", "Former name of `baseReadIops`."),
-    LIMIT(PARAM_OLD_READ_IOPS_PER_GIB, check_int64, "number", "Former name of `readIopsPerGiB`."),
-    LIMIT(PARAM_OLD_BASE_WRITE_IOPS, check_int64, "number", "Former name of `baseWriteIops`."),
-    LIMIT(PARAM_OLD_WRITE_IOPS_PER_GIB, check_int64, "number", "Former name of `writeIopsPerGiB`."),
-    LIMIT(PARAM_OLD_BASE_READ_BPS, check_int64, "number", "Former name of `baseReadBps`."),
-    LIMIT(PARAM_OLD_READ_BPS_PER_GIB, check_int64, "number", "Former name of `readBpsPerGiB`."),
-    LIMIT(PARAM_OLD_BASE_WRITE_BPS, check_int64, "number", "Former name of `baseWriteBps`."),
-    LIMIT(PARAM_OLD_WRITE_BPS_PER_GIB, check_int64, "number", "Former name of `writeBpsPerGiB`."),
-    LIMIT(PARAM_OLD_BASE_VOLUME_SIZE, check_int64, "number", "Former name of `baseVolSizeBytes`."),
-    QOS("iops_limit", "Operations per second."),
-    QOS("iops_burst", "Operations per second during a burst."),
-    QOS("iops_burst_seconds", "How long a burst of operations may last."),
-    QOS("bps_limit", "Bytes per second."),
-    QOS("bps_burst", "Bytes per second during a burst."),
-    QOS("bps_burst_seconds", "How long a burst of bytes may last."),
-    QOS("read_iops_limit", "Reads per second."),
-    QOS("read_iops_burst", "Reads per second during a burst."),
-    QOS("read_iops_burst_seconds", "How long a burst of reads may last."),
-    QOS("write_iops_limit", "Writes per second."),
-    QOS("write_iops_burst", "Writes per second during a burst."),
-    QOS("write_iops_burst_seconds", "How long a burst of writes may last."),
-    QOS("read_bps_limit", "Bytes read per second."),
-    QOS("read_bps_burst", "Bytes read per second during a burst."),
-    QOS("read_bps_burst_seconds", "How long a burst of bytes read may last."),
-    QOS("write_bps_limit", "Bytes written per second."),
-    QOS("write_bps_burst", "Bytes written per second during a burst."),
-    QOS("write_bps_burst_seconds", "How long a burst of bytes written may last."),
+    FORMER_LIMIT(PARAM_OLD_BASE_READ_IOPS, PARAM_BASE_READ_IOPS),
+    FORMER_LIMIT(PARAM_OLD_READ_IOPS_PER_GIB, PARAM_READ_IOPS_PER_GIB),
+    FORMER_LIMIT(PARAM_OLD_BASE_WRITE_IOPS, PARAM_BASE_WRITE_IOPS),
+    FORMER_LIMIT(PARAM_OLD_WRITE_IOPS_PER_GIB, PARAM_WRITE_IOPS_PER_GIB),
+    FORMER_LIMIT(PARAM_OLD_BASE_READ_BPS, PARAM_BASE_READ_BPS),
+    FORMER_LIMIT(PARAM_OLD_READ_BPS_PER_GIB, PARAM_READ_BPS_PER_GIB),
+    FORMER_LIMIT(PARAM_OLD_BASE_WRITE_BPS, PARAM_BASE_WRITE_BPS),
+    FORMER_LIMIT(PARAM_OLD_WRITE_BPS_PER_GIB, PARAM_WRITE_BPS_PER_GIB),
+    FORMER_LIMIT(PARAM_OLD_BASE_VOLUME_SIZE, PARAM_BASE_VOLUME_SIZE),
+    QOS("iops", "Operations", "operations"),
+    QOS("bps", "Bytes", "bytes"),
+    QOS("read_iops", "Reads", "reads"),
+    QOS("write_iops", "Writes", "writes"),
+    QOS("read_bps", "Bytes read", "bytes read"),
+    QOS("write_bps", "Bytes written", "bytes written"),
     {PARAM_SIDECAR, BOTH, CREATE | SNAPSHOT | GROUP, NULL, "", NULL,
      .help = "Secrets and the file system type, which the sidecars read, and the names of claim, "
              "volume "

@@ -38,9 +38,7 @@ struct standing_credentials {
 
 static void known_done(struct known_secret *known)
 {
-    free(known->name_space);
-    free(known->name);
-    free(known->fault);
+    free_all(known->name_space, known->name, known->fault);
     credentials_done(&known->credentials);
     *known = (struct known_secret){0};
 }

@@ -158,10 +158,7 @@ static void close_configmap(void *place)
     watched_version_unref(configmap->map);
     condition_done(&configmap->state);
     pthread_mutex_destroy(&configmap->lock);
-    free(configmap->seen_version);
-    free(configmap->last_fault);
-    free(configmap->path);
-    free(configmap);
+    free_all(configmap->seen_version, configmap->last_fault, configmap->path, configmap);
 }
 
 static enum takeover_finding get_from_configmap(void *place, struct takeover_snapshot *snapshot)

@@ -461,3 +461,12 @@ void json_free_array(const struct json_table *table, void *items, size_t count)
         json_free_fields(table, (char *)items + i * table->size);
     free(items);
 }
+
+json_t *json_from_strmap(const struct strmap *map)
+{
+    json_t *object = json_object();
+
+    for (size_t i = 0; i < map->count; i++)
+        json_object_set_new(object, map->entries[i].key, json_string(map->entries[i].value));
+    return object;
+}

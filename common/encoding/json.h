@@ -168,6 +168,9 @@ json_t *json_from_strings(const struct string_list *list);
 /* What the value is, for an error: "an object", "nothing" for NULL. */
 const char *json_type_name(const json_t *value);
 
+/* An object of strings. Caller frees with json_decref(). */
+json_t *json_from_strmap(const struct strmap *map);
+
 /* Frees what decoding allocated and zeroes these members. Accepts half-filled structs. */
 void json_free_fields(const struct json_table *table, void *target);
 void json_free_array(const struct json_table *table, void *items, size_t count);

@@ -6,6 +6,7 @@
 #include "common/base/hash.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/encoding/json.h"
 #include "common/kube/kube.h"
 
 #define DRIVER_LABEL "csi.storage.k8s.io/drivername"
@@ -17,9 +18,7 @@
 void capacity_objects_done(struct capacity_objects *objects)
 {
     for (size_t i = 0; i < objects->count; i++) {
-        free(objects->items[i].name);
-        free(objects->items[i].manager);
-        free(objects->items[i].class);
+        free_all(objects->items[i].name, objects->items[i].manager, objects->items[i].class);
         strmap_done(&objects->items[i].segment);
     }
     free(objects->items);
@@ -110,16 +109,13 @@ int capacity_object_create(struct kube *kube, struct call *call, const char *nam
 {
     _cleanup_free_ char *name = make_name(driver, object);
     _cleanup_free_ char *path = NULL;
-    json_t *labels = json_object();
-    json_auto_t *item = json_pack(
-        "{s:s, s:s, s:{s:s, s:s, s:{s:s, s:s}}, s:s, s:{s:o}}", "apiVersion",
-        kube_kind_api(KUBE_CAPACITY), "kind", "CSIStorageCapacity", "metadata", "name", name,
-        "namespace", name_space, "labels", DRIVER_LABEL, driver, MANAGER_LABEL, CAPACITY_MANAGER,
-        "storageClassName", object->class, "nodeTopology", "matchLabels", labels);
+    json_auto_t *item =
+        json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s, s:s}}, s:s, s:{s:o}}", "apiVersion",
+                  kube_kind_api(KUBE_CAPACITY), "kind", "CSIStorageCapacity", "metadata", "name",
+                  name, "namespace", name_space, "labels", DRIVER_LABEL, driver, MANAGER_LABEL,
+                  CAPACITY_MANAGER, "storageClassName", object->class, "nodeTopology",
+                  "matchLabels", json_from_strmap(&object->segment));
 
-    for (size_t i = 0; i < object->segment.count; i++)
-        json_object_set_new(labels, object->segment.entries[i].key,
-                            json_string(object->segment.entries[i].value));
     set_figures(item, object);
     if (!object->has_maximum)
         json_object_del(item, "maximumVolumeSize");

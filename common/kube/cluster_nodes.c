@@ -17,11 +17,7 @@ void cluster_nodes_done(struct cluster_nodes *nodes)
     for (size_t i = 0; i < nodes->count; i++) {
         struct cluster_node *node = &nodes->items[i];
 
-        free(node->name);
-        free(node->version);
-        free(node->node_id);
-        free(node->boot_id);
-        free(node->fenced_boot_id);
+        free_all(node->name, node->version, node->node_id, node->boot_id, node->fenced_boot_id);
         strmap_done(&node->labels);
         string_list_done(&node->keys);
         string_list_done(&node->addresses);
@@ -204,17 +200,26 @@ struct cluster_node *cluster_nodes_add_gone(struct cluster_nodes *nodes, const c
     return node;
 }
 
+/* Caller frees *@object with kube_object_free(). */
+static int read_object(struct kube *kube, struct call *call, enum kube_kind kind, const char *name,
+                       void **object, struct error *err)
+{
+    _cleanup_free_ char *path = NULL;
+    json_auto_t *item = NULL;
+
+    if (kube_object_path(kind, NULL, name, &path, err) < 0 ||
+        kube->ops->get(kube, call, path, &item, err) < 0)
+        return -1;
+    return kube_object_decode(kind, item, object, err);
+}
+
 static int read_named_node(struct kube *kube, struct call *call, const char *driver,
                            const char *name, struct cluster_nodes *nodes, struct error *err)
 {
     _cleanup_(reading_end) struct node_reading reading = reading_begin(nodes, driver);
-    _cleanup_free_ char *path = NULL;
-    json_auto_t *item = NULL;
     void *object = NULL;
 
-    if (kube_object_path(KUBE_NODE, NULL, name, &path, err) < 0 ||
-        kube->ops->get(kube, call, path, &item, err) < 0 ||
-        kube_object_decode(KUBE_NODE, item, &object, err) < 0)
+    if (read_object(kube, call, KUBE_NODE, name, &object, err) < 0)
         return -1;
     int result = keep_node(&reading, object, err);
     kube_object_free(KUBE_NODE, object);
@@ -290,13 +295,9 @@ int cluster_node_drained(struct kube *kube, struct call *call, const char *drive
 int cluster_use_is_reported(struct kube *kube, struct call *call, const char *driver,
                             bool *is_reported, struct error *err)
 {
-    _cleanup_free_ char *path = NULL;
-    json_auto_t *item = NULL;
     void *object = NULL;
 
-    if (kube_object_path(KUBE_CSI_DRIVER, NULL, driver, &path, err) < 0 ||
-        kube->ops->get(kube, call, path, &item, err) < 0 ||
-        kube_object_decode(KUBE_CSI_DRIVER, item, &object, err) < 0)
+    if (read_object(kube, call, KUBE_CSI_DRIVER, driver, &object, err) < 0)
         return -1;
     *is_reported = ((struct kube_csi_driver *)object)->is_attached;
     kube_object_free(KUBE_CSI_DRIVER, object);

@@ -12,10 +12,7 @@ void domain_volumes_done(struct domain_volumes *volumes)
     for (size_t i = 0; i < volumes->count; i++) {
         struct domain_volume *volume = &volumes->items[i];
 
-        free(volume->name);
-        free(volume->handle);
-        free(volume->claim_namespace);
-        free(volume->claim);
+        free_all(volume->name, volume->handle, volume->claim_namespace, volume->claim);
         strmap_done(&volume->attributes);
         string_list_done(&volume->clients);
     }
@@ -42,10 +39,8 @@ static void start_attachments(void *object)
 {
     struct volume_reading *reading = object;
 
-    for (size_t i = 0; i < reading->attachment_count; i++) {
-        free(reading->attachments[i].volume);
-        free(reading->attachments[i].node);
-    }
+    for (size_t i = 0; i < reading->attachment_count; i++)
+        free_all(reading->attachments[i].volume, reading->attachments[i].node);
     reading->attachment_count = 0;
 }
 

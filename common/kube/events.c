@@ -58,9 +58,7 @@ struct events {
 
 static void queued_free(struct queued_event *queued)
 {
-    free(queued->subject_key);
-    free(queued->key);
-    free(queued->name_space);
+    free_all(queued->subject_key, queued->key, queued->name_space);
     json_decref(queued->item);
     free(queued);
 }
@@ -268,13 +266,10 @@ void events_emit(struct events *events, const struct event_subject *subject, enu
                  const char *reason, const char *fmt, ...)
 {
     _cleanup_text_ struct text message = TEXT_INIT(MESSAGE_LIMIT);
-    va_list args;
 
     if (!events)
         return;
-    va_start(args, fmt);
-    _cleanup_free_ char *whole = xvasprintf(fmt, args);
-    va_end(args);
+    _cleanup_free_ char *whole = xformat_arguments(fmt);
     text_add(&message, whole);
     while (message.length > 0 && !text_is_utf8(message.chars, message.length))
         message.chars[--message.length] = '\0'; /* truncated in the middle of a character */
@@ -329,14 +324,9 @@ void events_free(struct events *events)
     worker_stop(&events->worker);
     for (struct queued_event *queued = take_queued(events); queued; queued = take_queued(events))
         queued_free(queued);
-    for (size_t i = 0; i < MEMORY_MAX; i++) {
-        free(events->written[i].key);
-        free(events->written[i].path);
-        free(events->subjects[i].key);
-    }
+    for (size_t i = 0; i < MEMORY_MAX; i++)
+        free_all(events->written[i].key, events->written[i].path, events->subjects[i].key);
     pthread_cond_destroy(&events->idle);
     pthread_mutex_destroy(&events->lock);
-    free(events->component);
-    free(events->host);
-    free(events);
+    free_all(events->component, events->host, events);
 }

@@ -168,31 +168,13 @@ void fence_notes_join(const struct fence_notes *notes, const char *driver,
 
 /* --- writing --- */
 
-static json_t *json_of_list(const struct string_list *list)
-{
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(array, json_string(list->items[i]));
-    return array;
-}
-
-static json_t *json_of_map(const struct strmap *map)
-{
-    json_t *object = json_object();
-
-    for (size_t i = 0; i < map->count; i++)
-        json_object_set_new(object, map->entries[i].key, json_string(map->entries[i].value));
-    return object;
-}
-
 /* Caller frees. */
 static char *text_of_note(const struct fence_note *note)
 {
     json_auto_t *json =
-        json_pack("{s:o, s:o, s:s, s:o}", "addresses", json_of_list(&note->addresses), "releasing",
-                  json_of_list(&note->releasing), "bootID", note->boot_id, "segments",
-                  json_of_map(&note->segments));
+        json_pack("{s:o, s:o, s:s, s:o}", "addresses", json_from_strings(&note->addresses),
+                  "releasing", json_from_strings(&note->releasing), "bootID", note->boot_id,
+                  "segments", json_from_strmap(&note->segments));
 
     return json_dumps(json, JSON_COMPACT);
 }

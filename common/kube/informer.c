@@ -296,9 +296,7 @@ void informer_free(struct informer *informer)
     json_decref(informer->fresh);
     informer_health_done(&informer->health);
     pthread_mutex_destroy(&informer->lock);
-    free(informer->resource_version);
-    free(informer->path);
-    free(informer);
+    free_all(informer->resource_version, informer->path, informer);
 }
 
 /* --- queries --- */

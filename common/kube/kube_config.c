@@ -11,16 +11,9 @@
 
 void kube_config_done(struct kube_config *config)
 {
-    free(config->source);
-    free(config->server);
-    free(config->tls_server_name);
-    free(config->proxy_url);
-    free(config->name_space);
-    free(config->ca_file);
-    free(config->ca_pem);
-    free(config->certificate_file);
-    free(config->certificate_pem);
-    free(config->key_file);
+    free_all(config->source, config->server, config->tls_server_name, config->proxy_url,
+             config->name_space, config->ca_file, config->ca_pem, config->certificate_file,
+             config->certificate_pem, config->key_file);
     secret_done(&config->key_pem);
     free(config->token_file);
     secret_done(&config->token);

@@ -218,11 +218,7 @@ void kube_node_labels_free(struct kube_node_labels *labels)
     free(labels->health.last_error);
     pthread_cond_destroy(&labels->changed);
     pthread_mutex_destroy(&labels->lock);
-    free(labels->resource_version);
-    free(labels->node);
-    free(labels->path);
-    free(labels->field_selector);
-    free(labels);
+    free_all(labels->resource_version, labels->node, labels->path, labels->field_selector, labels);
 }
 
 int kube_node_labels_copy(struct kube_node_labels *labels, struct call *call, struct strmap *out,

@@ -354,16 +354,8 @@ static int set_names(struct lease *lease, const struct lease_options *options, s
 static void destroy_lease(struct lease *lease)
 {
     pthread_mutex_destroy(&lease->lock);
-    free(lease->collection);
-    free(lease->path);
-    free(lease->name);
-    free(lease->identity);
-    free(lease->seen_version);
-    free(lease->annotation);
-    free(lease->holder);
-    free(lease->own_message);
-    free(lease->seen_message);
-    free(lease);
+    free_all(lease->collection, lease->path, lease->name, lease->identity, lease->seen_version,
+             lease->annotation, lease->holder, lease->own_message, lease->seen_message, lease);
 }
 
 int lease_new(struct kube *kube, const struct lease_options *options, struct lease **out,

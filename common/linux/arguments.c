@@ -5,15 +5,23 @@
 
 #include "common/base/memory.h"
 
+static void take_argument(struct arguments *arguments, char *argument)
+{
+    if (arguments->count < ARGUMENTS_MAX)
+        arguments->items[arguments->count++] = argument;
+    else
+        free(argument);
+}
+
 void arguments_add(struct arguments *arguments, const char *fmt, ...)
 {
-    va_list args;
+    take_argument(arguments, xformat_arguments(fmt));
+}
 
-    if (arguments->count == ARGUMENTS_MAX)
-        return;
-    va_start(args, fmt);
-    arguments->items[arguments->count++] = xvasprintf(fmt, args);
-    va_end(args);
+void arguments_add_option(struct arguments *arguments, const char *option, const char *fmt, ...)
+{
+    take_argument(arguments, xstrdup(option));
+    take_argument(arguments, xformat_arguments(fmt));
 }
 
 void arguments_done(struct arguments *arguments)

@@ -102,16 +102,12 @@ static void mount_arguments(const struct cephfs_mount *mount, const char *key_fi
 
     arguments_add(arguments, PROGRAM);
     arguments_add(arguments, "%s", mount->target);
-    arguments_add(arguments, "-m");
-    arguments_add(arguments, "%s", mount->monitors);
-    arguments_add(arguments, "-n");
-    arguments_add(arguments, "client.%s", mount->user);
+    arguments_add_option(arguments, "-m", "%s", mount->monitors);
+    arguments_add_option(arguments, "-n", "client.%s", mount->user);
     arguments_add(arguments, "--keyfile=%s", key_file);
-    arguments_add(arguments, "-r");
-    arguments_add(arguments, "%s", mount->path);
-    arguments_add(arguments, "-o");
-    arguments_add(arguments, "fsname=%s,subtype=" PROGRAM "%s%s", source,
-                  mount->read_only ? ",ro" : "", options);
+    arguments_add_option(arguments, "-r", "%s", mount->path);
+    arguments_add_option(arguments, "-o", "fsname=%s,subtype=" PROGRAM "%s%s", source,
+                         mount->read_only ? ",ro" : "", options);
     if (mount->fs_name[0])
         arguments_add(arguments, "--client_mds_namespace=%s", mount->fs_name);
     arguments_add(arguments, "--client_mount_timeout=%d", CLIENT_TIMEOUT_S);

@@ -1,6 +1,5 @@
 /* Block devices: what they are and what is on them. */
 #include <blkid/blkid.h>
-#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -55,48 +54,50 @@ static int device_facts(struct host *host, const char *device, struct device_fac
 
 /* --- what is on it --- */
 
+/* A number in a superblock: ext puts the lowest byte first, xfs the highest. */
+static uint64_t little_at(const unsigned char *superblock, size_t offset, size_t width)
+{
+    uint64_t number = 0;
+
+    for (size_t i = width; i > 0; i--)
+        number = number << 8 | superblock[offset + i - 1];
+    return number;
+}
+
+static uint64_t big_at(const unsigned char *superblock, size_t offset, size_t width)
+{
+    uint64_t number = 0;
+
+    for (size_t i = 0; i < width; i++)
+        number = number << 8 | superblock[offset + i];
+    return number;
+}
+
 /* The superblock's own count: libblkid 2.38 does not report it. Offsets as on disk. */
 static uint64_t ext_bytes(const unsigned char *superblock)
 {
-    uint32_t low = 0;
-    uint32_t high = 0;
-    uint32_t order = 0;
-    uint32_t incompatible = 0;
+    const uint64_t order = little_at(superblock, 0x18, 4);
+    uint64_t blocks = little_at(superblock, 0x4, 4);
 
-    memcpy(&low, superblock + 0x4, sizeof(low));
-    memcpy(&order, superblock + 0x18, sizeof(order));
-    memcpy(&incompatible, superblock + 0x60, sizeof(incompatible));
-    memcpy(&high, superblock + 0x150, sizeof(high));
-    if (le32toh(order) > 6)
+    if (order > 6)
         return 0;
-    if (!(le32toh(incompatible) & 0x80)) /* without "64bit" the high half is something else */
-        high = 0;
-    return ((uint64_t)le32toh(high) << 32 | le32toh(low)) << (10 + le32toh(order));
+    if (little_at(superblock, 0x60, 4) & 0x80) /* else there is no high half */
+        blocks |= little_at(superblock, 0x150, 4) << 32;
+    return blocks << (10 + order);
 }
 
 static uint64_t xfs_bytes(const unsigned char *superblock)
 {
-    uint32_t block = 0;
-    uint64_t count = 0;
-
-    memcpy(&block, superblock + 4, sizeof(block));
-    memcpy(&count, superblock + 8, sizeof(count));
-    return (uint64_t)be32toh(block) * be64toh(count);
+    return big_at(superblock, 4, 4) * big_at(superblock, 8, 8);
 }
 
 /* Every mount for writing counts itself and notes the time; a check resets the count only. */
 static bool ext_is_never_mounted(const unsigned char *superblock)
 {
-    uint32_t mount_time = 0;
-    uint16_t mount_count = 0;
-    uint32_t incompatible = 0;
-
-    memcpy(&mount_time, superblock + 0x2c, sizeof(mount_time));
-    memcpy(&mount_count, superblock + 0x34, sizeof(mount_count));
-    memcpy(&incompatible, superblock + 0x60, sizeof(incompatible));
-    return mount_time == 0 && mount_count == 0 &&
+    return little_at(superblock, 0x2c, 4) == 0 /* time of the last mount */ &&
+           little_at(superblock, 0x34, 2) == 0 /* number of mounts */ &&
            superblock[0x88] == 0 /* where it was mounted last */ &&
-           !(le32toh(incompatible) & 0x4); /* its journal is to be replayed */
+           !(little_at(superblock, 0x60, 4) & 0x4); /* its journal is to be replayed */
 }
 
 /* mkfs.xfs writes its superblock first, marked as in progress, with which the kernel mounts

@@ -30,21 +30,14 @@ void host_free(struct host *host)
 {
     struct real_host *real = (struct real_host *)host;
 
-    free(real->kubelet_dir);
-    free(real->key_dir);
-    free(real);
+    free_all(real->kubelet_dir, real->key_dir, real);
 }
 
 void mount_list_done(struct mount_list *mounts)
 {
-    for (size_t i = 0; i < mounts->count; i++) {
-        free(mounts->items[i].root);
-        free(mounts->items[i].target);
-        free(mounts->items[i].fs_type);
-        free(mounts->items[i].source);
-        free(mounts->items[i].options);
-        free(mounts->items[i].flags);
-    }
+    for (size_t i = 0; i < mounts->count; i++)
+        free_all(mounts->items[i].root, mounts->items[i].target, mounts->items[i].fs_type,
+                 mounts->items[i].source, mounts->items[i].options, mounts->items[i].flags);
     free(mounts->items);
     *mounts = (struct mount_list){0};
 }

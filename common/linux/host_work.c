@@ -60,9 +60,7 @@ static void work_free(struct work *work)
         log_warn(NULL, "%s: %s", work->doing, work->err.message);
     if (work->lock_fd >= 0)
         close(work->lock_fd);
-    free(work->folder);
-    free(work->doing);
-    free(work->argv);
+    free_all(work->folder, work->doing, work->argv);
     string_list_done(&work->arguments);
     subprocess_result_done(&work->result);
     error_clear(&work->err);

@@ -43,11 +43,7 @@ struct export_paths {
 
 static void paths_done(struct export_paths *paths)
 {
-    free(paths->folder);
-    free(paths->conf);
-    free(paths->file);
-    free(paths->user);
-    free(paths->socket);
+    free_all(paths->folder, paths->conf, paths->file, paths->user, paths->socket);
 }
 
 /* Names of images may hold nearly anything; a folder's name may not. */

@@ -128,20 +128,15 @@ static void add_map_arguments(struct arguments *arguments, const struct map_requ
     _cleanup_free_ char *spec = image_spec_text(&request->spec);
 
     arguments_add(arguments, PROGRAM);
-    arguments_add(arguments, "--id");
-    arguments_add(arguments, "%s", request->user);
-    arguments_add(arguments, "-m");
-    arguments_add(arguments, "%s", request->monitors);
+    arguments_add_option(arguments, "--id", "%s", request->user);
+    arguments_add_option(arguments, "-m", "%s", request->monitors);
     arguments_add(arguments, "--keyfile=%s", key_file);
-    arguments_add(arguments, "--log-file");
-    arguments_add(arguments, "%s/rbd-nbd-%s.log",
-                  request->log_dir[0] ? request->log_dir : DEFAULT_LOG_DIR, request->handle);
+    arguments_add_option(arguments, "--log-file", "%s/rbd-nbd-%s.log",
+                         request->log_dir[0] ? request->log_dir : DEFAULT_LOG_DIR, request->handle);
     arguments_add(arguments, request->device ? "attach" : "map");
     arguments_add(arguments, "%s", spec);
-    if (request->device) {
-        arguments_add(arguments, "--device");
-        arguments_add(arguments, "%s", request->device);
-    }
+    if (request->device)
+        arguments_add_option(arguments, "--device", "%s", request->device);
     add_options(arguments, request);
     if (!text_is_empty(cookie))
         arguments_add(arguments, "--cookie=%s", cookie);

@@ -13,9 +13,7 @@
 
 void nbd_device_done(struct nbd_device *device)
 {
-    free(device->path);
-    free(device->first_pid);
-    free(device->identifier);
+    free_all(device->path, device->first_pid, device->identifier);
     *device = (struct nbd_device){0};
 }
 

@@ -251,8 +251,5 @@ void rpc_server_free(struct rpc_server *server)
     endpoint_done(&server->socket);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
-    free(server->metrics_prefix);
-    free(server->methods);
-    free(server->path);
-    free(server);
+    free_all(server->metrics_prefix, server->methods, server->path, server);
 }

@@ -20,13 +20,14 @@ struct metrics;
 /*
  * Serves one method. Worker thread; several at once.
  *
- * On success returns 0 with *@reply set to a message of the method's response type, made as
- * message.h says; the server frees it with message_free(). On failure returns -1 with @err set, and
- * *@reply is not touched. @request is borrowed, is zeroed and freed after the handler has returned,
- * and never holds invalid UTF-8. @call knows the deadline and whether the client still waits.
+ * @request and @reply are messages of the method's types. On success returns 0 with @reply filled
+ * as message.h says; it comes empty, and the server frees it with message_free(). On failure
+ * returns -1 with @err set. @request is borrowed, is zeroed and freed after the handler has
+ * returned, and never holds invalid UTF-8. @call knows the deadline and whether the client still
+ * waits.
  */
-typedef int rpc_handler(void *object, struct call *call, const ProtobufCMessage *request,
-                        ProtobufCMessage **reply, struct error *err);
+typedef int rpc_handler(void *object, struct call *call, const void *request, void *reply,
+                        struct error *err);
 
 struct rpc_method {
     const char *path; /* "/csi.v1.Identity/Probe"; the part behind the last slash is its name */
@@ -38,6 +39,16 @@ struct rpc_method {
     bool slow;  /* may take hours: half of the workers serve such calls at most, so that others need
                    not wait; further ones are ABORTED */
 };
+
+/* A row for the method @service/@name, as "/csi.v1.Node", "NodeGetInfo", whose messages are
+ * generated as package__message_request and package__message_response; .quick or .slow may follow.
+ */
+#define RPC_METHOD(service, name, package, message, function, ...)                                 \
+    {                                                                                              \
+        .path = service "/" name, .request = &package##__##message##_request__descriptor,          \
+        .response = &package##__##message##_response__descriptor, .handle = (function),            \
+        __VA_ARGS__                                                                                \
+    }
 
 /* Borrowed, as is all it points to, until rpc_server_free(). */
 struct rpc_service {

@@ -203,7 +203,7 @@ static int decode_request(struct rpc_call *call, ProtobufCMessage **request, str
 }
 
 static int run_handler(struct rpc_call *call, const ProtobufCMessage *request,
-                       ProtobufCMessage **reply, struct error *err)
+                       ProtobufCMessage *reply, struct error *err)
 {
     const struct bound_method *bound = call->bound;
     struct rpc_server *server = call->server;
@@ -224,7 +224,6 @@ static int run_handler(struct rpc_call *call, const ProtobufCMessage *request,
 static int serve_call(struct rpc_call *call, ProtobufCMessage **reply, struct error *err)
 {
     _cleanup_(request_freep) ProtobufCMessage *request = NULL;
-    const struct bound_method *bound = call->bound;
 
     if (call_check(&call->call, err) < 0) /* it may have waited for long */
         return -1;
@@ -235,9 +234,9 @@ static int serve_call(struct rpc_call *call, ProtobufCMessage **reply, struct er
         call_set_request_id(&call->call, subject);
     call_stage(&call->call, "running for {age}");
     rpc_report_request(call, request);
-    int result = run_handler(call, request, reply, err);
+    *reply = message_new(call->bound->method->response);
+    int result = run_handler(call, request, *reply, err);
     assert(result == 0 || err->message);
-    assert(result < 0 || (*reply && (*reply)->descriptor == bound->method->response));
     return result;
 }
 

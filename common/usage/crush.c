@@ -225,19 +225,13 @@ int crush_map_parse(const char *text, struct crush_map *map, struct error *err)
 
 void crush_map_done(struct crush_map *map)
 {
-    for (size_t i = 0; i < map->bucket_count; i++) {
-        free(map->buckets[i].name);
-        free(map->buckets[i].type);
-    }
-    for (size_t i = 0; i < map->rule_count; i++) {
-        free(map->rules[i].takes);
-        free(map->rules[i].strange);
-    }
+    for (size_t i = 0; i < map->bucket_count; i++)
+        free_all(map->buckets[i].name, map->buckets[i].type);
+    for (size_t i = 0; i < map->rule_count; i++)
+        free_all(map->rules[i].takes, map->rules[i].strange);
     for (size_t i = 0; i < map->type_count; i++)
         free(map->types[i].name);
-    free(map->buckets);
-    free(map->rules);
-    free(map->types);
+    free_all(map->buckets, map->rules, map->types);
     *map = (struct crush_map){0};
 }
 

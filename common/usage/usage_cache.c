@@ -22,10 +22,15 @@ struct usage_snapshot {
     struct cluster_usage usage;
 };
 
+/* Head of what the cache keeps under a key, in a list: clusters, users and pools are few. */
+struct entry {
+    struct entry *next;
+    char *key;
+};
+
 /* The figures of one cluster as one user sees them. */
 struct figures {
-    struct figures *next;
-    char *key;
+    struct entry entry;
     struct usage_snapshot *snapshot; /* NULL until the first answer */
     int64_t taken_ms;
     uint64_t answers;     /* counts rounds of questions, failed ones too */
@@ -35,8 +40,7 @@ struct figures {
 
 /* The volumes of one pool. */
 struct volume_listing {
-    struct volume_listing *next;
-    char *key;
+    struct entry entry;
     bool is_known;
     bool has_bytes;
     bool need_bytes; /* somebody asked for them: from then on they are listed too */
@@ -59,8 +63,8 @@ struct usage_cache {
     pthread_mutex_t lock; /* over the lists */
     pthread_cond_t changed;
     pthread_mutex_t placement;
-    struct figures *figures;
-    struct volume_listing *listings;
+    struct entry *figures;  /* struct figures */
+    struct entry *listings; /* struct volume_listing */
 };
 
 /* Whom a background task asks, and about what. */
@@ -78,11 +82,8 @@ static void question_release(void *object)
 {
     struct usage_question *question = object;
 
-    free(question->key);
-    free(question->cluster_id);
-    free(question->pool);
-    free(question->rados_namespace);
-    free(question->fs_name);
+    free_all(question->key, question->cluster_id, question->pool, question->rados_namespace,
+             question->fs_name);
     credentials_done(&question->credentials);
     free(question);
 }
@@ -134,27 +135,45 @@ const struct cluster_usage *usage_snapshot_usage(const struct usage_snapshot *sn
     return &snapshot->usage;
 }
 
+/* Lock held. What is not there is added, zeroed, with @size bytes. */
+static void *find_entry(struct entry **list, const char *key, size_t size)
+{
+    struct entry *entry = *list;
+
+    while (entry && strcmp(entry->key, key) != 0)
+        entry = entry->next;
+    if (!entry) {
+        entry = xcalloc(1, size);
+        entry->key = xstrdup(key);
+        entry->next = *list;
+        *list = entry;
+    }
+    return entry;
+}
+
+static void free_entries(struct entry *entry)
+{
+    while (entry) {
+        struct entry *next = entry->next;
+
+        free_all(entry->key, entry);
+        entry = next;
+    }
+}
+
 void usage_cache_free(struct usage_cache *cache)
 {
     tasks_free(cache->figure_tasks);
     tasks_free(cache->listing_tasks);
-    while (cache->figures) {
-        struct figures *figures = cache->figures;
+    for (struct entry *entry = cache->figures; entry; entry = entry->next) {
+        struct figures *figures = (struct figures *)entry;
 
-        cache->figures = figures->next;
         if (figures->snapshot)
             usage_snapshot_unref(figures->snapshot);
         error_clear(&figures->failure);
-        free(figures->key);
-        free(figures);
     }
-    while (cache->listings) {
-        struct volume_listing *listing = cache->listings;
-
-        cache->listings = listing->next;
-        free(listing->key);
-        free(listing);
-    }
+    free_entries(cache->figures);
+    free_entries(cache->listings);
     pthread_mutex_destroy(&cache->placement);
     pthread_cond_destroy(&cache->changed);
     pthread_mutex_destroy(&cache->lock);
@@ -163,20 +182,9 @@ void usage_cache_free(struct usage_cache *cache)
 
 /* --- figures --- */
 
-/* Lock held. Clusters and users are few: a list will do. */
 static struct figures *find_figures(struct usage_cache *cache, const char *key)
 {
-    struct figures *figures = cache->figures;
-
-    while (figures && strcmp(figures->key, key) != 0)
-        figures = figures->next;
-    if (!figures) {
-        figures = xcalloc(1, sizeof(*figures));
-        figures->key = xstrdup(key);
-        figures->next = cache->figures;
-        cache->figures = figures;
-    }
-    return figures;
+    return find_entry(&cache->figures, key, sizeof(struct figures));
 }
 
 /* The task's call has no deadline of its own. */
@@ -259,20 +267,9 @@ int usage_cache_get(struct usage_cache *cache, struct call *call, const char *cl
 
 /* --- volumes --- */
 
-/* Lock held. */
 static struct volume_listing *find_listing(struct usage_cache *cache, const char *key)
 {
-    struct volume_listing *listing = cache->listings;
-
-    while (listing && strcmp(listing->key, key) != 0)
-        listing = listing->next;
-    if (!listing) {
-        listing = xcalloc(1, sizeof(*listing));
-        listing->key = xstrdup(key);
-        listing->next = cache->listings;
-        cache->listings = listing;
-    }
-    return listing;
+    return find_entry(&cache->listings, key, sizeof(struct volume_listing));
 }
 
 /* Locks the cache and finds the listing of @pool. */
@@ -373,13 +370,13 @@ static uint64_t start_listing(struct usage_cache *cache, struct volume_listing *
     if (is_under_way && (listing->asked_bytes || !listing->need_bytes))
         return listing->rounds + 1;
     struct usage_question *question =
-        question_new(cache, listing->key, pool->cluster_id, credentials);
+        question_new(cache, listing->entry.key, pool->cluster_id, credentials);
     question->pool = xstrdup(pool->pool);
     question->rados_namespace = xstrdup(pool->rados_namespace);
     question->fs_name = pool->fs_name ? xstrdup(pool->fs_name) : NULL;
     listing->is_asked = true;
     listing->asked_bytes = is_under_way ? listing->asked_bytes : listing->need_bytes;
-    tasks_start(cache->listing_tasks, listing->key, &LISTING, question);
+    tasks_start(cache->listing_tasks, listing->entry.key, &LISTING, question);
     return listing->rounds + (is_under_way ? 2 : 1);
 }
 

@@ -5,17 +5,15 @@
 #include "cephzone.pb-c.h"
 #include "csi.pb-c.h"
 
-static int get_plugin_info(void *object, struct call *call, const ProtobufCMessage *request,
-                           ProtobufCMessage **reply, struct error *err)
+static int get_plugin_info(void *object, struct call *call, const void *request, void *reply,
+                           struct error *err)
 {
     const struct identity *identity = object;
-    Csi__V1__GetPluginInfoResponse *response =
-        message_new(&csi__v1__get_plugin_info_response__descriptor);
+    Csi__V1__GetPluginInfoResponse *response = reply;
 
     (void)call, (void)request, (void)err;
     response->name = xstrdup(identity->driver_name);
     response->vendor_version = xstrdup(identity->version);
-    *reply = &response->base;
     return 0;
 }
 
@@ -30,12 +28,11 @@ make_service_capability(Csi__V1__PluginCapability__Service__Type type)
     return capability;
 }
 
-static int get_plugin_capabilities(void *object, struct call *call, const ProtobufCMessage *request,
-                                   ProtobufCMessage **reply, struct error *err)
+static int get_plugin_capabilities(void *object, struct call *call, const void *request,
+                                   void *reply, struct error *err)
 {
     const struct identity *identity = object;
-    Csi__V1__GetPluginCapabilitiesResponse *response =
-        message_new(&csi__v1__get_plugin_capabilities_response__descriptor);
+    Csi__V1__GetPluginCapabilitiesResponse *response = reply;
     Csi__V1__PluginCapability *expansion = message_new(&csi__v1__plugin_capability__descriptor);
     size_t n = 0;
 
@@ -55,17 +52,13 @@ static int get_plugin_capabilities(void *object, struct call *call, const Protob
         response->capabilities[n++] = make_service_capability(
             CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__GROUP_CONTROLLER_SERVICE);
     response->n_capabilities = n;
-    *reply = &response->base;
     return 0;
 }
 
-static int probe(void *object, struct call *call, const ProtobufCMessage *request,
-                 ProtobufCMessage **reply, struct error *err)
+static int probe(void *object, struct call *call, const void *request, void *reply,
+                 struct error *err)
 {
-    Csi__V1__ProbeResponse *response = message_new(&csi__v1__probe_response__descriptor);
-
-    (void)object, (void)call, (void)request, (void)err;
-    *reply = &response->base;
+    (void)object, (void)call, (void)request, (void)reply, (void)err;
     return 0;
 }
 
@@ -86,12 +79,11 @@ void health_add(struct health_sink *sink, const char *subject, bool healthy, con
     *array_add(response->conditions, response->n_conditions) = condition;
 }
 
-static int get_report(void *object, struct call *call, const ProtobufCMessage *request,
-                      ProtobufCMessage **reply, struct error *err)
+static int get_report(void *object, struct call *call, const void *request, void *reply,
+                      struct error *err)
 {
     const struct identity *identity = object;
-    Cephzone__V1__GetReportResponse *response =
-        message_new(&cephzone__v1__get_report_response__descriptor);
+    Cephzone__V1__GetReportResponse *response = reply;
     struct health_sink sink = {response};
     struct text metrics = TEXT_INIT(2 * 1024 * 1024);
 
@@ -99,16 +91,11 @@ static int get_report(void *object, struct call *call, const ProtobufCMessage *r
     identity->report(identity->report_object, &sink);
     metrics_print(identity->metrics, &metrics);
     response->metrics = text_take(&metrics);
-    *reply = &response->base;
     return 0;
 }
 
 #define METHOD(name, message, function)                                                            \
-    {                                                                                              \
-        .path = "/csi.v1.Identity/" name, .request = &csi__v1__##message##_request__descriptor,    \
-        .response = &csi__v1__##message##_response__descriptor, .handle = (function),              \
-        .quick = true                                                                              \
-    }
+    RPC_METHOD("/csi.v1.Identity", name, csi__v1, message, function, .quick = true)
 
 static const struct rpc_method IDENTITY_METHODS[] = {
     METHOD("GetPluginInfo", get_plugin_info, get_plugin_info),
@@ -117,13 +104,8 @@ static const struct rpc_method IDENTITY_METHODS[] = {
 };
 
 static const struct rpc_method HEALTH_METHODS[] = {
-    {
-        .path = "/cephzone.v1.Health/GetReport",
-        .request = &cephzone__v1__get_report_request__descriptor,
-        .response = &cephzone__v1__get_report_response__descriptor,
-        .handle = get_report,
-        .quick = true,
-    },
+    RPC_METHOD("/cephzone.v1.Health", "GetReport", cephzone__v1, get_report, get_report,
+               .quick = true),
 };
 
 struct rpc_service identity_service(struct identity *identity)

@@ -187,10 +187,8 @@ int located_release(struct located *located, struct call *call, const struct str
 void located_done(struct located *located)
 {
     journal_entry_done(&located->entry);
-    if (located->other_pool)
-        ceph_pool_close(located->other_pool);
-    if (located->pool)
-        ceph_pool_close(located->pool);
+    ceph_pool_close(located->other_pool);
+    ceph_pool_close(located->pool);
     filesystem_done(&located->fs);
     session_close(&located->session);
     *located = (struct located){0};

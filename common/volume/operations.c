@@ -48,9 +48,11 @@ static struct operation_entry **bucket_of(struct operations *operations, const c
     return &operations->buckets[hash_text(HASH_START, key) % BUCKETS];
 }
 
-static int begin_operation(struct operations *operations, const char *key, struct call *call,
-                           bool shared, struct operation *operation, struct error *err)
+static int begin_operation(struct operations *operations, const char *kind, const char *name,
+                           struct call *call, bool shared, struct operation *operation,
+                           struct error *err)
 {
+    _cleanup_free_ char *key = xasprintf("%s:%s", kind, name);
     _cleanup_text_ struct text busy = TEXT_INIT(1024);
 
     assert(!operation->entry);
@@ -65,7 +67,7 @@ static int begin_operation(struct operations *operations, const char *key, struc
     } else {
         struct operation_entry *entry = xcalloc(1, sizeof(*entry));
 
-        *entry = (struct operation_entry){*bucket, call, xstrdup(key), shared};
+        *entry = (struct operation_entry){*bucket, call, TAKE(key), shared};
         *bucket = entry;
         *operation = (struct operation){operations, entry};
     }
@@ -75,16 +77,16 @@ static int begin_operation(struct operations *operations, const char *key, struc
     return 0;
 }
 
-int operation_begin(struct operations *operations, const char *key, struct call *call,
-                    struct operation *operation, struct error *err)
+int operation_begin(struct operations *operations, const char *kind, const char *name,
+                    struct call *call, struct operation *operation, struct error *err)
 {
-    return begin_operation(operations, key, call, false, operation, err);
+    return begin_operation(operations, kind, name, call, false, operation, err);
 }
 
-int operation_begin_shared(struct operations *operations, const char *key, struct call *call,
-                           struct operation *operation, struct error *err)
+int operation_begin_shared(struct operations *operations, const char *kind, const char *name,
+                           struct call *call, struct operation *operation, struct error *err)
 {
-    return begin_operation(operations, key, call, true, operation, err);
+    return begin_operation(operations, kind, name, call, true, operation, err);
 }
 
 void operation_end(struct operation *operation)

@@ -24,20 +24,20 @@ struct operation {
 };
 
 /*
- * Makes @call the owner of @key until operation_end(). Busy: ABORTED with "CreateVolume 'pvc-1' has
- * been waiting 12 s for the monitors of cluster 'c1'; retry when it has ended". @call must outlive
- * the operation.
+ * Makes @call the owner of @name until operation_end(). Busy: ABORTED with "CreateVolume 'pvc-1'
+ * has been waiting 12 s for the monitors of cluster 'c1'; retry when it has ended". @call must
+ * outlive the operation.
  *
- * Keys of different kinds must differ: give them a prefix ("name:", "volume:"). Where a call needs
- * two, take them in the order source volume, snapshot, target.
+ * Names of different kinds ("name", "volume") are different keys. Where a call needs two, take them
+ * in the order source volume, snapshot, target.
  */
-_must_check_ int operation_begin(struct operations *operations, const char *key, struct call *call,
-                                 struct operation *operation, struct error *err);
+_must_check_ int operation_begin(struct operations *operations, const char *kind, const char *name,
+                                 struct call *call, struct operation *operation, struct error *err);
 /* As operation_begin(), but several calls may share the key; only an owner keeps them out, and they
  * keep out an owner. For sources of clones and snapshots. */
-_must_check_ int operation_begin_shared(struct operations *operations, const char *key,
-                                        struct call *call, struct operation *operation,
-                                        struct error *err);
+_must_check_ int operation_begin_shared(struct operations *operations, const char *kind,
+                                        const char *name, struct call *call,
+                                        struct operation *operation, struct error *err);
 /* Safe on a zeroed or already ended operation. */
 void operation_end(struct operation *operation);
 

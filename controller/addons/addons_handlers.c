@@ -8,17 +8,15 @@
 
 /* --- Identity --- */
 
-static int get_identity(void *object, struct call *call, const ProtobufCMessage *request,
-                        ProtobufCMessage **reply, struct error *err)
+static int get_identity(void *object, struct call *call, const void *request, void *reply,
+                        struct error *err)
 {
     const struct addons *addons = object;
-    Identity__GetIdentityResponse *response =
-        message_new(&identity__get_identity_response__descriptor);
+    Identity__GetIdentityResponse *response = reply;
 
     (void)call, (void)request, (void)err;
     response->name = xstrdup(addons->driver_name);
     response->vendor_version = xstrdup(addons->version);
-    *reply = &response->base;
     return 0;
 }
 
@@ -54,12 +52,11 @@ static Identity__Capability *reclaiming(Identity__Capability__ReclaimSpace__Type
 
 /* A controller's own address is that of its pod, and nobody's volumes are mounted there: only nodes
  * offer theirs. */
-static int get_capabilities(void *object, struct call *call, const ProtobufCMessage *request,
-                            ProtobufCMessage **reply, struct error *err)
+static int get_capabilities(void *object, struct call *call, const void *request, void *reply,
+                            struct error *err)
 {
     const struct addons *addons = object;
-    Identity__GetCapabilitiesResponse *response =
-        message_new(&identity__get_capabilities_response__descriptor);
+    Identity__GetCapabilitiesResponse *response = reply;
     size_t n = 0;
 
     (void)call, (void)request, (void)err;
@@ -81,20 +78,18 @@ static int get_capabilities(void *object, struct call *call, const ProtobufCMess
                 reclaiming(IDENTITY__CAPABILITY__RECLAIM_SPACE__TYPE__ONLINE);
     }
     response->n_capabilities = n;
-    *reply = &response->base;
     return 0;
 }
 
 /* As that of CSI: a cluster that is away is no reason for the sidecar to exit. */
-static int probe(void *object, struct call *call, const ProtobufCMessage *request,
-                 ProtobufCMessage **reply, struct error *err)
+static int probe(void *object, struct call *call, const void *request, void *reply,
+                 struct error *err)
 {
-    Identity__ProbeResponse *response = message_new(&identity__probe_response__descriptor);
+    Identity__ProbeResponse *response = reply;
 
     (void)object, (void)call, (void)request, (void)err;
     response->ready = message_new(&google__protobuf__bool_value__descriptor);
     response->ready->value = true;
-    *reply = &response->base;
     return 0;
 }
 
@@ -125,88 +120,72 @@ static Fence__CIDR **put_cidrs(const struct string_list *cidrs, size_t *count)
     return messages;
 }
 
-static int fence_cluster_network(void *object, struct call *call, const ProtobufCMessage *base,
-                                 ProtobufCMessage **reply, struct error *err)
+static int fence_cluster_network(void *object, struct call *call, const void *base, void *reply,
+                                 struct error *err)
 {
     const struct addons *addons = object;
-    const Fence__FenceClusterNetworkRequest *message =
-        (const Fence__FenceClusterNetworkRequest *)base;
+    const Fence__FenceClusterNetworkRequest *message = base;
     _cleanup_fence_request_ struct fence_request request = {0};
 
     DECODE(message, &request);
     get_cidrs(message->n_cidrs, message->cidrs, &request.cidrs);
-    if (network_fences_add(&addons->fences, call, &request, err) < 0)
-        return -1;
-    *reply = message_new(&fence__fence_cluster_network_response__descriptor);
-    return 0;
+    (void)reply; /* is empty */
+    return network_fences_add(&addons->fences, call, &request, err);
 }
 
-static int unfence_cluster_network(void *object, struct call *call, const ProtobufCMessage *base,
-                                   ProtobufCMessage **reply, struct error *err)
+static int unfence_cluster_network(void *object, struct call *call, const void *base, void *reply,
+                                   struct error *err)
 {
     const struct addons *addons = object;
-    const Fence__UnfenceClusterNetworkRequest *message =
-        (const Fence__UnfenceClusterNetworkRequest *)base;
+    const Fence__UnfenceClusterNetworkRequest *message = base;
     _cleanup_fence_request_ struct fence_request request = {0};
 
     DECODE(message, &request);
     get_cidrs(message->n_cidrs, message->cidrs, &request.cidrs);
-    if (network_fences_remove(&addons->fences, call, &request, err) < 0)
-        return -1;
-    *reply = message_new(&fence__unfence_cluster_network_response__descriptor);
-    return 0;
+    (void)reply; /* is empty */
+    return network_fences_remove(&addons->fences, call, &request, err);
 }
 
-static int list_cluster_fence(void *object, struct call *call, const ProtobufCMessage *base,
-                              ProtobufCMessage **reply, struct error *err)
+static int list_cluster_fence(void *object, struct call *call, const void *base, void *reply,
+                              struct error *err)
 {
     const struct addons *addons = object;
-    const Fence__ListClusterFenceRequest *message = (const Fence__ListClusterFenceRequest *)base;
+    const Fence__ListClusterFenceRequest *message = base;
     _cleanup_fence_request_ struct fence_request request = {0};
     _cleanup_string_list_ struct string_list cidrs = {0};
 
     DECODE(message, &request);
     if (network_fences_list(&addons->fences, call, &request, &cidrs, err) < 0)
         return -1;
-    Fence__ListClusterFenceResponse *response =
-        message_new(&fence__list_cluster_fence_response__descriptor);
+    Fence__ListClusterFenceResponse *response = reply;
     response->cidrs = put_cidrs(&cidrs, &response->n_cidrs);
-    *reply = &response->base;
     return 0;
 }
 
-static int get_fence_clients(void *object, struct call *call, const ProtobufCMessage *base,
-                             ProtobufCMessage **reply, struct error *err)
+static int get_fence_clients(void *object, struct call *call, const void *base, void *reply,
+                             struct error *err)
 {
     const struct addons *addons = object;
-    const Fence__GetFenceClientsRequest *message = (const Fence__GetFenceClientsRequest *)base;
+    const Fence__GetFenceClientsRequest *message = base;
     _cleanup_fence_request_ struct fence_request request = {0};
     _cleanup_fence_client_ struct fence_client client = {0};
 
     DECODE(message, &request);
     if (network_fences_self(&addons->fences, call, &request, &client, err) < 0)
         return -1;
-    Fence__GetFenceClientsResponse *response =
-        message_new(&fence__get_fence_clients_response__descriptor);
+    Fence__GetFenceClientsResponse *response = reply;
     response->clients = xcalloc(1, sizeof(*response->clients));
     response->clients[0] = message_new(&fence__client_details__descriptor);
     response->n_clients = 1;
     response->clients[0]->id = TAKE(client.id);
     response->clients[0]->addresses = put_cidrs(&client.cidrs, &response->clients[0]->n_addresses);
-    *reply = &response->base;
     return 0;
 }
 
-#define METHOD(service, prefix, name, message, function, is_quick)                                 \
-    {                                                                                              \
-        .path = "/" service "/" name, .request = &prefix##__##message##_request__descriptor,       \
-        .response = &prefix##__##message##_response__descriptor, .handle = (function),             \
-        .quick = (is_quick)                                                                        \
-    }
 #define IDENTITY(name, message, function)                                                          \
-    METHOD("identity.Identity", identity, name, message, function, true)
+    RPC_METHOD("/identity.Identity", name, identity, message, function, .quick = true)
 #define FENCE(name, message, function)                                                             \
-    METHOD("fence.FenceController", fence, name, message, function, false)
+    RPC_METHOD("/fence.FenceController", name, fence, message, function)
 
 static const struct rpc_method IDENTITY_METHODS[] = {
     IDENTITY("GetIdentity", get_identity, get_identity),

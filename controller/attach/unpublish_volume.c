@@ -62,8 +62,8 @@ int controller_unpublish_volume(const struct controller *controller, struct call
         error_clear(err); /* a static volume, perhaps */
         return 0;
     }
-    _cleanup_free_ char *key = xasprintf("detach:%s:%s", request->handle, request->node_id);
-    if (operation_begin(controller->operations, key, call, &operation, err) < 0)
+    _cleanup_free_ char *client = xasprintf("%s:%s", request->handle, request->node_id);
+    if (operation_begin(controller->operations, "detach", client, call, &operation, err) < 0)
         return -1;
     if (attach_find_credentials(controller, call, id.cluster_id, &request->credentials,
                                 &credentials, &found, err) < 0)

@@ -113,9 +113,8 @@ static int discard_volume(const struct controller *controller, struct call *call
 
     (void)credentials;
     if (backing) {
-        _cleanup_free_ char *key = xasprintf("snapshot:%s", backing);
-
-        if (operation_begin_shared(controller->operations, key, call, &operation, err) < 0 ||
+        if (operation_begin_shared(controller->operations, "snapshot", backing, call, &operation,
+                                   err) < 0 ||
             cephfs_shallow_release(call, located->pool, &group, controller->instance_id, backing,
                                    name, err) < 0)
             return -1;

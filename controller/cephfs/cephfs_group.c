@@ -59,14 +59,19 @@ static void sort_into_sets(struct snapshot_work *const *works, size_t count,
     }
 }
 
-static int drop_old_snapshots(struct snapshot_work *const *works, size_t count, struct error *err)
+typedef int snapshot_change(const struct subvolume_group *group, struct call *call,
+                            const char *subvolume, const char *snapshot, struct error *err);
+
+/* @change is subvolume_snapshot_create() or subvolume_snapshot_remove(). */
+static int change_snapshots(struct snapshot_work *const *works, size_t count,
+                            snapshot_change *change, struct error *err)
 {
     for (size_t i = 0; i < count; i++) {
         const struct located *source = works[i]->source;
         const struct subvolume_group group = cephfs_group(&source->session, &source->fs);
 
-        if (subvolume_snapshot_remove(&group, works[i]->call, source->entry.image_name,
-                                      works[i]->entry.image_name, err) < 0)
+        if (change(&group, works[i]->call, source->entry.image_name, works[i]->entry.image_name,
+                   err) < 0)
             return -1;
     }
     return 0;
@@ -98,19 +103,6 @@ static int pause_all(const struct quiesce_sets *sets, struct call *call, struct 
         if (subvolume_quiesce(&set->group, call, sets->id, &set->members, PAUSE_SECONDS, &state,
                               err) < 0 ||
             await_pause(set, sets->id, call, state, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int snapshot_all(struct snapshot_work *const *works, size_t count, struct error *err)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct located *source = works[i]->source;
-        const struct subvolume_group group = cephfs_group(&source->session, &source->fs);
-
-        if (subvolume_snapshot_create(&group, works[i]->call, source->entry.image_name,
-                                      works[i]->entry.image_name, err) < 0)
             return -1;
     }
     return 0;
@@ -173,7 +165,7 @@ int cephfs_snapshot_together(struct snapshot_work *const *works, size_t count,
     _cleanup_(quiesce_sets_done) struct quiesce_sets sets = {0};
     struct call *call = works[0]->call;
 
-    if (drop_old_snapshots(works, count, err) < 0)
+    if (change_snapshots(works, count, subvolume_snapshot_remove, err) < 0)
         return -1;
     sort_into_sets(works, count, &sets);
     if (begin_set(works[0], &sets, err) < 0)
@@ -182,7 +174,7 @@ int cephfs_snapshot_together(struct snapshot_work *const *works, size_t count,
     int result = pause_all(&sets, call, err);
     clock_gettime(CLOCK_REALTIME, moment);
     if (result == 0)
-        result = snapshot_all(works, count, err);
+        result = change_snapshots(works, count, subvolume_snapshot_create, err);
     if (result == 0)
         result = release_all(&sets, call, err);
     if (result < 0)

@@ -123,9 +123,9 @@ int cephfs_source_open(const struct controller *controller, struct call *call,
     const struct search search = {controller, call, &request->credentials};
     const bool is_snapshot = request->source_kind == SOURCE_SNAPSHOT;
     const char *handle = request->source_handle;
-    _cleanup_free_ char *key = xasprintf("%s:%s", is_snapshot ? "snapshot" : "volume", handle);
 
-    if (operation_begin_shared(controller->operations, key, call, &source->operation, err) < 0)
+    if (operation_begin_shared(controller->operations, is_snapshot ? "snapshot" : "volume", handle,
+                               call, &source->operation, err) < 0)
         return -1;
     int result = is_snapshot ? open_snapshot(&search, handle, begun, source, err)
                              : open_volume(&search, handle, source, err);
@@ -136,13 +136,7 @@ void cephfs_source_done(struct cephfs_source *source)
 {
     operation_end(&source->operation);
     filesystem_done(&source->fs);
-    free(source->fsid);
-    free(source->group);
-    free(source->rados_namespace);
-    free(source->data_pool);
-    free(source->subvolume);
-    free(source->snapshot);
-    free(source->snapshot_handle);
-    free(source->root);
+    free_all(source->fsid, source->group, source->rados_namespace, source->data_pool,
+             source->subvolume, source->snapshot, source->snapshot_handle, source->root);
     *source = (struct cephfs_source){0};
 }

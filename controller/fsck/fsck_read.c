@@ -450,11 +450,8 @@ int scan_read(struct scan *scan, struct error *err)
 
 static void free_keys(struct scan_key *keys, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        free(keys[i].object);
-        free(keys[i].key);
-        free(keys[i].value);
-    }
+    for (size_t i = 0; i < count; i++)
+        free_all(keys[i].object, keys[i].key, keys[i].value);
     free(keys);
 }
 
@@ -471,9 +468,7 @@ void scan_done(struct scan *scan)
         ceph_pool_close(scan->pools[i].pool);
     }
     string_list_done(&scan->instances);
-    free(scan->entries);
-    free(scan->pvs);
-    free(scan->pools);
+    free_all(scan->entries, scan->pvs, scan->pools);
     session_close(&scan->session);
     *scan = (struct scan){0};
 }

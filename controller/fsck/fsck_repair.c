@@ -24,10 +24,8 @@ struct repair_work {
 
 static void repair_work_done(struct repair_work *work)
 {
-    if (work->directory)
-        ceph_pool_close(work->directory);
-    if (work->pool)
-        ceph_pool_close(work->pool);
+    ceph_pool_close(work->directory);
+    ceph_pool_close(work->pool);
     session_close(&work->session);
 }
 
@@ -44,6 +42,18 @@ static int open_pool(struct repair_work *work, int64_t id, struct ceph_pool **po
     return error_ignore(err, STATUS_NOT_FOUND);
 }
 
+static struct begun describe_begun(const struct repair_work *work, const struct journal *journal,
+                                   struct journal_entry *entry)
+{
+    return (struct begun){
+        .call = work->call,
+        .journal = journal,
+        .directory = work->directory,
+        .pool = work->pool,
+        .entry = entry,
+    };
+}
+
 /* Whether a process of the driver is making what the uuid stands for. */
 static int is_being_made(struct repair_work *work, bool *busy, struct error *err)
 {
@@ -55,13 +65,7 @@ static int is_being_made(struct repair_work *work, bool *busy, struct error *err
                                    &found, err) < 0)
         return -1;
     entry.uuid = work->repair->uuid;
-    const struct begun begun = {
-        .call = work->call,
-        .journal = &journal,
-        .directory = work->directory,
-        .pool = work->pool,
-        .entry = &entry,
-    };
+    const struct begun begun = describe_begun(work, &journal, &entry);
     return begun_is_busy(&begun, busy, err);
 }
 
@@ -94,13 +98,7 @@ static int forget_name(struct repair_work *work, bool *repaired, struct error *e
 {
     const struct journal journal = {work->repair->kind, work->options->instance_id};
     struct journal_entry entry = {.uuid = work->repair->uuid};
-    const struct begun begun = {
-        .call = work->call,
-        .journal = &journal,
-        .directory = work->directory,
-        .pool = work->pool,
-        .entry = &entry,
-    };
+    const struct begun begun = describe_begun(work, &journal, &entry);
     const char *request_name = work->repair->key + strlen(journal_key_prefix(journal.kind));
     struct journal_ref ref;
 
@@ -306,6 +304,13 @@ static int discard_image(struct repair_work *work, bool *repaired, struct error 
     return 0;
 }
 
+/* All but FSCK_NO_REPAIR. */
+static int (*const REPAIRS[])(struct repair_work *work, bool *repaired, struct error *err) = {
+    [FSCK_FORGET_NAME] = forget_name,     [FSCK_FORGET_ENTRY] = forget_entry,
+    [FSCK_FORGET_PURGE] = forget_purge,   [FSCK_REMOVE_CUT] = remove_snapshot,
+    [FSCK_DISCARD_IMAGE] = discard_image,
+};
+
 int fsck_repair(const struct fsck_options *options, struct call *call,
                 const struct fsck_finding *finding, bool *repaired, struct error *err)
 {
@@ -328,27 +333,7 @@ int fsck_repair(const struct fsck_options *options, struct call *call,
         return -1;
     if ((needs_pool && !work.pool) || (needs_directory && !work.directory))
         return 0; /* went with its pool */
-    int result = 0;
-    switch (repair->action) {
-    case FSCK_FORGET_NAME:
-        result = forget_name(&work, repaired, err);
-        break;
-    case FSCK_FORGET_ENTRY:
-        result = forget_entry(&work, repaired, err);
-        break;
-    case FSCK_FORGET_PURGE:
-        result = forget_purge(&work, repaired, err);
-        break;
-    case FSCK_REMOVE_CUT:
-        result = remove_snapshot(&work, repaired, err);
-        break;
-    case FSCK_DISCARD_IMAGE:
-        result = discard_image(&work, repaired, err);
-        break;
-    case FSCK_NO_REPAIR:
-        break;
-    }
-    if (result < 0)
+    if (REPAIRS[repair->action](&work, repaired, err) < 0)
         return error_wrap(err, "repair '%s' in pool '%s'", finding->object, finding->pool);
     return 0;
 }

@@ -69,19 +69,16 @@ struct fsck_finding *scan_report(struct scan *scan, enum fsck_kind kind,
                                  const char *fmt, ...)
 {
     struct fsck_report *report = scan->report;
-    va_list args;
 
     struct fsck_finding *finding = array_add(report->findings, report->count);
-    va_start(args, fmt);
     *finding = (struct fsck_finding){
         .kind = kind,
         .severity = severity,
         .cluster_id = xstrdup(scan->session.cluster->cluster_id),
         .pool = xstrdup(pool == SCAN_NO_POOL ? "-" : scan->pools[pool].pool->name),
         .object = xstrdup(object),
-        .explanation = xvasprintf(fmt, args),
+        .explanation = xformat_arguments(fmt),
     };
-    va_end(args);
     return finding;
 }
 
@@ -167,16 +164,9 @@ void fsck_report_done(struct fsck_report *report)
     for (size_t i = 0; i < report->count; i++) {
         struct fsck_finding *finding = &report->findings[i];
 
-        free(finding->cluster_id);
-        free(finding->pool);
-        free(finding->object);
-        free(finding->explanation);
-        free(finding->repair.directory_object);
-        free(finding->repair.key);
-        free(finding->repair.value);
-        free(finding->repair.image);
-        free(finding->repair.image_id);
-        free(finding->repair.snapshot);
+        free_all(finding->cluster_id, finding->pool, finding->object, finding->explanation,
+                 finding->repair.directory_object, finding->repair.key, finding->repair.value,
+                 finding->repair.image, finding->repair.image_id, finding->repair.snapshot);
     }
     free(report->findings);
     string_list_done(&report->unreadable);

@@ -142,9 +142,7 @@ static void flatten_release(void *object)
 {
     struct flatten *flatten = object;
 
-    free(flatten->cluster_id);
-    free(flatten->rados_namespace);
-    free(flatten->image);
+    free_all(flatten->cluster_id, flatten->rados_namespace, flatten->image);
     credentials_done(&flatten->credentials);
     free(flatten);
 }

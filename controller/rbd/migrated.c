@@ -14,8 +14,7 @@ struct migrated {
 
 static void migrated_done(struct migrated *migrated)
 {
-    if (migrated->pool)
-        ceph_pool_close(migrated->pool);
+    ceph_pool_close(migrated->pool);
     session_close(&migrated->session);
 }
 #define _cleanup_migrated_ _cleanup_(migrated_done)

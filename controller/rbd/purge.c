@@ -99,9 +99,7 @@ static void purge_release(void *object)
 {
     struct purge *purge = object;
 
-    free(purge->key);
-    free(purge->cluster_id);
-    free(purge->rados_namespace);
+    free_all(purge->key, purge->cluster_id, purge->rados_namespace);
     credentials_done(&purge->credentials);
     free(purge);
 }

@@ -12,10 +12,10 @@ static int lock_source(const struct controller *controller, struct call *call,
                        const struct create_request *request, struct source *source,
                        struct error *err)
 {
-    const char *prefix = source->kind == SOURCE_SNAPSHOT ? "snapshot" : "volume";
-    _cleanup_free_ char *key = xasprintf("%s:%s", prefix, request->source_handle);
+    const char *kind = source->kind == SOURCE_SNAPSHOT ? "snapshot" : "volume";
 
-    return operation_begin_shared(controller->operations, key, call, &source->operation, err);
+    return operation_begin_shared(controller->operations, kind, request->source_handle, call,
+                                  &source->operation, err);
 }
 
 static int read_size(struct source *source, struct call *call, struct error *err)

@@ -34,10 +34,8 @@ struct regeneration {
 
 static void regeneration_done(struct regeneration *work)
 {
-    if (work->other_pool)
-        ceph_pool_close(work->other_pool);
-    if (work->pool)
-        ceph_pool_close(work->pool);
+    ceph_pool_close(work->other_pool);
+    ceph_pool_close(work->pool);
     session_close(&work->session);
     free(work->image_name);
     free(work->image_id);
@@ -79,7 +77,7 @@ static bool try_pool(struct regeneration *work, const char *name, uint64_t id)
         note_absence(work, &err);
     if (work->image_id)
         work->pool = pool;
-    else if (pool)
+    else
         ceph_pool_close(pool);
     return work->pool != NULL;
 }

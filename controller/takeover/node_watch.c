@@ -176,10 +176,7 @@ void node_watch_free(struct node_watch *watch)
         return;
     informer_free(watch->nodes);
     informer_free(watch->csi_nodes);
-    free(watch->driver);
-    free(watch->annotations);
-    free(watch->volume_prefix);
-    free(watch);
+    free_all(watch->driver, watch->annotations, watch->volume_prefix, watch);
 }
 
 static bool is_current(struct informer *informer)

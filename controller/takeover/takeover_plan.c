@@ -284,9 +284,7 @@ static void plan_domain(struct plan_domain *domain, struct string_list *keys)
         plan_takeover(domain);
     else
         plan_giveback(domain);
-    free(domain->name);
-    free(domain->key);
-    free(domain->segment);
+    free_all(domain->name, domain->key, domain->segment);
 }
 
 /* Whether an entry of the map may mean the domain of a membership key, though its level is not

@@ -9,10 +9,8 @@
 
 void takeover_plan_done(struct takeover_plan *plan)
 {
-    for (size_t i = 0; i < plan->count; i++) {
-        free(plan->steps[i].subject);
-        free(plan->steps[i].domain);
-    }
+    for (size_t i = 0; i < plan->count; i++)
+        free_all(plan->steps[i].subject, plan->steps[i].domain);
     for (size_t i = 0; i < plan->domain_count; i++) {
         free(plan->domains[i].domain);
         free(plan->domains[i].explanation);
@@ -32,9 +30,7 @@ void takeover_pods_add(struct takeover_pods *pods, const struct takeover_pod *po
 
 static void pod_done(struct takeover_pod *pod)
 {
-    free(pod->node);
-    free(pod->domain);
-    free(pod->name);
+    free_all(pod->node, pod->domain, pod->name);
 }
 
 void takeover_pods_done(struct takeover_pods *pods)

@@ -18,9 +18,7 @@ void takeover_scan_done(struct takeover_scan *scan)
     fence_notes_done(&scan->notes);
     strmap_done(&scan->daemons);
     takeover_pods_done(&scan->pods);
-    free(scan->clients_unknown);
-    free(scan->pods_unknown);
-    free(scan->fences_unknown);
+    free_all(scan->clients_unknown, scan->pods_unknown, scan->fences_unknown);
     *scan = (struct takeover_scan){0};
 }
 

@@ -136,12 +136,12 @@ static int get_stats(const struct node_volumes *volumes, struct call *call, cons
 {
     struct host *host = volumes->mappers.host;
     _cleanup_mount_list_ struct mount_list mounts = {0};
+    const struct mount_entry *entry = NULL;
     bool is = false;
 
     (void)call;
-    if (host->ops->list_mounts(host, &mounts, err) < 0)
+    if (mount_find(host, volume_path, &mounts, &entry, err) < 0)
         return -1;
-    const struct mount_entry *entry = mount_on_top(&mounts, volume_path);
     if (entry && check_volume(volumes, handle, &mounts, entry, &is, err) < 0)
         return -1;
     if (!is)

@@ -52,10 +52,10 @@ int cephfs_info_read(const struct node_volumes *volumes, const char *handle,
 static int read_mount(struct host *host, struct cephfs_staged *staged, struct error *err)
 {
     _cleanup_mount_list_ struct mount_list mounts = {0};
+    const struct mount_entry *entry = NULL;
 
-    if (host->ops->list_mounts(host, &mounts, err) < 0)
+    if (mount_find(host, staged->path, &mounts, &entry, err) < 0)
         return -1;
-    const struct mount_entry *entry = mount_on_top(&mounts, staged->path);
     if (!entry)
         return 0;
     staged->is_mounted = true;
@@ -150,17 +150,16 @@ int cephfs_staged_write(const struct node_volumes *volumes, const struct cephfs_
 static int unmount_all(struct host *host, const struct cephfs_staged *staged, struct error *err)
 {
     for (int i = 0; i < STACKED_MAX; i++) {
-        _cleanup_mount_list_ struct mount_list mounts = {0};
+        _cleanup_cephfs_staged_ struct cephfs_staged top = {.path = staged->path};
 
-        if (host->ops->list_mounts(host, &mounts, err) < 0)
+        if (read_mount(host, &top, err) < 0)
             return -1;
-        const struct mount_entry *entry = mount_on_top(&mounts, staged->path);
-        if (!entry)
+        if (!top.is_mounted)
             return 0;
-        if (!cephfs_client_of(entry))
+        if (!top.client)
             return error_set(err, STATUS_FAILED_PRECONDITION,
                              "'%s' is a mount of '%s', which is no CephFS", staged->path,
-                             entry->source);
+                             top.source);
         if (host->ops->unmount(host, staged->path, staged->is_dead, err) < 0)
             return -1;
     }

@@ -183,12 +183,8 @@ int cephfs_volume_open(const struct node_volumes *volumes, struct call *call,
 
 void cephfs_volume_close(struct cephfs_volume *volume)
 {
-    free(volume->fs_name);
-    free(volume->group);
-    free(volume->subvolume);
-    free(volume->path);
-    free(volume->snapshot);
-    free(volume->folder);
+    free_all(volume->fs_name, volume->group, volume->subvolume, volume->path, volume->snapshot,
+             volume->folder);
     session_close(&volume->session);
     located_done(&volume->located);
     *volume = (struct cephfs_volume){0};

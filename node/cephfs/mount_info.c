@@ -26,15 +26,6 @@ static const struct json_field CAPABILITY_FIELDS[] = {
 static const struct json_table CAPABILITY_TABLE =
     JSON_TABLE(struct capability_json, CAPABILITY_FIELDS);
 
-static json_t *put_flags(const struct string_list *flags)
-{
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < flags->count; i++)
-        json_array_append_new(array, json_string(flags->items[i]));
-    return array;
-}
-
 static char *put_capability(const struct volume_capability *capability)
 {
     json_auto_t *json = json_object();
@@ -43,7 +34,7 @@ static char *put_capability(const struct volume_capability *capability)
     if (capability->fs_type && capability->fs_type[0])
         json_object_set_new(mount, "fsType", json_string(capability->fs_type));
     if (capability->mount_flags.count > 0)
-        json_object_set_new(mount, "mountFlags", put_flags(&capability->mount_flags));
+        json_object_set_new(mount, "mountFlags", json_from_strings(&capability->mount_flags));
     if (capability->mount_group && capability->mount_group[0])
         json_object_set_new(mount, "volumeMountGroup", json_string(capability->mount_group));
     json_object_set_new(json, "mount", mount);
@@ -91,16 +82,12 @@ static const struct json_table FILE_TABLE = JSON_TABLE(struct file_json, FILE_FI
 char *mount_info_print(const struct mount_info *info)
 {
     _cleanup_free_ char *capability = put_capability(&info->capability);
-    json_t *context = json_object();
+    json_auto_t *json = json_pack(
+        "{s:s, s:o, s:{}, s:{s:s, s:s, s:s, s:o}}", "VolumeCapabilityProtoJSON", capability,
+        "MountOptions", json_from_strings(&info->capability.mount_flags), "Secrets", OWN_OBJECT,
+        "stagingPath", info->staging_path, "mounter", info->mounter, "root", info->root,
+        "volumeContext", json_from_strmap(&info->context));
 
-    for (size_t i = 0; i < info->context.count; i++)
-        json_object_set_new(context, info->context.entries[i].key,
-                            json_string(info->context.entries[i].value));
-    json_auto_t *json =
-        json_pack("{s:s, s:o, s:{}, s:{s:s, s:s, s:s, s:o}}", "VolumeCapabilityProtoJSON",
-                  capability, "MountOptions", put_flags(&info->capability.mount_flags), "Secrets",
-                  OWN_OBJECT, "stagingPath", info->staging_path, "mounter", info->mounter, "root",
-                  info->root, "volumeContext", context);
     return json ? json_dumps(json, JSON_COMPACT) : xstrdup("{}");
 }
 
@@ -156,9 +143,7 @@ void mount_info_done(struct mount_info *info)
 {
     volume_capability_done(&info->capability);
     credentials_done(&info->credentials);
-    free(info->staging_path);
-    free(info->mounter);
-    free(info->root);
+    free_all(info->staging_path, info->mounter, info->root);
     strmap_done(&info->context);
     *info = (struct mount_info){0};
 }

@@ -34,12 +34,8 @@ static json_t *make_own_object(const struct image_meta *meta)
 
     if (!own || !meta->mode)
         return own;
-    json_t *context = json_object();
-    for (size_t i = 0; i < meta->context.count; i++)
-        json_object_set_new(context, meta->context.entries[i].key,
-                            json_string(meta->context.entries[i].value));
     json_object_set_new(own, "accessMode", json_string(meta->mode));
-    json_object_set_new(own, "volumeContext", context);
+    json_object_set_new(own, "volumeContext", json_from_strmap(&meta->context));
     return own;
 }
 

@@ -81,8 +81,7 @@ int node_image_open(const struct node_volumes *volumes, struct call *call,
 
 void node_image_close(struct node_image *image)
 {
-    if (image->own_pool)
-        ceph_pool_close(image->own_pool);
+    ceph_pool_close(image->own_pool);
     session_close(&image->session);
     located_done(&image->located);
     *image = (struct node_image){0};

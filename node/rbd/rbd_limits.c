@@ -189,12 +189,9 @@ void rbd_refresh_limits(const struct node_volumes *volumes, struct call *call)
     struct host *host = volumes->mappers.host;
     _cleanup_mount_list_ struct mount_list mounts = {0};
     _cleanup_string_list_ struct string_list pods = {0};
-    _cleanup_error_ struct error err = {0};
 
-    if (host->ops->list_mounts(host, &mounts, &err) < 0) {
-        log_warn(call, "looking for limits of volumes: %s", err.message);
+    if (!mounts_list(host, call, "looking for limits of volumes", &mounts))
         return;
-    }
     for (size_t i = 0; i < mounts.count && !call_is_cancelled(call); i++)
         refresh_mount(volumes, call, &mounts, &mounts.items[i], &pods);
     if (!call_is_cancelled(call))

@@ -20,13 +20,13 @@ static int adopt_mount(const struct node_volumes *volumes, struct rbd_staged *st
 {
     struct host *host = volumes->mappers.host;
     _cleanup_mount_list_ struct mount_list mounts = {0};
+    const struct mount_entry *entry = NULL;
     const struct mapper *mapper = NULL;
 
     if (staged->has_meta || !staged->facts.is_mount_point)
         return 0;
-    if (host->ops->list_mounts(host, &mounts, err) < 0)
+    if (mount_find(host, staged->path, &mounts, &entry, err) < 0)
         return -1;
-    const struct mount_entry *entry = mount_on_top(&mounts, staged->path);
     const char *device =
         entry ? rbd_mounted_device(entry, staged->facts.kind == PATH_BLOCK_DEVICE) : "?";
     if (mapper_of_device(&volumes->mappers, device, &mapper, err) < 0)

@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "node/checks.h"
+#include "node/mount_table.h"
 #include "node/rbd/node_image.h"
 #include "node/rbd/rbd_staged.h"
 #include "node/staged_users.h"
@@ -114,10 +115,8 @@ size_t rbd_revive_volumes(const struct node_volumes *volumes, struct call *call)
     _cleanup_mount_list_ struct mount_list mounts = {0};
     size_t dead = 0;
 
-    if (host->ops->list_mounts(host, &mounts, &err) < 0) {
-        log_warn(call, "looking for devices that lost their process: %s", err.message);
+    if (!mounts_list(host, call, "looking for devices that lost their process", &mounts))
         return 1;
-    }
     for (size_t i = 0; i < mounts.count && !call_is_cancelled(call); i++) {
         const char *target = mounts.items[i].target;
         _cleanup_free_ char *handle = NULL;

@@ -109,9 +109,8 @@ int rbd_staged_begin(const struct node_volumes *volumes, struct call *call,
                      const struct image_spec *spec, struct operation *operation, struct error *err)
 {
     _cleanup_free_ char *text = image_spec_text(spec);
-    _cleanup_free_ char *key = xasprintf("image:%s", text);
 
-    return operation_begin(volumes->operations, key, call, operation, err);
+    return operation_begin(volumes->operations, "image", text, call, operation, err);
 }
 
 char *rbd_staged_folder(const struct rbd_staged *staged)

@@ -30,6 +30,7 @@
 #include "programs/cephcsi/driver_controller.h"
 #include "programs/cephcsi/driver_kube.h"
 #include "programs/cephcsi/driver_node.h"
+#include "programs/cephcsi/driver_server.h"
 
 /* More than the pools' own limits together, so that one slow pool leaves workers for others. */
 #define WORKERS 128
@@ -335,20 +336,9 @@ static bool driver_done(struct driver *driver)
 
 static int start_serving(struct driver *driver, const struct options *options, struct error *err)
 {
-    const struct rpc_server_options server_options = {
-        .endpoint = options->endpoint,
-        .workers = WORKERS,
-        .drain_ms = options->drain_ms,
-        .slow_call_interval_ms = options->slow_call_ms,
-        .metrics = driver->metrics,
-        .metrics_prefix = "csi",
-    };
     const bool is_controller = options->controller_server;
     const bool is_node = options->node_server;
-    const struct {
-        struct rpc_service service;
-        bool wanted;
-    } services[] = {
+    const struct driver_service services[] = {
         {identity_service(&driver->identity), true},
         {health_service(&driver->identity), true},
         {controller_volume_service(&driver->controller), is_controller},
@@ -356,6 +346,8 @@ static int start_serving(struct driver *driver, const struct options *options, s
         {controller_group_service(&driver->controller), is_controller},
         {node_service(&driver->volumes), is_node},
     };
+    const struct driver_server_plan plan = {
+        options->endpoint, WORKERS, driver->metrics, "csi", services, ARRAY_LENGTH(services)};
 
     if (is_node) {
         struct call call;
@@ -364,11 +356,8 @@ static int start_serving(struct driver *driver, const struct options *options, s
         node_recover(&driver->volumes, &call);
         call_done(&call);
     }
-    if (rpc_server_new(&server_options, &driver->server, err) < 0)
+    if (driver_server_new(&plan, options, &driver->server, err) < 0)
         return -1;
-    for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
-        if (services[i].wanted)
-            rpc_server_add(driver->server, &services[i].service);
     driver->own_fence = (struct own_fence){driver->host, driver->kube.kube, options->driver_name,
                                            driver->kube.name_space};
     const struct driver_addons_parts parts = {

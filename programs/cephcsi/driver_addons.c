@@ -4,38 +4,28 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "programs/cephcsi/driver_server.h"
 
 #define ADDONS_WORKERS 16 /* one sidecar asks; half of them reclaim space, at most */
 
 static int start_server(struct driver_addons *addons, const struct options *options,
                         const struct driver_addons_parts *parts, struct error *err)
 {
-    const struct rpc_server_options server_options = {
-        .endpoint = options->addons_endpoint,
-        .workers = ADDONS_WORKERS,
-        .drain_ms = options->drain_ms,
-        .slow_call_interval_ms = options->slow_call_ms,
-        .metrics = parts->metrics,
-        .metrics_prefix = "csi_addons",
-    };
     const bool is_controller = options->controller_server;
     const bool is_node = options->node_server;
-    const struct {
-        struct rpc_service service;
-        bool wanted;
-    } services[] = {
+    const struct driver_service services[] = {
         {addons_identity_service(&addons->addons), true},
         {addons_fence_service(&addons->addons), is_controller},
         {addons_client_service(&addons->addons), is_node && !is_controller},
         {addons_reclaim_service(parts->controller), is_controller && addons->addons.reclaims},
         {node_reclaim_service(parts->volumes), is_node && addons->addons.reclaims},
     };
+    const struct driver_server_plan plan = {
+        options->addons_endpoint, ADDONS_WORKERS, parts->metrics, "csi_addons", services,
+        ARRAY_LENGTH(services)};
 
-    if (rpc_server_new(&server_options, &addons->server, err) < 0)
+    if (driver_server_new(&plan, options, &addons->server, err) < 0)
         return -1;
-    for (size_t i = 0; i < ARRAY_LENGTH(services); i++)
-        if (services[i].wanted)
-            rpc_server_add(addons->server, &services[i].service);
     return rpc_server_start(addons->server, err);
 }
 

@@ -10,6 +10,14 @@
 
 #define STOP_MS 5000
 
+int clusters_check_flags(const struct tool_flags *flags, const char *const *formats,
+                         struct error *err)
+{
+    if (tool_check_cluster(flags, err) < 0 || tool_check_output(flags->output, formats, err) < 0)
+        return -1;
+    return tool_check_classes(flags, err);
+}
+
 int clusters_open(struct clusters *clusters, const char *command, const struct tool_flags *flags,
                   struct error *err)
 {

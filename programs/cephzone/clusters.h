@@ -34,6 +34,19 @@ struct clusters {
     int code;                    /* exit code so far */
 };
 
+/* Flags that all commands with classes have, for the table of a command; @formats are those of -o.
+ */
+#define CLUSTERS_CLASS_FLAGS(values, formats)                                                      \
+    {"driver", FLAG_STRING, &(values).driver, "NAME", "whose classes to take from --classes"},     \
+        {"o", FLAG_STRING, &(values).output, "FORMAT", formats},                                   \
+    {                                                                                              \
+        "timeout", FLAG_DURATION, &(values).timeout_ms, NULL, "how long to wait for each cluster"  \
+    }
+
+/* What commands that need clusters and classes check: --config, the credentials, -o, --classes and
+ * --timeout. */
+_must_check_ int clusters_check_flags(const struct tool_flags *flags, const char *const *formats,
+                                      struct error *err);
 /* For classes of --driver. Reads the credentials. Caller calls clusters_close(), also after a
  * failure. */
 _must_check_ int clusters_open(struct clusters *clusters, const char *command,

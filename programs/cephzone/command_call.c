@@ -214,6 +214,16 @@ static int call_batch(const struct call_options *options, struct error *err)
     return code;
 }
 
+static const char HELP[] =
+    "Usage: cephzone call [flags] METHOD [REQUEST]\n"
+    "       cephzone call [flags] --batch <CALLS\n\n"
+    "Calls one CSI method. REQUEST is JSON with csi.proto's field names, @FILE, or - for\n"
+    "standard input; {} if left out. The answer is printed as JSON, secrets left out.\n"
+    "With --batch each line of standard input is a METHOD and a REQUEST. Each gives one line:\n"
+    "the answer, or why the call failed. The exit status is 1 if one failed.\n\n"
+    "  cephzone call Probe\n"
+    "  cephzone call --secrets=s.json --field=volume.volume_id CreateVolume @request.json\n";
+
 int command_call(int argc, char **argv)
 {
     struct call_options options = {.endpoint = "unix:///csi/csi.sock", .timeout_ms = 60000};
@@ -226,17 +236,7 @@ int command_call(int argc, char **argv)
          "tabs"},
         {"batch", FLAG_BOOL, &options.batch, NULL, "read calls from standard input"},
     };
-    const struct tool_command command = {
-        "call",
-        "Usage: cephzone call [flags] METHOD [REQUEST]\n"
-        "       cephzone call [flags] --batch <CALLS\n\n"
-        "Calls one CSI method. REQUEST is JSON with csi.proto's field names, @FILE, or - for\n"
-        "standard input; {} if left out. The answer is printed as JSON, secrets left out.\n"
-        "With --batch each line of standard input is a METHOD and a REQUEST. Each gives one line:\n"
-        "the answer, or why the call failed. The exit status is 1 if one failed.\n\n"
-        "  cephzone call Probe\n"
-        "  cephzone call --secrets=s.json --field=volume.volume_id CreateVolume @request.json\n",
-        flags, ARRAY_LENGTH(flags)};
+    const struct tool_command command = {"call", HELP, flags, .count = ARRAY_LENGTH(flags)};
     _cleanup_error_ struct error err = {0};
     int next = 0;
     int code = TOOL_USAGE;

@@ -67,38 +67,39 @@ static int print_capacity(struct clusters *clusters, const struct tool_flags *fl
     return clusters->code;
 }
 
+static int check_flags(void *values, struct error *err)
+{
+    return clusters_check_flags(values, TOOL_FORMATS("table", "json"), err);
+}
+
+static int run_capacity(void *values)
+{
+    struct clusters clusters = {0};
+    int code = print_capacity(&clusters, values);
+
+    return clusters_close(&clusters, code);
+}
+
+static const char HELP[] =
+    "Usage: cephzone capacity --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n"
+    "                         [flags]\n\n"
+    "Prints how much free space each StorageClass has in each place of its pools.\n"
+    "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 a file\n"
+    "or cluster could not be read.\n\n"
+    "  kubectl get storageclass -o json >classes.json\n"
+    "  cephzone capacity --config=config.json --keyring=/etc/ceph/keyring --classes=classes.json\n";
+
 int command_capacity(int argc, char **argv)
 {
-    struct tool_flags values = TOOL_FLAGS_INIT;
+    struct tool_flags values = TOOL_FLAGS_INIT(TOOL_TIMEOUT_MS);
     const struct flag flags[] = {
         TOOL_CLUSTER_FLAGS(values),
         {"classes", FLAG_STRING, &values.classes, "FILE",
          "output of 'kubectl get storageclass -o json' or -o yaml"},
-        {"driver", FLAG_STRING, &values.driver, "NAME", "whose classes to take from --classes"},
-        {"o", FLAG_STRING, &values.output, "FORMAT", "table or json"},
-        {"timeout", FLAG_DURATION, &values.timeout_ms, NULL, "how long to wait for each cluster"},
+        CLUSTERS_CLASS_FLAGS(values, "table or json"),
     };
-    const struct tool_command command = {
-        "capacity",
-        "Usage: cephzone capacity --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n"
-        "                         [flags]\n\n"
-        "Prints how much free space each StorageClass has in each place of its pools.\n"
-        "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 a file\n"
-        "or cluster could not be read.\n\n"
-        "  kubectl get storageclass -o json >classes.json\n"
-        "  cephzone capacity --config=config.json --keyring=/etc/ceph/keyring "
-        "--classes=classes.json\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
-    struct clusters clusters = {0};
+    const struct tool_command command = {"capacity", HELP, flags,       ARRAY_LENGTH(flags),
+                                         &values,    NULL, check_flags, run_capacity};
 
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 ||
-        tool_check_cluster(&values, &err) < 0 ||
-        tool_check_output(values.output, TOOL_FORMATS("table", "json"), &err) < 0 ||
-        tool_check_classes(&values, &err) < 0)
-        return tool_fail("capacity", TOOL_USAGE, &err);
-    int code = print_capacity(&clusters, &values);
-    return clusters_close(&clusters, code);
+    return tool_run(&command, argc, argv);
 }

@@ -121,12 +121,13 @@ static int read_caps(const struct check_flags *flags, struct ceph *ceph, struct 
 
 /* --- the command --- */
 
-static int check_flags(const struct check_flags *flags, struct error *err)
+static int check_flags(void *values, struct error *err)
 {
-    if (tool_check_output(flags->objects.output, TOOL_FORMATS("table", "json"), err) < 0)
+    const struct check_flags *flags = values;
+
+    if (tool_check_output(flags->objects.output, TOOL_FORMATS("table", "json"), err) < 0 ||
+        tool_check_timeout(&flags->tool, err) < 0)
         return -1;
-    if (flags->tool.timeout_ms <= 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "--timeout must be positive");
     if (flags->tool.config[0] == '\0' && flags->tool.keyring[0] == '\0' &&
         flags->tool.secrets[0] == '\0')
         return 0;
@@ -136,7 +137,7 @@ static int check_flags(const struct check_flags *flags, struct error *err)
     return tool_check_cluster(&flags->tool, err);
 }
 
-static int run_check(const struct check_flags *flags, struct ceph *ceph)
+static int judge_cluster(const struct check_flags *flags, struct ceph *ceph)
 {
     _cleanup_check_world_ struct check_world world = {
         .library_version = flags->library[0] ? flags->library : ceph_library_version()};
@@ -153,9 +154,30 @@ static int run_check(const struct check_flags *flags, struct ceph *ceph)
     return report.counts[CHECK_FAIL] > 0 ? TOOL_FOUND : 0;
 }
 
+static int run_check(void *values)
+{
+    const struct check_flags *flags = values;
+    struct ceph *ceph = flags->tool.config[0] ? ceph_new(&(struct ceph_options){0}) : NULL;
+
+    return tool_leave_ceph(ceph, judge_cluster(flags, ceph));
+}
+
+static const char HELP[] =
+    "Usage: cephzone check [--from=FILE|FOLDER] [--caps=FILE] [flags]\n\n"
+    "Looks at a cluster before a switch from Ceph-CSI to this driver, or back, whichever of\n"
+    "the two runs: drivers, images and flags, CSIDrivers, finalizers, nodes, classes, Secrets,\n"
+    "key types and, given --caps or --config, the Ceph users. Writes nothing.\n"
+    "Exit code: 0 nothing fails (there may be warnings), 1 something does, 2 bad command line,\n"
+    "3 the cluster could not be read.\n\n"
+    "  kubectl get deployments,daemonsets,nodes,pv,sc,csidrivers,csinodes,\\\n"
+    "      csistoragecapacities,volumeattachments,volumesnapshotclasses -A -o json >cluster.json\n"
+    "  ceph auth ls --format json >caps.json\n"
+    "  cephzone check --from=cluster.json --caps=caps.json\n";
+
 int command_check(int argc, char **argv)
 {
-    struct check_flags values = {.objects = {.output = "table"}, .tool = TOOL_FLAGS_INIT};
+    struct check_flags values = {.objects = {.output = "table"},
+                                 .tool = TOOL_FLAGS_INIT(TOOL_TIMEOUT_MS)};
     const struct flag flags[] = {
         OBJECT_SOURCE_FLAGS(values.objects),
         {"o", FLAG_STRING, &values.objects.output, "FORMAT", "table or json"},
@@ -166,28 +188,8 @@ int command_check(int argc, char **argv)
          "of the driver's image, to judge key types; by default that of this tool"},
         {"timeout", FLAG_DURATION, &values.tool.timeout_ms, NULL, "how long one cluster may take"},
     };
-    const struct tool_command command = {
-        "check",
-        "Usage: cephzone check [--from=FILE|FOLDER] [--caps=FILE] [flags]\n\n"
-        "Looks at a cluster before a switch from Ceph-CSI to this driver, or back, whichever of\n"
-        "the two runs: drivers, images and flags, CSIDrivers, finalizers, nodes, classes, "
-        "Secrets,\n"
-        "key types and, given --caps or --config, the Ceph users. Writes nothing.\n"
-        "Exit code: 0 nothing fails (there may be warnings), 1 something does, 2 bad command "
-        "line,\n"
-        "3 the cluster could not be read.\n\n"
-        "  kubectl get deployments,daemonsets,nodes,pv,sc,csidrivers,csinodes,\\\n"
-        "      csistoragecapacities,volumeattachments,volumesnapshotclasses -A -o json "
-        ">cluster.json\n"
-        "  ceph auth ls --format json >caps.json\n"
-        "  cephzone check --from=cluster.json --caps=caps.json\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
+    const struct tool_command command = {"check", HELP, flags,       ARRAY_LENGTH(flags),
+                                         &values, NULL, check_flags, run_check};
 
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 || check_flags(&values, &err) < 0)
-        return tool_fail("check", TOOL_USAGE, &err);
-    struct ceph *ceph = values.tool.config[0] ? ceph_new(&(struct ceph_options){0}) : NULL;
-    return tool_leave_ceph(ceph, run_check(&values, ceph));
+    return tool_run(&command, argc, argv);
 }

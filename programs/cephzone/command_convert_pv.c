@@ -13,6 +13,12 @@
 #include "programs/cephzone/output.h"
 #include "programs/cephzone/tool.h"
 
+struct convert_flags {
+    struct object_flags objects;
+    struct string_list names;
+    bool new_keys;
+};
+
 /* Prints the command, or adds the patch to @patches if that is not NULL. Why there is nothing to do
  * is reported for a volume that was named. */
 static int convert_volume(const struct kube_pv *pv, bool new_keys, bool is_named, json_t *patches)
@@ -39,13 +45,27 @@ static int convert_volume(const struct kube_pv *pv, bool new_keys, bool is_named
     return 0;
 }
 
-/* Volumes of these @names, all if there are none. The exit code. */
-static int convert_volumes(const struct cluster_objects *cluster, const struct string_list *names,
-                           bool new_keys, bool as_json)
+static int check_flags(void *values, struct error *err)
 {
-    json_t *patches = as_json ? json_array() : NULL;
+    const struct convert_flags *flags = values;
+
+    return tool_check_output(flags->objects.output, TOOL_FORMATS("table", "json"), err);
+}
+
+/* Volumes of the names in @values, all if there are none. */
+static int run_convert(void *values)
+{
+    const struct convert_flags *flags = values;
+    const struct string_list *names = &flags->names;
+    bool as_json = strcmp(flags->objects.output, "json") == 0;
+    _cleanup_error_ struct error err = {0};
+    _cleanup_cluster_ struct cluster_objects objects = {0};
+    const struct cluster_objects *cluster = &objects;
     int code = 0;
 
+    if (objects_get(&flags->objects, &objects, &err) < 0)
+        return tool_fail("convert-pv", TOOL_BLIND, &err);
+    json_t *patches = as_json ? json_array() : NULL;
     for (size_t i = 0; i < names->count; i++)
         if (!cluster_find_pv(cluster, names->items[i])) {
             fprintf(stderr, "cephzone convert-pv: there is no volume '%s'\n", names->items[i]);
@@ -55,7 +75,7 @@ static int convert_volumes(const struct cluster_objects *cluster, const struct s
         const struct kube_pv *pv = cluster_at(cluster, KUBE_PV, i);
 
         if ((names->count == 0 || string_list_has(names, pv->meta.name)) &&
-            convert_volume(pv, new_keys, names->count > 0, patches) < 0 && code == 0)
+            convert_volume(pv, flags->new_keys, names->count > 0, patches) < 0 && code == 0)
             code = TOOL_FOUND;
     }
     if (as_json)
@@ -63,38 +83,30 @@ static int convert_volumes(const struct cluster_objects *cluster, const struct s
     return code;
 }
 
+static const char HELP[] =
+    "Usage: cephzone convert-pv [NAME...] [--from=FILE|FOLDER] [flags]\n\n"
+    "Prints for each volume that has zone or region labels and no node affinity on them the\n"
+    "command that adds the affinity; the labels stay. Zones joined by '__' become a set.\n"
+    "Exit code: 0 all well, 1 a label is invalid, 2 bad command line, 3 the volumes could not be\n"
+    "read.\n\n"
+    "  kubectl get pv -o json >pvs.json\n"
+    "  cephzone convert-pv --from=pvs.json\n";
+
 int command_convert_pv(int argc, char **argv)
 {
-    struct object_flags values = {.output = "table"};
-    bool new_keys = false;
+    struct convert_flags values = {.objects = {.output = "table"}};
     const struct flag flags[] = {
-        OBJECT_SOURCE_FLAGS(values),
-        {"new-keys", FLAG_BOOL, &new_keys, NULL,
+        OBJECT_SOURCE_FLAGS(values.objects),
+        {"new-keys", FLAG_BOOL, &values.new_keys, NULL,
          "write topology.kubernetes.io keys for failure-domain.beta labels, and rename old keys "
          "in node affinity"},
-        {"o", FLAG_STRING, &values.output, "FORMAT", "table (commands) or json"},
+        {"o", FLAG_STRING, &values.objects.output, "FORMAT", "table (commands) or json"},
     };
-    const struct tool_command command = {
-        "convert-pv",
-        "Usage: cephzone convert-pv [NAME...] [--from=FILE|FOLDER] [flags]\n\n"
-        "Prints for each volume that has zone or region labels and no node affinity on them the\n"
-        "command that adds the affinity; the labels stay. Zones joined by '__' become a set.\n"
-        "Exit code: 0 all well, 1 a label is invalid, 2 bad command line, 3 the volumes could not "
-        "be\n"
-        "read.\n\n"
-        "  kubectl get pv -o json >pvs.json\n"
-        "  cephzone convert-pv --from=pvs.json\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
-    _cleanup_string_list_ struct string_list names = {0};
-    _cleanup_cluster_ struct cluster_objects cluster = {0};
+    const struct tool_command command = {"convert-pv",        HELP,       flags,
+                                         ARRAY_LENGTH(flags), &values,    &values.names,
+                                         check_flags,         run_convert};
 
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (tool_parse_flags(&command, argc, argv, &names, &err) < 0 ||
-        tool_check_output(values.output, TOOL_FORMATS("table", "json"), &err) < 0)
-        return tool_fail("convert-pv", TOOL_USAGE, &err);
-    if (objects_get(&values, &cluster, &err) < 0)
-        return tool_fail("convert-pv", TOOL_BLIND, &err);
-    return convert_volumes(&cluster, &names, new_keys, strcmp(values.output, "json") == 0);
+    int code = tool_run(&command, argc, argv);
+    string_list_done(&values.names);
+    return code;
 }

@@ -19,9 +19,6 @@
 
 struct fsck_flags {
     struct tool_flags tool;
-    const char *cluster;
-    struct string_list pools;
-    const char *instance;
     const char *pvs;
     int64_t min_age_ms;
     bool scan;
@@ -117,17 +114,18 @@ static int check_pools(struct fsck_run *run)
     return code;
 }
 
-static int run_fsck(const struct fsck_flags *flags)
+static int run_fsck(void *values)
 {
+    const struct fsck_flags *flags = values;
     struct fsck_run run = {
         .flags = flags,
         .options =
             {
                 .ceph = ceph_new(&(struct ceph_options){0}),
                 .config = config_file_new(flags->tool.config),
-                .instance_id = flags->instance,
-                .cluster_id = flags->cluster[0] ? flags->cluster : NULL,
-                .pools = &flags->pools,
+                .instance_id = flags->tool.instance,
+                .cluster_id = flags->tool.cluster[0] ? flags->tool.cluster : NULL,
+                .pools = &flags->tool.pools,
                 .scan = flags->scan,
                 .min_age_s = (flags->min_age_ms + 999) / 1000,
             },
@@ -143,8 +141,10 @@ static int run_fsck(const struct fsck_flags *flags)
     return tool_leave_ceph(run.options.ceph, code);
 }
 
-static int check_flags(const struct fsck_flags *flags, struct error *err)
+static int check_flags(void *values, struct error *err)
 {
+    const struct fsck_flags *flags = values;
+
     if (tool_check_cluster(&flags->tool, err) < 0 ||
         tool_check_output(flags->tool.output, TOOL_FORMATS("table", "json"), err) < 0)
         return -1;
@@ -165,20 +165,29 @@ static int check_flags(const struct fsck_flags *flags, struct error *err)
     return 0;
 }
 
+static const char HELP[] =
+    "Usage: cephzone fsck --config=FILE (--secrets=FILE | --keyring=FILE) [flags]\n\n"
+    "Compares RBD's journal with images, trash and, given a dump, Kubernetes' volumes;\n"
+    "reports what does not fit, its likely cause and what would help. Writes nothing without\n"
+    "--repair. CephFS' journals are not checked.\n"
+    "Exit code: 0 nothing but notes, 1 findings, 2 bad command line, 3 a file or cluster could\n"
+    "not be read.\n\n"
+    "  kubectl get pv -o json >pvs.json\n"
+    "  cephzone fsck --config=config.json --keyring=/etc/ceph/keyring --pvs=pvs.json\n";
+
 int command_fsck(int argc, char **argv)
 {
     struct fsck_flags values = {
-        .tool = TOOL_FLAGS_INIT,
-        .instance = "default",
+        .tool = TOOL_FLAGS_INIT(TOOL_SCAN_TIMEOUT_MS),
         .min_age_ms = 300000,
         .scan = true,
     };
     const struct flag flags[] = {
         TOOL_CLUSTER_FLAGS(values.tool),
-        {"cluster", FLAG_STRING, &values.cluster, "ID", "check this cluster only"},
-        {"pool", FLAG_STRING_LIST, &values.pools, "NAME",
+        {"cluster", FLAG_STRING, &values.tool.cluster, "ID", "check this cluster only"},
+        {"pool", FLAG_STRING_LIST, &values.tool.pools, "NAME",
          "check this pool and those that its names lead to; default: all pools with a journal"},
-        {"instanceid", FLAG_STRING, &values.instance, NULL, "--instanceid of the driver"},
+        {"instanceid", FLAG_STRING, &values.tool.instance, NULL, "--instanceid of the driver"},
         {"pvs", FLAG_STRING, &values.pvs, "FILE", "output of 'kubectl get pv -o json'"},
         {"driver", FLAG_STRING, &values.tool.driver, "NAME", "whose PVs to take from --pvs"},
         {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table or json"},
@@ -191,28 +200,10 @@ int command_fsck(int argc, char **argv)
         {"repair", FLAG_BOOL, &values.repair, NULL, "offer to repair what is safe to repair"},
         {"yes", FLAG_BOOL, &values.yes, NULL, "repair without asking"},
     };
-    const struct tool_command command = {
-        "fsck",
-        "Usage: cephzone fsck --config=FILE (--secrets=FILE | --keyring=FILE) [flags]\n\n"
-        "Compares RBD's journal with images, trash and, given a dump, Kubernetes' volumes;\n"
-        "reports what does not fit, its likely cause and what would help. Writes nothing without\n"
-        "--repair. CephFS' journals are not checked.\n"
-        "Exit code: 0 nothing but notes, 1 findings, 2 bad command line, 3 a file or cluster "
-        "could\n"
-        "not be read.\n\n"
-        "  kubectl get pv -o json >pvs.json\n"
-        "  cephzone fsck --config=config.json --keyring=/etc/ceph/keyring --pvs=pvs.json\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
-    int code = 0;
+    const struct tool_command command = {"fsck",  HELP, flags,       ARRAY_LENGTH(flags),
+                                         &values, NULL, check_flags, run_fsck};
 
-    values.tool.timeout_ms = 600000;
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 || check_flags(&values, &err) < 0)
-        code = tool_fail("fsck", TOOL_USAGE, &err);
-    else
-        code = run_fsck(&values);
-    string_list_done(&values.pools);
+    int code = tool_run(&command, argc, argv);
+    string_list_done(&values.tool.pools);
     return code;
 }

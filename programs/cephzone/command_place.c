@@ -10,6 +10,7 @@
 #include "common/base/memory.h"
 #include "common/base/nearest.h"
 #include "common/base/text.h"
+#include "common/encoding/json.h"
 #include "common/topology/hierarchy.h"
 #include "common/volume/size.h"
 #include "controller/place_pools.h"
@@ -329,11 +330,8 @@ static const struct pool_entry *chosen_entry(const struct place_run *run)
 static void print_json(const struct place_run *run, const struct error *failure)
 {
     json_t *json = run->decision.request ? decision_to_json(&run->decision) : json_object();
-    json_t *segments = json_object();
+    json_t *segments = json_from_strmap(&run->segments);
 
-    for (size_t i = 0; i < run->segments.count; i++)
-        json_object_set_new(segments, run->segments.entries[i].key,
-                            json_string(run->segments.entries[i].value));
     json_object_update_new(json,
                            json_pack("{s:s, s:s, s:s?}", "class", run->class->name, "status",
                                      status_name(failure->status), "message", failure->message));
@@ -452,9 +450,9 @@ static void given_done(struct given_figures *given)
     free(given->items);
 }
 
-static int run_place(struct place_flags *flags)
+static int run_place(void *values)
 {
-    struct place_run run = {.flags = flags};
+    struct place_run run = {.flags = values};
     int code = print_place(&run);
 
     decision_done(&run.decision);
@@ -478,10 +476,23 @@ static void lists_done(struct place_flags *flags)
     string_list_done(&flags->volumes);
 }
 
+static const char HELP[] =
+    "Usage: cephzone place --classes=FILE [--class=NAME] [--topology=PLACE]... [flags]\n\n"
+    "Prints what CreateVolume would do with a volume of a class, and why.\n"
+    "Exit code: 0 there is a pool, 1 CreateVolume would refuse, 2 bad command line, 3 a file\n"
+    "or cluster could not be read.\n\n"
+    "  cephzone place --classes=class.yaml --size=10Gi --topology=zone=zone-a \\\n"
+    "      --config=config.json --keyring=/etc/ceph/keyring\n"
+    "  cephzone place --classes=class.yaml --topology=zone=zone-a --topology=zone=zone-b \\\n"
+    "      --room=pool-a=0 --room=pool-b=50Gi\n"
+    "  kubectl get node n1 -o yaml >node.yaml\n"
+    "  cephzone place --classes=class.yaml --node=node.yaml \\\n"
+    "      --domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone\n";
+
 int command_place(int argc, char **argv)
 {
     _cleanup_(lists_done) struct place_flags values = {
-        .tool = TOOL_FLAGS_INIT, .size = "1Gi", .volume_name = "pvc-1"};
+        .tool = TOOL_FLAGS_INIT(TOOL_TIMEOUT_MS), .size = "1Gi", .volume_name = "pvc-1"};
     const struct flag flags[] = {
         {"classes", FLAG_STRING, &values.tool.classes, "FILE", "StorageClasses, JSON or YAML"},
         {"class", FLAG_STRING, &values.class_name, "NAME", "which of them, if there are several"},
@@ -507,31 +518,10 @@ int command_place(int argc, char **argv)
         {"secrets", FLAG_STRING, &values.tool.secrets, "FILE", "JSON file with userID and userKey"},
         {"keyring", FLAG_STRING, &values.tool.keyring, "FILE",
          "Ceph keyring, instead of --secrets"},
-        {"driver", FLAG_STRING, &values.tool.driver, "NAME",
-         "whose classes to take from --classes"},
-        {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table, json or line"},
-        {"timeout", FLAG_DURATION, &values.tool.timeout_ms, NULL,
-         "how long to wait for each cluster"},
+        CLUSTERS_CLASS_FLAGS(values.tool, "table, json or line"),
     };
-    const struct tool_command command = {
-        "place",
-        "Usage: cephzone place --classes=FILE [--class=NAME] [--topology=PLACE]... [flags]\n\n"
-        "Prints what CreateVolume would do with a volume of a class, and why.\n"
-        "Exit code: 0 there is a pool, 1 CreateVolume would refuse, 2 bad command line, 3 a file\n"
-        "or cluster could not be read.\n\n"
-        "  cephzone place --classes=class.yaml --size=10Gi --topology=zone=zone-a \\\n"
-        "      --config=config.json --keyring=/etc/ceph/keyring\n"
-        "  cephzone place --classes=class.yaml --topology=zone=zone-a --topology=zone=zone-b \\\n"
-        "      --room=pool-a=0 --room=pool-b=50Gi\n"
-        "  kubectl get node n1 -o yaml >node.yaml\n"
-        "  cephzone place --classes=class.yaml --node=node.yaml \\\n"
-        "      --domainlabels=topology.kubernetes.io/region,topology.kubernetes.io/zone\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
+    const struct tool_command command = {"place", HELP, flags, ARRAY_LENGTH(flags),
+                                         &values, NULL, NULL,  run_place};
 
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0)
-        return tool_fail("place", TOOL_USAGE, &err);
-    return run_place(&values);
+    return tool_run(&command, argc, argv);
 }

@@ -17,9 +17,6 @@
 
 struct settle_flags {
     struct tool_flags tool;
-    const char *cluster;
-    struct string_list pools;
-    const char *instance;
     const char *cephfs_namespace;
     bool apply;
     bool move_names;
@@ -86,7 +83,7 @@ static int settle_cluster(const struct controller *controller, const struct sett
     const struct settle_options options = {
         .cluster_id = cluster_id,
         .credentials = credentials,
-        .pools = &flags->pools,
+        .pools = &flags->tool.pools,
         .apply = flags->apply,
         .moves_names = flags->move_names,
     };
@@ -107,8 +104,8 @@ static int settle_clusters(const struct controller *controller, const struct set
 
     if (tool_read_credentials(&flags->tool, &credentials, err) < 0)
         return -1;
-    if (flags->cluster[0])
-        return settle_cluster(controller, flags, flags->cluster, &credentials, report, err);
+    if (flags->tool.cluster[0])
+        return settle_cluster(controller, flags, flags->tool.cluster, &credentials, report, err);
     if (config_file_get(controller->config, &config, err) < 0)
         return -1;
     for (size_t i = 0; i < config_cluster_count(config) && result == 0; i++)
@@ -144,8 +141,9 @@ static int run_settle(const struct controller *controller, const struct settle_f
 }
 
 /* A controller of the driver, without a socket and without threads for background work. */
-static int run_with_controller(const struct settle_flags *flags)
+static int run_with_controller(void *values)
 {
+    const struct settle_flags *flags = values;
     struct controller controller = {
         .backend = storage_class_is_cephfs(flags->tool.driver) ? &CEPHFS_BACKEND : &RBD_BACKEND,
         .ceph = ceph_new(&(struct ceph_options){0}),
@@ -154,7 +152,7 @@ static int run_with_controller(const struct settle_flags *flags)
         .tasks = tasks_new(0),
         .purger = purger_new(0),
         .process_id = uuid_text_generate(),
-        .instance_id = flags->instance,
+        .instance_id = flags->tool.instance,
         .cephfs_namespace = flags->cephfs_namespace,
         .cluster_name = "",
     };
@@ -168,13 +166,14 @@ static int run_with_controller(const struct settle_flags *flags)
     return tool_leave_ceph(controller.ceph, code);
 }
 
-static int check_flags(const struct settle_flags *flags, struct error *err)
+static int check_flags(void *values, struct error *err)
 {
+    const struct settle_flags *flags = values;
+
     if (tool_check_cluster(&flags->tool, err) < 0 ||
-        tool_check_output(flags->tool.output, TOOL_FORMATS("table", "json"), err) < 0)
+        tool_check_output(flags->tool.output, TOOL_FORMATS("table", "json"), err) < 0 ||
+        tool_check_timeout(&flags->tool, err) < 0)
         return -1;
-    if (flags->tool.timeout_ms <= 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "--timeout must be positive");
     if (flags->move_names && storage_class_is_cephfs(flags->tool.driver))
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "--move-names: names of CephFS' volumes are where Ceph-CSI looks for "
@@ -182,17 +181,27 @@ static int check_flags(const struct settle_flags *flags, struct error *err)
     return 0;
 }
 
+static const char HELP[] =
+    "Usage: cephzone settle --config=FILE (--secrets=FILE | --keyring=FILE) [--apply] [flags]\n\n"
+    "Lists request names that this driver has claimed and not completed, whose makers are\n"
+    "dead or do something else. The driver's own retry would finish them; Ceph-CSI refuses\n"
+    "them for ever. With --apply they are released: image or subvolume, journal entry and\n"
+    "name go; nobody has their handles. Run it when the driver has ended and before Ceph-CSI\n"
+    "starts. What Ceph-CSI began is left alone.\n"
+    "Exit code: 0 nothing is left, 1 there are such names, 2 bad command line, 3 a file or\n"
+    "cluster could not be read.\n";
+
 int command_settle(int argc, char **argv)
 {
-    struct settle_flags values = {.tool = TOOL_FLAGS_INIT, .instance = "default"};
+    struct settle_flags values = {.tool = TOOL_FLAGS_INIT(TOOL_SCAN_TIMEOUT_MS)};
     const struct flag flags[] = {
         TOOL_CLUSTER_FLAGS(values.tool),
-        {"cluster", FLAG_STRING, &values.cluster, "ID", "this cluster only"},
-        {"pool", FLAG_STRING_LIST, &values.pools, "NAME",
+        {"cluster", FLAG_STRING, &values.tool.cluster, "ID", "this cluster only"},
+        {"pool", FLAG_STRING_LIST, &values.tool.pools, "NAME",
          "names in this pool only, for CephFS the metadata pool; default: all with a journal"},
         {"driver", FLAG_STRING, &values.tool.driver, "NAME",
          "whose names: of RBD, or of CephFS if it ends with cephfs.csi.ceph.com"},
-        {"instanceid", FLAG_STRING, &values.instance, NULL, "--instanceid of the driver"},
+        {"instanceid", FLAG_STRING, &values.tool.instance, NULL, "--instanceid of the driver"},
         {"radosnamespacecephfs", FLAG_STRING, &values.cephfs_namespace, NULL,
          "--radosnamespacecephfs of the driver"},
         {"apply", FLAG_BOOL, &values.apply, NULL, "do it; without, names are only listed"},
@@ -202,28 +211,10 @@ int command_settle(int argc, char **argv)
         {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table or json"},
         {"timeout", FLAG_DURATION, &values.tool.timeout_ms, NULL, "how long a cluster may take"},
     };
-    const struct tool_command command = {
-        "settle",
-        "Usage: cephzone settle --config=FILE (--secrets=FILE | --keyring=FILE) [--apply] "
-        "[flags]\n\n"
-        "Lists request names that this driver has claimed and not completed, whose makers are\n"
-        "dead or do something else. The driver's own retry would finish them; Ceph-CSI refuses\n"
-        "them for ever. With --apply they are released: image or subvolume, journal entry and\n"
-        "name go; nobody has their handles. Run it when the driver has ended and before Ceph-CSI\n"
-        "starts. What Ceph-CSI began is left alone.\n"
-        "Exit code: 0 nothing is left, 1 there are such names, 2 bad command line, 3 a file or\n"
-        "cluster could not be read.\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
-    int code = 0;
+    const struct tool_command command = {"settle", HELP, flags,       ARRAY_LENGTH(flags),
+                                         &values,  NULL, check_flags, run_with_controller};
 
-    values.tool.timeout_ms = 600000;
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 || check_flags(&values, &err) < 0)
-        code = tool_fail("settle", TOOL_USAGE, &err);
-    else
-        code = run_with_controller(&values);
-    string_list_done(&values.pools);
+    int code = tool_run(&command, argc, argv);
+    string_list_done(&values.tool.pools);
     return code;
 }

@@ -47,93 +47,96 @@ static void show_progress(void *object, size_t done, size_t total, size_t stuck)
     fflush(bar->file);
 }
 
-static int run_simulation(const struct object_flags *flags, const struct binding_options *options,
-                          const struct simulation_request *request)
+struct simulate_flags {
+    struct object_flags objects;
+    const char *size;
+    const char *via;
+    uint64_t add_pods;
+    struct simulation_request request;
+    struct binding_options options;
+};
+
+static int run_simulate(void *values)
 {
-    struct simulation_request with_progress = *request;
+    const struct simulate_flags *flags = values;
+    const char *output = flags->objects.output;
+    struct simulation_request with_progress = flags->request;
     _cleanup_error_ struct error err = {0};
     _cleanup_cluster_ struct cluster_objects cluster = {0};
     _cleanup_simulation_ struct simulation simulation = {0};
     struct bar bar = {stderr, clock_monotonic_ms(), 0};
 
-    if (objects_get(flags, &cluster, &err) < 0)
+    if (objects_get(&flags->objects, &cluster, &err) < 0)
         return tool_fail("simulate", TOOL_BLIND, &err);
-    cluster.rules = options->rules;
+    cluster.rules = flags->options.rules;
     if (isatty(STDERR_FILENO)) {
         with_progress.progress = show_progress;
         with_progress.progress_object = &bar;
     }
-    if (simulate(&cluster, options, &with_progress, &simulation, &err) < 0)
+    if (simulate(&cluster, &flags->options, &with_progress, &simulation, &err) < 0)
         return tool_fail("simulate",
                          err.status == STATUS_INVALID_ARGUMENT ? TOOL_USAGE : TOOL_BLIND, &err);
-    if (strcmp(flags->output, "json") == 0)
+    if (strcmp(output, "json") == 0)
         simulate_print_json(&simulation, stdout);
-    else if (strcmp(flags->output, "svg") == 0)
+    else if (strcmp(output, "svg") == 0)
         simulate_print_svg(&simulation, stdout);
     else
-        simulate_print_table(&simulation, strcmp(flags->output, "wide") == 0, stdout);
+        simulate_print_table(&simulation, strcmp(output, "wide") == 0, stdout);
     return simulation.placed == simulation.count ? 0 : TOOL_FOUND;
 }
 
 /* Checks the flags, and completes the request. */
-static int read_request(const char *via, const char *size, struct simulation_request *request,
-                        struct error *err)
+static int check_flags(void *values, struct error *err)
 {
-    request->via_nodeinfo = strcmp(via, "nodeinfo") == 0;
-    if (!request->via_nodeinfo && strcmp(via, "labels") != 0)
+    struct simulate_flags *flags = values;
+    struct simulation_request *request = &flags->request;
+
+    request->add_pods = flags->add_pods;
+    request->via_nodeinfo = strcmp(flags->via, "nodeinfo") == 0;
+    if (!request->via_nodeinfo && strcmp(flags->via, "labels") != 0)
         return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "--takeover-via takes 'labels' or 'nodeinfo', not '%s'", via);
+                         "--takeover-via takes 'labels' or 'nodeinfo', not '%s'", flags->via);
     if (request->add_pods > 0 && request->class_name[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "--add-pods needs --class");
     if (request->takeover[0] != '\0' && request->fail[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "--takeover needs --fail");
-    if (quantity_parse(size, &request->size, err) < 0)
+    if (quantity_parse(flags->size, &request->size, err) < 0)
         return error_wrap(err, "--size");
     if (request->size.nano <= 0)
         return error_set(err, STATUS_INVALID_ARGUMENT, "--size must be more than nothing");
-    return 0;
+    if (tool_check_output(flags->objects.output, TOOL_FORMATS("table", "wide", "json", "svg"),
+                          err) < 0)
+        return -1;
+    return object_flags_options(&flags->objects, &flags->options, err);
 }
+
+static const char HELP[] =
+    "Usage: cephzone simulate [--from=FILE|FOLDER] [flags]\n\n"
+    "Schedules all pending pods of a snapshot, one after the other, with volumes bound and\n"
+    "provisioned as Kubernetes would. Volumes, labels and taints count; processors and\n"
+    "memory do not. Exit code: 0 all find a place, 1 some do not, 2 bad command line,\n"
+    "3 the cluster could not be read.\n\n"
+    "  cephzone simulate --from=cluster.json --fail zone=zone-a --takeover zone-b\n"
+    "  cephzone simulate --from=cluster.json --add-pods 100 --class rbd --size 20Gi -o svg\n";
 
 int command_simulate(int argc, char **argv)
 {
-    struct object_flags values = {.output = "table"};
-    struct simulation_request request = {0};
-    const char *size = "1Gi";
-    const char *via = "labels";
-    uint64_t add_pods = 0;
+    struct simulate_flags values = {.objects = {.output = "table"}, .size = "1Gi", .via = "labels"};
     const struct flag flags[] = {
-        OBJECT_SOURCE_FLAGS(values),
-        {"fail", FLAG_STRING, &request.fail, "LEVEL=VALUE", "nodes of this domain are gone"},
-        {"takeover", FLAG_STRING, &request.takeover, "VALUE|all",
+        OBJECT_SOURCE_FLAGS(values.objects),
+        {"fail", FLAG_STRING, &values.request.fail, "LEVEL=VALUE", "nodes of this domain are gone"},
+        {"takeover", FLAG_STRING, &values.request.takeover, "VALUE|all",
          "domains that serve the failed one's volumes"},
-        {"takeover-via", FLAG_STRING, &via, "labels|nodeinfo",
+        {"takeover-via", FLAG_STRING, &values.via, "labels|nodeinfo",
          "how, as the driver's flag of that name; labels by default"},
-        {"add-pods", FLAG_UINT, &add_pods, "N", "pods to add, with one claim each"},
-        {"class", FLAG_STRING, &request.class_name, "NAME", "of the added claims"},
-        {"size", FLAG_STRING, &size, "QUANTITY", "of the added claims"},
-        {"o", FLAG_STRING, &values.output, "FORMAT", "table, wide, json or svg"},
-        OBJECT_RULES_FLAGS(values),
+        {"add-pods", FLAG_UINT, &values.add_pods, "N", "pods to add, with one claim each"},
+        {"class", FLAG_STRING, &values.request.class_name, "NAME", "of the added claims"},
+        {"size", FLAG_STRING, &values.size, "QUANTITY", "of the added claims"},
+        {"o", FLAG_STRING, &values.objects.output, "FORMAT", "table, wide, json or svg"},
+        OBJECT_RULES_FLAGS(values.objects),
     };
-    const struct tool_command command = {
-        "simulate",
-        "Usage: cephzone simulate [--from=FILE|FOLDER] [flags]\n\n"
-        "Schedules all pending pods of a snapshot, one after the other, with volumes bound and\n"
-        "provisioned as Kubernetes would. Volumes, labels and taints count; processors and\n"
-        "memory do not. Exit code: 0 all find a place, 1 some do not, 2 bad command line,\n"
-        "3 the cluster could not be read.\n\n"
-        "  cephzone simulate --from=cluster.json --fail zone=zone-a --takeover zone-b\n"
-        "  cephzone simulate --from=cluster.json --add-pods 100 --class rbd --size 20Gi -o svg\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
-    struct binding_options options;
+    const struct tool_command command = {"simulate", HELP, flags,       ARRAY_LENGTH(flags),
+                                         &values,    NULL, check_flags, run_simulate};
 
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    int result = tool_parse_flags(&command, argc, argv, NULL, &err);
-    request.add_pods = add_pods;
-    if (result < 0 || read_request(via, size, &request, &err) < 0 ||
-        tool_check_output(values.output, TOOL_FORMATS("table", "wide", "json", "svg"), &err) < 0 ||
-        object_flags_options(&values, &options, &err) < 0)
-        return tool_fail("simulate", TOOL_USAGE, &err);
-    return run_simulation(&values, &options, &request);
+    return tool_run(&command, argc, argv);
 }

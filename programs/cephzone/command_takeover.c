@@ -31,7 +31,6 @@ struct takeover_command {
     const char *to;
     const char *fence;
     const char *type;
-    const char *instance;
     bool dry_run;
     /* made from that */
     struct kube *kube;
@@ -195,7 +194,7 @@ static int connect_ceph(struct takeover_command *command, struct error *err)
         .ceph = command->ceph,
         .config = command->config,
         .standing = command->standing,
-        .instance_id = command->instance,
+        .instance_id = command->tool.instance,
         .is_cephfs = strcmp(command->type, "cephfs") == 0,
     };
     return 0;
@@ -304,13 +303,17 @@ static int run_action(struct takeover_command *command, struct call *call, struc
     return 0;
 }
 
+static const char HELP[] = "Usage: cephzone takeover status [flags]\n"
+                           "       cephzone takeover start DOMAIN --to=DOMAIN,... [flags]\n"
+                           "       cephzone takeover giveback DOMAIN [flags]\n";
+
 int command_takeover(int argc, char **argv)
 {
     struct takeover_command values = {.domain = "",
                                       .driver = "rbd.csi.ceph.com",
                                       .fence = "required",
                                       .type = "rbd",
-                                      .instance = "default"};
+                                      .tool = {.instance = "default"}};
     const struct flag flags[] = {
         {"kubeconfig", FLAG_STRING, &values.kubeconfig, "FILE", "how to reach the API server"},
         {"context", FLAG_STRING, &values.context, "NAME", "of the kubeconfig; else its own"},
@@ -320,18 +323,13 @@ int command_takeover(int argc, char **argv)
         {"fence", FLAG_STRING, &values.fence, "required|none",
          "start: none only if no client there can write any more"},
         {"type", FLAG_STRING, &values.type, "rbd|cephfs", "of the driver"},
-        {"instanceid", FLAG_STRING, &values.instance, NULL, "--instanceid of the driver"},
+        {"instanceid", FLAG_STRING, &values.tool.instance, NULL, "--instanceid of the driver"},
         {"dry-run", FLAG_BOOL, &values.dry_run, NULL, "print each step, change nothing"},
         {"config", FLAG_STRING, &values.tool.config, "FILE", "config.json, to read fences"},
         {"keyring", FLAG_STRING, &values.tool.keyring, "FILE", "Ceph user for that"},
         {"secrets", FLAG_STRING, &values.tool.secrets, "FILE", "the same as JSON"},
     };
-    const struct tool_command command = {
-        "takeover",
-        "Usage: cephzone takeover status [flags]\n"
-        "       cephzone takeover start DOMAIN --to=DOMAIN,... [flags]\n"
-        "       cephzone takeover giveback DOMAIN [flags]\n",
-        flags, ARRAY_LENGTH(flags)};
+    const struct tool_command command = {"takeover", HELP, flags, .count = ARRAY_LENGTH(flags)};
     _cleanup_error_ struct error err = {0};
     struct call call;
 
@@ -355,9 +353,6 @@ int command_takeover(int argc, char **argv)
     config_file_free(values.config);
     kube_free(values.kube);
     json_decref(values.map_json);
-    free(values.notes_namespace);
-    free(values.collection);
-    free(values.path);
-    free(values.version);
+    free_all(values.notes_namespace, values.collection, values.path, values.version);
     return tool_leave_ceph(values.ceph, code);
 }

@@ -47,9 +47,35 @@ static int print_topology(struct topology_run *run, const struct tool_flags *fla
     return run->clusters.code;
 }
 
+static int check_flags(void *values, struct error *err)
+{
+    return clusters_check_flags(values, TOOL_FORMATS("table", "json", "svg"), err);
+}
+
+static int run_topology(void *values)
+{
+    struct topology_run run = {0};
+    int code = print_topology(&run, values);
+
+    tree_done(&run.root);
+    tool_takeover_done(&run.takeover);
+    topology_levels_done(&run.levels);
+    return clusters_close(&run.clusters, code);
+}
+
+static const char HELP[] =
+    "Usage: cephzone topology --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n"
+    "                         [flags]\n\n"
+    "Prints the places of StorageClasses, their pools, free space and takeovers as a tree.\n"
+    "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 a file\n"
+    "or cluster could not be read.\n\n"
+    "  kubectl get storageclass -o yaml >classes.yaml\n"
+    "  cephzone topology --config=config.json --keyring=/etc/ceph/keyring --classes=classes.yaml\n"
+    "  cephzone topology ... -o svg >topology.svg\n";
+
 int command_topology(int argc, char **argv)
 {
-    struct tool_flags values = TOOL_FLAGS_INIT;
+    struct tool_flags values = TOOL_FLAGS_INIT(TOOL_TIMEOUT_MS);
     const struct flag flags[] = {
         TOOL_CLUSTER_FLAGS(values),
         {"classes", FLAG_STRING, &values.classes, "FILE", "StorageClasses, JSON or YAML"},
@@ -57,35 +83,10 @@ int command_topology(int argc, char **argv)
          "the driver's flag: gives the order of levels, outermost first"},
         {"takeover-file", FLAG_STRING, &values.takeover, "FILE",
          "the driver's flag: the takeover map; else that of --config"},
-        {"driver", FLAG_STRING, &values.driver, "NAME", "whose classes to take from --classes"},
-        {"o", FLAG_STRING, &values.output, "FORMAT", "table, json or svg"},
-        {"timeout", FLAG_DURATION, &values.timeout_ms, NULL, "how long to wait for each cluster"},
+        CLUSTERS_CLASS_FLAGS(values, "table, json or svg"),
     };
-    const struct tool_command command = {
-        "topology",
-        "Usage: cephzone topology --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n"
-        "                         [flags]\n\n"
-        "Prints the places of StorageClasses, their pools, free space and takeovers as a tree.\n"
-        "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 a file\n"
-        "or cluster could not be read.\n\n"
-        "  kubectl get storageclass -o yaml >classes.yaml\n"
-        "  cephzone topology --config=config.json --keyring=/etc/ceph/keyring "
-        "--classes=classes.yaml\n"
-        "  cephzone topology ... -o svg >topology.svg\n",
-        flags, ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
-    struct topology_run run = {0};
+    const struct tool_command command = {"topology", HELP, flags,       ARRAY_LENGTH(flags),
+                                         &values,    NULL, check_flags, run_topology};
 
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (tool_parse_flags(&command, argc, argv, NULL, &err) < 0 ||
-        tool_check_cluster(&values, &err) < 0 ||
-        tool_check_output(values.output, TOOL_FORMATS("table", "json", "svg"), &err) < 0 ||
-        tool_check_classes(&values, &err) < 0)
-        return tool_fail("topology", TOOL_USAGE, &err);
-    int code = print_topology(&run, &values);
-    tree_done(&run.root);
-    tool_takeover_done(&run.takeover);
-    topology_levels_done(&run.levels);
-    return clusters_close(&run.clusters, code);
+    return tool_run(&command, argc, argv);
 }

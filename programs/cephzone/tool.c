@@ -48,6 +48,18 @@ int tool_fail(const char *command, int code, const struct error *err)
     return code;
 }
 
+int tool_run(const struct tool_command *command, int argc, char **argv)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (tool_handle_help(command, argc, argv))
+        return 0;
+    if (tool_parse_flags(command, argc, argv, command->arguments, &err) < 0 ||
+        (command->check && command->check(command->values, &err) < 0))
+        return tool_fail(command->name, TOOL_USAGE, &err);
+    return command->run(command->values);
+}
+
 int tool_check_output(const char *output, const char *const *formats, struct error *err)
 {
     _cleanup_text_ struct text names = TEXT_INIT(256);
@@ -70,13 +82,18 @@ int tool_check_cluster(const struct tool_flags *flags, struct error *err)
     return 0;
 }
 
+int tool_check_timeout(const struct tool_flags *flags, struct error *err)
+{
+    if (flags->timeout_ms <= 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "--timeout must be positive");
+    return 0;
+}
+
 int tool_check_classes(const struct tool_flags *flags, struct error *err)
 {
     if (flags->classes[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "--classes is missing");
-    if (flags->timeout_ms <= 0)
-        return error_set(err, STATUS_INVALID_ARGUMENT, "--timeout must be positive");
-    return 0;
+    return tool_check_timeout(flags, err);
 }
 
 int tool_parse_size(const char *text, uint64_t *bytes, struct error *err)

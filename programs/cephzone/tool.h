@@ -19,13 +19,21 @@
 #define TOOL_USAGE 2
 #define TOOL_BLIND 3 /* it could not be examined */
 
-/* A subcommand's command line. */
+/* A subcommand: its command line and, for tool_run(), what becomes of it. */
 struct tool_command {
     const char *name;
     const char *help; /* what --help prints before the flags */
     const struct flag *flags;
     size_t count;
+    void *values;                                  /* what the flags fill */
+    struct string_list *arguments;                 /* for what is no flag; NULL: refused */
+    int (*check)(void *values, struct error *err); /* NULL: nothing to check */
+    int (*run)(void *values);                      /* the exit code */
 };
+
+/* Prints help if the first argument asks for it; else reads flags and arguments, checks them and
+ * runs the command. Returns the exit code, TOOL_USAGE if the command line is bad. */
+int tool_run(const struct tool_command *command, int argc, char **argv);
 
 void tool_print_help(const struct tool_command *command, FILE *file);
 /* If the first argument asks for help: prints it, and returns true. */
@@ -51,12 +59,20 @@ struct tool_flags {
     const char *driver;
     const char *domain_labels;
     const char *takeover;
+    const char *cluster;
+    const char *instance;
+    struct string_list pools;
     int64_t timeout_ms;
 };
 
-#define TOOL_FLAGS_INIT                                                                            \
+/* Defaults of --timeout: where a few questions are asked, and where whole journals are read. */
+#define TOOL_TIMEOUT_MS 60000
+#define TOOL_SCAN_TIMEOUT_MS 600000
+
+#define TOOL_FLAGS_INIT(wait_ms)                                                                   \
     {                                                                                              \
-        .output = "table", .driver = "rbd.csi.ceph.com", .timeout_ms = 60000                       \
+        .output = "table", .driver = "rbd.csi.ceph.com", .instance = "default",                    \
+        .timeout_ms = (wait_ms)                                                                    \
     }
 
 /* The flags that say which clusters to ask and as whom, for the table of a command. */
@@ -69,6 +85,8 @@ struct tool_flags {
 
 /* --config is there, and one of --secrets and --keyring. */
 _must_check_ int tool_check_cluster(const struct tool_flags *flags, struct error *err);
+/* --timeout makes sense. */
+_must_check_ int tool_check_timeout(const struct tool_flags *flags, struct error *err);
 /* --classes is there, and --timeout makes sense. */
 _must_check_ int tool_check_classes(const struct tool_flags *flags, struct error *err);
 bool tool_prints_json(const struct tool_flags *flags);

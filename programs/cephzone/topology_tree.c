@@ -105,20 +105,13 @@ void tree_done(struct tree_place *root)
     for (size_t i = 0; i < root->pool_count; i++) {
         struct tree_pool *pool = &root->pools[i];
 
-        free(pool->pool);
-        free(pool->data_pool);
-        free(pool->class_name);
-        free(pool->cluster_id);
+        free_all(pool->pool, pool->data_pool, pool->class_name, pool->cluster_id);
     }
     for (size_t i = 0; i < root->place_count; i++) {
         tree_done(root->places[i]);
         free(root->places[i]);
     }
-    free(root->pools);
-    free(root->places);
-    free(root->level);
-    free(root->value);
-    free(root->takeover);
+    free_all(root->pools, root->places, root->level, root->value, root->takeover);
     *root = (struct tree_place){0};
 }
 

@@ -144,7 +144,7 @@ TEST(name_that_another_call_is_at_is_refused_for_now, STAGED)
     struct call call;
 
     call_init(&call, 7, "CreateVolume", deadline_never());
-    assert_int_equal(operation_begin(stage->process.controller.operations, "name:pvc-1", &call,
+    assert_int_equal(operation_begin(stage->process.controller.operations, "name", "pvc-1", &call,
                                      &operation, &err),
                      0);
     places_assert_refused(stage, &(struct wish){.name = "pvc-1"}, STATUS_ABORTED, "CreateVolume");

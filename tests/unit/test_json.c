@@ -618,3 +618,18 @@ TEST(freeing_zeroes_and_may_be_repeated)
     assert_null(c.rbd.rados_namespace);
     json_free_fields(&CLUSTER_TABLE, &c);
 }
+
+TEST(lists_and_maps_become_json)
+{
+    _cleanup_string_list_ struct string_list list = {0};
+    _cleanup_strmap_ struct strmap map = {0};
+
+    string_list_add(&list, "b");
+    string_list_add(&list, "a");
+    strmap_set(&map, "zone", "z1");
+    strmap_set(&map, "rack", "");
+    json_auto_t *json =
+        json_pack("{s:o, s:o}", "list", json_from_strings(&list), "map", json_from_strmap(&map));
+    _cleanup_free_ char *text = json_dumps(json, JSON_COMPACT | JSON_SORT_KEYS);
+    assert_string_equal(text, "{\"list\":[\"b\",\"a\"],\"map\":{\"rack\":\"\",\"zone\":\"z1\"}}");
+}

@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include "common/base/memory.h"
 #include "tests/test.h"
 
@@ -30,6 +32,18 @@ TEST(resized_array_keeps_its_content)
     assert_int_equal(numbers[0], 1);
     assert_int_equal(numbers[1], 2);
     free(numbers);
+}
+
+TEST(pointers_are_freed_together)
+{
+    enum { LARGE = 50000, LARGER = 100000 }; /* what is small stays in the thread's cache */
+    size_t before = mallinfo2().uordblks;
+    char *first = xmalloc(LARGE);
+    char *second = xmalloc(LARGER);
+
+    assert_true(mallinfo2().uordblks >= before + LARGE + LARGER || before == 0);
+    free_all(first, NULL, second);
+    assert_int_equal(mallinfo2().uordblks, before);
 }
 
 TEST(appended_elements_are_zero_and_stay)

@@ -20,7 +20,7 @@ static void take(struct operations *operations, const char *key, struct call *ca
 {
     _cleanup_error_ struct error err = {0};
 
-    if (operation_begin(operations, key, call, operation, &err) < 0)
+    if (operation_begin(operations, "kind", key, call, operation, &err) < 0)
         fail_msg("'%s': %s", key, err.message);
     assert_null(err.message);
 }
@@ -31,7 +31,7 @@ static void assert_busy(struct operations *operations, const char *key, struct c
     _cleanup_operation_ struct operation operation = {0};
     _cleanup_error_ struct error err = {0};
 
-    assert_int_equal(operation_begin(operations, key, call, &operation, &err), -1);
+    assert_int_equal(operation_begin(operations, "kind", key, call, &operation, &err), -1);
     assert_int_equal(err.status, STATUS_ABORTED);
     if (message)
         assert_string_equal(err.message, message);
@@ -94,7 +94,8 @@ TEST(endless_stage_is_cut_before_the_advice)
     begin_call(&second, "CreateVolume", "pvc-1");
     take(operations, "name:pvc-1", &first, &operation);
     call_stage(&first, "waiting for '%s'", name);
-    assert_int_equal(operation_begin(operations, "name:pvc-1", &second, &refused, &err), -1);
+    assert_int_equal(operation_begin(operations, "kind", "name:pvc-1", &second, &refused, &err),
+                     -1);
     assert_true(strlen(err.message) < 1100);
     assert_true(text_has_suffix(err.message, "; retry when it has ended"));
 }
@@ -190,7 +191,7 @@ static void share(struct operations *operations, const char *key, struct call *c
 {
     _cleanup_error_ struct error err = {0};
 
-    if (operation_begin_shared(operations, key, call, operation, &err) < 0)
+    if (operation_begin_shared(operations, "kind", key, call, operation, &err) < 0)
         fail_msg("'%s': %s", key, err.message);
     assert_null(err.message);
 }
@@ -201,7 +202,7 @@ static void assert_busy_for_sharers(struct operations *operations, const char *k
     _cleanup_operation_ struct operation operation = {0};
     _cleanup_error_ struct error err = {0};
 
-    assert_int_equal(operation_begin_shared(operations, key, call, &operation, &err), -1);
+    assert_int_equal(operation_begin_shared(operations, "kind", key, call, &operation, &err), -1);
     assert_int_equal(err.status, STATUS_ABORTED);
     assert_string_equal(err.message, message);
     assert_null(operation.entry);
@@ -366,7 +367,7 @@ static void *own_often(void *context)
         _cleanup_operation_ struct operation operation = {0};
         _cleanup_error_ struct error err = {0};
 
-        if (operation_begin(race->operations, "name:pvc-1", &call, &operation, &err) == 0) {
+        if (operation_begin(race->operations, "kind", "name:pvc-1", &call, &operation, &err) == 0) {
             own_shared_key(race, &call, turn);
             turn++;
         } else {
@@ -417,8 +418,9 @@ static void *share_or_own_often(void *context)
         _cleanup_error_ struct error err = {0};
         bool owns = turn % 3 == 0;
         int result =
-            owns ? operation_begin(race->operations, "volume:v1", &call, &operation, &err)
-                 : operation_begin_shared(race->operations, "volume:v1", &call, &operation, &err);
+            owns ? operation_begin(race->operations, "kind", "volume:v1", &call, &operation, &err)
+                 : operation_begin_shared(race->operations, "kind", "volume:v1", &call, &operation,
+                                          &err);
 
         if (result == 0 && owns) {
             own_shared_key(race, &call, turn);
@@ -453,7 +455,7 @@ static void *try_once(void *context)
 
     begin_call(&call, "CreateVolume", "pvc-1");
     pthread_barrier_wait(&race->start);
-    if (operation_begin(race->operations, "name:pvc-1", &call, &operation, &err) == 0)
+    if (operation_begin(race->operations, "kind", "name:pvc-1", &call, &operation, &err) == 0)
         race->turns++;
     else
         check_refusal(race, &err);
@@ -490,7 +492,7 @@ static void *own_private_keys(void *context)
         _cleanup_error_ struct error err = {0};
 
         operation_end(slot);
-        if (operation_begin(race->operations, key, &call, slot, &err) < 0)
+        if (operation_begin(race->operations, "kind", key, &call, slot, &err) < 0)
             atomic_fetch_add(&race->faults, 1);
     }
     for (size_t i = 0; i < ARRAY_LENGTH(taken); i++)
@@ -505,4 +507,22 @@ TEST(calls_with_different_keys_do_not_meet)
 
     run_race(&race, own_private_keys);
     assert_int_equal(atomic_load(&race.faults), 0);
+}
+
+TEST(same_name_of_another_kind_is_free)
+{
+    _cleanup_(operations_freep) struct operations *operations = operations_new();
+    _cleanup_call_ struct call first;
+    _cleanup_call_ struct call second;
+    _cleanup_operation_ struct operation volume = {0};
+    _cleanup_operation_ struct operation snapshot = {0};
+    _cleanup_operation_ struct operation again = {0};
+    _cleanup_error_ struct error err = {0};
+
+    begin_call(&first, "DeleteVolume", "v1");
+    begin_call(&second, "DeleteSnapshot", "v1");
+    assert_int_equal(operation_begin(operations, "volume", "v1", &first, &volume, &err), 0);
+    assert_int_equal(operation_begin(operations, "snapshot", "v1", &second, &snapshot, &err), 0);
+    assert_int_equal(operation_begin(operations, "volume", "v1", &second, &again, &err), -1);
+    assert_int_equal(err.status, STATUS_ABORTED);
 }

@@ -202,12 +202,12 @@ TEST(two_calls_for_one_image_do_not_overlap)
 
     machine_init(&machine, &(struct use){.mounter = "rbd"});
     call_init(&call, 9, "NodeStageVolume", deadline_never());
-    must(operation_begin(machine.volumes.operations, "image:" SPEC, &call, &other, &err));
+    must(operation_begin(machine.volumes.operations, "image", SPEC, &call, &other, &err));
     must_refuse(machine_stage(&machine, &err), STATUS_ABORTED, "NodeStageVolume");
     assert_false(machine_has(&machine, "device "));
     operation_end(&other);
     must(machine_stage(&machine, &err));
-    must(operation_begin(machine.volumes.operations, "image:" SPEC, &call, &other, &err));
+    must(operation_begin(machine.volumes.operations, "image", SPEC, &call, &other, &err));
     must_refuse(machine_unstage(&machine, &err), STATUS_ABORTED, "NodeStageVolume");
     operation_end(&other);
     must(machine_unstage(&machine, &err));

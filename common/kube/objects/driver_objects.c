@@ -53,24 +53,27 @@ const char *kube_workload_resource(const char *kind)
     return NULL;
 }
 
+static void set_if_missing(char **text, const char *fallback)
+{
+    if (!*text)
+        *text = xstrdup(fallback);
+}
+
 int kube_workload_decode(const char *kind, const json_t *value, struct kube_workload *workload,
                          struct error *err)
 {
     if (json_decode(value, &WORKLOAD_TABLE, workload, err) < 0)
         return error_wrap(err, "%s '%.80s'", kind, kube_name(value));
     workload->kind = xstrdup(kind);
-    if (!workload->ns)
-        workload->ns = xstrdup("default");
-    if (!workload->name)
-        workload->name = xstrdup("");
+    set_if_missing(&workload->ns, "default");
+    set_if_missing(&workload->name, "");
     return 0;
 }
 
 void kube_workload_done(struct kube_workload *workload)
 {
-    free(workload->kind);
+    free(TAKE(workload->kind));
     json_free_fields(&WORKLOAD_TABLE, workload);
-    workload->kind = NULL;
 }
 
 /* --- the words of a container --- */
@@ -186,16 +189,13 @@ int kube_driver_class_decode(const char *kind, const json_t *value, struct kube_
     if (json_decode(value, row->table, class, err) < 0)
         return error_wrap(err, "%s '%.80s'", kind, kube_name(value));
     class->kind = xstrdup(kind);
-    if (!class->name)
-        class->name = xstrdup("");
-    if (!class->driver)
-        class->driver = xstrdup("");
+    set_if_missing(&class->name, "");
+    set_if_missing(&class->driver, "");
     return 0;
 }
 
 void kube_driver_class_done(struct kube_driver_class *class)
 {
-    free(class->kind);
+    free(TAKE(class->kind));
     json_free_fields(&SNAPSHOT_CLASS_TABLE, class);
-    class->kind = NULL;
 }

@@ -47,25 +47,17 @@ static void add_finding(struct check_report *report, enum check_result result, c
 void check_add(struct check *check, enum check_result result, const char *subject,
                const char *object, const char *advice, const char *fmt, ...)
 {
-    va_list args;
-
-    va_start(args, fmt);
-    _cleanup_free_ char *what = xvasprintf(fmt, args);
-    va_end(args);
+    _cleanup_free_ char *what = xformat_arguments(fmt);
     if (!has_finding(check->report, subject, object, what))
         add_finding(check->report, result, subject, object, TAKE(what), advice);
 }
 
 void check_add_pass(struct check *check, const char *subject, const char *fmt, ...)
 {
-    va_list args;
-
     for (size_t i = 0; i < check->report->count; i++)
         if (strcmp(check->report->findings[i].check, subject) == 0)
             return;
-    va_start(args, fmt);
-    add_finding(check->report, CHECK_PASS, subject, "", xvasprintf(fmt, args), "");
-    va_end(args);
+    add_finding(check->report, CHECK_PASS, subject, "", xformat_arguments(fmt), "");
 }
 
 /* The worst first; else in the order in which they were found. */
@@ -84,11 +76,8 @@ static void sort_report(struct check_report *report)
 
 void check_report_done(struct check_report *report)
 {
-    for (size_t i = 0; i < report->count; i++) {
-        free(report->findings[i].object);
-        free(report->findings[i].what);
-        free(report->findings[i].advice);
-    }
+    for (size_t i = 0; i < report->count; i++)
+        free_all(report->findings[i].object, report->findings[i].what, report->findings[i].advice);
     free(report->findings);
     *report = (struct check_report){0};
 }

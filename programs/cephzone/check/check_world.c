@@ -27,9 +27,7 @@ void check_world_done(struct check_world *world)
         kube_driver_class_done(&world->classes[i]);
     free(world->classes);
     for (size_t i = 0; i < world->secret_count; i++) {
-        free(world->secrets[i].ns);
-        free(world->secrets[i].name);
-        free(world->secrets[i].fault);
+        free_all(world->secrets[i].ns, world->secrets[i].name, world->secrets[i].fault);
         credentials_done(&world->secrets[i].credentials);
     }
     free(world->secrets);
@@ -38,10 +36,8 @@ void check_world_done(struct check_world *world)
         strmap_done(&world->caps[i].caps);
     }
     free(world->caps);
-    for (size_t i = 0; i < world->gap_count; i++) {
-        free(world->gaps[i].what);
-        free(world->gaps[i].reason);
-    }
+    for (size_t i = 0; i < world->gap_count; i++)
+        free_all(world->gaps[i].what, world->gaps[i].reason);
     free(world->gaps);
     *world = (struct check_world){0};
 }
