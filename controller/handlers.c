@@ -228,6 +228,61 @@ static int get_volume(void *object, struct call *call, const ProtobufCMessage *m
     return 0;
 }
 
+/* A volume whose image or subvolume is not there may be in the trash, or about to be deleted:
+ * nothing says that its data are lost. */
+static Csi__V1__VolumeHealth *put_health(const char *handle, const struct volume_state *state)
+{
+    return wire_put_health(handle, CSI__V1__VOLUME_HEALTH_ERROR_TYPE__INACCESSIBLE, "MissingInCeph",
+                           state->abnormal ? state->message : NULL);
+}
+
+static int get_volume_health(void *object, struct call *call, const ProtobufCMessage *message,
+                             ProtobufCMessage **reply, struct error *err)
+{
+    const Csi__V1__ControllerGetVolumeHealthRequest *in =
+        (const Csi__V1__ControllerGetVolumeHealthRequest *)message;
+    _cleanup_(handle_request_done) struct handle_request request = {xstrdup(in->volume_id), {0}};
+    _cleanup_(volume_state_done) struct volume_state state = {0};
+
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_get_volume(object, call, &request, &state, err) < 0)
+        return -1;
+    Csi__V1__ControllerGetVolumeHealthResponse *out =
+        message_new(&csi__v1__controller_get_volume_health_response__descriptor);
+    out->volume_health = put_health(in->volume_id, &state);
+    *reply = &out->base;
+    return 0;
+}
+
+static int list_volume_health(void *object, struct call *call, const ProtobufCMessage *message,
+                              ProtobufCMessage **reply, struct error *err)
+{
+    const Csi__V1__ControllerListVolumeHealthRequest *in =
+        (const Csi__V1__ControllerListVolumeHealthRequest *)message;
+    _cleanup_(list_request_done) struct list_request request = {
+        .max_entries = in->max_entries,
+        .only_abnormal = true,
+        .token = xstrdup(in->starting_token),
+    };
+    _cleanup_(volume_list_done) struct volume_list list = {0};
+
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_list_volumes(object, call, &request, &list, err) < 0)
+        return -1;
+    Csi__V1__ControllerListVolumeHealthResponse *out =
+        message_new(&csi__v1__controller_list_volume_health_response__descriptor);
+    out->entries = xcalloc(list.count, sizeof(*out->entries));
+    for (; out->n_entries < list.count; out->n_entries++) {
+        const struct volume_state *state = &list.items[out->n_entries];
+
+        out->entries[out->n_entries] = put_health(state->volume.handle, state);
+    }
+    if (list.next_token)
+        out->next_token = TAKE(list.next_token);
+    *reply = &out->base;
+    return 0;
+}
+
 static int list_volumes(void *object, struct call *call, const ProtobufCMessage *message,
                         ProtobufCMessage **reply, struct error *err)
 {
@@ -306,7 +361,8 @@ static int validate_volume_capabilities(void *object, struct call *call,
     return 0;
 }
 
-/* The last ones need credentials that do not come with the call. */
+/* The last ones need credentials that do not come with the call: those of health may, but no caller
+ * is known to send them. */
 static const Csi__V1__ControllerServiceCapability__RPC__Type CAPABILITIES[] = {
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_VOLUME,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_UNPUBLISH_VOLUME,
@@ -320,9 +376,11 @@ static const Csi__V1__ControllerServiceCapability__RPC__Type CAPABILITIES[] = {
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__SINGLE_NODE_MULTI_WRITER,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_VOLUMES,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME,
-    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION,  /* CSI until 1.12 */
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME_HEALTH, /* from 1.13 on */
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_VOLUME_HEALTH,
 };
-#define CAPABILITIES_WITHOUT_CREDENTIALS (ARRAY_LENGTH(CAPABILITIES) - 3)
+#define CAPABILITIES_WITHOUT_CREDENTIALS (ARRAY_LENGTH(CAPABILITIES) - 5)
 
 static int get_capabilities(void *object, struct call *call, const ProtobufCMessage *message,
                             ProtobufCMessage **reply, struct error *err)
@@ -369,6 +427,8 @@ static const struct rpc_method METHODS[] = {
     METHOD("ControllerExpandVolume", controller_expand_volume, expand_volume),
     METHOD("ControllerModifyVolume", controller_modify_volume, modify_volume),
     METHOD("ControllerGetVolume", controller_get_volume, get_volume),
+    METHOD("ControllerGetVolumeHealth", controller_get_volume_health, get_volume_health),
+    METHOD("ControllerListVolumeHealth", controller_list_volume_health, list_volume_health),
     METHOD("ListVolumes", list_volumes, list_volumes),
     METHOD("GetCapacity", get_capacity, get_capacity),
 };

@@ -126,6 +126,25 @@ static int get_volume_stats(void *object, struct call *call, const ProtobufCMess
     return 0;
 }
 
+static int get_volume_health(void *object, struct call *call, const ProtobufCMessage *message,
+                             ProtobufCMessage **reply, struct error *err)
+{
+    const Csi__V1__NodeGetVolumeHealthRequest *in = REQUEST(GetVolumeHealth, message);
+    const struct health_request request = {in->volume_id, in->volume_publish_path,
+                                           in->staging_target_path};
+    _cleanup_(volume_stats_done) struct volume_stats stats = {0};
+
+    if (node_get_volume_health(object, call, &request, &stats, err) < 0)
+        return -1;
+    Csi__V1__NodeGetVolumeHealthResponse *out =
+        message_new(&csi__v1__node_get_volume_health_response__descriptor);
+    out->volume_health =
+        wire_put_health(in->volume_id, CSI__V1__VOLUME_HEALTH_ERROR_TYPE__INACCESSIBLE,
+                        "NotUsableOnNode", stats.is_abnormal ? stats.message : NULL);
+    *reply = &out->base;
+    return 0;
+}
+
 static int expand_volume(void *object, struct call *call, const ProtobufCMessage *message,
                          ProtobufCMessage **reply, struct error *err)
 {
@@ -151,7 +170,8 @@ static const Csi__V1__NodeServiceCapability__RPC__Type CAPABILITIES[] = {
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__STAGE_UNSTAGE_VOLUME,
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME_STATS,
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME,
-    CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION,
+    CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION,  /* CSI until 1.12 */
+    CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME_HEALTH, /* from 1.13 on */
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__SINGLE_NODE_MULTI_WRITER,
 };
 
@@ -193,6 +213,7 @@ static const struct rpc_method METHODS[] = {
     METHOD("NodePublishVolume", node_publish_volume, publish_volume),
     METHOD("NodeUnpublishVolume", node_unpublish_volume, unpublish_volume),
     METHOD("NodeGetVolumeStats", node_get_volume_stats, get_volume_stats),
+    METHOD("NodeGetVolumeHealth", node_get_volume_health, get_volume_health),
     METHOD("NodeExpandVolume", node_expand_volume, expand_volume),
     METHOD("NodeGetCapabilities", node_get_capabilities, get_capabilities),
 };
