@@ -73,7 +73,7 @@ static int create_volume(void *object, struct call *call, const ProtobufCMessage
     wire_get_requirement(in->accessibility_requirements, &request.requirement);
     get_source(in->volume_content_source, &request);
     if (controller_create_volume(object, call, &request, &volume, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__CreateVolumeResponse *out = message_new(&csi__v1__create_volume_response__descriptor);
     out->volume = put_volume(&volume);
     out->volume->content_source = put_source(&request);
@@ -89,7 +89,7 @@ static int delete_volume(void *object, struct call *call, const ProtobufCMessage
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_delete_volume(object, call, &request, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     *reply = message_new(&csi__v1__delete_volume_response__descriptor);
     return 0;
 }
@@ -108,7 +108,7 @@ static int publish_volume(void *object, struct call *call, const ProtobufCMessag
     wire_get_map(in->n_volume_context, in->volume_context, &request.context);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_publish_volume(object, call, &request, &context, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__ControllerPublishVolumeResponse *out =
         message_new(&csi__v1__controller_publish_volume_response__descriptor);
     out->publish_context = wire_put_map(
@@ -128,7 +128,7 @@ static int unpublish_volume(void *object, struct call *call, const ProtobufCMess
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_unpublish_volume(object, call, &request, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     *reply = message_new(&csi__v1__controller_unpublish_volume_response__descriptor);
     return 0;
 }
@@ -147,7 +147,7 @@ static int expand_volume(void *object, struct call *call, const ProtobufCMessage
     if (in->volume_capability)
         wire_get_capability(in->volume_capability, &request.capability);
     if (controller_expand_volume(object, call, &request, &expansion, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__ControllerExpandVolumeResponse *out =
         message_new(&csi__v1__controller_expand_volume_response__descriptor);
     out->capacity_bytes = (int64_t)expansion.size_bytes;
@@ -167,7 +167,7 @@ static int modify_volume(void *object, struct call *call, const ProtobufCMessage
     wire_get_map(in->n_mutable_parameters, in->mutable_parameters, &request.mutable_parameters);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_modify_volume(object, call, &request, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     *reply = message_new(&csi__v1__controller_modify_volume_response__descriptor);
     return 0;
 }
@@ -246,7 +246,7 @@ static int get_volume_health(void *object, struct call *call, const ProtobufCMes
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_get_volume(object, call, &request, &state, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__ControllerGetVolumeHealthResponse *out =
         message_new(&csi__v1__controller_get_volume_health_response__descriptor);
     out->volume_health = put_health(in->volume_id, &state);
@@ -268,7 +268,7 @@ static int list_volume_health(void *object, struct call *call, const ProtobufCMe
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_list_volumes(object, call, &request, &list, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__ControllerListVolumeHealthResponse *out =
         message_new(&csi__v1__controller_list_volume_health_response__descriptor);
     out->entries = xcalloc(list.count, sizeof(*out->entries));
@@ -350,7 +350,7 @@ static int validate_volume_capabilities(void *object, struct call *call,
     wire_get_map(in->n_parameters, in->parameters, &request.parameters);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_validate_volume(object, call, &request, &refusal, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__ValidateVolumeCapabilitiesResponse *out =
         message_new(&csi__v1__validate_volume_capabilities_response__descriptor);
     if (refusal)

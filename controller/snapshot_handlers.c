@@ -37,7 +37,7 @@ static int create_snapshot(void *object, struct call *call, const ProtobufCMessa
     wire_get_map(in->n_parameters, in->parameters, &request.parameters);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_create_snapshot(object, call, &request, &snapshot, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__CreateSnapshotResponse *out =
         message_new(&csi__v1__create_snapshot_response__descriptor);
     out->snapshot = put_snapshot(&snapshot);
@@ -53,7 +53,7 @@ static int delete_snapshot(void *object, struct call *call, const ProtobufCMessa
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_delete_snapshot(object, call, &request, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     *reply = message_new(&csi__v1__delete_snapshot_response__descriptor);
     return 0;
 }
@@ -67,7 +67,7 @@ static int get_snapshot(void *object, struct call *call, const ProtobufCMessage 
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_get_snapshot(object, call, &request, &snapshot, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__GetSnapshotResponse *out = message_new(&csi__v1__get_snapshot_response__descriptor);
     out->snapshot = put_snapshot(&snapshot);
     *reply = &out->base;
@@ -88,7 +88,7 @@ static int list_snapshots(void *object, struct call *call, const ProtobufCMessag
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_list_snapshots(object, call, &request, &list, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__ListSnapshotsResponse *out =
         message_new(&csi__v1__list_snapshots_response__descriptor);
     out->entries = xcalloc(list.count, sizeof(*out->entries));
@@ -138,7 +138,7 @@ static int create_group(void *object, struct call *call, const ProtobufCMessage 
     wire_get_map(in->n_parameters, in->parameters, &request.parameters);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_create_group_snapshot(object, call, &request, &group, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__CreateVolumeGroupSnapshotResponse *out =
         message_new(&csi__v1__create_volume_group_snapshot_response__descriptor);
     out->group_snapshot = put_group(&group);
@@ -157,7 +157,7 @@ static int delete_group(void *object, struct call *call, const ProtobufCMessage 
     get_names(in->n_snapshot_ids, in->snapshot_ids, &request.members);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_delete_group_snapshot(object, call, &request, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     *reply = message_new(&csi__v1__delete_volume_group_snapshot_response__descriptor);
     return 0;
 }
@@ -174,7 +174,7 @@ static int get_group(void *object, struct call *call, const ProtobufCMessage *me
     get_names(in->n_snapshot_ids, in->snapshot_ids, &request.members);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_get_group_snapshot(object, call, &request, &group, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__GetVolumeGroupSnapshotResponse *out =
         message_new(&csi__v1__get_volume_group_snapshot_response__descriptor);
     out->group_snapshot = put_group(&group);

@@ -38,7 +38,7 @@ static int stage_volume(void *object, struct call *call, const ProtobufCMessage 
     wire_get_map(in->n_volume_context, in->volume_context, &request.context);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (node_stage_volume(object, call, &request, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     *reply = message_new(&csi__v1__node_stage_volume_response__descriptor);
     return 0;
 }
@@ -71,7 +71,7 @@ static int publish_volume(void *object, struct call *call, const ProtobufCMessag
     wire_get_map(in->n_volume_context, in->volume_context, &request.context);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (node_publish_volume(object, call, &request, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     *reply = message_new(&csi__v1__node_publish_volume_response__descriptor);
     return 0;
 }
@@ -158,7 +158,7 @@ static int expand_volume(void *object, struct call *call, const ProtobufCMessage
     wire_get_range(in->capacity_range, &request.range);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (node_expand_volume(object, call, &request, &size_bytes, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__NodeExpandVolumeResponse *out =
         message_new(&csi__v1__node_expand_volume_response__descriptor);
     out->capacity_bytes = (int64_t)size_bytes;
