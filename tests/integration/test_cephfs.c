@@ -516,6 +516,12 @@ TEST(only_what_works_is_advertised)
     assert_null(strstr(controller, "MODIFY_VOLUME"));
     assert_non_null(strstr(node, "STAGE_UNSTAGE_VOLUME"));
     assert_null(strstr(node, "EXPAND_VOLUME"));
+    /* to callers of CSI 1.12 and 1.13; without a keyring the controller has neither */
+    assert_non_null(strstr(node, "VOLUME_CONDITION"));
+    assert_non_null(strstr(node, "GET_VOLUME_HEALTH"));
+    assert_null(strstr(node, "GET_STORAGE_HEALTH"));
+    assert_null(strstr(controller, "VOLUME_CONDITION"));
+    assert_null(strstr(controller, "VOLUME_HEALTH"));
     assert_non_null(strstr(who, "node_id"));
 }
 

@@ -692,6 +692,11 @@ TEST(lost_image_is_told_to_callers_of_both_versions)
     char *volume = create_volume("lost", 8 * MIB);
     _cleanup_free_ char *image = xasprintf("csi-vol-%s", volume + strlen(volume) - 36);
 
+    json_auto_t *reply = call("ControllerGetCapabilities", "{}");
+    _cleanup_free_ char *capabilities = json_dumps(reply, 0);
+    assert_non_null(strstr(capabilities, "VOLUME_CONDITION"));
+    assert_non_null(strstr(capabilities, "GET_VOLUME_HEALTH"));
+    assert_non_null(strstr(capabilities, "LIST_VOLUME_HEALTH"));
     check_health(volume, NULL);
     assert_int_equal(rbd_remove(pool, image), 0);
     check_health(volume, "INACCESSIBLE");
