@@ -183,6 +183,8 @@ struct volume_state {
     char *message;
 };
 
+/* ControllerGetVolume and ControllerGetVolumeHealth. NOT_FOUND if there is no such volume; one that
+ * is recorded and missing is abnormal. */
 _must_check_ int controller_get_volume(const struct controller *controller, struct call *call,
                                        const struct handle_request *request,
                                        struct volume_state *state, struct error *err);
@@ -240,6 +242,7 @@ _must_check_ int controller_get_snapshot(const struct controller *controller, st
 
 struct list_request {
     int32_t max_entries; /* 0: as many as fit into a page */
+    bool only_abnormal;  /* volumes: only those that are not well */
     char *token;
     char *source_handle;   /* snapshots: only those of this volume */
     char *snapshot_handle; /* snapshots: only this one */

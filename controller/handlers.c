@@ -73,7 +73,7 @@ static int create_volume(void *object, struct call *call, const void *message, v
     wire_get_requirement(in->accessibility_requirements, &request.requirement);
     get_source(in->volume_content_source, &request);
     if (controller_create_volume(object, call, &request, &volume, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__CreateVolumeResponse *out = reply;
     out->volume = put_volume(&volume);
     out->volume->content_source = put_source(&request);
@@ -87,8 +87,10 @@ static int delete_volume(void *object, struct call *call, const void *message, v
     _cleanup_(handle_request_done) struct handle_request request = {xstrdup(in->volume_id), {0}};
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_delete_volume(object, call, &request, err) < 0)
+        return credentials_explain(&request.credentials, err);
     (void)reply; /* is empty */
-    return controller_delete_volume(object, call, &request, err);
+    return 0;
 }
 
 static int publish_volume(void *object, struct call *call, const void *message, void *reply,
@@ -104,7 +106,7 @@ static int publish_volume(void *object, struct call *call, const void *message, 
     wire_get_map(in->n_volume_context, in->volume_context, &request.context);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_publish_volume(object, call, &request, &context, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__ControllerPublishVolumeResponse *out = reply;
     out->publish_context = wire_put_map(
         &csi__v1__controller_publish_volume_response__publish_context_entry__descriptor, &context,
@@ -120,8 +122,10 @@ static int unpublish_volume(void *object, struct call *call, const void *message
         .handle = xstrdup(in->volume_id), .node_id = xstrdup(in->node_id)};
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_unpublish_volume(object, call, &request, err) < 0)
+        return credentials_explain(&request.credentials, err);
     (void)reply; /* is empty */
-    return controller_unpublish_volume(object, call, &request, err);
+    return 0;
 }
 
 static int expand_volume(void *object, struct call *call, const void *message, void *reply,
@@ -137,7 +141,7 @@ static int expand_volume(void *object, struct call *call, const void *message, v
     if (in->volume_capability)
         wire_get_capability(in->volume_capability, &request.capability);
     if (controller_expand_volume(object, call, &request, &expansion, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__ControllerExpandVolumeResponse *out = reply;
     out->capacity_bytes = (int64_t)expansion.size_bytes;
     out->node_expansion_required = expansion.node_expansion_required;
@@ -153,8 +157,10 @@ static int modify_volume(void *object, struct call *call, const void *message, v
 
     wire_get_map(in->n_mutable_parameters, in->mutable_parameters, &request.mutable_parameters);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_modify_volume(object, call, &request, err) < 0)
+        return credentials_explain(&request.credentials, err);
     (void)reply; /* is empty */
-    return controller_modify_volume(object, call, &request, err);
+    return 0;
 }
 
 static Csi__V1__VolumeCondition *put_condition(const struct volume_state *state)
@@ -206,6 +212,55 @@ static int get_volume(void *object, struct call *call, const void *message, void
     out->volume = put_volume(&state.volume);
     out->status = message_new(&csi__v1__controller_get_volume_response__volume_status__descriptor);
     out->status->volume_condition = put_condition(&state);
+    return 0;
+}
+
+/* A volume whose image or subvolume is not there may be in the trash, or about to be deleted:
+ * nothing says that its data are lost. */
+static Csi__V1__VolumeHealth *put_health(const char *handle, const struct volume_state *state)
+{
+    return wire_put_health(handle, CSI__V1__VOLUME_HEALTH_ERROR_TYPE__INACCESSIBLE, "MissingInCeph",
+                           state->abnormal ? state->message : NULL);
+}
+
+static int get_volume_health(void *object, struct call *call, const void *message, void *reply,
+                             struct error *err)
+{
+    const Csi__V1__ControllerGetVolumeHealthRequest *in = message;
+    _cleanup_(handle_request_done) struct handle_request request = {xstrdup(in->volume_id), {0}};
+    _cleanup_(volume_state_done) struct volume_state state = {0};
+
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_get_volume(object, call, &request, &state, err) < 0)
+        return credentials_explain(&request.credentials, err);
+    Csi__V1__ControllerGetVolumeHealthResponse *out = reply;
+    out->volume_health = put_health(in->volume_id, &state);
+    return 0;
+}
+
+static int list_volume_health(void *object, struct call *call, const void *message, void *reply,
+                              struct error *err)
+{
+    const Csi__V1__ControllerListVolumeHealthRequest *in = message;
+    _cleanup_(list_request_done) struct list_request request = {
+        .max_entries = in->max_entries,
+        .only_abnormal = true,
+        .token = xstrdup(in->starting_token),
+    };
+    _cleanup_(volume_list_done) struct volume_list list = {0};
+
+    wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_list_volumes(object, call, &request, &list, err) < 0)
+        return credentials_explain(&request.credentials, err);
+    Csi__V1__ControllerListVolumeHealthResponse *out = reply;
+    out->entries = xcalloc(list.count, sizeof(*out->entries));
+    for (; out->n_entries < list.count; out->n_entries++) {
+        const struct volume_state *state = &list.items[out->n_entries];
+
+        out->entries[out->n_entries] = put_health(state->volume.handle, state);
+    }
+    if (list.next_token)
+        out->next_token = TAKE(list.next_token);
     return 0;
 }
 
@@ -273,7 +328,7 @@ static int validate_volume_capabilities(void *object, struct call *call, const v
     wire_get_map(in->n_parameters, in->parameters, &request.parameters);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_validate_volume(object, call, &request, &refusal, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__ValidateVolumeCapabilitiesResponse *out = reply;
     if (refusal)
         out->message = refusal;
@@ -282,7 +337,8 @@ static int validate_volume_capabilities(void *object, struct call *call, const v
     return 0;
 }
 
-/* The last ones need credentials that do not come with the call. */
+/* The last ones need credentials that do not come with the call: those of health may, but no caller
+ * is known to send them. */
 static const Csi__V1__ControllerServiceCapability__RPC__Type CAPABILITIES[] = {
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__CREATE_DELETE_VOLUME,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__PUBLISH_UNPUBLISH_VOLUME,
@@ -296,9 +352,11 @@ static const Csi__V1__ControllerServiceCapability__RPC__Type CAPABILITIES[] = {
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__SINGLE_NODE_MULTI_WRITER,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_VOLUMES,
     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME,
-    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION,
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION,  /* CSI until 1.12 */
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME_HEALTH, /* from 1.13 on */
+    CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__LIST_VOLUME_HEALTH,
 };
-#define CAPABILITIES_WITHOUT_CREDENTIALS (ARRAY_LENGTH(CAPABILITIES) - 3)
+#define CAPABILITIES_WITHOUT_CREDENTIALS (ARRAY_LENGTH(CAPABILITIES) - 5)
 
 static int get_capabilities(void *object, struct call *call, const void *message, void *reply,
                             struct error *err)
@@ -340,6 +398,8 @@ static const struct rpc_method METHODS[] = {
     METHOD("ControllerExpandVolume", controller_expand_volume, expand_volume),
     METHOD("ControllerModifyVolume", controller_modify_volume, modify_volume),
     METHOD("ControllerGetVolume", controller_get_volume, get_volume),
+    METHOD("ControllerGetVolumeHealth", controller_get_volume_health, get_volume_health),
+    METHOD("ControllerListVolumeHealth", controller_list_volume_health, list_volume_health),
     METHOD("ListVolumes", list_volumes, list_volumes),
     METHOD("GetCapacity", get_capacity, get_capacity),
 };

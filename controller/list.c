@@ -1,8 +1,9 @@
 /*
- * ListVolumes and ListSnapshots. A listing walks the journal's directories: every configured
- * cluster, every place that may have one, every name in it. A page ends after so many entries, or
- * when its time is over, and its token says where the next one starts: CLUSTER/POOLID/KEY, the last
- * key that was read. POOLID 0 is the beginning of a cluster, an empty KEY that of a pool.
+ * ListVolumes, ControllerListVolumeHealth and ListSnapshots. A listing walks the journal's
+ * directories: every configured cluster, every place that may have one, every name in it. A page
+ * ends after so many entries, or when its time is over, and its token says where the next one
+ * starts: CLUSTER/POOLID/KEY, the last key that was read. POOLID 0 is the beginning of a cluster,
+ * an empty KEY that of a pool.
  *
  * A name whose creation has not finished is not listed. Cost: one round trip per 512 names, and two
  * per listed volume; the image of a snapshot and its ancestors are opened.
@@ -306,6 +307,10 @@ static int add_volume(struct journal_listing *listing, struct located *located, 
     if (controller_backend(listing->controller)
             ->examine_volume(listing->call, located, false, &state, err) < 0)
         return -1;
+    if (listing->request->only_abnormal && !state.abnormal) {
+        volume_state_done(&state);
+        return 0;
+    }
     volume_id_format(&located->id, state.volume.handle);
     segments_read(&located->entry.extra, &state.volume.segments);
     *array_add(list->items, list->count) = state;

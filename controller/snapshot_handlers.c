@@ -37,7 +37,7 @@ static int create_snapshot(void *object, struct call *call, const void *message,
     wire_get_map(in->n_parameters, in->parameters, &request.parameters);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_create_snapshot(object, call, &request, &snapshot, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__CreateSnapshotResponse *out = reply;
     out->snapshot = put_snapshot(&snapshot);
     return 0;
@@ -50,8 +50,10 @@ static int delete_snapshot(void *object, struct call *call, const void *message,
     _cleanup_(handle_request_done) struct handle_request request = {xstrdup(in->snapshot_id), {0}};
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_delete_snapshot(object, call, &request, err) < 0)
+        return credentials_explain(&request.credentials, err);
     (void)reply; /* is empty */
-    return controller_delete_snapshot(object, call, &request, err);
+    return 0;
 }
 
 static int get_snapshot(void *object, struct call *call, const void *message, void *reply,
@@ -63,7 +65,7 @@ static int get_snapshot(void *object, struct call *call, const void *message, vo
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_get_snapshot(object, call, &request, &snapshot, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__GetSnapshotResponse *out = reply;
     out->snapshot = put_snapshot(&snapshot);
     return 0;
@@ -83,7 +85,7 @@ static int list_snapshots(void *object, struct call *call, const void *message, 
 
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_list_snapshots(object, call, &request, &list, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__ListSnapshotsResponse *out = reply;
     out->entries = xcalloc(list.count, sizeof(*out->entries));
     for (; out->n_entries < list.count; out->n_entries++) {
@@ -130,7 +132,7 @@ static int create_group(void *object, struct call *call, const void *message, vo
     wire_get_map(in->n_parameters, in->parameters, &request.parameters);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_create_group_snapshot(object, call, &request, &group, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__CreateVolumeGroupSnapshotResponse *out = reply;
     out->group_snapshot = put_group(&group);
     return 0;
@@ -145,8 +147,10 @@ static int delete_group(void *object, struct call *call, const void *message, vo
 
     get_names(in->n_snapshot_ids, in->snapshot_ids, &request.members);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (controller_delete_group_snapshot(object, call, &request, err) < 0)
+        return credentials_explain(&request.credentials, err);
     (void)reply; /* is empty */
-    return controller_delete_group_snapshot(object, call, &request, err);
+    return 0;
 }
 
 static int get_group(void *object, struct call *call, const void *message, void *reply,
@@ -160,7 +164,7 @@ static int get_group(void *object, struct call *call, const void *message, void 
     get_names(in->n_snapshot_ids, in->snapshot_ids, &request.members);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (controller_get_group_snapshot(object, call, &request, &group, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__GetVolumeGroupSnapshotResponse *out = reply;
     out->group_snapshot = put_group(&group);
     return 0;

@@ -51,6 +51,10 @@ struct node_backend {
      * they stay NULL if there is none. */
     int (*find_staged)(const struct node_volumes *volumes, const struct mount_entry *entry,
                        char **handle, char **staging_path, struct error *err);
+    /* Where the driver itself has written down that the volume is staged: *@path, which the caller
+     * frees, stays NULL if it has not. NULL: find_staged() finds all of them. */
+    int (*recall_path)(const struct node_volumes *volumes, const char *handle, char **path,
+                       struct error *err);
     /* Records this node as a client of a volume that is staged. */
     int (*record)(const struct node_volumes *volumes, struct call *call, const char *handle,
                   const char *staging_path, struct error *err);

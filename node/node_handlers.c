@@ -34,8 +34,10 @@ static int stage_volume(void *object, struct call *call, const void *message, vo
         wire_get_capability(in->volume_capability, &request.capability);
     wire_get_map(in->n_volume_context, in->volume_context, &request.context);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (node_stage_volume(object, call, &request, err) < 0)
+        return credentials_explain(&request.credentials, err);
     (void)reply; /* is empty */
-    return node_stage_volume(object, call, &request, err);
+    return 0;
 }
 
 static int unstage_volume(void *object, struct call *call, const void *message, void *reply,
@@ -63,8 +65,10 @@ static int publish_volume(void *object, struct call *call, const void *message, 
         wire_get_capability(in->volume_capability, &request.capability);
     wire_get_map(in->n_volume_context, in->volume_context, &request.context);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
+    if (node_publish_volume(object, call, &request, err) < 0)
+        return credentials_explain(&request.credentials, err);
     (void)reply; /* is empty */
-    return node_publish_volume(object, call, &request, err);
+    return 0;
 }
 
 static int unpublish_volume(void *object, struct call *call, const void *message, void *reply,
@@ -113,6 +117,23 @@ static int get_volume_stats(void *object, struct call *call, const void *message
     return 0;
 }
 
+static int get_volume_health(void *object, struct call *call, const void *message, void *reply,
+                             struct error *err)
+{
+    const Csi__V1__NodeGetVolumeHealthRequest *in = message;
+    const struct health_request request = {in->volume_id, in->volume_publish_path,
+                                           in->staging_target_path};
+    _cleanup_(volume_stats_done) struct volume_stats stats = {0};
+
+    if (node_get_volume_health(object, call, &request, &stats, err) < 0)
+        return -1;
+    Csi__V1__NodeGetVolumeHealthResponse *out = reply;
+    out->volume_health =
+        wire_put_health(in->volume_id, CSI__V1__VOLUME_HEALTH_ERROR_TYPE__INACCESSIBLE,
+                        "NotUsableOnNode", stats.is_abnormal ? stats.message : NULL);
+    return 0;
+}
+
 static int expand_volume(void *object, struct call *call, const void *message, void *reply,
                          struct error *err)
 {
@@ -126,7 +147,7 @@ static int expand_volume(void *object, struct call *call, const void *message, v
     wire_get_range(in->capacity_range, &request.range);
     wire_get_credentials(in->n_secrets, in->secrets, &request.credentials);
     if (node_expand_volume(object, call, &request, &size_bytes, err) < 0)
-        return -1;
+        return credentials_explain(&request.credentials, err);
     Csi__V1__NodeExpandVolumeResponse *out = reply;
     out->capacity_bytes = (int64_t)size_bytes;
     return 0;
@@ -136,7 +157,8 @@ static const Csi__V1__NodeServiceCapability__RPC__Type CAPABILITIES[] = {
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__STAGE_UNSTAGE_VOLUME,
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME_STATS,
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__EXPAND_VOLUME,
-    CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION,
+    CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__VOLUME_CONDITION,  /* CSI until 1.12 */
+    CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__GET_VOLUME_HEALTH, /* from 1.13 on */
     CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__SINGLE_NODE_MULTI_WRITER,
 };
 
@@ -172,6 +194,7 @@ static const struct rpc_method METHODS[] = {
     METHOD("NodePublishVolume", node_publish_volume, publish_volume),
     METHOD("NodeUnpublishVolume", node_unpublish_volume, unpublish_volume),
     METHOD("NodeGetVolumeStats", node_get_volume_stats, get_volume_stats),
+    METHOD("NodeGetVolumeHealth", node_get_volume_health, get_volume_health),
     METHOD("NodeExpandVolume", node_expand_volume, expand_volume),
     METHOD("NodeGetCapabilities", node_get_capabilities, get_capabilities),
 };

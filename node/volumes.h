@@ -112,6 +112,19 @@ _must_check_ int node_get_volume_stats(const struct node_volumes *volumes, struc
                                        const char *handle, const char *volume_path,
                                        struct volume_stats *stats, struct error *err);
 
+/* Of NodeGetVolumeHealth: both paths may be "", and need not be those of a volume. */
+struct health_request {
+    const char *handle;
+    const char *publish_path;
+    const char *staging_path;
+};
+
+/* How the volume is doing on this node, wherever it is mounted: what the request names comes first.
+ * NOT_FOUND if it is nowhere. Caller calls volume_stats_done(). */
+_must_check_ int node_get_volume_health(const struct node_volumes *volumes, struct call *call,
+                                        const struct health_request *request,
+                                        struct volume_stats *stats, struct error *err);
+
 struct node_expand_request {
     char *handle;
     char *volume_path;

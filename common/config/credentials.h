@@ -7,6 +7,7 @@
 struct credentials {
     char *user; /* without "client." */
     struct secret key;
+    char *passed_over; /* adminID of secrets that have both pairs; NULL if they do not */
 };
 
 /* One key of a request's secrets. Borrowed. */
@@ -23,7 +24,8 @@ struct secret_entry {
 
 /*
  * Takes userID and userKey, else adminID and adminKey (CephFS before Ceph-CSI 3.14), or, as in
- * volumes migrated from the in-tree driver, key and adminId.
+ * volumes migrated from the in-tree driver, key and adminId. Of two complete pairs the user's is
+ * taken, as Ceph-CSI does from 3.14 on; before, it took the admin's for volumes that it made.
  * What is missing stays unset: whether it is needed shows only later.
  */
 void credentials_from_secrets(const struct secret_entry *secrets, size_t count,
@@ -31,6 +33,10 @@ void credentials_from_secrets(const struct secret_entry *secrets, size_t count,
 
 /* INVALID_ARGUMENT naming what is missing; never quotes a value. */
 _must_check_ int credentials_check(const struct credentials *credentials, struct error *err);
+
+/* To a failure of a call made with them: if the user may not do what was asked, and the secrets
+ * have an adminID that was not taken, says so. Returns -1. */
+int credentials_explain(const struct credentials *credentials, struct error *err);
 
 /* @to is empty; credentials_done() frees. */
 void credentials_copy(struct credentials *to, const struct credentials *from);

@@ -120,6 +120,24 @@ Csi__V1__Topology *wire_put_topology(const struct strmap *segments)
     return message;
 }
 
+Csi__V1__VolumeHealth *wire_put_health(const char *handle, Csi__V1__VolumeHealthErrorType status,
+                                       const char *reason, const char *message)
+{
+    Csi__V1__VolumeHealth *health = message_new(&csi__v1__volume_health__descriptor);
+
+    health->volume_id = xstrdup(handle);
+    if (!message)
+        return health;
+    Csi__V1__VolumeHealth__VolumeHealthEntry *entry =
+        message_new(&csi__v1__volume_health__volume_health_entry__descriptor);
+    entry->status = status;
+    entry->reason = xstrdup(reason);
+    entry->message = xstrdup(message);
+    health->health_statuses = xcalloc(1, sizeof(*health->health_statuses));
+    health->health_statuses[health->n_health_statuses++] = entry;
+    return health;
+}
+
 static void add_terms(size_t count, Csi__V1__Topology *const *messages,
                       struct topology_terms *terms)
 {

@@ -35,4 +35,9 @@ Csi__V1__Topology *wire_put_topology(const struct strmap *segments);
 void wire_get_requirement(const Csi__V1__TopologyRequirement *message,
                           struct topology_requirement *requirement);
 
+/* What is wrong with a volume: @status and @reason, one word for programs, and @message for people.
+ * Nothing is if @message is NULL. */
+Csi__V1__VolumeHealth *wire_put_health(const char *handle, Csi__V1__VolumeHealthErrorType status,
+                                       const char *reason, const char *message);
+
 void wire_get_range(const Csi__V1__CapacityRange *message, struct capacity_range *range);

@@ -27,10 +27,13 @@ int cephfs_prepare_snapshot(struct snapshot_work *work, struct error *err)
     const char *cluster_id =
         strmap_get_or(work->parameters, PARAM_CLUSTER_ID, source->id.cluster_id);
 
-    /* as Ceph-CSI: a snapshot is where its volume is */
+    /* As Ceph-CSI, for CephFS alone: a class that is meant for another cluster, or for one that
+     * nobody knows. */
     if (strcmp(cluster_id, source->id.cluster_id) != 0)
-        log_warn(work->call, "parameter clusterID is '%.64s', but the volume is in '%s': ignored",
-                 cluster_id, source->id.cluster_id);
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "parameter clusterID is '%.64s', but the volume is in '%s'; use a "
+                         "VolumeSnapshotClass of that clusterID",
+                         cluster_id, source->id.cluster_id);
     if (cephfs_backing(&source->entry))
         return error_set(
             err, STATUS_INVALID_ARGUMENT,

@@ -26,6 +26,8 @@ enum fsck_severity { FSCK_NOTE, FSCK_WARNING, FSCK_ERROR, FSCK_DATA_LOSS };
 /* In the order of the report within one severity. docs/fsck.md says what each means. */
 enum fsck_kind {
     FSCK_PV_WITHOUT_VOLUME,
+    FSCK_DIRECTORY_PART,
+    FSCK_OBJECT_UNKNOWN,
     FSCK_NAME_BROKEN,
     FSCK_NAME_MISMATCH,
     FSCK_IMAGE_ID_DIFFERS,

@@ -68,6 +68,18 @@ static bool image_may_return(const struct scan *scan, const struct subject *subj
 
 /* --- without a name --- */
 
+/* Whether there may be a name that was not seen: its pool was not gone through, or has objects of a
+ * form that nobody knows. */
+static bool name_may_be_hidden(const struct scan *scan, const struct subject *subject)
+{
+    const int64_t id = subject->attributes->journal_pool_id;
+    const size_t directory = id < 0 ? subject->entry->pool : scan_find_pool(scan, id);
+
+    return directory != SCAN_NO_POOL &&
+           (!scan->options->scan || !scan->pools[directory].wanted ||
+            scan->pools[directory].has_unknown || pool_of(scan, subject)->has_unknown);
+}
+
 static int check_nameless(struct scan *scan, const struct subject *subject, struct error *err)
 {
     const struct journal_entry *attributes = subject->attributes;
@@ -97,7 +109,7 @@ static int check_nameless(struct scan *scan, const struct subject *subject, stru
             "before its last step; its retry finishes it",
             attributes->request_name, attributes->image_name, where);
     finding_set_handle(scan, finding, subject->entry);
-    if (subject->pv || image_may_return(scan, subject))
+    if (subject->pv || image_may_return(scan, subject) || name_may_be_hidden(scan, subject))
         return 0;
     return offer_to_forget(scan, subject, finding, err);
 }

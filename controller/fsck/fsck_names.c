@@ -248,8 +248,28 @@ static void check_flattens(struct scan *scan, size_t pool)
                     pending);
 }
 
+/* --- what newer versions write --- */
+
+static void report_newer(struct scan *scan, const struct scan_newer *newer)
+{
+    if (newer->is_part)
+        scan_report(scan, FSCK_DIRECTORY_PART, FSCK_WARNING, newer->pool, newer->object,
+                    "%zu key(s): a part of a directory that a newer Ceph-CSI has split, or the "
+                    "directory of an instance of that name. The driver finds what is named in it "
+                    "by handles, but not by names: a creation that Ceph-CSI began and this driver "
+                    "retries would make a second volume. Nothing that it names is repaired",
+                    newer->keys);
+    else
+        scan_report(scan, FSCK_OBJECT_UNKNOWN, FSCK_WARNING, newer->pool, newer->object,
+                    "an object of the journal in a form that this version does not know, perhaps "
+                    "of a newer Ceph-CSI. There may be names in it: no entry of this pool that "
+                    "seems to have none is repaired");
+}
+
 int scan_check_names(struct scan *scan, struct error *err)
 {
+    for (size_t i = 0; i < scan->newer_count; i++)
+        report_newer(scan, &scan->newer[i]);
     for (size_t i = 0; i < scan->name_count; i++) {
         const struct scan_key *name = &scan->names[i];
 

@@ -6,6 +6,7 @@
  * Directories are read in all pools, also in those that findings are not wanted of: a name may be
  * in another pool than its image, and only knowing all names shows that an object has none.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,6 +216,14 @@ static void note_unreadable(struct scan *scan, const char *pool)
     scan->is_partial = true;
 }
 
+/* Of a part of a directory. */
+static void count_keys(struct scan *scan, size_t pool, const char *object, size_t keys)
+{
+    for (size_t i = 0; i < scan->newer_count; i++)
+        if (scan->newer[i].pool == pool && strcmp(scan->newer[i].object, object) == 0)
+            scan->newer[i].keys += keys;
+}
+
 /* *@exists says whether the directory is there. */
 static int read_directory(struct scan *scan, size_t directory, const struct journal *journal,
                           bool *exists, struct error *err)
@@ -239,6 +248,7 @@ static int read_directory(struct scan *scan, size_t directory, const struct jour
         *exists = true;
         for (size_t i = 0; i < keys.count; i++)
             add_key(scan, directory, journal, object, &keys.entries[i]);
+        count_keys(scan, directory, object, keys.count);
         if (keys.count == 0)
             return 0;
         free(after);
@@ -315,21 +325,49 @@ static void sort_entries(struct scan *scan)
     scan->entry_count = kept + 1;
 }
 
+static void add_newer(struct scan *scan, size_t pool, const char *name, bool is_part)
+{
+    *array_add(scan->newer, scan->newer_count) =
+        (struct scan_newer){.pool = pool, .object = xstrdup(name), .is_part = is_part};
+    scan->pools[pool].has_unknown = scan->pools[pool].has_unknown || !is_part;
+}
+
+/* Whether a directory of that instance may be a part of ours: "default.7", "default-0a". Another
+ * instance may be called so, too. */
+static bool may_be_part(const struct scan *scan, const char *instance)
+{
+    const char *ours = scan->options->instance_id;
+
+    return text_has_prefix(instance, ours) && !isalnum((unsigned char)instance[strlen(ours)]);
+}
+
 /* An object that the scan has come across: one of a uuid, or the directory of some instance. */
 static void add_object(struct scan *scan, size_t pool, const char *name)
 {
+    bool is_known = false;
+
     for (int kind = 0; kind < SCAN_KINDS; kind++) {
         const struct journal any = {(enum journal_kind)kind, ""};
         const char *prefix = journal_key_prefix(any.kind);
         _cleanup_free_ char *directory = journal_directory(&any);
 
-        if (text_has_prefix(name, prefix) && uuid_text_is_valid(name + strlen(prefix)))
+        if (text_has_prefix(name, prefix) && uuid_text_is_valid(name + strlen(prefix))) {
             add_entry(scan, any.kind, pool, name + strlen(prefix));
+            is_known = true;
+        }
+        if (!text_has_prefix(name, directory))
+            continue;
         const char *instance = name + strlen(directory);
-        if (text_has_prefix(name, directory) && strcmp(instance, scan->options->instance_id) != 0 &&
-            !string_list_has(&scan->instances, instance))
+        is_known = true;
+        if (strcmp(instance, scan->options->instance_id) == 0)
+            continue;
+        if (!string_list_has(&scan->instances, instance))
             string_list_add(&scan->instances, instance);
+        if (may_be_part(scan, instance))
+            add_newer(scan, pool, name, true);
     }
+    if (!is_known)
+        add_newer(scan, pool, name, false);
 }
 
 /* Finds all objects, and the names that other instances gave to some of them. */
@@ -468,7 +506,9 @@ void scan_done(struct scan *scan)
         ceph_pool_close(scan->pools[i].pool);
     }
     string_list_done(&scan->instances);
-    free_all(scan->entries, scan->pvs, scan->pools);
+    for (size_t i = 0; i < scan->newer_count; i++)
+        free(scan->newer[i].object);
+    free_all(scan->newer, scan->entries, scan->pvs, scan->pools);
     session_close(&scan->session);
     *scan = (struct scan){0};
 }

@@ -7,6 +7,8 @@
 
 static const char *const KINDS[] = {
     [FSCK_PV_WITHOUT_VOLUME] = "pv-without-volume",
+    [FSCK_DIRECTORY_PART] = "directory-part",
+    [FSCK_OBJECT_UNKNOWN] = "object-unknown",
     [FSCK_NAME_BROKEN] = "name-broken",
     [FSCK_NAME_MISMATCH] = "name-mismatch",
     [FSCK_IMAGE_ID_DIFFERS] = "image-id-differs",

@@ -15,6 +15,7 @@
 struct scan_pool {
     struct ceph_pool *pool;
     bool wanted;          /* findings in it are reported */
+    bool has_unknown;     /* an object of the journal has no known form: there may be names in it */
     struct strmap images; /* name -> id */
     struct trash_entries trash;
 };
@@ -42,6 +43,14 @@ struct scan_entry {
     struct journal_entry entry;
 };
 
+/* An object of the journal that only newer versions of Ceph-CSI can have written. */
+struct scan_newer {
+    size_t pool;
+    char *object;
+    bool is_part; /* its name is that of our directory, and more: perhaps one of several */
+    size_t keys;  /* of a part: how many it has */
+};
+
 /* A PersistentVolume whose handle is one of ours. */
 struct scan_pv {
     struct volume_id id;
@@ -66,7 +75,9 @@ struct scan {
     struct scan_pv *pvs; /* sorted by uuid */
     size_t pv_count;
     struct string_list instances; /* other than ours, as far as a scan showed them */
-    bool is_partial;              /* a pool was not readable: its names are not known */
+    struct scan_newer *newer;     /* likewise */
+    size_t newer_count;
+    bool is_partial; /* a pool was not readable: its names are not known */
 };
 
 /* --- fsck_read.c --- */

@@ -288,6 +288,18 @@ static int find_staged(const struct node_volumes *volumes, const struct mount_en
     return result;
 }
 
+static int recall_path(const struct node_volumes *volumes, const char *handle, char **path,
+                       struct error *err)
+{
+    _cleanup_mount_info_ struct mount_info info = {0};
+    bool has_info = false;
+
+    if (cephfs_info_read(volumes, handle, &info, &has_info, err) < 0)
+        return -1;
+    *path = TAKE(info.staging_path);
+    return 0;
+}
+
 static int record_client(const struct node_volumes *volumes, struct call *call, const char *handle,
                          const char *staging_path, struct error *err)
 {
@@ -318,6 +330,7 @@ const struct node_backend CEPHFS_NODE_BACKEND = {
     .owns_mount = owns_mount,
     .get_stats = get_stats,
     .find_staged = find_staged,
+    .recall_path = recall_path,
     .record = record_client,
     .recover = recover_volumes,
     .revive = revive_volumes,

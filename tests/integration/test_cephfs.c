@@ -75,6 +75,69 @@ static void assert_holds(const char *words)
         fail_msg("'%s' is not in\n%s", words, contents);
 }
 
+/* --- users --- */
+
+/* A user that exists for this test; the key. Caller frees. */
+static char *add_user(const char *name, const char *osd_caps)
+{
+    _cleanup_free_ char *entity = xasprintf("client.%s", name);
+    char *key = harness_run_tool((const char *[]){"ceph", "auth", "get-or-create-key", entity,
+                                                  "mon", "allow r", "osd", osd_caps, NULL});
+
+    key[strcspn(key, "\n")] = '\0';
+    return key;
+}
+
+/* CreateVolume with a Secret of two pairs, of which the user's is @user; -1 unless it works. */
+static int create_with_both(const char *user, const char *key, char **handle, struct error *err)
+{
+    const struct harness_cluster *known = harness_cluster();
+    const struct cephfs_wish wish = {"two-pairs", .size_bytes = 4 * MIB};
+    _cleanup_free_ char *plain = cephfs_request(&wish);
+    json_auto_t *request = json_loads(plain, 0, NULL);
+    json_auto_t *reply = NULL;
+
+    json_object_set_new(request, "secrets",
+                        json_pack("{s:s, s:s, s:s, s:s}", "userID", user, "userKey", key, "adminID",
+                                  known->user, "adminKey", known->key));
+    _cleanup_free_ char *text = json_dumps(request, 0);
+    if (harness_call(&driver, &(struct harness_call){"CreateVolume", text, .without_secrets = true},
+                     &reply, err) < 0)
+        return -1;
+    const json_t *volume = json_object_get(reply, "volume");
+    *handle = xstrdup(json_string_value(json_object_get(volume, "volume_id")));
+    return 0;
+}
+
+/* Ceph-CSI from 3.14 on takes the user's pair, and fails too; before, it took the admin's. */
+TEST(secret_with_two_pairs_says_which_one_lacks_rights)
+{
+    static const char *const osd_caps[] = {
+        "allow r pool=common", /* may not read the journal */
+        "allow rw tag cephfs metadata=" CEPHFS_NAME ", allow rw tag cephfs data=" CEPHFS_NAME,
+    };
+    _cleanup_free_ char *admin = xasprintf("adminID '%s'", harness_cluster()->user);
+    _cleanup_free_ char *handle = NULL;
+
+    for (size_t i = 0; i < ARRAY_LENGTH(osd_caps); i++) {
+        _cleanup_error_ struct error err = {0};
+        _cleanup_free_ char *user = xasprintf("weak-%zu", i);
+        _cleanup_free_ char *key = add_user(user, osd_caps[i]);
+
+        assert_int_equal(create_with_both(user, key, &handle, &err), -1);
+        if (err.status != STATUS_PERMISSION_DENIED || !strstr(err.message, user) ||
+            !strstr(err.message, admin))
+            fail_msg("%s: %s: %s", osd_caps[i], status_name(err.status), err.message);
+        _cleanup_free_ char *entity = xasprintf("client.%s", user);
+        free(harness_run_tool((const char *[]){"ceph", "auth", "rm", entity, NULL}));
+    }
+    _cleanup_error_ struct error err = {0};
+    if (create_with_both(harness_cluster()->user, harness_cluster()->key, &handle, &err) < 0)
+        fail_msg("%s", err.message);
+    drop(handle);
+    cephfs_assert_empties();
+}
+
 /* --- volumes --- */
 
 TEST(created_volume_is_a_subvolume_with_its_quota)
@@ -492,6 +555,12 @@ TEST(only_what_works_is_advertised)
     assert_null(strstr(controller, "MODIFY_VOLUME"));
     assert_non_null(strstr(node, "STAGE_UNSTAGE_VOLUME"));
     assert_null(strstr(node, "EXPAND_VOLUME"));
+    /* to callers of CSI 1.12 and 1.13; without a keyring the controller has neither */
+    assert_non_null(strstr(node, "VOLUME_CONDITION"));
+    assert_non_null(strstr(node, "GET_VOLUME_HEALTH"));
+    assert_null(strstr(node, "GET_STORAGE_HEALTH"));
+    assert_null(strstr(controller, "VOLUME_CONDITION"));
+    assert_null(strstr(controller, "VOLUME_HEALTH"));
     assert_non_null(strstr(who, "node_id"));
 }
 

@@ -218,6 +218,49 @@ TEST(subvolumes_are_copied_into_the_group_of_another_cluster_id)
     free(source), free(snapshot), free(clone), free(restored);
 }
 
+static char *snapshot_with(const char *source, const char *cluster_id, struct error *err)
+{
+    _cleanup_free_ char *request = xasprintf("{\"name\":\"snapshot\",\"source_volume_id\":\"%s\","
+                                             "\"parameters\":{\"clusterID\":\"%s\"}}",
+                                             source, cluster_id);
+    json_auto_t *reply = NULL;
+
+    if (harness_call(&driver,
+                     &(struct harness_call){.method = "CreateSnapshot", .request = request}, &reply,
+                     err) < 0)
+        return NULL;
+    const json_t *snapshot = json_object_get(reply, "snapshot");
+    return xstrdup(json_string_value(json_object_get(snapshot, "snapshot_id")));
+}
+
+/* Ceph-CSI refuses both, and so it does not go unnoticed that the class is not meant for it. */
+TEST(snapshot_of_a_subvolume_is_of_its_own_cluster_id)
+{
+    static const char *const others[] = {TENANT, "nowhere"};
+    const struct cephfs_wish wish = {.name = "source", .size_bytes = 4 * MIB};
+    _cleanup_error_ struct error err = {0};
+
+    start_driver(true);
+    char *source = cephfs_create(&driver, &wish, &err);
+    must(source, &err);
+    for (size_t i = 0; i < ARRAY_LENGTH(others); i++) {
+        _cleanup_error_ struct error refusal = {0};
+
+        assert_null(snapshot_with(source, others[i], &refusal));
+        assert_int_equal(refusal.status, STATUS_INVALID_ARGUMENT);
+        assert_non_null(strstr(refusal.message, others[i]));
+        assert_non_null(strstr(refusal.message, harness_cluster()->fsid));
+    }
+    char *snapshot =
+        snapshot_with(source, harness_cluster()->fsid, &err); /* nothing is left of it */
+    must(snapshot, &err);
+    assert_int_equal(call_delete_snapshot(&driver, snapshot, &err), 0);
+    delete_volumes((char *[]){source}, 1);
+    cephfs_assert_empties();
+    stop_driver();
+    free(source), free(snapshot);
+}
+
 /* The snapshot's journal knows who shows it, and the other group has another journal. */
 TEST(volume_that_shows_a_snapshot_stays_in_its_group)
 {

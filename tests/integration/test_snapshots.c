@@ -651,5 +651,58 @@ TEST(listing_comes_in_pages_without_secrets)
     harness_assert_pool_empties(POOL);
 }
 
+/* --- health --- */
+
+/* The only entry of a VolumeHealth of this volume; NULL if it has none. */
+static const json_t *health_entry(const json_t *health, const char *handle)
+{
+    const json_t *entries = json_object_get(health, "health_statuses");
+
+    assert_string_equal(json_string_value(json_object_get(health, "volume_id")), handle);
+    assert_true(json_array_size(entries) <= 1);
+    return json_array_get(entries, 0);
+}
+
+/* CSI 1.13 asks for health; callers of 1.12 find the same in the condition of ListVolumes. */
+static void check_health(const char *handle, const char *status)
+{
+    _cleanup_free_ char *one = xasprintf("{\"volume_id\":\"%s\"}", handle);
+    json_auto_t *got = call("ControllerGetVolumeHealth", one);
+    json_auto_t *all = call("ControllerListVolumeHealth", "{}");
+    json_auto_t *old = call("ControllerGetVolume", one);
+    const json_t *entry = health_entry(json_object_get(got, "volume_health"), handle);
+    const json_t *list = json_object_get(all, "entries");
+    const json_t *condition = json_object_get(json_object_get(old, "status"), "volume_condition");
+
+    assert_int_equal(json_array_size(list), status ? 1 : 0);
+    assert_int_equal(json_is_true(json_object_get(condition, "abnormal")), status != NULL);
+    assert_true((entry != NULL) == (status != NULL));
+    if (!status)
+        return;
+    assert_string_equal(json_string_value(json_object_get(entry, "status")), status);
+    assert_string_equal(json_string_value(json_object_get(entry, "reason")), "MissingInCeph");
+    assert_string_equal(json_string_value(json_object_get(entry, "message")),
+                        json_string_value(json_object_get(condition, "message")));
+    entry = health_entry(json_array_get(list, 0), handle);
+    assert_string_equal(json_string_value(json_object_get(entry, "status")), status);
+}
+
+TEST(lost_image_is_told_to_callers_of_both_versions)
+{
+    char *volume = create_volume("lost", 8 * MIB);
+    _cleanup_free_ char *image = xasprintf("csi-vol-%s", volume + strlen(volume) - 36);
+
+    json_auto_t *reply = call("ControllerGetCapabilities", "{}");
+    _cleanup_free_ char *capabilities = json_dumps(reply, 0);
+    assert_non_null(strstr(capabilities, "VOLUME_CONDITION"));
+    assert_non_null(strstr(capabilities, "GET_VOLUME_HEALTH"));
+    assert_non_null(strstr(capabilities, "LIST_VOLUME_HEALTH"));
+    check_health(volume, NULL);
+    assert_int_equal(rbd_remove(pool, image), 0);
+    check_health(volume, "INACCESSIBLE");
+    delete_volume(volume);
+    harness_assert_pool_empties(POOL);
+}
+
 TEST_GROUP(start_driver, stop_driver)
 TEST_CLEANUP(harness_clean_up)

@@ -162,6 +162,14 @@ static const struct {
      "'true'}}",
      CHECK_FAIL, "class", "StorageClass 's'", "does not encrypt"},
     {"{'kind': 'StorageClass', 'metadata': {'name': 's'}, 'provisioner': "
+     "'rook-ceph.rbd.csi.ceph.com', 'parameters': {'clusterID': 'a', 'pool': 'p', "
+     "'imageFeatures': 'telepathy'}}",
+     CHECK_FAIL, "class", "StorageClass 's'", "unknown feature 'telepathy'"},
+    {"{'kind': 'StorageClass', 'metadata': {'name': 's'}, 'provisioner': "
+     "'rook-ceph.rbd.csi.ceph.com', 'parameters': {'clusterID': 'a', 'pool': 'p', "
+     "'stripeUnit': '4096'}}",
+     CHECK_FAIL, "class", "StorageClass 's'", "must be given together"},
+    {"{'kind': 'StorageClass', 'metadata': {'name': 's'}, 'provisioner': "
      "'rook-ceph.rbd.csi.ceph.com', 'parameters': {'clusterID': 'c', 'pool': 'p', "
      "'rbd_qos_iops_limit': '1'}}",
      CHECK_WARN, "class", "StorageClass 's'", "in a StorageClass"},

@@ -171,3 +171,39 @@ TEST(released_credentials_are_unset)
     assert_string_equal(credentials.user, "rbd");
     credentials_done(&credentials);
 }
+
+/* --- secrets with two pairs --- */
+
+static void check_hint(const struct secret_entry *secrets, size_t count, enum status status,
+                       bool expected)
+{
+    _cleanup_credentials_ struct credentials given = {0};
+    _cleanup_credentials_ struct credentials copy = {0};
+    _cleanup_error_ struct error err = {0};
+
+    credentials_from_secrets(secrets, count, &given);
+    credentials_copy(&copy, &given);
+    error_set(&err, status, "create volume 'pvc-1'");
+    assert_int_equal(credentials_explain(&copy, &err), -1);
+    assert_int_equal(err.status, status);
+    assert_int_equal(strstr(err.message, "adminID 'boss'") && strstr(err.message, "userID 'fs'"),
+                     expected);
+    assert_null(strstr(err.message, OTHER_KEY));
+}
+
+TEST(refused_user_is_told_of_the_admin_that_was_passed_over)
+{
+    static const struct secret_entry both[] = {
+        {"userID", "fs"}, {"userKey", KEY}, {"adminID", "boss"}, {"adminKey", OTHER_KEY}};
+    static const struct secret_entry same[] = {
+        {"userID", "fs"}, {"userKey", KEY}, {"adminID", "fs"}, {"adminKey", KEY}};
+    static const struct secret_entry half[] = {
+        {"userID", "fs"}, {"adminID", "boss"}, {"adminKey", OTHER_KEY}};
+
+    check_hint(both, 4, STATUS_PERMISSION_DENIED, true);
+    check_hint(both, 4, STATUS_UNAUTHENTICATED, true);
+    check_hint(both, 4, STATUS_NOT_FOUND, false);
+    check_hint(both, 2, STATUS_PERMISSION_DENIED, false);
+    check_hint(same, 4, STATUS_PERMISSION_DENIED, false);
+    check_hint(half, 3, STATUS_PERMISSION_DENIED, false); /* boss was refused */
+}

@@ -48,6 +48,65 @@ TEST(other_instances_are_left_alone, WITH_FSCK_WORLD)
     assert_clean(world);
 }
 
+/* --- what newer versions write --- */
+
+/* Directories in parts: whoever reads them knows by which rule a name is in which. */
+TEST(parts_of_a_directory_are_named_and_left_alone, WITH_FSCK_WORLD)
+{
+    static const char *const parts[] = {"csi.volumes.default.7", "csi.volumes.default-shard-0a",
+                                        "csi.volumes.default_3"};
+    struct fsck_world *world = *state;
+
+    driver_create_volume(world);
+    put_object(world, world->rbd, "csi.volume." UUID_A,
+               (const char *[]){"csi.volname", "pvc-1", NULL});
+    for (size_t i = 0; i < ARRAY_LENGTH(parts); i++) {
+        put_name(world, world->rbd, parts[i], "csi.volume.pvc-1", UUID_A);
+        put_name(world, world->rbd, parts[i], "csi.volume.pvc-2", UUID_B); /* leads nowhere */
+        const struct fsck_finding *finding = assert_finds(world, FSCK_DIRECTORY_PART);
+        assert_string_equal(finding->object, parts[i]);
+        assert_non_null(strstr(finding->explanation, "2 key(s)"));
+        assert_untouched(world);
+        remove_object(world, world->rbd, parts[i]);
+    }
+    assert_finds(world, FSCK_OBJECT_WITHOUT_NAME); /* the part was all that it had */
+    put_name(world, world->rbd, "csi.volumes.default2", "csi.volume.pvc-1", UUID_A);
+    assert_clean(world); /* another instance's */
+}
+
+TEST(unknown_form_of_the_journal_is_named_and_stops_repairs, WITH_FSCK_WORLD)
+{
+    struct fsck_world *world = *state;
+
+    driver_create_volume(world);
+    put_object(world, world->rbd, "csi.shards.default.0", NULL);
+    put_name(world, world->rbd, "csi.shards.default.0", "csi.volume.pvc-1", UUID_A);
+    assert_finds(world, FSCK_OBJECT_UNKNOWN);
+    assert_untouched(world);
+    put_object(world, world->rbd, "csi.volume." UUID_A,
+               (const char *[]){"csi.volname", "pvc-1", NULL});
+    fsck_world_scan(world);
+    assert_int_equal(world->report.count, 2);
+    assert_untouched(world);
+    remove_object(world, world->rbd, "csi.shards.default.0");
+    assert_finds(world, FSCK_OBJECT_WITHOUT_NAME);
+    assert_repair_cleans(world, FSCK_FORGET_ENTRY);
+}
+
+/* The directory is in another pool, which was not gone through: a part of it may be there. */
+TEST(object_whose_directory_was_not_searched_stays, WITH_FSCK_WORLD)
+{
+    struct fsck_world *world = *state;
+
+    driver_create_volume(world);
+    put_object(
+        world, world->rbd, "csi.volume." UUID_A,
+        (const char *[]){"csi.volname", "pvc-1", "csi.journalpool", "0000000000000002", NULL});
+    string_list_add(&world->pools, "rbd");
+    assert_finds(world, FSCK_OBJECT_WITHOUT_NAME);
+    assert_untouched(world);
+}
+
 TEST(unknown_pool_and_dead_cluster_are_refused, WITH_FSCK_WORLD)
 {
     struct fsck_world *world = *state;

@@ -253,3 +253,69 @@ TEST(page_of_a_caller_who_has_gone_fails, WITH_VOLUMES)
     assert_int_equal(err.status, STATUS_CANCELLED);
     call_done(&call);
 }
+
+/* --- ControllerListVolumeHealth --- */
+
+/* As somebody does who clears up by hand. */
+static void lose_image(const char *handle)
+{
+    struct ceph *other = fake_ceph_as_other(world.fake);
+    const struct ceph_target target = {"west", "127.0.0.1", "admin", &(struct secret){0}};
+    _cleanup_error_ struct error err = {0};
+    _cleanup_free_ char *image = xasprintf("csi-vol-%s", handle + strlen(handle) - 36);
+    struct ceph_cluster *cluster = NULL;
+    struct ceph_pool *pool = NULL;
+    struct volume_id id = {0};
+    struct call call;
+
+    call_init(&call, 1, "setup", deadline_never());
+    assert_int_equal(volume_id_parse(handle, &id, &err), 0);
+    assert_int_equal(other->ops->connect(other, &call, &target, &cluster, &err), 0);
+    assert_int_equal(
+        other->ops->pool_open_by_id(cluster, &call, (int64_t)id.location_id, "", &pool, &err), 0);
+    if (pool->ops->image_remove(pool, &call, image, &err) < 0)
+        fail_msg("%s", err.message);
+    ceph_pool_close(pool);
+    ceph_disconnect(cluster);
+    call_done(&call);
+}
+
+/* Lists the health of all volumes in pages of one; returns how many entries there were. */
+static size_t list_health(const char *lost)
+{
+    _cleanup_free_ char *token = xstrdup("");
+    size_t entries = 0;
+
+    for (int pages = 0; token; pages++) {
+        _cleanup_(list_request_done) struct list_request request = {
+            .token = TAKE(token), .max_entries = 1, .only_abnormal = true};
+        _cleanup_(volume_list_done) struct volume_list list = {0};
+        _cleanup_error_ struct error err = {0};
+        struct call call;
+
+        assert_true(pages < 100);
+        call_init(&call, 1, "ControllerListVolumeHealth", deadline_never());
+        if (controller_list_volumes(&world.controller, &call, &request, &list, &err) < 0)
+            fail_msg("%s", err.message);
+        call_done(&call);
+        for (size_t i = 0; i < list.count; i++, entries++) {
+            assert_true(list.items[i].abnormal);
+            assert_non_null(list.items[i].message);
+            assert_non_null(strstr(list.items[i].volume.handle, lost + strlen(lost) - 36));
+        }
+        token = list.next_token ? TAKE(list.next_token) : NULL;
+    }
+    return entries;
+}
+
+TEST(health_lists_the_volumes_that_are_missing_alone, WITH_VOLUMES)
+{
+    _cleanup_string_list_ struct string_list handles = {0};
+    _cleanup_free_ char *token = xstrdup("");
+
+    (void)state;
+    list_rest(&token, &handles);
+    assert_int_equal(list_health(handles.items[2]), 0);
+    lose_image(handles.items[2]);
+    assert_int_equal(list_health(handles.items[2]), CLUSTERS);
+}

@@ -241,6 +241,34 @@ static void outsider_close(struct outsider *outsider)
     call_done(&outsider->call);
 }
 
+/* --- ControllerGetVolumeHealth --- */
+
+/* It may bring secrets, unlike ControllerGetVolume. */
+TEST(health_is_read_with_the_credentials_of_the_call, WITH_WORLD)
+{
+    struct world *world = *state;
+    struct standing_credentials *standing = world->controller.standing;
+    _cleanup_(volume_state_done) struct volume_state found = {0};
+    _cleanup_(handle_request_done) struct handle_request request = {0};
+    _cleanup_error_ struct error err = {0};
+    char handle[VOLUME_ID_LENGTH_MAX + 1];
+    struct call call;
+
+    create(world, "pvc-1", "rbd", NULL, handle);
+    world->controller.standing = NULL;
+    assert_int_equal(get_volume(world, handle, &found, &err), -1);
+    assert_int_equal(err.status, STATUS_FAILED_PRECONDITION);
+    error_clear(&err);
+    request.handle = xstrdup(handle);
+    set_credentials(&request.credentials);
+    call_init(&call, 1, "ControllerGetVolumeHealth", deadline_never());
+    must(controller_get_volume(&world->controller, &call, &request, &found, &err), &err);
+    call_done(&call);
+    assert_false(found.abnormal);
+    world->controller.standing = standing;
+    must(delete_volume(world, handle, &err), &err);
+}
+
 /* --- failover --- */
 
 /* The handle that the volume @handle had in cluster @cluster_id, pool @pool_id. */

@@ -241,6 +241,7 @@ static int free_descriptor_set(void **state)
     return 0;
 }
 
+/* That of 1.13, and what 1.12 had more: a message of two fields, three fields, two enum values. */
 TEST(csi_has_as_many_elements_as_the_specification)
 {
     const file_descriptor *csi = csi_file(*state);
@@ -249,12 +250,12 @@ TEST(csi_has_as_many_elements_as_the_specification)
 
     for (size_t i = 0; i < csi->n_service; i++)
         rpcs += csi->service[i]->n_method;
-    assert_int_equal(totals.messages, 94);
-    assert_int_equal(totals.fields, 196);
-    assert_int_equal(totals.enums, 8);
-    assert_int_equal(totals.enum_values, 47);
+    assert_int_equal(totals.messages, 105);
+    assert_int_equal(totals.fields, 221);
+    assert_int_equal(totals.enums, 10);
+    assert_int_equal(totals.enum_values, 59);
     assert_int_equal(csi->n_service, 5);
-    assert_int_equal(rpcs, 32);
+    assert_int_equal(rpcs, 36);
     assert_int_equal(csi->n_extension, 7);
     assert_string_equal(csi->syntax, "proto3");
 }
@@ -312,7 +313,7 @@ TEST(secrets_fields_and_no_others_are_marked_secret)
 
     for (size_t i = 0; i < csi->n_message_type; i++)
         check_secret_marks(csi->message_type[i]);
-    assert_int_equal(count_file(csi).secrets, 19);
+    assert_int_equal(count_file(csi).secrets, 22);
 }
 
 TEST(alpha_elements_are_those_of_the_specification)
@@ -323,6 +324,15 @@ TEST(alpha_elements_are_those_of_the_specification)
         "GetSnapshotRequest",
         "GetSnapshotResponse",
         "VolumeCondition",
+        "VolumeHealth",
+        "ControllerListVolumeHealthRequest",
+        "ControllerListVolumeHealthResponse",
+        "ControllerGetVolumeHealthRequest",
+        "ControllerGetVolumeHealthResponse",
+        "NodeGetVolumeHealthRequest",
+        "NodeGetVolumeHealthResponse",
+        "NodeGetStorageHealthRequest",
+        "NodeGetStorageHealthResponse",
     };
     static const struct {
         const char *message, *field;
@@ -331,6 +341,8 @@ TEST(alpha_elements_are_those_of_the_specification)
         {"GetCapacityResponse", "minimum_volume_size"},
         {"NodeGetVolumeStatsResponse", "volume_condition"},
         {"NodeExpandVolumeRequest", "secrets"},
+        {"CreateSnapshotRequest", "accessibility_requirements"},
+        {"Snapshot", "accessible_topology"},
     };
     const file_descriptor *csi = csi_file(*state);
     const struct totals totals = count_file(csi);
@@ -350,7 +362,7 @@ TEST(alpha_elements_are_those_of_the_specification)
     assert_int_equal(totals.alpha_messages, LENGTH(messages));
     assert_int_equal(totals.alpha_fields, LENGTH(fields));
     assert_int_equal(totals.alpha_enums, 0);
-    assert_int_equal(totals.alpha_enum_values, 9);
+    assert_int_equal(totals.alpha_enum_values, 14);
 }
 
 TEST(services_have_their_rpcs)
@@ -360,11 +372,9 @@ TEST(services_have_their_rpcs)
         size_t rpcs, alpha_rpcs;
         bool alpha;
     } services[] = {
-        {"Identity", 3, 0, false},
-        {"Controller", 15, 2, false},
-        {"GroupController", 4, 0, false},
-        {"SnapshotMetadata", 2, 0, true},
-        {"Node", 8, 0, false},
+        {"Identity", 3, 0, false},        {"Controller", 17, 4, false},
+        {"GroupController", 4, 0, false}, {"SnapshotMetadata", 2, 0, true},
+        {"Node", 10, 2, false},
     };
     const file_descriptor *csi = csi_file(*state);
 
@@ -467,6 +477,21 @@ TEST(fields_have_their_numbers_and_types)
         {"NodeExpandVolumeRequest", "volume_capability", 5, TYPE(MESSAGE)},
         {"VolumeGroupSnapshot", "creation_time", 3, TYPE(MESSAGE)},
         {"GetMetadataDeltaRequest", "max_results", 4, TYPE(INT32)},
+        {"CreateSnapshotRequest", "accessibility_requirements", 5, TYPE(MESSAGE)},
+        {"Snapshot", "accessible_topology", 7, TYPE(MESSAGE)},
+        {"ListVolumesResponse.VolumeStatus", "volume_condition", 2, TYPE(MESSAGE)},
+        {"ControllerGetVolumeResponse.VolumeStatus", "volume_condition", 2, TYPE(MESSAGE)},
+        {"NodeGetVolumeStatsResponse", "volume_condition", 2, TYPE(MESSAGE)},
+        {"VolumeHealth", "volume_id", 1, TYPE(STRING)},
+        {"VolumeHealth", "health_statuses", 2, TYPE(MESSAGE)},
+        {"VolumeHealth.VolumeHealthEntry", "status", 1, TYPE(ENUM)},
+        {"VolumeHealth.VolumeHealthEntry", "reason", 2, TYPE(STRING)},
+        {"VolumeHealth.VolumeHealthEntry", "message", 3, TYPE(STRING)},
+        {"ControllerListVolumeHealthRequest", "secrets", 3, TYPE(MESSAGE)},
+        {"ControllerListVolumeHealthResponse", "next_token", 2, TYPE(STRING)},
+        {"ControllerGetVolumeHealthRequest", "secrets", 2, TYPE(MESSAGE)},
+        {"NodeGetVolumeHealthRequest", "volume_publish_path", 2, TYPE(STRING)},
+        {"NodeGetVolumeHealthRequest", "staging_target_path", 3, TYPE(STRING)},
     };
     const file_descriptor *csi = csi_file(*state);
 
@@ -496,6 +521,16 @@ TEST(enum_values_have_their_numbers)
         {"ControllerServiceCapability.RPC.Type", "EXPAND_VOLUME", 9},
         {"ControllerServiceCapability.RPC.Type", "SINGLE_NODE_MULTI_WRITER", 13},
         {"ControllerServiceCapability.RPC.Type", "GET_SNAPSHOT", 15},
+        {"ControllerServiceCapability.RPC.Type", "VOLUME_CONDITION", 11},
+        {"ControllerServiceCapability.RPC.Type", "GET_VOLUME_HEALTH", 16},
+        {"ControllerServiceCapability.RPC.Type", "LIST_VOLUME_HEALTH", 17},
+        {"NodeServiceCapability.RPC.Type", "VOLUME_CONDITION", 4},
+        {"NodeServiceCapability.RPC.Type", "GET_VOLUME_HEALTH", 7},
+        {"NodeServiceCapability.RPC.Type", "GET_STORAGE_HEALTH", 8},
+        {"PluginCapability.Service.Type", "SNAPSHOT_ACCESSIBILITY_CONSTRAINTS", 5},
+        {"VolumeHealthErrorType", "DATA_LOSS", 3},
+        {"VolumeHealthErrorType", "INACCESSIBLE", 2},
+        {"StorageHealthErrorType", "STORAGE_UNREACHABLE", 2},
         {"NodeServiceCapability.RPC.Type", "EXPAND_VOLUME", 3},
         {"NodeServiceCapability.RPC.Type", "VOLUME_MOUNT_GROUP", 6},
         {"VolumeUsage.Unit", "INODES", 2},

@@ -360,3 +360,23 @@ TEST(no_range_is_one_without_limits)
     assert_true(range.required_bytes == 0);
     assert_true(range.limit_bytes == 0);
 }
+
+/* --- health --- */
+
+TEST(health_has_an_entry_if_something_is_wrong)
+{
+    _cleanup_message_ Csi__V1__VolumeHealth *well =
+        wire_put_health("v1", CSI__V1__VOLUME_HEALTH_ERROR_TYPE__INACCESSIBLE, "Gone", NULL);
+    _cleanup_message_ Csi__V1__VolumeHealth *ill = wire_put_health(
+        "v2", CSI__V1__VOLUME_HEALTH_ERROR_TYPE__INACCESSIBLE, "Gone", "it has gone");
+    _cleanup_message_ Csi__V1__VolumeHealth *sent = sent_to_peer(&ill->base);
+
+    assert_string_equal(well->volume_id, "v1");
+    assert_int_equal(well->n_health_statuses, 0);
+    assert_string_equal(sent->volume_id, "v2");
+    assert_int_equal(sent->n_health_statuses, 1);
+    assert_int_equal(sent->health_statuses[0]->status,
+                     CSI__V1__VOLUME_HEALTH_ERROR_TYPE__INACCESSIBLE);
+    assert_string_equal(sent->health_statuses[0]->reason, "Gone");
+    assert_string_equal(sent->health_statuses[0]->message, "it has gone");
+}

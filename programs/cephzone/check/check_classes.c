@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/config/cephfs_parameters.h"
+#include "common/config/rbd_parameters.h"
 #include "common/usage/class_pools.h"
 #include "programs/cephzone/check/check_internal.h"
 
@@ -47,16 +49,28 @@ static void check_keys(struct check *check, const struct class_use *use, const c
         check_key(check, use, object, check_class_driver(driver), parameters->entries[i].key);
 }
 
+/* As CreateVolume does. */
+static int parse_class(const struct kube_class *class, struct error *err)
+{
+    _cleanup_class_pools_ struct class_pools pools = {0};
+    struct cephfs_parameters cephfs;
+    struct rbd_parameters rbd;
+
+    if (check_class_driver(class->provisioner) == CLASS_CEPHFS)
+        return cephfs_parameters_parse(&class->parameters, &cephfs, err) < 0
+                   ? -1
+                   : class_pools_parse_cephfs(&class->parameters, &pools, err);
+    return rbd_parameters_parse(&class->parameters, &rbd, err) < 0
+               ? -1
+               : class_pools_parse_rbd(&class->parameters, &pools, err);
+}
+
 static void check_values(struct check *check, const struct kube_class *class)
 {
-    enum class_driver driver = check_class_driver(class->provisioner);
-    _cleanup_class_pools_ struct class_pools pools = {0};
     _cleanup_free_ char *object = xasprintf("StorageClass '%s'", class->meta.name);
     _cleanup_error_ struct error err = {0};
 
-    if (class_parameters_check(&class->parameters, driver, &err) < 0 ||
-        (driver == CLASS_CEPHFS ? class_pools_parse_cephfs
-                                : class_pools_parse_rbd)(&class->parameters, &pools, &err) < 0)
+    if (parse_class(class, &err) < 0)
         check_add(check, CHECK_FAIL, "class", object,
                   "correct it in a new class, or leave its volumes with Ceph-CSI",
                   "every claim of the class would be refused: %s", err.message);

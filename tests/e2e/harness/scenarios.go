@@ -23,6 +23,7 @@ var scenarios = []scenario{
 	{"the driver publishes room itself (--publish-capacity), and the scheduler heeds it", driverPublishesRoom},
 	{"a CephFS volume is made and deleted", cephfsVolumeIsMade},
 	{"the API server accepts what is in deploy/", manifestsAreAccepted},
+	{"cephzone check finds every fault that was planted in the cluster", checkFindsFaults},
 	{"a controller that is killed while volumes are made leaves each claim one volume", controllerIsKilledMidway},
 	{"a failed zone is taken over, its writer fenced before the first label, and given back", zoneIsTakenOver},
 	{"of two controllers one acts; when it is killed midway the other ends the takeover", leaderIsKilledMidway},
