@@ -3,18 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/memory.h"
 #include "common/base/text.h"
 
 void assumption_free(struct assumption *assumption)
 {
     if (!assumption)
         return;
-    free(assumption->version);
-    free(assumption->claim.ns);
-    free(assumption->claim.name);
-    free(assumption->claim.uid);
-    free(assumption->selected_node);
-    free(assumption);
+    free_all(assumption->version, assumption->claim.ns, assumption->claim.name,
+             assumption->claim.uid, assumption->selected_node, assumption);
 }
 
 static int parse_version(const char *key, const char *version, int64_t *number, struct error *err)

@@ -137,17 +137,10 @@ void pod_binding_done(struct pod_binding *binding)
     for (size_t i = 0; i < binding->count; i++) {
         struct bound_item *item = &binding->items[i];
 
-        free(item->ns);
-        free(item->claim);
-        free(item->claim_uid);
-        free(item->pv);
-        free(item->version);
-        free(item->updated_version);
+        free_all(item->ns, item->claim, item->claim_uid, item->pv, item->version,
+                 item->updated_version);
     }
-    free(binding->items);
-    free(binding->node);
-    free(binding->pod_ns);
-    free(binding->pod_name);
+    free_all(binding->items, binding->node, binding->pod_ns, binding->pod_name);
     *binding = (struct pod_binding){0};
 }
 

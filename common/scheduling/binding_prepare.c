@@ -185,8 +185,6 @@ void pod_claims_done(struct pod_claims *claims)
         pointer_list_done(&claims->items[i].prebound);
         free(claims->items[i].fault);
     }
-    free(claims->items);
-    free(claims->by_size);
-    free(claims->reason);
+    free_all(claims->items, claims->by_size, claims->reason);
     *claims = (struct pod_claims){0};
 }

@@ -312,18 +312,14 @@ static void free_group(void *item)
     struct pv_group *group = item;
 
     pointer_list_done(&group->pvs);
-    free(group->key);
-    free(group->attributes_class);
-    free(group);
+    free_all(group->key, group->attributes_class, group);
 }
 
 static void free_entry(void *item)
 {
     struct index_name *entry = item;
 
-    free(entry->ns);
-    free(entry->name);
-    free(entry);
+    free_all(entry->ns, entry->name, entry);
 }
 
 static void free_class(void *item)

@@ -511,17 +511,10 @@ void explanation_done(struct explanation *explanation)
     for (size_t i = 0; i < explanation->count; i++) {
         struct explained_node *row = &explanation->nodes[i];
 
-        free(row->place);
-        free(row->verdict);
-        free(row->reason);
-        free(row->detail);
-        free(row->fix);
-        free(row->subject);
-        free(row->volumes);
+        free_all(row->place, row->verdict, row->reason, row->detail, row->fix, row->subject,
+                 row->volumes);
     }
-    free(explanation->nodes);
-    free(explanation->headline);
-    free(explanation->summary);
+    free_all(explanation->nodes, explanation->headline, explanation->summary);
     string_list_done(&explanation->notes);
     *explanation = (struct explanation){0};
 }

@@ -28,9 +28,7 @@ static void free_pair(void *item)
 {
     struct label_pair_entry *entry = item;
 
-    free(entry->key);
-    free(entry->value);
-    free(entry);
+    free_all(entry->key, entry->value, entry);
 }
 
 void label_pairs_done(struct label_pairs *pairs)
@@ -212,8 +210,6 @@ void label_index_done(struct label_index *index)
 {
     for (size_t i = 0; i < index->capacity; i++)
         free(index->buckets[i].more);
-    free(index->buckets);
-    free(index->filter);
-    free(index->always.more);
+    free_all(index->buckets, index->filter, index->always.more);
     *index = (struct label_index){0};
 }

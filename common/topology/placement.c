@@ -190,16 +190,9 @@ static void index_done(struct placement_index *index)
 {
     for (size_t i = 0; i < index->domain_count; i++)
         free(index->domains[i].membership_key);
-    free(index->domains);
-    free(index->levels);
-    free(index->level_seen_in);
-    free(index->plain.slots);
-    free(index->members.slots);
-    free(index->next_candidate);
-    free(index->segment_domains);
-    free(index->first_segment);
-    free(index->served);
-    free(index->hits);
+    free_all(index->domains, index->levels, index->level_seen_in, index->plain.slots,
+             index->members.slots, index->next_candidate, index->segment_domains,
+             index->first_segment, index->served, index->hits);
 }
 
 /* --- one term --- */

@@ -255,11 +255,7 @@ void pool_entry_done(struct pool_entry *entry)
         free(entry->segments[i].level);
         free(entry->segments[i].value);
     }
-    free(entry->segments);
-    free(entry->pool);
-    free(entry->data_pool);
-    free(entry->cluster_id);
-    free(entry->fs_name);
+    free_all(entry->segments, entry->pool, entry->data_pool, entry->cluster_id, entry->fs_name);
     *entry = (struct pool_entry){0};
 }
 

@@ -8,11 +8,7 @@ static void free_assumed(void *item)
 {
     struct assumed_pod *assumed = item;
 
-    free(assumed->ns);
-    free(assumed->name);
-    free(assumed->uid);
-    free(assumed->node);
-    free(assumed);
+    free_all(assumed->ns, assumed->name, assumed->uid, assumed->node, assumed);
 }
 
 static void set_node(struct czs_cluster *cluster, struct kube_pod *pod, const char *node)

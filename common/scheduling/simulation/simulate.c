@@ -49,9 +49,7 @@ static void free_remembered(void *item)
 {
     struct remembered *remembered = item;
 
-    free(remembered->signature);
-    free(remembered->reason);
-    free(remembered);
+    free_all(remembered->signature, remembered->reason, remembered);
 }
 
 static struct cluster_event event_of(const struct simulated_event *event)
