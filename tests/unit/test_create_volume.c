@@ -214,9 +214,10 @@ TEST(volume_for_a_place_without_pools_may_be_anywhere, STAGED)
     struct stage *stage = *state;
     _cleanup_(volume_done) struct volume volume = {0};
     _cleanup_(volume_done) struct volume again = {0};
+    static const char forged[] = PREFIX "zone=zone-a";
     const struct wish wish = {
         .zone = "zone-x",
-        .more = {"unservedDomains", "anywhere", "topologySegments", PREFIX "zone=zone-a", NULL}};
+        .more = {"unservedDomains", "anywhere", "topologySegments", forged, NULL}};
 
     places_assert_refused(stage, &(struct wish){.zone = "zone-x"}, STATUS_RESOURCE_EXHAUSTED,
                           "no pool of the class serves the place asked for");

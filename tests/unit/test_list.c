@@ -315,7 +315,8 @@ TEST(health_lists_the_volumes_that_are_missing_alone, WITH_VOLUMES)
 
     (void)state;
     list_rest(&token, &handles);
-    assert_int_equal(list_health(handles.items[2]), 0);
-    lose_image(handles.items[2]);
-    assert_int_equal(list_health(handles.items[2]), CLUSTERS);
+    const char *lost = handles.count > 2 ? handles.items[2] : "";
+    assert_int_equal(list_health(lost), 0);
+    lose_image(lost);
+    assert_int_equal(list_health(lost), CLUSTERS);
 }
