@@ -164,16 +164,9 @@ static int find_by_id(rados_t rados, const struct string_list *known, const void
 {
     const int64_t id = *(const int64_t *)wanted;
 
-    for (size_t i = 0; i < known->count; i++) {
-        int result = rados_ioctx_create(rados, known->items[i], io);
-
-        if (result == 0 && rados_ioctx_get_id(*io) == id)
-            return 0;
-        if (result == 0)
-            rados_ioctx_destroy(*io);
-        else if (result != -ENOENT) /* it may have gone */
-            return result;
-    }
+    for (size_t i = 0; i < known->count; i++)
+        if (rados_pool_lookup(rados, known->items[i]) == id)
+            return rados_ioctx_create(rados, known->items[i], io);
     return -ENOENT;
 }
 
