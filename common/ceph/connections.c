@@ -31,6 +31,7 @@
 #define SWEEP_MS 15000
 #define STOP_MS 1000
 #define DEFAULT_CONF "/etc/ceph/ceph.conf"
+#define FSID_BYTES 37
 #define BLOCKED_MAX 32 /* threads of one connection that wait for an answer */
 
 enum connection_state { CONNECTION_CONNECTING, CONNECTION_READY, CONNECTION_FAILED };
@@ -48,6 +49,8 @@ struct connection {
     unsigned refs;
     unsigned blocked; /* threads of connections_run() */
     rados_t rados;
+    int64_t client; /* its id and fsid are the cluster's name for it, once it is ready */
+    char fsid[FSID_BYTES];
     int failure; /* negative errno */
     int64_t changed_ms;
     int64_t used_ms;
@@ -204,8 +207,11 @@ static void *run_attempt(void *object)
     connection->rados = rados;
     connection->changed_ms = clock_monotonic_ms();
     connection->used_ms = connection->changed_ms;
-    if (result == 0)
+    if (result == 0) {
         connection->since = time(NULL);
+        connection->client = (int64_t)rados_get_instance_id(rados);
+        rados_cluster_fsid(rados, connection->fsid, sizeof(connection->fsid));
+    }
     owner->threads--;
     pthread_cond_broadcast(&owner->changed);
     pthread_mutex_unlock(&owner->lock);
@@ -514,6 +520,19 @@ void connections_fence(struct connections *connections, struct connection *conne
                  connection->cluster_id, connection->user);
     connection->fenced = true;
     pthread_mutex_unlock(&connections->lock);
+}
+
+bool connections_have_client(struct connections *connections, const struct connection *connection,
+                             int64_t client)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&connections->lock);
+    for (const struct connection *c = connections->first; c && !found; c = c->next)
+        found = c->state == CONNECTION_READY && c->client == client &&
+                strcmp(c->fsid, connection->fsid) == 0;
+    pthread_mutex_unlock(&connections->lock);
+    return found;
 }
 
 void connections_report(struct connections *connections, ceph_report_fn *each, void *object)

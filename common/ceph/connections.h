@@ -73,6 +73,10 @@ void connections_keep(struct connections *connections, struct connection *connec
 void connections_leave(struct connections *connections, struct connection *connection);
 /* The OSDs refuse the connection for good (ESHUTDOWN): nobody joins it any more. */
 void connections_fence(struct connections *connections, struct connection *connection);
+/* True if the client is this process: @connection or another one to the same Ceph. Clients of
+ * another Ceph may have the same id. */
+bool connections_have_client(struct connections *connections, const struct connection *connection,
+                             int64_t client);
 
 /*
  * Runs the errand in a thread of its own, which keeps the connection until it returns. UNAVAILABLE,

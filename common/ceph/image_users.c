@@ -214,12 +214,11 @@ void image_snapshot_end(struct ceph_pool *pool, rbd_image_t image, char *cookie)
 
 /* --- watchers --- */
 
-/* Leaves out this client and those that work on the image. Negative errno. */
+/* Leaves out this process and those that work on the image. Negative errno. */
 static int add_users(struct ceph_pool *pool, rbd_image_t image, const rbd_image_watcher_t *found,
                      size_t count, struct string_list *users)
 {
-    const int64_t ourselves =
-        (int64_t)rados_get_instance_id(rados_ioctx_get_cluster(real_pool(pool)->io));
+    const struct shared_io *shared = real_pool(pool)->shared;
     _cleanup_string_list_ struct string_list workers = {0};
     _cleanup_free_ char *header = NULL;
     int result = 0;
@@ -227,7 +226,7 @@ static int add_users(struct ceph_pool *pool, rbd_image_t image, const rbd_image_
     for (size_t i = 0; i < count; i++) {
         _cleanup_free_ char *client = xasprintf("client.%lld", (long long)found[i].id);
 
-        if (found[i].id == ourselves)
+        if (connections_have_client(shared->connections, shared->connection, found[i].id))
             continue;
         if (!header) { /* the first other one: mostly there is none */
             result = header_of(image, &header);
@@ -243,7 +242,8 @@ static int add_users(struct ceph_pool *pool, rbd_image_t image, const rbd_image_
 }
 
 /* Our own read-only open does not watch; but the removal of a clone opens its parent for writing
- * for a moment, and what this process removes in the background does not count as use. */
+ * for a moment, and what this process removes in the background does not count as use, whichever of
+ * its connections it has: a change of the monitors' addresses begins another one. */
 static int image_watchers(struct ceph_pool *pool, struct call *call, const char *name,
                           struct string_list *watchers, struct error *err)
 {

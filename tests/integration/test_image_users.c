@@ -8,6 +8,7 @@
 
 #include "common/base/memory.h"
 #include "common/ceph/ceph.h"
+#include "common/ceph/connections.h"
 #include "tests/integration/fixtures.h"
 #include "tests/integration/harness.h"
 #include "tests/test.h"
@@ -28,16 +29,14 @@ static void must(int result, const struct error *err)
         fail_msg("%s", err->message);
 }
 
-static void client_open(struct client *client)
+static void client_connect(struct client *client, const char *cluster_id)
 {
     const struct harness_cluster *cluster = harness_cluster();
     _cleanup_secret_ struct secret key = {0};
     _cleanup_error_ struct error err = {0};
 
     secret_set(&key, cluster->key);
-    const struct ceph_target target = {"c1", cluster->monitors, cluster->user, &key};
-    client->ceph = ceph_new(&(struct ceph_options){
-        .connect_timeout_ms = 15000, .mon_op_timeout_ms = 30000, .osd_op_timeout_ms = 30000});
+    const struct ceph_target target = {cluster_id, cluster->monitors, cluster->user, &key};
     call_init(&client->call, 1, "Test", deadline_in_ms(240000));
     must(client->ceph->ops->connect(client->ceph, &client->call, &target, &client->cluster, &err),
          &err);
@@ -46,12 +45,31 @@ static void client_open(struct client *client)
         &err);
 }
 
+static void client_open(struct client *client)
+{
+    client->ceph = ceph_new(&(struct ceph_options){
+        .connect_timeout_ms = 15000, .mon_op_timeout_ms = 30000, .osd_op_timeout_ms = 30000});
+    client_connect(client, "c1");
+}
+
+/* Another connection of the same process, as after a change of the configuration. */
+static void sibling_open(struct client *sibling, const struct client *client)
+{
+    sibling->ceph = client->ceph;
+    client_connect(sibling, "c2");
+}
+
+static void sibling_close(struct client *sibling)
+{
+    ceph_pool_close(sibling->pool);
+    ceph_disconnect(sibling->cluster);
+    call_done(&sibling->call);
+}
+
 static void client_close(struct client *client)
 {
-    ceph_pool_close(client->pool);
-    ceph_disconnect(client->cluster);
+    sibling_close(client);
     wait_until(ceph_free(client->ceph));
-    call_done(&client->call);
 }
 #define _cleanup_client_ _cleanup_(client_close)
 
@@ -117,6 +135,27 @@ TEST(flattening_does_not_count_as_use)
     assert_int_equal(look.alone, 0);
     assert_int_equal(look.accompanied, 1);
     assert_int_equal(count_users(&node, "thin"), 0);
+    place_wipe_pools();
+}
+
+/* The removal of a clone, say, which opens its parent for a moment. */
+TEST(process_with_two_connections_does_not_count_as_use)
+{
+    _cleanup_place_ struct place place = place_open(POOL, NULL);
+    _cleanup_client_ struct client controller = {0};
+    _cleanup_(sibling_close) struct client sibling = {0};
+    _cleanup_client_ struct client other = {0};
+    rbd_image_t opened = NULL;
+
+    fixture_image_create(&place, "origin", 16 * MIB);
+    client_open(&controller);
+    sibling_open(&sibling, &controller);
+    client_open(&other);
+    place_must(rbd_open(real_pool(sibling.pool)->io, "origin", &opened, NULL));
+    assert_int_equal(count_users(&sibling, "origin"), 0);
+    assert_int_equal(count_users(&controller, "origin"), 0);
+    assert_int_equal(count_users(&other, "origin"), 1);
+    place_must(rbd_close(opened));
     place_wipe_pools();
 }
 
