@@ -1,5 +1,6 @@
 /* A file of cases that is empty, misread or malformed must not look like one that passed. */
 #include <signal.h>
+#include <unistd.h>
 
 #include "common/base/subprocess.h"
 #include "tests/fakes/case_file.h"
@@ -54,6 +55,14 @@ TEST(missing_file_ends_the_program, WITH_FOLDER)
     _cleanup_free_ char *pattern = path_of("*.cases");
 
     assert_ends_the_program(pattern, "no file of this name: ");
+}
+
+TEST(file_that_cannot_be_opened_ends_the_program, WITH_FOLDER)
+{
+    _cleanup_free_ char *path = path_of("x.cases");
+
+    assert_int_equal(symlink("nowhere", path), 0);
+    assert_ends_the_program(path, "cannot be opened: ");
 }
 
 TEST(file_that_cannot_be_read_ends_the_program, WITH_FOLDER)
