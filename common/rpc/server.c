@@ -161,8 +161,12 @@ int rpc_server_start(struct rpc_server *server, struct error *err)
         return error_set_errno(err, -result, "start poller thread");
     pthread_setname_np(server->poller, "rpc-poll");
     server->has_poller = true;
-    if (worker_pool_new("rpc", server->options.workers, limit, &server->workers, err) < 0 ||
-        worker_pool_new("rpc-quick", QUICK_WORKERS, limit, &server->quick_workers, err) < 0)
+    const struct worker_pool_options workers = {
+        .name = "rpc", .threads = server->options.workers, .queue_limit = limit};
+    const struct worker_pool_options quick_workers = {
+        .name = "rpc-quick", .threads = QUICK_WORKERS, .queue_limit = limit};
+    if (worker_pool_new(&workers, &server->workers, err) < 0 ||
+        worker_pool_new(&quick_workers, &server->quick_workers, err) < 0)
         return -1;
     server->core = core_new();
     grpc_server_register_completion_queue(server->core, server->queue, NULL);

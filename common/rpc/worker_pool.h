@@ -2,12 +2,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/cleanup.h"
 #include "common/base/error.h"
 
-/* A fixed number of threads that process a queue in order, no more of them than there is work for.
- * Any thread. */
+/* A limited number of threads that process a queue in order, no more of them than there is work
+ * for. Any thread. */
 
 /* One piece of work, embedded in the object that it is about. */
 struct worker_job {
@@ -17,9 +18,14 @@ struct worker_job {
 
 struct worker_pool;
 
-/* @name is that of the threads; up to 11 characters show, followed by a number. At most
- * @queue_limit jobs wait. */
-_must_check_ int worker_pool_new(const char *name, unsigned threads, unsigned queue_limit,
+struct worker_pool_options {
+    const char *name; /* of the threads: up to 11 characters show, followed by a number; static */
+    unsigned threads; /* at most, and at least one */
+    unsigned queue_limit; /* jobs that wait */
+    int64_t idle_ms;      /* after which a thread ends; 0: a minute */
+};
+
+_must_check_ int worker_pool_new(const struct worker_pool_options *options,
                                  struct worker_pool **pool, struct error *err);
 
 /* Fails with UNAVAILABLE when the queue is full. The job then still belongs to the caller. */

@@ -1,3 +1,4 @@
+#include <glob.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <unistd.h>
@@ -30,16 +31,22 @@ static void note_number(struct worker_job *job)
     numbered->order[(*numbered->count)++] = numbered->number;
 }
 
-static struct worker_pool *start(unsigned threads, unsigned queue_limit)
+static struct worker_pool *start_with(const struct worker_pool_options *options)
 {
     struct worker_pool *pool = NULL;
     _cleanup_error_ struct error err = {0};
 
-    if (worker_pool_new("test-name-that-is-long", threads, queue_limit, &pool, &err) < 0)
+    if (worker_pool_new(options, &pool, &err) < 0)
         fail_msg("%s", err.message);
     sem_init(&gate, 0, 0);
     sem_init(&arrived, 0, 0);
     return pool;
+}
+
+static struct worker_pool *start(unsigned threads, unsigned queue_limit)
+{
+    return start_with(&(struct worker_pool_options){"test-name-that-is-long", threads, queue_limit,
+                                                    .idle_ms = 3600000});
 }
 
 TEST(jobs_run_in_order)
@@ -156,6 +163,65 @@ TEST(jobs_one_after_the_other_use_few_threads)
     }
     worker_pool_free(pool);
     assert_true(count_threads(jobs, 200) < 32);
+}
+
+/* --- threads that come and go --- */
+
+static unsigned count_running(void)
+{
+    static const char own[] = "test-name-t-"; /* what shows of it */
+    unsigned count = 0;
+    glob_t paths = {0};
+
+    assert_int_equal(glob("/proc/self/task/*/comm", 0, NULL, &paths), 0);
+    for (size_t i = 0; i < paths.gl_pathc; i++) {
+        _cleanup_fclose_ FILE *file = fopen(paths.gl_pathv[i], "re");
+        char name[32] = "";
+
+        if (file && fgets(name, sizeof(name), file)) /* it may have ended since */
+            count += strncmp(name, own, strlen(own)) == 0;
+    }
+    globfree(&paths);
+    return count;
+}
+
+#define MANY 6
+
+static void occupy_all(struct worker_pool *pool, struct worker_job *jobs)
+{
+    _cleanup_error_ struct error err = {0};
+
+    for (int i = 0; i < MANY; i++) {
+        jobs[i] = (struct worker_job){.run = wait_at_gate};
+        assert_int_equal(worker_pool_submit(pool, &jobs[i], &err), 0);
+        sem_wait(&arrived);
+    }
+    for (int i = 0; i < MANY; i++)
+        sem_post(&gate);
+}
+
+TEST(threads_are_started_for_work)
+{
+    struct worker_pool *pool = start(32, 1);
+    struct worker_job jobs[MANY];
+
+    wait_until(count_running() == 1);
+    occupy_all(pool, jobs);
+    wait_until(count_running() == MANY);
+    worker_pool_free(pool);
+}
+
+TEST(threads_without_work_end_and_come_back)
+{
+    struct worker_pool *pool =
+        start_with(&(struct worker_pool_options){"test-name-t", 32, 1, .idle_ms = 1});
+    struct worker_job jobs[MANY];
+
+    for (int round = 0; round < 20; round++) {
+        occupy_all(pool, jobs);
+        wait_until(count_running() == 1);
+    }
+    worker_pool_free(pool);
 }
 
 TEST(idle_pool_can_be_freed)
