@@ -175,13 +175,14 @@ int cephfs_staged_unmount(const struct node_volumes *volumes, struct call *call,
     bool running = false;
 
     for (;;) {
+        const bool is_late = deadline_has_passed(deadline);
         /* again and again: one that a killed driver had begun may mount only now */
         bool busy = unmount_all(host, staged, err) < 0;
 
         if (busy) {
             /* A mount of ceph-fuse that was made a moment ago can be busy although nobody uses the
              * volume (probably ceph-fuse's own remount). */
-            if (err->sys_errno != EBUSY || deadline_has_passed(deadline))
+            if (err->sys_errno != EBUSY || is_late)
                 return -1;
             error_clear(err);
         }
@@ -189,7 +190,7 @@ int cephfs_staged_unmount(const struct node_volumes *volumes, struct call *call,
             return -1;
         if (!busy && !running)
             return 0;
-        if (deadline_has_passed(deadline))
+        if (is_late)
             return error_set(err, STATUS_UNAVAILABLE,
                              "its ceph-fuse still runs: it has not written back all that it holds");
         call_stage(call, "waiting {age} for ceph-fuse to write back what it holds");

@@ -8,7 +8,7 @@
 
 #include "common/base/memory.h"
 #include "common/encoding/uuid.h"
-#include "tests/fakes/fake_ceph_state.h"
+#include "tests/fakes/fake_ceph_subvolumes_state.h"
 
 /*
  * Flat lists, searched from the front. A subvolume that was removed with its snapshots kept stays
@@ -17,79 +17,15 @@
 
 #define CREATED "2026-01-02 03:04:05.000006" /* of every snapshot: retries are to give the same */
 
-enum clone_stage { NO_CLONE, CLONE_IS_PENDING, CLONE_IS_DONE, CLONE_HAS_FAILED, CLONE_IS_LOST };
-
-struct fake_fs_snapshot {
-    char *name;
-    struct strmap metadata;
-    unsigned orphan_clones;
-};
-
-struct fake_subvolume {
-    char *fs;
-    char *group;
-    char *name;
-    char *data_pool;
-    struct uuid_text uuid;
-    long long size;
-    bool retained;
-    struct strmap metadata;
-    struct fake_fs_snapshot *snapshots;
-    size_t snapshot_count;
-    enum clone_stage clone;
-    unsigned questions_left;
-    char *source; /* of a pending clone: NAME@SNAPSHOT */
-};
-
-struct fake_filesystem {
-    char *name;
-    int64_t id;
-    int64_t metadata_pool_id;
-    char *group;
-};
-
-struct fake_data_pool {
-    char *fs;
-    char *name;
-    int64_t id;
-    uint64_t room;
-    struct strmap metadata; /* of the application cephfs */
-};
-
-struct fake_subvolumes {
-    pthread_mutex_t lock;
-    struct fake_filesystem *filesystems;
-    size_t filesystem_count;
-    struct fake_data_pool *pools;
-    size_t pool_count;
-    struct fake_subvolume *items;
-    size_t count;
-    unsigned pace;
-    unsigned failing_clones;
-    unsigned refused_clones;
-    unsigned lost_clones;
-    bool has_queue; /* pending clones are not in progress */
-    bool has_quiesce;
-    bool quiesce_expires;
-    struct strmap quiesce_sets; /* id to state */
-};
-
-/* One command on its way. */
-struct command {
-    struct fake_subvolumes *all;
-    const json_t *json;
-    struct text *reply;
-};
-
-static const char *argument(const struct command *command, const char *key)
+const char *fake_fs_argument(const struct fs_command *command, const char *key)
 {
     const char *value = json_string_value(json_object_get(command->json, key));
 
     return value ? value : "";
 }
 
-static _printf_(3, 4) int refuse(const struct command *command, int negative_errno, const char *fmt,
-                                 ...)
+_printf_(3, 4) int fake_fs_refuse(const struct fs_command *command, int negative_errno,
+                                  const char *fmt, ...)
 {
     va_list args;
 
@@ -102,22 +38,22 @@ static _printf_(3, 4) int refuse(const struct command *command, int negative_err
 
 /* --- what there is --- */
 
-static struct fake_subvolume *find_named(const struct command *command, const char *name)
+struct fake_subvolume *fake_fs_find_named(const struct fs_command *command, const char *name)
 {
     for (size_t i = 0; i < command->all->count; i++) {
         struct fake_subvolume *item = &command->all->items[i];
 
-        if (strcmp(item->fs, argument(command, "vol_name")) == 0 &&
-            strcmp(item->group, argument(command, "group_name")) == 0 &&
+        if (strcmp(item->fs, fake_fs_argument(command, "vol_name")) == 0 &&
+            strcmp(item->group, fake_fs_argument(command, "group_name")) == 0 &&
             strcmp(item->name, name) == 0)
             return item;
     }
     return NULL;
 }
 
-static struct fake_subvolume *find(const struct command *command)
+struct fake_subvolume *fake_fs_find(const struct fs_command *command)
 {
-    return find_named(command, argument(command, "sub_name"));
+    return fake_fs_find_named(command, fake_fs_argument(command, "sub_name"));
 }
 
 static struct fake_fs_snapshot *find_snapshot(const struct fake_subvolume *item, const char *name)
@@ -128,39 +64,29 @@ static struct fake_fs_snapshot *find_snapshot(const struct fake_subvolume *item,
     return NULL;
 }
 
-/* The file system's data pool of that name, with "" its first; NULL if there is none. */
-static struct fake_data_pool *find_pool(const struct fake_subvolumes *all, const char *fs,
-                                        const char *name)
-{
-    for (size_t i = 0; i < all->pool_count; i++)
-        if (strcmp(all->pools[i].fs, fs) == 0 &&
-            (name[0] == '\0' || strcmp(all->pools[i].name, name) == 0))
-            return &all->pools[i];
-    return NULL;
-}
-
 /* Without data pools of its own a file system takes any name but one. */
-static bool is_valid_layout(const struct command *command)
+bool fake_fs_is_valid_layout(const struct fs_command *command)
 {
-    const char *fs = argument(command, "vol_name");
-    const char *pool = argument(command, "pool_layout");
+    const char *fs = fake_fs_argument(command, "vol_name");
+    const char *pool = fake_fs_argument(command, "pool_layout");
 
-    if (!find_pool(command->all, fs, ""))
+    if (!fake_fs_find_pool(command->all, fs, ""))
         return strcmp(pool, "no-such-pool") != 0;
-    return find_pool(command->all, fs, pool) != NULL;
+    return fake_fs_find_pool(command->all, fs, pool) != NULL;
 }
 
-static struct fake_subvolume *add(const struct command *command, const char *name)
+struct fake_subvolume *fake_fs_add(const struct fs_command *command, const char *name)
 {
     struct fake_subvolumes *all = command->all;
-    const struct fake_data_pool *first = find_pool(all, argument(command, "vol_name"), "");
-    const char *pool = argument(command, "pool_layout");
+    const struct fake_data_pool *first =
+        fake_fs_find_pool(all, fake_fs_argument(command, "vol_name"), "");
+    const char *pool = fake_fs_argument(command, "pool_layout");
 
     all->items = xreallocarray(all->items, all->count + 1, sizeof(*all->items));
     struct fake_subvolume *item = &all->items[all->count++];
     *item = (struct fake_subvolume){
-        .fs = xstrdup(argument(command, "vol_name")),
-        .group = xstrdup(argument(command, "group_name")),
+        .fs = xstrdup(fake_fs_argument(command, "vol_name")),
+        .group = xstrdup(fake_fs_argument(command, "group_name")),
         .name = xstrdup(name),
         .data_pool = xstrdup(pool[0] ? pool
                              : first ? first->name
@@ -202,54 +128,54 @@ static bool has_pending_clones(const struct fake_subvolumes *all, const struct f
     return false;
 }
 
-static int missing(const struct command *command, const char *name)
+int fake_fs_missing(const struct fs_command *command, const char *name)
 {
-    return refuse(command, -ENOENT, "subvolume '%s' does not exist", name);
+    return fake_fs_refuse(command, -ENOENT, "subvolume '%s' does not exist", name);
 }
 
 /* The subvolume that the command names, if it can be worked on; else *@result is set. */
-static struct fake_subvolume *need(const struct command *command, const char *operation,
+static struct fake_subvolume *need(const struct fs_command *command, const char *operation,
                                    int *result)
 {
-    struct fake_subvolume *item = find(command);
+    struct fake_subvolume *item = fake_fs_find(command);
 
     *result = 0;
     if (!item)
-        *result = missing(command, argument(command, "sub_name"));
+        *result = fake_fs_missing(command, fake_fs_argument(command, "sub_name"));
     else if (item->clone != NO_CLONE && item->clone != CLONE_IS_DONE)
-        *result = refuse(command, -EAGAIN, "subvolume '%s' is not ready for operation %s",
-                         item->name, operation);
+        *result = fake_fs_refuse(command, -EAGAIN, "subvolume '%s' is not ready for operation %s",
+                                 item->name, operation);
     return *result < 0 ? NULL : item;
 }
 
 /* As need(), but not one that is kept for its snapshots only. */
-static struct fake_subvolume *need_live(const struct command *command, const char *operation,
+static struct fake_subvolume *need_live(const struct fs_command *command, const char *operation,
                                         int *result)
 {
     struct fake_subvolume *item = need(command, operation, result);
 
     if (!item || !item->retained)
         return item;
-    *result = refuse(command, -ENOENT, "subvolume '%s' is removed and has only snapshots retained",
-                     item->name);
+    *result = fake_fs_refuse(
+        command, -ENOENT, "subvolume '%s' is removed and has only snapshots retained", item->name);
     return NULL;
 }
 
 /* --- subvolumes --- */
 
-static int create_subvolume(const struct command *command)
+static int create_subvolume(const struct fs_command *command)
 {
-    struct fake_subvolume *item = find(command);
+    struct fake_subvolume *item = fake_fs_find(command);
 
-    if (!is_valid_layout(command))
-        return refuse(command, -EINVAL, "invalid pool layout -- need a valid data pool");
+    if (!fake_fs_is_valid_layout(command))
+        return fake_fs_refuse(command, -EINVAL, "invalid pool layout -- need a valid data pool");
     if (!item)
-        item = add(command, argument(command, "sub_name"));
+        item = fake_fs_add(command, fake_fs_argument(command, "sub_name"));
     item->size = json_integer_value(json_object_get(command->json, "size"));
     return 0;
 }
 
-static int info(const struct command *command)
+static int info(const struct fs_command *command)
 {
     int result = 0;
     const struct fake_subvolume *item = need(command, "info", &result);
@@ -272,49 +198,52 @@ static int info(const struct command *command)
     return 0;
 }
 
-static int resize(const struct command *command)
+static int resize(const struct fs_command *command)
 {
     int result = 0;
     struct fake_subvolume *item = need_live(command, "resize", &result);
 
     if (item)
-        item->size = strtoll(argument(command, "new_size"), NULL, 10);
+        item->size = strtoll(fake_fs_argument(command, "new_size"), NULL, 10);
     return result;
 }
 
-static int remove_subvolume(const struct command *command)
+static int remove_subvolume(const struct fs_command *command)
 {
     const bool force = json_is_true(json_object_get(command->json, "force"));
-    struct fake_subvolume *item = find(command);
+    struct fake_subvolume *item = fake_fs_find(command);
 
     if (!item)
-        return force ? 0 : missing(command, argument(command, "sub_name"));
+        return force ? 0 : fake_fs_missing(command, fake_fs_argument(command, "sub_name"));
     if ((item->clone == CLONE_IS_PENDING || item->clone == CLONE_IS_LOST) && force)
-        return refuse(command, -EAGAIN, "%s clone in-progress -- please cancel the clone and retry",
-                      item->name);
+        return fake_fs_refuse(command, -EAGAIN,
+                              "%s clone in-progress -- please cancel the clone and retry",
+                              item->name);
     if (item->clone != NO_CLONE && item->clone != CLONE_IS_DONE && !force)
-        return refuse(command, -EAGAIN, "subvolume '%s' is not ready for operation rm", item->name);
+        return fake_fs_refuse(command, -EAGAIN, "subvolume '%s' is not ready for operation rm",
+                              item->name);
     if (item->snapshot_count == 0) {
         drop(command->all, item);
         return 0;
     }
     if (!json_is_true(json_object_get(command->json, "retain_snapshots")))
-        return refuse(command, -ENOTEMPTY, "subvolume '%s' has snapshots", item->name);
+        return fake_fs_refuse(command, -ENOTEMPTY, "subvolume '%s' has snapshots", item->name);
     item->retained = true;
     return 0;
 }
 
-static int set_metadata(const struct command *command)
+static int set_metadata(const struct fs_command *command)
 {
     int result = 0;
     struct fake_subvolume *item = need_live(command, "metadata", &result);
 
     if (item)
-        strmap_set(&item->metadata, argument(command, "key_name"), argument(command, "value"));
+        strmap_set(&item->metadata, fake_fs_argument(command, "key_name"),
+                   fake_fs_argument(command, "value"));
     return result;
 }
 
-static void tell_metadata(const struct command *command, const struct strmap *metadata)
+static void tell_metadata(const struct fs_command *command, const struct strmap *metadata)
 {
     json_auto_t *all = json_object();
 
@@ -324,17 +253,17 @@ static void tell_metadata(const struct command *command, const struct strmap *me
     text_add(command->reply, text);
 }
 
-static int forget_metadata(const struct command *command, struct strmap *metadata)
+static int forget_metadata(const struct fs_command *command, struct strmap *metadata)
 {
-    const char *key = argument(command, "key_name");
+    const char *key = fake_fs_argument(command, "key_name");
 
     if (!strmap_has(metadata, key) && !json_is_true(json_object_get(command->json, "force")))
-        return refuse(command, -ENOENT, "key '%s' does not exist.", key);
+        return fake_fs_refuse(command, -ENOENT, "key '%s' does not exist.", key);
     strmap_remove(metadata, key);
     return 0;
 }
 
-static int list_metadata(const struct command *command)
+static int list_metadata(const struct fs_command *command)
 {
     int result = 0;
     const struct fake_subvolume *item = need_live(command, "metadata", &result);
@@ -344,7 +273,7 @@ static int list_metadata(const struct command *command)
     return result;
 }
 
-static int remove_metadata(const struct command *command)
+static int remove_metadata(const struct fs_command *command)
 {
     int result = 0;
     struct fake_subvolume *item = need_live(command, "metadata", &result);
@@ -354,9 +283,9 @@ static int remove_metadata(const struct command *command)
 
 /* --- snapshots --- */
 
-static int create_snapshot(const struct command *command)
+static int create_snapshot(const struct fs_command *command)
 {
-    const char *name = argument(command, "snap_name");
+    const char *name = fake_fs_argument(command, "snap_name");
     int result = 0;
     struct fake_subvolume *item = need_live(command, "snap-create", &result);
 
@@ -368,16 +297,16 @@ static int create_snapshot(const struct command *command)
     return 0;
 }
 
-static int remove_snapshot(const struct command *command)
+static int remove_snapshot(const struct fs_command *command)
 {
-    const char *name = argument(command, "snap_name");
-    struct fake_subvolume *item = find(command);
+    const char *name = fake_fs_argument(command, "snap_name");
+    struct fake_subvolume *item = fake_fs_find(command);
     struct fake_fs_snapshot *snapshot = item ? find_snapshot(item, name) : NULL;
 
     if (!snapshot)
         return 0; /* always with force */
     if (has_pending_clones(command->all, item, name) || snapshot->orphan_clones > 0)
-        return refuse(command, -EAGAIN, "snapshot '%s' has pending clones", name);
+        return fake_fs_refuse(command, -EAGAIN, "snapshot '%s' has pending clones", name);
     free(snapshot->name);
     strmap_done(&snapshot->metadata);
     *snapshot = item->snapshots[--item->snapshot_count];
@@ -387,49 +316,52 @@ static int remove_snapshot(const struct command *command)
 }
 
 /* NULL, with *@result set, if there is none. */
-static struct fake_fs_snapshot *need_snapshot(const struct command *command, int *result)
+struct fake_fs_snapshot *fake_fs_need_snapshot(const struct fs_command *command, int *result)
 {
     const struct fake_subvolume *item = need(command, "snap-info", result);
     struct fake_fs_snapshot *snapshot =
-        item ? find_snapshot(item, argument(command, "snap_name")) : NULL;
+        item ? find_snapshot(item, fake_fs_argument(command, "snap_name")) : NULL;
 
     if (item && !snapshot)
-        *result = refuse(command, -ENOENT, "snapshot '%s' does not exist",
-                         argument(command, "snap_name"));
+        *result = fake_fs_refuse(command, -ENOENT, "snapshot '%s' does not exist",
+                                 fake_fs_argument(command, "snap_name"));
     return snapshot;
 }
 
-static int snapshot_info(const struct command *command)
+static int snapshot_info(const struct fs_command *command)
 {
     int result = 0;
-    const struct fake_fs_snapshot *snapshot = need_snapshot(command, &result);
+    const struct fake_fs_snapshot *snapshot = fake_fs_need_snapshot(command, &result);
 
     if (snapshot)
         text_addf(command->reply,
                   "{\"created_at\":\"" CREATED "\",\"has_pending_clones\":\"%s\","
                   "\"orphan_clones_count\":%u}",
-                  has_pending_clones(command->all, find(command), snapshot->name) ? "yes" : "no",
+                  has_pending_clones(command->all, fake_fs_find(command), snapshot->name) ? "yes"
+                                                                                          : "no",
                   snapshot->orphan_clones);
     return result;
 }
 
-/* As need_snapshot(), but none of a subvolume that is kept for it only. */
-static struct fake_fs_snapshot *need_described(const struct command *command, int *result)
+/* As fake_fs_need_snapshot(), but none of a subvolume that is kept for it only. */
+static struct fake_fs_snapshot *need_described(const struct fs_command *command, int *result)
 {
-    return need_live(command, "snap-metadata", result) ? need_snapshot(command, result) : NULL;
+    return need_live(command, "snap-metadata", result) ? fake_fs_need_snapshot(command, result)
+                                                       : NULL;
 }
 
-static int set_snapshot_metadata(const struct command *command)
+static int set_snapshot_metadata(const struct fs_command *command)
 {
     int result = 0;
     struct fake_fs_snapshot *snapshot = need_described(command, &result);
 
     if (snapshot)
-        strmap_set(&snapshot->metadata, argument(command, "key_name"), argument(command, "value"));
+        strmap_set(&snapshot->metadata, fake_fs_argument(command, "key_name"),
+                   fake_fs_argument(command, "value"));
     return result;
 }
 
-static int list_snapshot_metadata(const struct command *command)
+static int list_snapshot_metadata(const struct fs_command *command)
 {
     int result = 0;
     const struct fake_fs_snapshot *snapshot = need_described(command, &result);
@@ -439,7 +371,7 @@ static int list_snapshot_metadata(const struct command *command)
     return result;
 }
 
-static int remove_snapshot_metadata(const struct command *command)
+static int remove_snapshot_metadata(const struct fs_command *command)
 {
     int result = 0;
     struct fake_fs_snapshot *snapshot = need_described(command, &result);
@@ -447,128 +379,11 @@ static int remove_snapshot_metadata(const struct command *command)
     return snapshot ? forget_metadata(command, &snapshot->metadata) : result;
 }
 
-/* --- clones --- */
-
-static int clone_snapshot(const struct command *command)
-{
-    const char *target = argument(command, "target_sub_name");
-    int result = 0;
-
-    if (!need_snapshot(command, &result))
-        return result;
-    if (!is_valid_layout(command))
-        return refuse(command, -EINVAL, "invalid pool layout -- need a valid data pool");
-    if (find_named(command, target))
-        return refuse(command, -EEXIST, "subvolume '%s' exists", target);
-    if (command->all->refused_clones > 0) {
-        command->all->refused_clones--;
-        return refuse(command, -EAGAIN, "all cloner threads are busy, please try again later");
-    }
-    long long size = find(command)->size;
-    struct fake_subvolume *clone = add(command, target);
-    clone->size = size;
-    clone->clone = CLONE_IS_PENDING;
-    if (command->all->lost_clones > 0) {
-        command->all->lost_clones--;
-        clone->clone = CLONE_IS_LOST;
-    }
-    clone->questions_left = command->all->pace;
-    clone->source =
-        xasprintf("%s@%s", argument(command, "sub_name"), argument(command, "snap_name"));
-    return 0;
-}
-
-/* Time passes with each question. */
-static void go_on(struct fake_subvolumes *all, struct fake_subvolume *clone)
-{
-    if (clone->clone != CLONE_IS_PENDING || clone->questions_left-- > 0)
-        return;
-    clone->clone = CLONE_IS_DONE;
-    if (all->failing_clones > 0) {
-        all->failing_clones--;
-        clone->clone = CLONE_HAS_FAILED;
-    }
-}
-
-static int clone_status(const struct command *command)
-{
-    const char *name = argument(command, "clone_name");
-    struct fake_subvolume *clone = find_named(command, name);
-
-    if (!clone)
-        return missing(command, name);
-    if (clone->clone == NO_CLONE)
-        return refuse(command, -EOPNOTSUPP, "operation 'clone-status' is not allowed on '%s'",
-                      name);
-    go_on(command->all, clone);
-    if (clone->clone == CLONE_IS_LOST ||
-        (clone->clone == CLONE_IS_PENDING && command->all->has_queue))
-        text_add(command->reply, "{\"status\":{\"state\":\"pending\"}}");
-    else if (clone->clone == CLONE_IS_PENDING)
-        text_add(command->reply, "{\"status\":{\"state\":\"in-progress\",\"progress_report\":{"
-                                 "\"percentage cloned\":\"41%\"}}}");
-    else if (clone->clone == CLONE_IS_DONE)
-        text_add(command->reply, "{\"status\":{\"state\":\"complete\"}}");
-    else
-        text_add(command->reply, "{\"status\":{\"state\":\"failed\",\"failure\":{\"errno\":\"28\","
-                                 "\"errstr\":\"No space left on device\"}}}");
-    return 0;
-}
-
-static int cancel_clone(const struct command *command)
-{
-    const char *name = argument(command, "clone_name");
-    struct fake_subvolume *clone = find_named(command, name);
-
-    if (!clone)
-        return missing(command, name);
-    if (clone->clone == CLONE_IS_LOST)
-        return refuse(command, -EINVAL, "error canceling clone");
-    if (clone->clone != CLONE_IS_PENDING)
-        return refuse(command, -EINVAL, "cannot cancel -- clone finished (check clone status)");
-    clone->clone = CLONE_HAS_FAILED;
-    return 0;
-}
-
-/* --- quiesce --- */
-
-/* The state after this command, given the one before; NULL: it is refused. */
-static const char *next_state(const struct command *command, const char *before)
-{
-    if (json_is_true(json_object_get(command->json, "cancel")))
-        return before && strcmp(before, "RELEASED") != 0 ? "CANCELED" : NULL;
-    if (json_is_true(json_object_get(command->json, "release")))
-        return before && strcmp(before, "QUIESCED") == 0 && !command->all->quiesce_expires
-                   ? "RELEASED"
-                   : NULL;
-    if (!before)
-        return json_object_get(command->json, "members") ? "QUIESCING" : NULL;
-    return strcmp(before, "QUIESCING") == 0 ? "QUIESCED" : before;
-}
-
-static int quiesce(const struct command *command)
-{
-    struct fake_subvolumes *all = command->all;
-    const char *set_id = argument(command, "set_id");
-    const char *before = strmap_get(&all->quiesce_sets, set_id);
-
-    if (!all->has_quiesce)
-        return refuse(command, -EINVAL, "No handler found for 'fs quiesce'");
-    const char *state = next_state(command, before);
-    if (!state)
-        return refuse(command, before ? -EPERM : -ENOENT, "set '%s'", set_id);
-    _cleanup_free_ char *copy = xstrdup(state);
-    strmap_set(&all->quiesce_sets, set_id, copy);
-    text_addf(command->reply, "{\"epoch\":1,\"sets\":{\"%s\":{\"state\":{\"name\":\"%s\"}}}}",
-              set_id, copy);
-    return 0;
-}
-
 /* --- commands --- */
 
 static const struct {
     const char *prefix;
-    int (*run)(const struct command *command);
+    int (*run)(const struct fs_command *command);
 } COMMANDS[] = {
     {"fs subvolume create", create_subvolume},
     {"fs subvolume info", info},
@@ -583,141 +398,50 @@ static const struct {
     {"fs subvolume snapshot metadata set", set_snapshot_metadata},
     {"fs subvolume snapshot metadata ls", list_snapshot_metadata},
     {"fs subvolume snapshot metadata rm", remove_snapshot_metadata},
-    {"fs subvolume snapshot clone", clone_snapshot},
-    {"fs clone status", clone_status},
-    {"fs clone cancel", cancel_clone},
+    {"fs subvolume snapshot clone", fake_fs_clone_snapshot},
+    {"fs clone status", fake_fs_clone_status},
+    {"fs clone cancel", fake_fs_cancel_clone},
 };
 
-static int check_place(const struct command *command)
+static int check_place(const struct fs_command *command)
 {
-    const char *fs = argument(command, "vol_name");
-    const char *group = argument(command, "group_name");
+    const char *fs = fake_fs_argument(command, "vol_name");
+    const char *group = fake_fs_argument(command, "group_name");
 
     for (size_t i = 0; i < command->all->filesystem_count; i++) {
         if (strcmp(command->all->filesystems[i].name, fs) != 0)
             continue;
         if (strcmp(command->all->filesystems[i].group, group) == 0)
             return 0;
-        return refuse(command, -ENOENT, "subvolume group '%s' does not exist", group);
+        return fake_fs_refuse(command, -ENOENT, "subvolume group '%s' does not exist", group);
     }
-    return refuse(command, -ENOENT, "FS '%s' not found", fs);
+    return fake_fs_refuse(command, -ENOENT, "FS '%s' not found", fs);
 }
 
-static int run(const struct command *command)
+static int run(const struct fs_command *command)
 {
-    const char *prefix = argument(command, "prefix");
+    const char *prefix = fake_fs_argument(command, "prefix");
 
     if (strcmp(prefix, "fs quiesce") == 0)
-        return quiesce(command);
+        return fake_fs_quiesce(command);
     int result = check_place(command);
     for (size_t i = 0; result == 0 && i < ARRAY_LENGTH(COMMANDS); i++)
         if (strcmp(COMMANDS[i].prefix, prefix) == 0)
             return COMMANDS[i].run(command);
-    return result < 0 ? result : refuse(command, -EINVAL, "No handler found for '%s'", prefix);
+    return result < 0 ? result
+                      : fake_fs_refuse(command, -EINVAL, "No handler found for '%s'", prefix);
 }
 
 static int answer_mgr(void *object, const char *text, struct text *reply)
 {
     struct fake_subvolumes *all = object;
     json_auto_t *json = json_loads(text, 0, NULL);
-    const struct command command = {all, json, reply};
+    const struct fs_command command = {all, json, reply};
 
     pthread_mutex_lock(&all->lock);
     int result = json ? run(&command) : -EINVAL;
     pthread_mutex_unlock(&all->lock);
     return result;
-}
-
-/* --- the monitors --- */
-
-static void tell_filesystem(const struct fake_subvolumes *all, const struct fake_filesystem *fs,
-                            struct text *reply)
-{
-    const char *comma = "";
-
-    text_addf(reply,
-              "{\"id\":%lld,\"mdsmap\":{\"fs_name\":\"%s\",\"metadata_pool\":%lld,"
-              "\"data_pools\":[",
-              (long long)fs->id, fs->name, (long long)fs->metadata_pool_id);
-    for (size_t i = 0; i < all->pool_count; i++) {
-        if (strcmp(all->pools[i].fs, fs->name) != 0)
-            continue;
-        text_addf(reply, "%s%lld", comma, (long long)all->pools[i].id);
-        comma = ",";
-    }
-    text_add(reply, "]}}");
-}
-
-static void tell_filesystems(const struct fake_subvolumes *all, struct text *reply)
-{
-    text_add(reply, "{\"epoch\":5,\"filesystems\":[");
-    for (size_t i = 0; i < all->filesystem_count; i++) {
-        text_add(reply, i ? "," : "");
-        tell_filesystem(all, &all->filesystems[i], reply);
-    }
-    text_add(reply, "]}");
-}
-
-static void tell_room(const struct fake_subvolumes *all, struct text *reply)
-{
-    text_add(reply, "{\"stats\":{\"total_avail_bytes\":1},\"pools\":[");
-    for (size_t i = 0; i < all->pool_count; i++)
-        text_addf(reply,
-                  "%s{\"name\":\"%s\",\"stats\":{\"stored\":0,\"objects\":0,\"max_avail\":%llu}}",
-                  i ? "," : "", all->pools[i].name, (unsigned long long)all->pools[i].room);
-    text_add(reply, "]}");
-}
-
-static void tell_pool(const struct fake_data_pool *pool, struct text *reply)
-{
-    text_addf(reply,
-              "{\"pool_id\":%lld,\"pool_name\":\"%s\",\"type\":1,\"quota_max_bytes\":0,"
-              "\"application_metadata\":{\"cephfs\":{\"data\":\"%s\"",
-              (long long)pool->id, pool->name, pool->fs);
-    for (size_t i = 0; i < pool->metadata.count; i++)
-        text_addf(reply, ",\"%s\":\"%s\"", pool->metadata.entries[i].key,
-                  pool->metadata.entries[i].value);
-    text_add(reply, "}}}");
-}
-
-static void tell_pools(const struct fake_subvolumes *all, struct text *reply)
-{
-    text_add(reply, "[");
-    for (size_t i = 0; i < all->pool_count; i++) {
-        text_add(reply, i ? "," : "");
-        tell_pool(&all->pools[i], reply);
-    }
-    text_add(reply, "]");
-}
-
-static void tell_crush(const struct fake_subvolumes *all, struct text *reply)
-{
-    (void)all;
-    text_add(reply, "{\"buckets\":[],\"rules\":[],\"types\":[]}");
-}
-
-static int answer_mon(void *object, const char *text, struct text *reply)
-{
-    static const struct {
-        const char *prefix;
-        void (*tell)(const struct fake_subvolumes *all, struct text *reply);
-    } answers[] = {
-        {"\"fs dump\"", tell_filesystems},
-        {"\"df\"", tell_room},
-        {"\"osd pool ls\"", tell_pools},
-        {"\"osd crush dump\"", tell_crush},
-    };
-    struct fake_subvolumes *all = object;
-
-    for (size_t i = 0; i < ARRAY_LENGTH(answers); i++) {
-        if (!strstr(text, answers[i].prefix))
-            continue;
-        pthread_mutex_lock(&all->lock);
-        answers[i].tell(all, reply);
-        pthread_mutex_unlock(&all->lock);
-        return 0;
-    }
-    return -EINVAL;
 }
 
 int fake_subvolumes_command(struct fake_subvolumes *all, const char *text)
@@ -791,7 +515,7 @@ struct fake_subvolumes *fake_subvolumes_new(struct fake_ceph *fake)
     pthread_mutex_init(&all->lock, NULL);
     all->pace = 1;
     fake_ceph_answer_mgr(fake, answer_mgr, all);
-    fake_ceph_answer_mon(fake, answer_mon, all);
+    fake_ceph_answer_mon(fake, fake_fs_answer_mon, all);
     fake_ceph_set_dump(fake, dump, all);
     return all;
 }
@@ -815,86 +539,4 @@ void fake_subvolumes_free(struct fake_subvolumes *all)
     strmap_done(&all->quiesce_sets);
     pthread_mutex_destroy(&all->lock);
     free(all);
-}
-
-void fake_subvolumes_add_filesystem(struct fake_subvolumes *all, const char *name, int64_t id,
-                                    int64_t metadata_pool_id, const char *group)
-{
-    all->filesystems =
-        xreallocarray(all->filesystems, all->filesystem_count + 1, sizeof(*all->filesystems));
-    all->filesystems[all->filesystem_count++] =
-        (struct fake_filesystem){xstrdup(name), id, metadata_pool_id, xstrdup(group)};
-}
-
-void fake_subvolumes_add_data_pool(struct fake_subvolumes *all, const char *fs, const char *name,
-                                   int64_t id, uint64_t room)
-{
-    all->pools = xreallocarray(all->pools, all->pool_count + 1, sizeof(*all->pools));
-    all->pools[all->pool_count++] =
-        (struct fake_data_pool){xstrdup(fs), xstrdup(name), id, room, {0}};
-}
-
-void fake_subvolumes_set_room(struct fake_subvolumes *all, const char *fs, const char *pool,
-                              uint64_t room)
-{
-    pthread_mutex_lock(&all->lock);
-    find_pool(all, fs, pool)->room = room;
-    pthread_mutex_unlock(&all->lock);
-}
-
-void fake_subvolumes_tag_pool(struct fake_subvolumes *all, const char *fs, const char *pool,
-                              const char *key, const char *value)
-{
-    pthread_mutex_lock(&all->lock);
-    strmap_set(&find_pool(all, fs, pool)->metadata, key, value);
-    pthread_mutex_unlock(&all->lock);
-}
-
-void fake_subvolumes_set_clone_pace(struct fake_subvolumes *all, unsigned questions)
-{
-    all->pace = questions;
-}
-
-void fake_subvolumes_fail_clones(struct fake_subvolumes *all, unsigned count)
-{
-    all->failing_clones = count;
-}
-
-void fake_subvolumes_refuse_clones(struct fake_subvolumes *all, unsigned count)
-{
-    all->refused_clones = count;
-}
-
-void fake_subvolumes_lose_clones(struct fake_subvolumes *all, unsigned count)
-{
-    all->lost_clones = count;
-}
-
-void fake_subvolumes_set_orphans(struct fake_subvolumes *all, unsigned count)
-{
-    for (size_t i = 0; i < all->count; i++)
-        for (size_t j = 0; j < all->items[i].snapshot_count; j++)
-            all->items[i].snapshots[j].orphan_clones = count;
-}
-
-void fake_subvolumes_queue_clones(struct fake_subvolumes *all)
-{
-    all->has_queue = true;
-}
-
-void fake_subvolumes_break_clones(struct fake_subvolumes *all)
-{
-    pthread_mutex_lock(&all->lock);
-    for (size_t i = 0; i < all->count; i++)
-        if (all->items[i].clone != NO_CLONE) {
-            all->items[i].clone = NO_CLONE;
-            free(TAKE(all->items[i].source));
-        }
-    pthread_mutex_unlock(&all->lock);
-}
-
-void fake_subvolumes_allow_quiesce(struct fake_subvolumes *all, bool expired)
-{
-    all->has_quiesce = true;
-    all->quiesce_expires = expired;
 }

@@ -11,15 +11,13 @@
 
 #include "common/base/memory.h"
 
-static void set(char *to, size_t size, const char *text)
+void fake_set_text(char *to, size_t size, const char *text)
 {
     assert(strlen(text) < size);
     snprintf(to, size, "%s", text);
 }
 
 #define KEY_FILE "/run/cephzone/keys/key"
-#define SET(member, text) set((member), sizeof(member), (text))
-
 /* --- faults --- */
 
 static int fail_crashed(const char *name, struct error *err)
@@ -113,7 +111,7 @@ struct fake_path *fake_path_add(struct fake_host *fake, const char *path, enum p
     assert(fake->path_count < FAKE_ITEMS_MAX);
     found = &fake->paths[fake->path_count++];
     *found = (struct fake_path){.kind = kind};
-    SET(found->path, path);
+    FAKE_SET(found->path, path);
     return found;
 }
 
@@ -254,7 +252,7 @@ static int write_text(struct host *host, const char *path, const char *text, str
 
     if (fake_call_begin(fake, "write_text", err) < 0)
         return -1;
-    SET(fake_path_add(fake, path, PATH_FILE)->content, text);
+    FAKE_SET(fake_path_add(fake, path, PATH_FILE)->content, text);
     return fake_call_end(fake, "write_text", 0, err);
 }
 
@@ -264,7 +262,7 @@ static int write_key(struct host *host, const struct secret *key, char **path, s
 
     if (fake_call_begin(fake, "write_key", err) < 0)
         return -1;
-    SET(fake_path_add(fake, KEY_FILE, PATH_FILE)->content, secret_reveal(key));
+    FAKE_SET(fake_path_add(fake, KEY_FILE, PATH_FILE)->content, secret_reveal(key));
     if (fake_call_end(fake, "write_key", 0, err) < 0) {
         if (!fake->crashed)
             fake_path_remove(fake, KEY_FILE); /* after a failure the real one cleans up by itself */
@@ -391,9 +389,9 @@ void fake_mount_add(struct fake_host *fake, const char *target, const char *sour
 
     assert(fake->mount_count < FAKE_ITEMS_MAX);
     *mount = (struct fake_mount){.read_only = read_only};
-    SET(mount->target, target);
-    SET(mount->source, source);
-    SET(mount->fs_type, fs_type);
+    FAKE_SET(mount->target, target);
+    FAKE_SET(mount->source, source);
+    FAKE_SET(mount->fs_type, fs_type);
 }
 
 void fake_mount_options(struct fake_mount *mount, const struct mount_request *request)
@@ -404,7 +402,7 @@ void fake_mount_options(struct fake_mount *mount, const struct mount_request *re
     for (size_t i = 0; request->flags && i < request->flags->count; i++)
         length += (size_t)snprintf(options + length, sizeof(options) - length, "%s%s",
                                    length ? "," : "", request->flags->items[i]);
-    SET(mount->options, options);
+    FAKE_SET(mount->options, options);
 }
 
 bool fake_mount_uses(struct fake_host *fake, const char *source)
@@ -481,12 +479,12 @@ static void bind_volume(struct fake_host *fake, const struct mount_request *requ
     struct fake_mount of = top ? *top : above ? *above : (struct fake_mount){0};
 
     if (above)
-        SET(of.root, request->source + strlen(above->target));
+        FAKE_SET(of.root, request->source + strlen(above->target));
     fake_mount_add(fake, request->target, top || above ? of.source : request->source, of.fs_type,
                    request->read_only || of.read_only || asks_for(request, "ro"));
     struct fake_mount *added = &fake->mounts[fake->mount_count - 1];
-    SET(added->root, of.root);
-    SET(added->options, of.options);
+    FAKE_SET(added->root, of.root);
+    FAKE_SET(added->options, of.options);
     added->client = of.client;
 }
 
@@ -565,6 +563,8 @@ struct fake_host *fake_host_new(struct fake_ceph *ceph)
         .unmount = unmount,
     };
     fake_host_device_ops(&fake->ops);
+    fake_host_sysfs_ops(&fake->ops);
+    fake_host_program_ops(&fake->ops);
     fake->base.ops = &fake->ops;
     fake->ceph = ceph;
     pthread_mutex_init(&fake->lock, NULL);
@@ -596,7 +596,7 @@ void fake_host_add_folder(struct fake_host *fake, const char *path)
 
 void fake_host_add_file(struct fake_host *fake, const char *path, const char *content)
 {
-    SET(fake_path_add(fake, path, PATH_FILE)->content, content);
+    FAKE_SET(fake_path_add(fake, path, PATH_FILE)->content, content);
 }
 
 void fake_host_add_mount(struct fake_host *fake, const char *target, const char *source)

@@ -8,14 +8,6 @@
 #include "common/base/text.h"
 #include "tests/fakes/fake_host_state.h"
 
-static void set(char *to, size_t size, const char *text)
-{
-    assert(strlen(text) < size);
-    snprintf(to, size, "%s", text);
-}
-
-#define SET(member, text) set((member), sizeof(member), (text))
-
 static struct fake_cephfs_client *client_of(struct fake_host *fake, unsigned number)
 {
     return number ? &fake->clients[number - 1] : NULL;
@@ -35,7 +27,7 @@ static struct fake_mount *add(struct fake_host *fake, const char *target, const 
 
     assert(fake->client_count < FAKE_ITEMS_MAX);
     *client = (struct fake_cephfs_client){.is_fuse = is_fuse};
-    SET(client->source, source);
+    FAKE_SET(client->source, source);
     fake_mount_add(fake, target, source, is_fuse ? "fuse.ceph-fuse" : "ceph", read_only);
     struct fake_mount *mount = &fake->mounts[fake->mount_count - 1];
     mount->client = fake->client_count;
@@ -96,7 +88,7 @@ int fake_cephfs_run(struct fake_host *fake, const char *const *argv, struct erro
     const char *key_file = behind(argv, "--keyfile=");
     assert(options && sscanf(options, "fsname=%511[^,]", source) == 1);
     assert(key_file && fake_path_find(fake, key_file));
-    SET(key, fake_path_find(fake, key_file)->content);
+    FAKE_SET(key, fake_path_find(fake, key_file)->content);
     if (strcmp(key, "broken") == 0) /* as the real one does */
         return error_set(err, STATUS_INTERNAL, "ceph-fuse: failed to decode key '%s'", key);
     struct fake_mount *mount = add(fake, argv[1], source, true, strstr(options, ",ro"));

@@ -104,6 +104,10 @@ _must_check_ int fake_call_begin(struct fake_host *fake, const char *name, struc
 _must_check_ int fake_call_end(struct fake_host *fake, const char *name, int result,
                                struct error *err);
 
+/* Copies a text that must fit. */
+void fake_set_text(char *to, size_t size, const char *text);
+#define FAKE_SET(member, text) fake_set_text((member), sizeof(member), (text))
+
 struct fake_path *fake_path_find(struct fake_host *fake, const char *path);
 struct fake_path *fake_path_add(struct fake_host *fake, const char *path, enum path_kind kind);
 void fake_path_remove(struct fake_host *fake, const char *path);
@@ -117,12 +121,16 @@ bool fake_mount_uses(struct fake_host *fake, const char *source);
 bool fake_mount_holds(struct fake_host *fake, const char *source);
 struct fake_host_image *fake_image_of(struct fake_host *fake, const char *spec);
 struct fake_device *fake_device_find(struct fake_host *fake, const char *name);
+/* "/dev/KIND0" or the next one that is free; NULL: none is. */
+struct fake_device *fake_device_add(struct fake_host *fake, const char *kind, const char *spec);
 dev_t fake_device_number(const char *name);
 uint64_t fake_device_size(struct fake_host *fake, const struct fake_device *device);
 
 dev_t fake_mount_device(const struct fake_mount *mount);
 
 void fake_host_device_ops(struct host_ops *ops);
+void fake_host_sysfs_ops(struct host_ops *ops);
+void fake_host_program_ops(struct host_ops *ops);
 
 /* Whether the kernel does not know the type of this key. */
 bool fake_kernel_refuses(struct fake_host *fake, const char *key);

@@ -57,11 +57,11 @@ static void add_journal(struct text *out)
 }
 
 /* The list that the manager answers to "fs subvolume ..."; empty if what is asked for went away. */
-static json_t *ask_for_list(const char *prefix, const char *name)
+static json_t *ask_for_list(const char *prefix, const char *group, const char *name)
 {
     json_auto_t *command =
         json_pack("{s:s, s:s, s:s, s:s, s:s*}", "prefix", prefix, "format", "json", "vol_name",
-                  CEPHFS_NAME, "group_name", CEPHFS_GROUP, "sub_name", name);
+                  CEPHFS_NAME, "group_name", group, "sub_name", name);
     _cleanup_free_ char *text = json_dumps(command, 0);
     _cleanup_free_ char *answer = place_mgr_command(text);
     json_t *list = answer ? json_loads(answer, 0, NULL) : json_array();
@@ -72,7 +72,7 @@ static json_t *ask_for_list(const char *prefix, const char *name)
 
 static void add_subvolume(struct text *out, const char *name)
 {
-    json_auto_t *snapshots = ask_for_list("fs subvolume snapshot ls", name);
+    json_auto_t *snapshots = ask_for_list("fs subvolume snapshot ls", CEPHFS_GROUP, name);
     const json_t *item = NULL;
     size_t i = 0;
 
@@ -87,7 +87,7 @@ static void add_subvolume(struct text *out, const char *name)
 char *cephfs_contents(void)
 {
     struct text out = TEXT_INIT(8 * 1024 * 1024);
-    json_auto_t *list = ask_for_list("fs subvolume ls", NULL);
+    json_auto_t *list = ask_for_list("fs subvolume ls", CEPHFS_GROUP, NULL);
     const json_t *item = NULL;
     size_t i = 0;
 
@@ -127,50 +127,53 @@ void cephfs_assert_empties(void)
 /* --- after a failure --- */
 
 /* A command about a subvolume; whether there is something to do for it does not matter. */
-static void tell_manager(const char *prefix, const char *subvolume, const char *snapshot,
-                         bool by_force)
+static void remove_by_force(const char *prefix, const char *group, const char *subvolume,
+                            const char *snapshot)
 {
     json_auto_t *command =
-        json_pack("{s:s, s:s, s:s, s:s, s:s*}", "prefix", prefix, "vol_name", CEPHFS_NAME,
-                  "group_name", CEPHFS_GROUP, "sub_name", subvolume, "snap_name", snapshot);
-
-    if (by_force)
-        json_object_set_new(command, "force", json_true());
+        json_pack("{s:s, s:s, s:s, s:s, s:s*, s:b}", "prefix", prefix, "vol_name", CEPHFS_NAME,
+                  "group_name", group, "sub_name", subvolume, "snap_name", snapshot, "force", 1);
     _cleanup_free_ char *text = json_dumps(command, 0);
+
     free(place_mgr_command(text));
 }
 
 /* A clone that has not ended holds its source; so does a snapshot. */
-static void remove_subvolume(const char *name)
+static void remove_subvolume(const char *group, const char *name)
 {
-    json_auto_t *snapshots = ask_for_list("fs subvolume snapshot ls", name);
+    json_auto_t *snapshots = ask_for_list("fs subvolume snapshot ls", group, name);
     const json_t *item = NULL;
     size_t i = 0;
 
     json_array_foreach(snapshots, i, item)
     {
-        tell_manager("fs subvolume snapshot rm", name,
-                     json_string_value(json_object_get(item, "name")), true);
+        remove_by_force("fs subvolume snapshot rm", group, name,
+                        json_string_value(json_object_get(item, "name")));
     }
-    tell_manager("fs subvolume rm", name, NULL, true);
+    remove_by_force("fs subvolume rm", group, name, NULL);
 }
 
-static bool has_subvolumes(void)
+static bool has_subvolumes(const char *group)
 {
-    json_auto_t *list = ask_for_list("fs subvolume ls", NULL);
+    json_auto_t *list = ask_for_list("fs subvolume ls", group, NULL);
     const json_t *item = NULL;
     size_t i = 0;
 
     json_array_foreach(list, i, item)
     {
-        remove_subvolume(json_string_value(json_object_get(item, "name")));
+        remove_subvolume(group, json_string_value(json_object_get(item, "name")));
     }
     return json_array_size(list) > 0;
+}
+
+void cephfs_empty_group(const char *group)
+{
+    wait_until(!has_subvolumes(group)); /* each look removes what can be removed by now */
 }
 
 void cephfs_clean_up(void)
 {
     harness_kill_drivers();
-    wait_until(!has_subvolumes()); /* each look removes what can be removed by now */
+    cephfs_empty_group(CEPHFS_GROUP);
     place_wipe(CEPHFS_META, "csi");
 }

@@ -34,5 +34,7 @@ char *cephfs_contents(void);
 char *cephfs_subvolume_info(const char *name);
 /* For TEST_CLEANUP: kills the drivers and removes all of that. */
 void cephfs_clean_up(void);
+/* The subvolumes and snapshots of another group, while no driver runs. */
+void cephfs_empty_group(const char *group);
 /* Fails unless all goes: the manager removes some of it in the background. */
 void cephfs_assert_empties(void);

@@ -297,7 +297,7 @@ TEST(no_call_fails_in_a_storm_of_calls_and_configurations)
     liveness_assert_answers(&liveness, "/readyz", "200", "ok      file ");
     liveness_stop(&liveness);
     STORM_KIND.assert_empties();
-    assert_int_equal(harness_stop(&driver, SIGTERM, 60000), 0);
+    assert_int_equal(harness_stop(&driver, SIGTERM, 120000), 0);
     size_t reads = count_in_log("cluster(s) from ");
     assert_true(reads > config_churn_round() / 2);
     /* a broken one leaves the one before in force, also for calls that would come again */

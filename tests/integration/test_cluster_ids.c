@@ -293,6 +293,7 @@ TEST(volume_that_shows_a_snapshot_stays_in_its_group)
 static void clean_up(void)
 {
     harness_clean_up();
+    cephfs_empty_group(TENANT); /* clones, which hold what they are made of */
     cephfs_clean_up();
     fixture_namespace_create(POOL, TENANT); /* which finish() removes */
 }

@@ -426,7 +426,7 @@ TEST(successor_of_a_killed_driver_takes_over_in_one_call)
     uncommit("volume", handle);
     place_set(&pool, entry, "cephzone.makers", maker);
     cut_image(image, false);
-    assert_int_equal(harness_stop(&driver, SIGKILL, 10000), 128 + SIGKILL);
+    assert_int_equal(harness_stop(&driver, SIGKILL, 120000), 128 + SIGKILL);
     harness_start(&driver, NULL);
     assert_continues("killed", NULL, NULL, handle);
     _cleanup_free_ char *heir = place_get(&pool, entry, "cephzone.makers");
@@ -441,7 +441,7 @@ TEST(driver_that_ended_is_not_waited_for)
     _cleanup_free_ char *handle = create("ended");
     _cleanup_free_ char *listed = NULL;
 
-    assert_int_equal(harness_stop(&driver, SIGTERM, 30000), 0);
+    assert_int_equal(harness_stop(&driver, SIGTERM, 120000), 0);
     listed = harness_run_tool(
         (const char *[]){"rados", "-p", POOL, "listwatchers", "csi.volumes.default", NULL});
     assert_string_equal(listed, "");

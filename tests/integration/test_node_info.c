@@ -279,7 +279,7 @@ TEST(labels_may_come_late_and_then_stay)
     liveness_assert_answers(&liveness, "/healthz", "200", "ok");
     liveness_stop(&liveness);
     /* a restart makes the new one count */
-    assert_int_equal(harness_stop(&b.driver, SIGTERM, 60000), 0);
+    assert_int_equal(harness_stop(&b.driver, SIGTERM, 120000), 0);
     harness_start(&b.driver, (const char *[]){LEVELS, b.labels_flag, NULL});
     assert_tells(&b, HOME("zone-c"));
 }

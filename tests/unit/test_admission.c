@@ -53,11 +53,8 @@ static bool stage_is_waiting(struct visitor *v)
  * whoever gets the lock after that finds it in the line. */
 static void line_up_in_thread(struct visitor *v)
 {
-    struct deadline limit = deadline_in_ms(30000);
-
     assert_int_equal(pthread_create(&v->thread, NULL, enter_thread, v), 0);
-    while (!stage_is_waiting(v) && !atomic_load(&v->is_back) && !deadline_has_passed(limit))
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    wait_until(stage_is_waiting(v) || atomic_load(&v->is_back));
     assert_true(stage_is_waiting(v));
 }
 
@@ -97,37 +94,48 @@ TEST(full_pool_lets_wait_until_one_leaves)
     admission_free(admission);
 }
 
-/* If it gave up at the deadline, the call's own message would be the one. */
+/* Whether it says what it waited for. Once the deadline is over, the call's own message is the one:
+ * that is also what a waiter says that was woken too late, on a busy machine. */
+static bool gives_up_in_time(struct admission *admission, int64_t patience_ms)
+{
+    struct visitor visitor;
+
+    visitor_init(&visitor, admission, patience_ms);
+    assert_int_equal(enter(&visitor, 1, &visitor.place), -1);
+    assert_int_equal(visitor.err.status, STATUS_DEADLINE_EXCEEDED);
+    bool is_in_time = strcmp(visitor.err.message, "1 other calls were under way in pool 'zone-a' "
+                                                  "all the time; retry") == 0;
+    visitor_done(&visitor);
+    return is_in_time;
+}
+
 TEST(waiter_gives_up_before_its_deadline)
 {
     struct admission *admission =
-        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4, .stall_ms = 3600000});
     struct visitor first;
-    struct visitor second;
+    bool is_in_time = false;
 
-    visitor_init(&first, admission, 10000);
-    visitor_init(&second, admission, 2500);
+    visitor_init(&first, admission, 60000);
     assert_int_equal(enter(&first, 1, &first.place), 0);
-    assert_int_equal(enter(&second, 1, &second.place), -1);
-    assert_int_equal(second.err.status, STATUS_DEADLINE_EXCEEDED);
-    assert_string_equal(second.err.message,
-                        "1 other calls were under way in pool 'zone-a' all the time; retry");
+    for (int tries = 0; tries < 20 && !is_in_time; tries++)
+        is_in_time = gives_up_in_time(admission, 2500);
+    assert_true(is_in_time);
     admission_leave(admission, &first.place);
     visitor_done(&first);
-    visitor_done(&second);
     admission_free(admission);
 }
 
 TEST(cancelled_waiter_leaves)
 {
     struct admission *admission =
-        admission_new(&(struct admission_options){.running = 1, .waiting = 4});
+        admission_new(&(struct admission_options){.running = 1, .waiting = 4, .stall_ms = 60000});
     const atomic_bool cancelled = true;
     struct visitor first;
     struct visitor second;
 
-    visitor_init(&first, admission, 10000);
-    visitor_init(&second, admission, 10000);
+    visitor_init(&first, admission, 60000);
+    visitor_init(&second, admission, 60000);
     second.call.cancelled = &cancelled;
     assert_int_equal(enter(&first, 1, &first.place), 0);
     assert_int_equal(enter(&second, 1, &second.place), -1);
@@ -245,8 +253,8 @@ TEST(call_with_a_place_never_waits_for_another)
     struct admission_place crossed_a = {0};
     struct admission_place crossed_b = {0};
 
-    visitor_init(&a, admission, 2000);
-    visitor_init(&b, admission, 2000);
+    visitor_init(&a, admission, 60000);
+    visitor_init(&b, admission, 60000);
     assert_int_equal(enter(&a, 1, &a.place), 0);
     assert_int_equal(enter(&b, 2, &b.place), 0);
     assert_int_equal(enter(&a, 1, &again), 0);

@@ -5,6 +5,7 @@
 #include "tests/test.h"
 
 #define VOLUMES "{\"prefix\":\"fs subvolume ls\"}"
+#define SILENCE_MS 20000
 #define LONG_MS 3600000
 
 static struct breaker *breaker;
@@ -12,7 +13,7 @@ static struct breaker *breaker;
 static int make_breaker(void **state)
 {
     (void)state;
-    breaker = breaker_new(&(struct breaker_options){.silence_ms = 1000, .retry_ms = LONG_MS});
+    breaker = breaker_new(&(struct breaker_options){.silence_ms = SILENCE_MS, .retry_ms = LONG_MS});
     return 0;
 }
 
@@ -72,7 +73,7 @@ TEST(silent_module_is_not_asked_until_it_answers, WITH_BREAKER)
     struct breaker_module *module = breaker_find(breaker, "c1", VOLUMES);
 
     assert_reports(0);
-    give_up(module, 1000);
+    give_up(module, SILENCE_MS);
     assert_refused(module);
     assert_refused(breaker_find(breaker, "c1", "{\"prefix\":\"fs quiesce\"}"));
     assert_reports(1);

@@ -726,9 +726,9 @@ static void converge(struct fake_kube *fake, struct flapping_kube *flapping)
         events_emit(events, &subject, EVENT_NORMAL, "Round", "round %u", round % 3);
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
     }
-    eventually(has_all(informer, fake, NODES_MAX));
-    eventually(zone_is(labels, "z11"));
-    eventually(atomic_load(&counts.gains) > 0);
+    wait_until(has_all(informer, fake, NODES_MAX));
+    wait_until(zone_is(labels, "z11"));
+    wait_until(atomic_load(&counts.gains) > 0);
     lease_free(lease);
     kube_node_labels_free(labels);
     events_free(events);

@@ -82,16 +82,16 @@ TEST(copy_follows_the_server, WITH_KUBE)
 
     fake_kube_put(fixture->fake, NODES "/a", "{}");
     _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
-    eventually(lists(informer) == 1);
+    wait_until(lists(informer) == 1);
     assert_int_equal(atomic_load(&seen.news), 1);
     fake_kube_put(fixture->fake, NODES "/b", "{\"x\":1}");
-    eventually(atomic_load(&seen.news) == 2);
+    wait_until(atomic_load(&seen.news) == 2);
     fake_kube_put(fixture->fake, NODES "/b", "{\"x\":2}");
-    eventually(atomic_load(&seen.puts) == 3);
+    wait_until(atomic_load(&seen.puts) == 3);
     json_auto_t *b = informer_get(informer, "", "b");
     assert_int_equal(json_integer_value(json_object_get(b, "x")), 2);
     fake_kube_drop(fixture->fake, NODES "/a");
-    eventually(atomic_load(&seen.gones) == 1);
+    wait_until(atomic_load(&seen.gones) == 1);
     assert_null(informer_get(informer, "", "a"));
     assert_true(agree(informer, &seen, fixture->fake));
     assert_int_equal(lists(informer), 1);
@@ -103,14 +103,14 @@ TEST(cut_watch_is_resumed_without_a_new_list, WITH_KUBE)
     struct seen seen = {0};
     _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
 
-    eventually(lists(informer) == 1);
+    wait_until(lists(informer) == 1);
     for (unsigned i = 0; i < 5; i++) {
         _cleanup_free_ char *path = xasprintf(NODES "/n%u", i);
 
-        eventually(fake_kube_watches(fixture->fake) == 1);
+        wait_until(fake_kube_watches(fixture->fake) == 1);
         fake_kube_cut_watches(fixture->fake);
         fake_kube_put(fixture->fake, path, "{}");
-        eventually(atomic_load(&seen.puts) == i + 1);
+        wait_until(atomic_load(&seen.puts) == i + 1);
     }
     assert_int_equal(lists(informer), 1);
     assert_true(agree(informer, &seen, fixture->fake));
@@ -124,16 +124,16 @@ TEST(forgotten_history_leads_to_a_new_list, WITH_KUBE)
     fake_kube_put(fixture->fake, NODES "/stays", "{}");
     fake_kube_put(fixture->fake, NODES "/goes", "{}");
     _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
-    eventually(lists(informer) == 1);
-    eventually(fake_kube_watches(fixture->fake) == 1);
+    wait_until(lists(informer) == 1);
+    wait_until(fake_kube_watches(fixture->fake) == 1);
     fake_kube_fail_all(fixture->fake, STATUS_UNAVAILABLE);
     fake_kube_cut_watches(fixture->fake);
-    eventually(fake_kube_watches(fixture->fake) == 0);
+    wait_until(fake_kube_watches(fixture->fake) == 0);
     fake_kube_drop(fixture->fake, NODES "/goes");
     fake_kube_put(fixture->fake, NODES "/comes", "{}");
     fake_kube_compact(fixture->fake);
     fake_kube_fail_all(fixture->fake, STATUS_OK);
-    eventually(lists(informer) == 2);
+    wait_until(lists(informer) == 2);
     assert_int_equal(atomic_load(&seen.gones), 1);
     assert_int_equal(atomic_load(&seen.puts), 3); /* what stayed was not told again */
     assert_true(agree(informer, &seen, fixture->fake));
@@ -145,16 +145,16 @@ TEST(bookmark_moves_the_place_to_resume, WITH_KUBE)
     struct seen seen = {0};
     _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
 
-    eventually(lists(informer) == 1);
-    eventually(fake_kube_watches(fixture->fake) == 1);
+    wait_until(lists(informer) == 1);
+    wait_until(fake_kube_watches(fixture->fake) == 1);
     fake_kube_put(fixture->fake, "/api/v1/namespaces/n/pods/p", "{}"); /* not ours */
     fake_kube_compact(fixture->fake);
     fake_kube_bookmark(fixture->fake);
     fake_kube_put(fixture->fake, NODES "/a", "{}"); /* behind the bookmark */
-    eventually(atomic_load(&seen.puts) == 1);
+    wait_until(atomic_load(&seen.puts) == 1);
     fake_kube_cut_watches(fixture->fake);
     fake_kube_put(fixture->fake, NODES "/b", "{}");
-    eventually(atomic_load(&seen.puts) == 2);
+    wait_until(atomic_load(&seen.puts) == 2);
     assert_int_equal(lists(informer), 1);
 }
 
@@ -176,14 +176,14 @@ TEST(health_tells_the_last_failure_and_recovers, WITH_KUBE)
 
     fake_kube_forbid(fixture->fake, "list", NODES);
     _cleanup_(informer_freep) struct informer *informer = start(fixture, &seen);
-    eventually(fake_kube_calls(fixture->fake) > 3);
+    wait_until(fake_kube_calls(fixture->fake) > 3);
     informer_health(informer, &health);
     assert_false(health.synced);
     assert_false(health.healthy);
     assert_string_equal(health.last_error, "list /api/v1/nodes: 403 Forbidden");
     informer_health_done(&health);
     fake_kube_forbid(fixture->fake, NULL, NULL);
-    eventually(has_recovered(informer));
+    wait_until(has_recovered(informer));
     informer_health(informer, &health);
     assert_non_null(health.last_error);
     informer_health_done(&health);
@@ -199,7 +199,7 @@ TEST(collection_above_its_limit_is_refused, WITH_KUBE)
     fake_kube_put(fixture->fake, NODES "/b", "{}");
     fake_kube_put(fixture->fake, NODES "/c", "{}");
     _cleanup_(informer_freep) struct informer *informer = informer_new(fixture->kube, &options);
-    eventually(fake_kube_calls(fixture->fake) > 1);
+    wait_until(fake_kube_calls(fixture->fake) > 1);
     informer_health(informer, &health);
     assert_string_equal(health.last_error, "/api/v1/nodes has more than 2 objects");
     informer_health_done(&health);
@@ -223,7 +223,7 @@ static unsigned change_and_agree(struct kube_fixture *fixture)
 
     fake_kube_put(fixture->fake, NODES "/a", "{}");
     struct informer *informer = start(fixture, &seen);
-    eventually(fake_kube_watches(fixture->fake) == 1);
+    wait_until(fake_kube_watches(fixture->fake) == 1);
     for (unsigned change = 0; change < 8; change++) {
         _cleanup_free_ char *path = xasprintf(NODES "/n%u", change);
 
@@ -236,12 +236,12 @@ static unsigned change_and_agree(struct kube_fixture *fixture)
         if (change % 5 == 0)
             fake_kube_compact(fixture->fake);
         if (change % 3 == 0) /* another watch, not the one that is about to end */
-            eventually(fake_kube_calls(fixture->fake) > calls &&
+            wait_until(fake_kube_calls(fixture->fake) > calls &&
                        fake_kube_watches(fixture->fake) == 1);
     }
-    eventually(fault_has_struck(fixture->fake));
+    wait_until(fault_has_struck(fixture->fake));
     fake_kube_put(fixture->fake, NODES "/last", "{}");
-    eventually(agree(informer, &seen, fixture->fake));
+    wait_until(agree(informer, &seen, fixture->fake));
     informer_free(informer);
     fake_kube_drop(fixture->fake, NODES "/last");
     return fake_kube_calls(fixture->fake) - before;
@@ -316,17 +316,17 @@ static void labels_follow_the_node(struct kube_fixture *fixture, bool watching)
     put_zone(fixture, "a");
     _cleanup_(kube_node_labels_freep) struct kube_node_labels *labels = follow(fixture, &changes);
     assert_zone(fixture, labels, "a");
-    eventually(atomic_load(&changes) == 1);
+    wait_until(atomic_load(&changes) == 1);
     if (watching)
-        eventually(fake_kube_watches(fixture->fake) == 1);
+        wait_until(fake_kube_watches(fixture->fake) == 1);
     put_zone(fixture, "a"); /* a new version, the same labels */
     put_zone(fixture, "b");
-    eventually(atomic_load(&changes) == 2);
+    wait_until(atomic_load(&changes) == 2);
     assert_zone(fixture, labels, "b");
     fake_kube_cut_watches(fixture->fake);
     fake_kube_compact(fixture->fake);
     put_zone(fixture, "c");
-    eventually(atomic_load(&changes) == 3);
+    wait_until(atomic_load(&changes) == 3);
     kube_node_labels_health(labels, &health);
     assert_true(health.known && health.healthy);
     free(health.last_error);
@@ -355,12 +355,12 @@ TEST(labels_survive_the_loss_of_the_node, WITH_KUBE)
     put_zone(fixture, "a");
     _cleanup_(kube_node_labels_freep) struct kube_node_labels *labels = follow(fixture, &changes);
     assert_zone(fixture, labels, "a");
-    eventually(fake_kube_watches(fixture->fake) == 1);
+    wait_until(fake_kube_watches(fixture->fake) == 1);
     fake_kube_drop(fixture->fake, NODES "/n1");
-    eventually(fake_kube_watches(fixture->fake) == 0);
+    wait_until(fake_kube_watches(fixture->fake) == 0);
     assert_zone(fixture, labels, "a");
     put_zone(fixture, "b");
-    eventually(atomic_load(&changes) == 2);
+    wait_until(atomic_load(&changes) == 2);
     assert_zone(fixture, labels, "b");
 }
 
@@ -374,7 +374,7 @@ TEST(labels_never_read_are_told_with_the_reason, WITH_KUBE)
 
     fake_kube_forbid(fixture->fake, "get", NODES);
     _cleanup_(kube_node_labels_freep) struct kube_node_labels *labels = follow(fixture, &changes);
-    eventually(fake_kube_calls(fixture->fake) > 2);
+    wait_until(fake_kube_calls(fixture->fake) > 2);
     call_init(&brief, 2, "test", deadline_in_ms(1));
     assert_int_equal(kube_node_labels_copy(labels, &brief, &map, &err), -1);
     assert_string_equal(err.message, "labels of node 'n1' are not known: get /api/v1/nodes/n1: 403 "

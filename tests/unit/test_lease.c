@@ -1,27 +1,45 @@
 #include "tests/unit/fixtures/kube.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "common/kube/lease.h"
 
-/* One leader at a time, whatever fails. Times are short; nothing is asserted about them. */
+/*
+ * One leader at a time, whatever fails. A lease never expires here unless a test wants it to: one
+ * that does is short, and may then expire at any moment, because a busy machine may not let its
+ * thread renew it in time.
+ */
 
 #define LEASE "/apis/coordination.k8s.io/v1/namespaces/ceph/leases/driver"
 
 struct candidate {
     atomic_uint gains;
     atomic_uint losses;
-    atomic_uint *leaders; /* of all candidates, at this moment */
-    struct lease *lease;
+    atomic_uint *leaders; /* that have not been told that they lost, of all candidates */
+    bool expires;         /* its lease is a short one */
+    pthread_mutex_t lock;
+    struct lease *lease;     /* under the lock; NULL when it withdraws */
+    struct candidate *rival; /* whose lease expires; NULL: none */
 };
+
+/* A short lease may be over before its holder is told: what counts is what lease_is_held() says. */
+static bool still_leads(struct candidate *candidate)
+{
+    pthread_mutex_lock(&candidate->lock);
+    bool is_held = candidate->lease && lease_is_held(candidate->lease);
+    pthread_mutex_unlock(&candidate->lock);
+    return is_held;
+}
 
 static void gained(void *object)
 {
     struct candidate *candidate = object;
+    unsigned others = atomic_fetch_add(candidate->leaders, 1);
 
-    atomic_fetch_add(&candidate->gains, 1);
-    if (atomic_fetch_add(candidate->leaders, 1) != 0)
+    if (candidate->rival ? still_leads(candidate->rival) && still_leads(candidate) : others != 0)
         fail_msg("two leaders");
+    atomic_fetch_add(&candidate->gains, 1);
 }
 
 static void lost(void *object, const char *reason)
@@ -39,16 +57,28 @@ static void compete(struct kube *kube, struct candidate *candidate, const char *
                                           .name = "driver",
                                           .identity = identity,
                                           .annotation = "x/words",
-                                          .duration_ms = 1000,
-                                          .renew_deadline_ms = 500,
+                                          .duration_ms = candidate->expires ? 1000 : 3600000,
+                                          .renew_deadline_ms = candidate->expires ? 500 : 3500000,
                                           .retry_ms = 20,
                                           .gained = gained,
                                           .lost = lost,
                                           .object = candidate};
     _cleanup_error_ struct error err = {0};
 
+    pthread_mutex_init(&candidate->lock, NULL);
+    pthread_mutex_lock(&candidate->lock);
     if (lease_new(kube, &options, &candidate->lease, &err) < 0)
         fail_msg("%s", err.message);
+    pthread_mutex_unlock(&candidate->lock);
+}
+
+/* Loses what it has, and gives the lease back. */
+static void withdraw(struct candidate *candidate)
+{
+    pthread_mutex_lock(&candidate->lock);
+    struct lease *lease = TAKE(candidate->lease);
+    pthread_mutex_unlock(&candidate->lock);
+    lease_free(lease);
 }
 
 static json_t *spec(struct kube_fixture *fixture)
@@ -65,15 +95,15 @@ TEST(only_candidate_leads_and_gives_back, WITH_KUBE)
     struct candidate one = {.leaders = &leaders};
 
     compete(fixture->kube, &one, "one");
-    eventually(lease_is_held(one.lease));
-    eventually(atomic_load(&one.gains) == 1);
+    wait_until(lease_is_held(one.lease));
+    wait_until(atomic_load(&one.gains) == 1);
     _cleanup_free_ char *holder = lease_holder(one.lease);
     assert_true(text_has_prefix(holder, "one_"));
     json_auto_t *during = spec(fixture);
     assert_string_equal(kube_text(during, "holderIdentity", NULL), holder);
-    assert_int_equal(json_integer_value(json_object_get(during, "leaseDurationSeconds")), 1);
+    assert_int_equal(json_integer_value(json_object_get(during, "leaseDurationSeconds")), 3600);
     assert_int_equal(strlen(kube_text(during, "renewTime", NULL)), 27);
-    lease_free(one.lease);
+    withdraw(&one);
     assert_int_equal(atomic_load(&one.losses), 1);
     json_auto_t *after = spec(fixture);
     assert_string_equal(kube_text(after, "holderIdentity", NULL), "");
@@ -87,15 +117,15 @@ TEST(second_candidate_waits_and_follows, WITH_KUBE)
     struct candidate two = {.leaders = &leaders};
 
     compete(fixture->kube, &one, "one");
-    eventually(atomic_load(&one.gains) == 1);
+    wait_until(atomic_load(&one.gains) == 1);
     compete(fixture->kube, &two, "two");
-    eventually(fake_kube_calls(fixture->fake) > 20);
+    wait_until(fake_kube_calls(fixture->fake) > 20);
     assert_false(lease_is_held(two.lease));
-    lease_free(one.lease);
-    eventually(atomic_load(&two.gains) == 1);
+    withdraw(&one);
+    wait_until(atomic_load(&two.gains) == 1);
     json_auto_t *now = spec(fixture);
     assert_int_equal(json_integer_value(json_object_get(now, "leaseTransitions")), 1);
-    lease_free(two.lease);
+    withdraw(&two);
 }
 
 static bool hears(struct candidate *candidate, const char *words)
@@ -114,16 +144,16 @@ TEST(words_of_the_holder_are_heard, WITH_KUBE)
     struct candidate two = {.leaders = &leaders};
 
     compete(fixture->kube, &one, "one");
-    eventually(atomic_load(&one.gains) == 1);
+    wait_until(atomic_load(&one.gains) == 1);
     compete(fixture->kube, &two, "two");
     lease_set_message(one.lease, "zone=zone-a");
-    eventually(hears(&two, "zone=zone-a"));
-    lease_free(one.lease);
-    eventually(atomic_load(&two.gains) == 1);
+    wait_until(hears(&two, "zone=zone-a"));
+    withdraw(&one);
+    wait_until(atomic_load(&two.gains) == 1);
     assert_true(hears(&two, "zone=zone-a"));
     lease_set_message(two.lease, "");
-    eventually(hears(&two, ""));
-    lease_free(two.lease);
+    wait_until(hears(&two, ""));
+    withdraw(&two);
 }
 
 /* The first one's process is cut off from the server; the other is somebody else's. */
@@ -131,20 +161,22 @@ TEST(leader_without_connection_steps_down_before_the_next_one_leads, WITH_KUBE)
 {
     struct kube_fixture *fixture = *state;
     atomic_uint leaders = 0;
-    struct candidate one = {.leaders = &leaders};
-    struct candidate two = {.leaders = &leaders};
+    struct candidate one = {.leaders = &leaders, .expires = true};
+    struct candidate two = {.leaders = &leaders, .rival = &one};
 
     compete(fixture->kube, &one, "one");
-    eventually(atomic_load(&one.gains) == 1);
+    wait_until(atomic_load(&one.gains) > 0);
     compete(fake_kube_as_other(fixture->fake), &two, "two");
     fake_kube_fail_all(fixture->fake, STATUS_UNAVAILABLE);
-    eventually(atomic_load(&two.gains) == 1); /* gained() fails the test if one still leads */
-    assert_int_equal(atomic_load(&one.losses), 1);
+    wait_until(atomic_load(&two.gains) == 1); /* gained() fails the test if one still leads */
     assert_false(lease_is_held(one.lease));
+    wait_until(atomic_load(&leaders) == 1); /* one has been told */
+    const unsigned gains = atomic_load(&one.gains);
+    assert_int_equal(atomic_load(&one.losses), gains);
     fake_kube_fail_all(fixture->fake, STATUS_OK);
-    lease_free(two.lease);
-    eventually(atomic_load(&one.gains) == 2);
-    lease_free(one.lease);
+    withdraw(&two);
+    wait_until(atomic_load(&one.gains) > gains);
+    withdraw(&one);
 }
 
 TEST(leader_steps_down_when_the_lease_was_taken, WITH_KUBE)
@@ -154,12 +186,12 @@ TEST(leader_steps_down_when_the_lease_was_taken, WITH_KUBE)
     struct candidate one = {.leaders = &leaders};
 
     compete(fixture->kube, &one, "one");
-    eventually(atomic_load(&one.gains) == 1);
+    wait_until(atomic_load(&one.gains) == 1);
     fake_kube_put(fixture->fake, LEASE,
                   "{\"spec\":{\"holderIdentity\":\"thief\",\"leaseDurationSeconds\":1}}");
-    eventually(atomic_load(&one.losses) == 1);
-    eventually(atomic_load(&one.gains) == 2); /* the thief does not renew */
-    lease_free(one.lease);
+    wait_until(atomic_load(&one.losses) == 1);
+    wait_until(atomic_load(&one.gains) == 2); /* the thief does not renew */
+    withdraw(&one);
 }
 
 TEST(lease_of_a_dead_holder_is_taken_when_its_time_is_over, WITH_KUBE)
@@ -172,10 +204,10 @@ TEST(lease_of_a_dead_holder_is_taken_when_its_time_is_over, WITH_KUBE)
                   "{\"spec\":{\"holderIdentity\":\"dead\",\"leaseDurationSeconds\":1,"
                   "\"renewTime\":\"2099-01-01T00:00:00.000000Z\",\"leaseTransitions\":7}}");
     compete(fixture->kube, &one, "one");
-    eventually(atomic_load(&one.gains) == 1);
+    wait_until(atomic_load(&one.gains) == 1);
     json_auto_t *now = spec(fixture);
     assert_int_equal(json_integer_value(json_object_get(now, "leaseTransitions")), 8);
-    lease_free(one.lease);
+    withdraw(&one);
 }
 
 static bool knows_the_leader(struct candidate *candidate)
@@ -186,25 +218,26 @@ static bool knows_the_leader(struct candidate *candidate)
 }
 
 /* One leads, two waits and follows, three comes when two has gone. Returns the calls that it took;
- * the last one waits for a fault that has not struck until then. */
+ * the last one waits for a fault that has not struck until then. One that cannot give its lease
+ * back lets the next one wait until it expires. */
 static unsigned succeed_each_other(struct kube_fixture *fixture)
 {
     unsigned before = fake_kube_calls(fixture->fake);
     atomic_uint leaders = 0;
-    struct candidate one = {.leaders = &leaders};
-    struct candidate two = {.leaders = &leaders};
-    struct candidate three = {.leaders = &leaders};
+    struct candidate one = {.leaders = &leaders, .expires = true};
+    struct candidate two = {.leaders = &leaders, .expires = true, .rival = &one};
+    struct candidate three = {.leaders = &leaders, .expires = true};
 
     compete(fixture->kube, &one, "one");
-    eventually(atomic_load(&one.gains) > 0);
+    wait_until(atomic_load(&one.gains) > 0);
     compete(fixture->kube, &two, "two");
-    eventually(knows_the_leader(&two));
-    lease_free(one.lease);
-    eventually(atomic_load(&two.gains) > 0);
-    lease_free(two.lease);
+    wait_until(knows_the_leader(&two));
+    withdraw(&one);
+    wait_until(atomic_load(&two.gains) > 0);
+    withdraw(&two);
     compete(fixture->kube, &three, "three");
-    eventually(atomic_load(&three.gains) > 0 && !fake_kube_fault_is_pending(fixture->fake));
-    lease_free(three.lease);
+    wait_until(atomic_load(&three.gains) > 0 && !fake_kube_fault_is_pending(fixture->fake));
+    withdraw(&three);
     assert_int_equal(atomic_load(&leaders), 0);
     return fake_kube_calls(fixture->fake) - before;
 }
@@ -239,8 +272,8 @@ TEST(without_the_right_nobody_leads, WITH_KUBE)
 
     fake_kube_forbid(fixture->fake, "get", "/apis/coordination.k8s.io");
     compete(fixture->kube, &one, "one");
-    eventually(fake_kube_calls(fixture->fake) > 3);
-    lease_free(one.lease);
+    wait_until(fake_kube_calls(fixture->fake) > 3);
+    withdraw(&one);
     assert_int_equal(atomic_load(&one.gains), 0);
     assert_int_equal(atomic_load(&one.losses), 0);
 }

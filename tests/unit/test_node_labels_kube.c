@@ -50,9 +50,9 @@ TEST(labels_of_the_node_are_told_and_followed, WITH_KUBE)
     source_of(fixture, &source);
     assert_int_equal(node_labels_get(&source, &fixture->call, &labels, &err), 0); /* waits */
     assert_string_equal(strmap_get(&labels, "zone"), "a");
-    eventually(fault_has(&source, ""));
+    wait_until(fault_has(&source, ""));
     fake_kube_put(fixture->fake, NODE, IN_ZONE("b"));
-    eventually(zone_is(&source, "b"));
+    wait_until(zone_is(&source, "b"));
 }
 
 TEST(server_is_asked_anew_on_demand, WITH_KUBE)
@@ -65,7 +65,7 @@ TEST(server_is_asked_anew_on_demand, WITH_KUBE)
 
     fake_kube_put(fixture->fake, NODE, IN_ZONE("a"));
     source_of(fixture, &source);
-    eventually(zone_is(&source, "a"));
+    wait_until(zone_is(&source, "a"));
     fake_kube_put(fixture->fake, NODE, IN_ZONE("b"));
     assert_int_equal(source.read_now(source.object, &fixture->call, &labels, &err), 0);
     assert_string_equal(strmap_get(&labels, "zone"), "b");
@@ -87,9 +87,9 @@ TEST(unreachable_server_is_waited_out, WITH_KUBE)
     source_of(fixture, &source);
     assert_int_equal(node_labels_get(&source, NULL, &labels, &err), -1);
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
-    eventually(fault_has(&source, "NodeGetInfo fails until the labels are known: "));
+    wait_until(fault_has(&source, "NodeGetInfo fails until the labels are known: "));
     fake_kube_fail_all(fixture->fake, STATUS_OK);
-    eventually(zone_is(&source, "a"));
+    wait_until(zone_is(&source, "a"));
     assert_true(fault_has(&source, ""));
 }
 
@@ -100,13 +100,13 @@ TEST(labels_outlive_the_server, WITH_KUBE)
 
     fake_kube_put(fixture->fake, NODE, IN_ZONE("a"));
     source_of(fixture, &source);
-    eventually(fake_kube_watches(fixture->fake) == 1);
+    wait_until(fake_kube_watches(fixture->fake) == 1);
     fake_kube_fail_all(fixture->fake, STATUS_UNAUTHENTICATED);
     fake_kube_cut_watches(fixture->fake);
-    eventually(fault_has(&source, "the labels may be old: "));
+    wait_until(fault_has(&source, "the labels may be old: "));
     assert_true(zone_is(&source, "a"));
     fake_kube_fail_all(fixture->fake, STATUS_OK);
-    eventually(fault_has(&source, ""));
+    wait_until(fault_has(&source, ""));
 }
 
 TEST(name_that_no_node_can_have_is_refused, WITH_KUBE)

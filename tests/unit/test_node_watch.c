@@ -34,7 +34,7 @@ static void mark(struct kube_fixture *fixture, struct node_watch *watch, uint64_
     fake_kube_put(fixture->fake, node, "{}");
     fake_kube_put(fixture->fake, csi_node, "{}");
     *changes += 2;
-    eventually(is_at(watch, *changes));
+    wait_until(is_at(watch, *changes));
 }
 
 TEST(only_what_plans_are_made_of_counts, WITH_KUBE)
@@ -66,14 +66,14 @@ TEST(only_what_plans_are_made_of_counts, WITH_KUBE)
     fake_kube_put(fixture->fake, NODE, NODE_TEXT("", "", "True", "t1", "b1", "v1", ""));
     fake_kube_put(fixture->fake, CSI_NODE, CSI_TEXT(OTHER("1") "," OURS("1")));
     struct node_watch *watch = node_watch_new(fixture->kube, DRIVER);
-    eventually(is_at(watch, changes));
+    wait_until(is_at(watch, changes));
     for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
         fake_kube_put(fixture->fake, cases[i].path, cases[i].text);
         changes += cases[i].counts;
         mark(fixture, watch, &changes);
     }
     fake_kube_drop(fixture->fake, NODE);
-    eventually(is_at(watch, changes + 1));
+    wait_until(is_at(watch, changes + 1));
     node_watch_free(watch);
 }
 
@@ -86,6 +86,6 @@ TEST(what_cannot_be_watched_is_not_known, WITH_KUBE)
     struct node_watch *watch = node_watch_new(fixture->kube, DRIVER);
     assert_false(node_watch_read(watch, &changes));
     fake_kube_forbid(fixture->fake, NULL, NULL);
-    eventually(is_at(watch, 0));
+    wait_until(is_at(watch, 0));
     node_watch_free(watch);
 }

@@ -246,9 +246,9 @@ TEST(publisher_keeps_them, WITH_KUBE)
                                                                                  .interval_ms = 10},
                                             &publisher, &err),
                      0);
-    eventually(count_objects(&world, "\"1000\"") == 4);
+    wait_until(count_objects(&world, "\"1000\"") == 4);
     put_node(world.fixture->fake, "c1", "zone-c", true);
-    eventually(count_objects(&world, "zone-c") == 2);
+    wait_until(count_objects(&world, "zone-c") == 2);
     assert_true(capacity_publisher_is_healthy(publisher, &message, &since));
     capacity_publisher_free(publisher);
 }

@@ -47,23 +47,6 @@ TEST(idle_server_drains_at_once)
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
 }
 
-TEST(running_call_may_end_while_draining)
-{
-    const struct rpc_server_options options = {.drain_ms = LONG_MS};
-    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
-    struct background_call calls[3];
-
-    for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
-        background_start(&calls[i], fixture, "sleep", deadline_never());
-    rpc_fixture_wait_for_running(fixture, ARRAY_LENGTH(calls));
-    assert_true(rpc_server_drain(fixture->server));
-    assert_int_equal(fixture->served, ARRAY_LENGTH(calls));
-    for (size_t i = 0; i < ARRAY_LENGTH(calls); i++) {
-        background_join(&calls[i]);
-        assert_int_equal(calls[i].result, 0);
-    }
-}
-
 TEST(long_call_is_cancelled_after_the_drain_time)
 {
     const struct rpc_server_options options = {.drain_ms = 100, .cancel_ms = LONG_MS};
@@ -87,6 +70,38 @@ static void *drain(void *argument)
     return rpc_server_drain(fixture->server) ? fixture : NULL;
 }
 
+/* Begins to drain in a thread, and returns when new calls are refused, with their error. */
+static pthread_t start_draining(struct rpc_fixture *fixture, struct error *err)
+{
+    pthread_t drainer;
+
+    assert_int_equal(pthread_create(&drainer, NULL, drain, fixture), 0);
+    wait_until(rpc_fixture_send_probe(fixture->client, false, err) < 0);
+    return drainer;
+}
+
+TEST(running_calls_may_end_while_draining)
+{
+    const struct rpc_server_options options = {.drain_ms = LONG_MS};
+    _cleanup_(rpc_fixture_freep) struct rpc_fixture *fixture = rpc_fixture_new(&options);
+    struct background_call calls[3];
+    _cleanup_error_ struct error err = {0};
+    void *drained = NULL;
+
+    for (size_t i = 0; i < ARRAY_LENGTH(calls); i++)
+        background_start(&calls[i], fixture, "hold", deadline_never());
+    rpc_fixture_wait_for_running(fixture, ARRAY_LENGTH(calls));
+    pthread_t drainer = start_draining(fixture, &err);
+    rpc_fixture_let_go(fixture);
+    pthread_join(drainer, &drained);
+    assert_ptr_equal(drained, fixture);
+    assert_int_equal(fixture->served, ARRAY_LENGTH(calls));
+    for (size_t i = 0; i < ARRAY_LENGTH(calls); i++) {
+        background_join(&calls[i]);
+        assert_int_equal(calls[i].result, 0);
+    }
+}
+
 TEST(new_call_is_refused_while_draining)
 {
     const struct rpc_server_options options = {.drain_ms = LONG_MS};
@@ -94,13 +109,10 @@ TEST(new_call_is_refused_while_draining)
     _cleanup_error_ struct error err = {0};
     struct background_call held;
     void *drained = NULL;
-    pthread_t drainer;
 
     background_start(&held, fixture, "hold", deadline_never());
     rpc_fixture_wait_for_running(fixture, 1);
-    pthread_create(&drainer, NULL, drain, fixture);
-    while (rpc_fixture_send_probe(fixture->client, false, &err) == 0)
-        usleep(1000); /* it has not begun yet */
+    pthread_t drainer = start_draining(fixture, &err);
     assert_int_equal(err.status, STATUS_UNAVAILABLE);
     assert_string_equal(err.message, "this process is ending; repeat the call");
     rpc_fixture_let_go(fixture);

@@ -163,7 +163,7 @@ TEST(secret_outlives_the_api_server, WITH_KUBE)
     assert_user(&world, "c1", "bob"); /* that it was away is not remembered */
     unsigned calls = fake_kube_calls(fake);
     fake_kube_fail_all(fake, STATUS_UNAVAILABLE);
-    eventually((assert_user(&world, "c1", "bob"), fake_kube_calls(fake) > calls));
+    wait_until((assert_user(&world, "c1", "bob"), fake_kube_calls(fake) > calls));
     assert_user(&world, "c1", "bob");
 }
 

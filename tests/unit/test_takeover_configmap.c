@@ -62,7 +62,7 @@ static void wait_for_polls(struct kube_fixture *fixture)
 {
     const unsigned seen = fake_kube_calls(fixture->fake);
 
-    eventually(fake_kube_calls(fixture->fake) >= seen + 3);
+    wait_until(fake_kube_calls(fixture->fake) >= seen + 3);
 }
 
 TEST(map_is_read_and_followed, WITH_KUBE)
@@ -71,10 +71,10 @@ TEST(map_is_read_and_followed, WITH_KUBE)
 
     fake_kube_put(fixture->fake, PATH, ZONE_A);
     _cleanup_configmap_ void *configmap = configmap_of(fixture);
-    eventually(has_takeovers(configmap, 1));
-    eventually(fault_has(configmap, ""));
+    wait_until(has_takeovers(configmap, 1));
+    wait_until(fault_has(configmap, ""));
     fake_kube_put(fixture->fake, PATH, DATA("{}"));
-    eventually(has_takeovers(configmap, 0));
+    wait_until(has_takeovers(configmap, 0));
 }
 
 TEST(snapshot_outlives_the_next_map, WITH_KUBE)
@@ -84,10 +84,10 @@ TEST(snapshot_outlives_the_next_map, WITH_KUBE)
 
     fake_kube_put(fixture->fake, PATH, ZONE_A);
     _cleanup_configmap_ void *configmap = configmap_of(fixture);
-    eventually(has_takeovers(configmap, 1));
+    wait_until(has_takeovers(configmap, 1));
     assert_int_equal(TAKEOVER_IN_CONFIGMAP.get(configmap, &snapshot), TAKEOVER_FOUND);
     fake_kube_put(fixture->fake, PATH, DATA("{}"));
-    eventually(has_takeovers(configmap, 0));
+    wait_until(has_takeovers(configmap, 0));
     assert_int_equal(snapshot.map->count, 1);
 }
 
@@ -97,15 +97,15 @@ TEST(broken_map_leaves_the_last_good_one_in_force, WITH_KUBE)
 
     fake_kube_put(fixture->fake, PATH, ZONE_A);
     _cleanup_configmap_ void *configmap = configmap_of(fixture);
-    eventually(has_takeovers(configmap, 1));
+    wait_until(has_takeovers(configmap, 1));
     fake_kube_put(fixture->fake, PATH, DATA("{"));
-    eventually(fault_has(configmap, "takeover.json"));
+    wait_until(fault_has(configmap, "takeover.json"));
     assert_true(has_takeovers(configmap, 1));
     fake_kube_put(fixture->fake, PATH, "{\"data\":{}}");
-    eventually(fault_has(configmap, "key takeover.json is missing"));
+    wait_until(fault_has(configmap, "key takeover.json is missing"));
     assert_true(has_takeovers(configmap, 1));
     fake_kube_put(fixture->fake, PATH, DATA("{}"));
-    eventually(fault_has(configmap, ""));
+    wait_until(fault_has(configmap, ""));
     assert_true(has_takeovers(configmap, 0));
 }
 
@@ -115,7 +115,7 @@ TEST(map_that_never_was_good_is_unknown, WITH_KUBE)
 
     fake_kube_put(fixture->fake, PATH, DATA("{"));
     _cleanup_configmap_ void *configmap = configmap_of(fixture);
-    eventually(fault_has(configmap, "takeover.json"));
+    wait_until(fault_has(configmap, "takeover.json"));
     must_find(configmap, TAKEOVER_BROKEN, "takeover.json");
 }
 
@@ -125,12 +125,12 @@ TEST(deleted_configmap_leaves_its_map_in_force, WITH_KUBE)
 
     fake_kube_put(fixture->fake, PATH, ZONE_A);
     _cleanup_configmap_ void *configmap = configmap_of(fixture);
-    eventually(has_takeovers(configmap, 1));
+    wait_until(has_takeovers(configmap, 1));
     fake_kube_drop(fixture->fake, PATH);
-    eventually(fault_has(configmap, "the last map stays: "));
+    wait_until(fault_has(configmap, "the last map stays: "));
     assert_true(has_takeovers(configmap, 1));
     fake_kube_put(fixture->fake, PATH, ZONE_A);
-    eventually(fault_has(configmap, ""));
+    wait_until(fault_has(configmap, ""));
 }
 
 TEST(absent_configmap_leaves_it_to_others, WITH_KUBE)
@@ -143,7 +143,7 @@ TEST(absent_configmap_leaves_it_to_others, WITH_KUBE)
     must_find(configmap, TAKEOVER_ABSENT, NULL);
     fake_kube_put(fixture->fake, "/api/v1/namespaces/ceph/configmaps/other", ZONE_A);
     fake_kube_fail_all(fixture->fake, STATUS_UNAVAILABLE); /* it was not there when last seen */
-    eventually(fault_has(configmap, "it cannot be read: "));
+    wait_until(fault_has(configmap, "it cannot be read: "));
     must_find(configmap, TAKEOVER_ABSENT, NULL);
 }
 
@@ -159,7 +159,7 @@ TEST(forbidden_configmap_is_unknown, WITH_KUBE)
     must_find(configmap, TAKEOVER_UNSEEN, "403");
     assert_true(fault_has(configmap, "")); /* whoever needs it says so */
     fake_kube_forbid(fixture->fake, NULL, NULL);
-    eventually(has_takeovers(configmap, 1));
+    wait_until(has_takeovers(configmap, 1));
 }
 
 TEST(unreachable_server_is_a_fault, WITH_KUBE)
@@ -168,15 +168,15 @@ TEST(unreachable_server_is_a_fault, WITH_KUBE)
 
     fake_kube_fail_all(fixture->fake, STATUS_UNAVAILABLE);
     _cleanup_configmap_ void *configmap = configmap_of(fixture);
-    eventually(fault_has(configmap, "it cannot be read: "));
+    wait_until(fault_has(configmap, "it cannot be read: "));
     const unsigned seen = fake_kube_calls(fixture->fake);
     do /* whenever it is asked, also while the server is */
         must_find(configmap, TAKEOVER_UNSEEN, "cannot be read");
     while (fake_kube_calls(fixture->fake) < seen + 300);
     fake_kube_put(fixture->fake, PATH, ZONE_A);
     fake_kube_fail_all(fixture->fake, STATUS_OK);
-    eventually(has_takeovers(configmap, 1));
-    eventually(fault_has(configmap, ""));
+    wait_until(has_takeovers(configmap, 1));
+    wait_until(fault_has(configmap, ""));
 }
 
 TEST(namespace_is_checked, WITH_KUBE)

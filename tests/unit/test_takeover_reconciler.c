@@ -47,7 +47,7 @@ TEST(two_reconcilers_follow_the_map)
     assert_non_null(file);
     fputs(A_TO_B, file);
     fclose(file);
-    eventually(zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    wait_until(zones_have_label(&zones, "b1", MEMBER "zone-a"));
     json_auto_t *lease = fake_kube_get(
         zones.fake_kube, "/apis/coordination.k8s.io/v1/namespaces/ceph/leases/" DRIVER "-takeover");
     assert_non_null(lease);
@@ -59,12 +59,12 @@ TEST(two_reconcilers_follow_the_map)
     fake_kube_protect(zones.fake_kube, POD("x1"));
     zones_put_pods(&zones);
     zones_reboot(&zones);
-    eventually(!zones_have_label(&zones, "b1", MEMBER "zone-a"));
-    eventually(!zones_has_pod(&zones, POD("x7")));
+    wait_until(!zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    wait_until(!zones_has_pod(&zones, POD("x7")));
     assert_true(is_closed(source)); /* as long as a pod has to leave */
     fake_kube_protect(zones.fake_kube, NULL);
-    eventually(!zones_has_pod(&zones, POD("x1")));
-    eventually(!is_closed(source));
+    wait_until(!zones_has_pod(&zones, POD("x1")));
+    wait_until(!is_closed(source));
     takeover_reconciler_free(one);
     takeover_reconciler_free(two);
     takeover_source_free(source);
@@ -104,17 +104,17 @@ TEST(map_that_was_never_read_gives_nothing_back)
                                                          .name_space = "ceph",
                                                          .poll_ms = 1});
         struct takeover_reconciler *one = start(&zones, source, "one");
-        eventually(fault_has(one, "the takeover map is not known") ||
+        wait_until(fault_has(one, "the takeover map is not known") ||
                    zones.blocklist.count < ADDRESSES);
         assert_int_equal(zones.blocklist.count, ADDRESSES);
         assert_true(zones_have_label(&zones, "b1", MEMBER "zone-a"));
         fake_kube_forbid(zones.fake_kube, NULL, NULL);
         fake_kube_put(zones.fake_kube, MAP_PATH,
                       "{\"data\":{\"takeover.json\":\"{\\\"zone-a\\\": [\\\"zone-b\\\"]}\"}}");
-        eventually(fault_has(one, ""));
+        wait_until(fault_has(one, ""));
         assert_int_equal(zones.blocklist.count, ADDRESSES);
         fake_kube_put(zones.fake_kube, MAP_PATH, "{\"data\":{\"takeover.json\":\"{}\"}}");
-        eventually(!zones_have_label(&zones, "b1", MEMBER "zone-a"));
+        wait_until(!zones_have_label(&zones, "b1", MEMBER "zone-a"));
         takeover_reconciler_free(one);
         takeover_source_free(source);
     }
@@ -126,7 +126,7 @@ static void wait_for_looks(struct zones *zones)
 {
     const unsigned seen = fake_kube_calls(zones->fake_kube);
 
-    eventually(fake_kube_calls(zones->fake_kube) >= seen + 5);
+    wait_until(fake_kube_calls(zones->fake_kube) >= seen + 5);
 }
 
 /* Nodes are listed when they have changed, not to find out whether they have. */
@@ -140,7 +140,7 @@ TEST(nodes_are_not_listed_while_nothing_happens)
     struct takeover_source *source = takeover_source_new(&(struct takeover_setup){
         .path = "", .config = zones.config, .kube = zones.site.kube, .name_space = "ceph"});
     struct takeover_reconciler *one = start_with(&zones, source, "one", 600000);
-    eventually(zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    wait_until(zones_have_label(&zones, "b1", MEMBER "zone-a"));
     for (int i = 0; i < 4; i++)
         wait_for_looks(&zones);
     fake_kube_forbid(zones.fake_kube, "list", NODES);
@@ -149,11 +149,11 @@ TEST(nodes_are_not_listed_while_nothing_happens)
     assert_true(fault_has(one, ""));
     /* one more that takes over */
     zones_put_node(&zones, "b2", "zone-b", "10.0.1.2", true, "boot-1", false);
-    eventually(fault_has(one, "403"));
+    wait_until(fault_has(one, "403"));
     assert_false(zones_have_label(&zones, "b2", MEMBER "zone-a"));
     fake_kube_forbid(zones.fake_kube, NULL, NULL);
-    eventually(zones_have_label(&zones, "b2", MEMBER "zone-a"));
-    eventually(fault_has(one, ""));
+    wait_until(zones_have_label(&zones, "b2", MEMBER "zone-a"));
+    wait_until(fault_has(one, ""));
     takeover_reconciler_free(one);
     takeover_source_free(source);
 }
@@ -169,12 +169,12 @@ TEST(fence_that_vanishes_is_noticed_while_nothing_else_happens)
     struct takeover_source *source = takeover_source_new(&(struct takeover_setup){
         .path = "", .config = zones.config, .kube = zones.site.kube, .name_space = "ceph"});
     struct takeover_reconciler *one = start_with(&zones, source, "one", 600000);
-    eventually(zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    wait_until(zones_have_label(&zones, "b1", MEMBER "zone-a"));
     for (int i = 0; i < 4; i++)
         wait_for_looks(&zones);
     const unsigned additions = zones.additions;
     zones.forgets = "10.0.0.1:0/0";
-    eventually(!zones.forgets && zones.additions > additions);
+    wait_until(!zones.forgets && zones.additions > additions);
     takeover_reconciler_free(one);
     takeover_source_free(source);
     assert_true(string_list_has(&zones.blocklist, "10.0.0.1:0/0"));

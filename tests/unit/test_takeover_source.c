@@ -129,7 +129,7 @@ TEST(configmap_wins_over_the_file_when_it_can_be_read, WITH_FOLDER)
                                                                   .poll_ms = 1});
     assert_taken_over(&sources, "from-file");
     fake_kube_forbid(fake, NULL, NULL);
-    eventually(is_taken_over(&sources, "from-kube"));
+    wait_until(is_taken_over(&sources, "from-kube"));
     takeover_source_free(TAKE(sources.source));
 }
 

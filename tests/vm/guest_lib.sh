@@ -32,7 +32,7 @@ fail() {
     return 1
 }
 
-# Repeats a command for at most 20 s until it succeeds.
+# Repeats a command for at most 120 s until it succeeds.
 wait_for() {
     local deadline=$((SECONDS + 120))
     until "$@"; do

@@ -65,7 +65,7 @@ func (w *writer) text() string {
 	return string(text)
 }
 
-// When its last write was acknowledged.
+// When the last write began that was acknowledged.
 func (w *writer) lastWrite() (time.Time, error) {
 	lines := regexp.MustCompile(`(?m)^\d+\.\d+$`).FindAllString(w.text(), -1)
 	if len(lines) == 0 {
@@ -290,7 +290,7 @@ func (t *test) mustBeFencedFirst(first <-chan labelled, writer *writer) {
 	}
 	last, err := writer.lastWrite()
 	t.must(err, "read what the writer wrote")
-	fmt.Printf("figure: the last write was acknowledged %.3f s before the first label was seen\n",
+	fmt.Printf("figure: the last write that was acknowledged began %.3f s before the first label was seen\n",
 		seen.at.Sub(last).Seconds())
 	if last.After(seen.at) {
 		t.fail("the writer wrote %v after node '%s' was labelled", last.Sub(seen.at), seen.node)
