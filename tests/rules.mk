@@ -24,6 +24,8 @@ CHECK_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard programs/cephzone/check/
 $(addprefix $(BUILD)/tests/unit/,test_check test_check_caps test_check_world): $(CHECK_OBJECTS)
 $(BUILD)/tests/unit/test_live_objects: $(addprefix $(BUILD)/programs/cephzone/,live_objects.o object_source.o)
 
+$(BUILD)/tests/unit/test_commands: $(filter-out %/cephzone.o,$(CEPHZONE_OBJECTS))
+
 # Not in the archive, where it would answer every program's time().
 STANDING_CLOCK := $(BUILD)/tests/unit/fixtures/standing_clock.o
 $(addprefix $(BUILD)/tests/unit/,test_condition test_config test_config_reload): $(STANDING_CLOCK)
@@ -128,6 +130,10 @@ RUN_INTEGRATION = @BUILD=$(BUILD) JOBS=3 tests/run $@
 .PHONY: check
 check: $(UNIT_TESTS) $(REPLAY_TESTS) ## run the unit tests
 	$(RUN_UNIT) $(UNIT_TESTS) $(REPLAY_TESTS)
+
+.PHONY: check-tool
+check-tool: $(PROGRAMS) ## the tool in bash, zsh and fish, and how it follows what changes
+	@BUILD=$(BUILD) tests/run $@ tests/tool/run
 
 INTEGRATION_NEEDS := $(PROGRAMS) $(CUT_DRIVER) $(CUT_LIBRARY) $(INTEGRATION_TESTS)
 # The longest come first, so that the others fill what is left of the time.

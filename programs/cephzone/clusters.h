@@ -38,7 +38,7 @@ struct clusters {
  */
 #define CLUSTERS_CLASS_FLAGS(values, formats)                                                      \
     {"driver", FLAG_STRING, &(values).driver, "NAME", "whose classes to take from --classes"},     \
-        {"o", FLAG_STRING, &(values).output, "FORMAT", formats},                                   \
+        TOOL_OUTPUT_FLAGS((values).output, formats),                                               \
     {                                                                                              \
         "timeout", FLAG_DURATION, &(values).timeout_ms, NULL, "how long to wait for each cluster"  \
     }

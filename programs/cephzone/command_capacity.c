@@ -96,10 +96,15 @@ int command_capacity(int argc, char **argv)
         TOOL_CLUSTER_FLAGS(values),
         {"classes", FLAG_STRING, &values.classes, "FILE",
          "output of 'kubectl get storageclass -o json' or -o yaml"},
-        CLUSTERS_CLASS_FLAGS(values, "table or json"),
+        CLUSTERS_CLASS_FLAGS(values, "table|json"),
     };
-    const struct tool_command command = {"capacity", HELP, flags,       ARRAY_LENGTH(flags),
-                                         &values,    NULL, check_flags, run_capacity};
+    const struct tool_command command = {.name = "capacity",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .check = check_flags,
+                                         .run = run_capacity};
 
     return tool_run(&command, argc, argv);
 }

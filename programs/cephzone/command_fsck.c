@@ -190,7 +190,7 @@ int command_fsck(int argc, char **argv)
         {"instanceid", FLAG_STRING, &values.tool.instance, NULL, "--instanceid of the driver"},
         {"pvs", FLAG_STRING, &values.pvs, "FILE", "output of 'kubectl get pv -o json'"},
         {"driver", FLAG_STRING, &values.tool.driver, "NAME", "whose PVs to take from --pvs"},
-        {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table or json"},
+        TOOL_OUTPUT_FLAGS(values.tool.output, "table|json"),
         {"scan", FLAG_BOOL, &values.scan, NULL,
          "go over all objects of the pools; without, objects that have neither name nor image are "
          "not found"},
@@ -200,8 +200,13 @@ int command_fsck(int argc, char **argv)
         {"repair", FLAG_BOOL, &values.repair, NULL, "offer to repair what is safe to repair"},
         {"yes", FLAG_BOOL, &values.yes, NULL, "repair without asking"},
     };
-    const struct tool_command command = {"fsck",  HELP, flags,       ARRAY_LENGTH(flags),
-                                         &values, NULL, check_flags, run_fsck};
+    const struct tool_command command = {.name = "fsck",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .check = check_flags,
+                                         .run = run_fsck};
 
     int code = tool_run(&command, argc, argv);
     string_list_done(&values.tool.pools);

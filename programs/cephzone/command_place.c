@@ -518,10 +518,14 @@ int command_place(int argc, char **argv)
         {"secrets", FLAG_STRING, &values.tool.secrets, "FILE", "JSON file with userID and userKey"},
         {"keyring", FLAG_STRING, &values.tool.keyring, "FILE",
          "Ceph keyring, instead of --secrets"},
-        CLUSTERS_CLASS_FLAGS(values.tool, "table, json or line"),
+        CLUSTERS_CLASS_FLAGS(values.tool, "table|json|line"),
     };
-    const struct tool_command command = {"place", HELP, flags, ARRAY_LENGTH(flags),
-                                         &values, NULL, NULL,  run_place};
+    const struct tool_command command = {.name = "place",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .run = run_place};
 
     return tool_run(&command, argc, argv);
 }

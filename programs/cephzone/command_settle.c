@@ -208,11 +208,16 @@ int command_settle(int argc, char **argv)
         {"move-names", FLAG_BOOL, &values.move_names, NULL,
          "RBD with places: also put names that are in the class's pool beside their volumes, where "
          "Ceph-CSI from 3.11 on looks for them"},
-        {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table or json"},
+        TOOL_OUTPUT_FLAGS(values.tool.output, "table|json"),
         {"timeout", FLAG_DURATION, &values.tool.timeout_ms, NULL, "how long a cluster may take"},
     };
-    const struct tool_command command = {"settle", HELP, flags,       ARRAY_LENGTH(flags),
-                                         &values,  NULL, check_flags, run_with_controller};
+    const struct tool_command command = {.name = "settle",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .check = check_flags,
+                                         .run = run_with_controller};
 
     int code = tool_run(&command, argc, argv);
     string_list_done(&values.tool.pools);

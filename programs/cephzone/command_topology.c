@@ -83,10 +83,15 @@ int command_topology(int argc, char **argv)
          "the driver's flag: gives the order of levels, outermost first"},
         {"takeover-file", FLAG_STRING, &values.takeover, "FILE",
          "the driver's flag: the takeover map; else that of --config"},
-        CLUSTERS_CLASS_FLAGS(values, "table, json or svg"),
+        CLUSTERS_CLASS_FLAGS(values, "table|json|svg"),
     };
-    const struct tool_command command = {"topology", HELP, flags,       ARRAY_LENGTH(flags),
-                                         &values,    NULL, check_flags, run_topology};
+    const struct tool_command command = {.name = "topology",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .check = check_flags,
+                                         .run = run_topology};
 
     return tool_run(&command, argc, argv);
 }
