@@ -46,7 +46,7 @@ struct given_figures {
 };
 
 struct place_run {
-    const struct place_flags *flags;
+    struct place_flags *flags;
     struct clusters clusters; /* unused unless is_live */
     bool is_live;
     uint64_t size_bytes;
@@ -425,7 +425,7 @@ static int print_place(struct place_run *run)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_error_ struct error answer = {0};
-    const struct tool_flags *tool = &run->flags->tool;
+    struct tool_flags *tool = &run->flags->tool;
 
     if (read_flags(run, &err) < 0)
         return tool_fail("place", TOOL_USAGE, &err);

@@ -82,6 +82,8 @@ struct tool_flags {
     const char *takeover;
     const char *cluster;
     const char *instance;
+    const char *kubeconfig;
+    const char *context;
     struct string_list pools;
     int64_t timeout_ms;
 };
