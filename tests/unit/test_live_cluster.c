@@ -154,6 +154,16 @@ TEST(driver_that_was_asked_for_is_taken, WITH_WORLD)
     assert_string_equal(world->flags.driver, "rook-ceph.cephfs.csi.ceph.com");
 }
 
+TEST(driver_of_rbd_is_taken_beside_one_of_cephfs, WITH_WORLD)
+{
+    struct world *world = *state;
+
+    put_class(world, "files", "rook-ceph.cephfs.csi.ceph.com", "rook-ceph");
+    put_rook(world);
+    assert_filled(world);
+    assert_string_equal(world->flags.driver, ROOK);
+}
+
 TEST(only_driver_is_taken_also_if_it_is_of_cephfs, WITH_WORLD)
 {
     struct world *world = *state;
