@@ -24,6 +24,8 @@ CHECK_OBJECTS := $(patsubst %.c,$(BUILD)/%.o,$(wildcard programs/cephzone/check/
 $(addprefix $(BUILD)/tests/unit/,test_check test_check_caps test_check_world): $(CHECK_OBJECTS)
 $(BUILD)/tests/unit/test_live_objects: $(addprefix $(BUILD)/programs/cephzone/,live_objects.o object_source.o)
 
+$(BUILD)/tests/unit/test_commands $(BUILD)/tests/unit/test_live_cluster: $(filter-out %/cephzone.o,$(CEPHZONE_OBJECTS))
+
 # Not in the archive, where it would answer every program's time().
 STANDING_CLOCK := $(BUILD)/tests/unit/fixtures/standing_clock.o
 $(addprefix $(BUILD)/tests/unit/,test_condition test_config test_config_reload): $(STANDING_CLOCK)
@@ -49,6 +51,7 @@ $(BUILD)/tests/integration/test_kube_driver: $(FAKE_OBJECTS)
 # Ceph's libraries shall find its connect()
 $(BUILD)/tests/integration/test_kube_driver: LDFLAGS += -Wl,--export-dynamic-symbol=connect
 $(BUILD)/tests/integration/test_command_lines: $(FAKE_OBJECTS) $(BUILD)/tests/unit/fixtures/command_lines.o
+$(BUILD)/tests/integration/test_capacity: $(FAKE_OBJECTS) $(BUILD)/tests/unit/fixtures/live_cluster.o
 $(BUILD)/tests/integration/test_generator: $(FAKE_OBJECTS) $(BUILD)/tests/integration/calls.o
 
 NODE_TESTS := $(filter-out %_info,$(filter $(BUILD)/tests/integration/test_node%,$(INTEGRATION_TESTS)))
@@ -128,6 +131,10 @@ RUN_INTEGRATION = @BUILD=$(BUILD) JOBS=3 tests/run $@
 .PHONY: check
 check: $(UNIT_TESTS) $(REPLAY_TESTS) ## run the unit tests
 	$(RUN_UNIT) $(UNIT_TESTS) $(REPLAY_TESTS)
+
+.PHONY: check-tool
+check-tool: $(PROGRAMS) ## the tool in bash, zsh and fish, and how it follows what changes
+	@BUILD=$(BUILD) tests/run $@ tests/tool/run
 
 INTEGRATION_NEEDS := $(PROGRAMS) $(CUT_DRIVER) $(CUT_LIBRARY) $(INTEGRATION_TESTS)
 # The longest come first, so that the others fill what is left of the time.

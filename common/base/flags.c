@@ -13,6 +13,28 @@ static bool is_ignored(const struct flag *flag)
     return flag->kind == FLAG_IGNORED_BOOL || flag->kind == FLAG_IGNORED_VALUE;
 }
 
+bool flag_is_short(const struct flag *flag)
+{
+    return !flag->help;
+}
+
+static bool is_switch(const struct flag *flag)
+{
+    return flag->kind == FLAG_BOOL || flag->kind == FLAG_IGNORED_BOOL;
+}
+
+/* "-ojson": the short form with its value, which *@value becomes. NULL if @argument is none. */
+static const struct flag *find_joined(const struct flag *table, size_t count, const char *argument,
+                                      const char **value)
+{
+    for (size_t i = 0; i < count && argument[1] != '-'; i++)
+        if (flag_is_short(&table[i]) && !is_switch(&table[i]) && table[i].name[0] == argument[1]) {
+            *value = argument + 2;
+            return &table[i];
+        }
+    return NULL;
+}
+
 static const struct flag *find_flag(const struct flag *table, size_t count, const char *name,
                                     struct error *err)
 {
@@ -21,7 +43,8 @@ static const struct flag *find_flag(const struct flag *table, size_t count, cons
     for (size_t i = 0; i < count; i++) {
         if (strcmp(table[i].name, name) == 0)
             return &table[i];
-        nearest_offer(&nearest, table[i].name);
+        if (!flag_is_short(&table[i]))
+            nearest_offer(&nearest, table[i].name);
     }
     error_set(err, STATUS_INVALID_ARGUMENT, "flag provided but not defined: -%s", name);
     if (nearest.name)
@@ -75,9 +98,13 @@ int flags_parse(const struct flag *table, size_t count, int argc, char **argv, i
             return error_set(err, STATUS_INVALID_ARGUMENT, "bad flag syntax: %s", argument);
         _cleanup_free_ char *plain_name = xstrndup(name, name_length);
         const struct flag *flag = find_flag(table, count, plain_name, err);
-        if (!flag)
-            return -1;
-        if (!value && (flag->kind == FLAG_BOOL || flag->kind == FLAG_IGNORED_BOOL))
+        if (!flag) {
+            flag = find_joined(table, count, argument, &value);
+            if (!flag)
+                return -1;
+            error_clear(err);
+        }
+        if (!value && is_switch(flag))
             value = "true";
         else if (!value && at < argc)
             value = argv[at++];
@@ -139,7 +166,7 @@ static void print_default(FILE *file, const struct flag *flag)
     }
 }
 
-static void print_flag(FILE *file, const struct flag *flag)
+static void print_flag(FILE *file, const struct flag *short_form, const struct flag *flag)
 {
     static const char *const value_names[] = {
         [FLAG_STRING] = "string",     [FLAG_BOOL] = "",
@@ -149,7 +176,10 @@ static void print_flag(FILE *file, const struct flag *flag)
     };
     const char *value = flag->value_name ? flag->value_name : value_names[flag->kind];
 
-    fprintf(file, "  --%s%s%s\n        %s%s", flag->name, value[0] != '\0' ? " " : "", value,
+    fputs("  ", file);
+    if (short_form)
+        fprintf(file, "-%s, ", short_form->name);
+    fprintf(file, "--%s%s%s\n        %s%s", flag->name, value[0] != '\0' ? " " : "", value,
             is_ignored(flag) ? "ignored: " : "", flag->help);
     print_default(file, flag);
     if (flag->kind == FLAG_STRING_LIST)
@@ -160,9 +190,10 @@ static void print_flag(FILE *file, const struct flag *flag)
 void flags_print_usage(FILE *file, const struct flag *table, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (!is_ignored(&table[i]))
-            print_flag(file, &table[i]);
+        if (!is_ignored(&table[i]) && !flag_is_short(&table[i]))
+            print_flag(file, i > 0 && flag_is_short(&table[i - 1]) ? &table[i - 1] : NULL,
+                       &table[i]);
     for (size_t i = 0; i < count; i++)
         if (is_ignored(&table[i]))
-            print_flag(file, &table[i]);
+            print_flag(file, NULL, &table[i]);
 }

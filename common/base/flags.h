@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -31,8 +32,12 @@ struct flag {
     enum flag_kind kind;
     void *target;
     const char *value_name; /* for the usage text; NULL: named after the kind */
-    const char *help;       /* of a legacy flag: the reason why it is ignored */
+    const char *help;       /* of a legacy flag: the reason why it is ignored; NULL: short form */
 };
+
+/* A row without help is the short form, one letter, of the row after it, with the same target. Its
+ * value may follow at once: "-ojson". */
+bool flag_is_short(const struct flag *flag);
 
 /*
  * Reads the flags in @argv from index 1 on; argv[0] is the program's or the subcommand's name.

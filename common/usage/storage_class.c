@@ -15,6 +15,11 @@ bool storage_class_is_cephfs(const char *driver)
     return text_has_suffix(driver, "cephfs.csi.ceph.com");
 }
 
+bool storage_class_is_served(const char *driver)
+{
+    return storage_class_is_cephfs(driver) || text_has_suffix(driver, "rbd.csi.ceph.com");
+}
+
 static int take_parameters(struct storage_class *class, bool is_cephfs, struct error *err)
 {
     struct class_pools *pools = &class->pools;

@@ -24,6 +24,8 @@ struct storage_class_dump {
 
 /* Whether a driver of that name is for CephFS: as deployers give names, by its end. */
 bool storage_class_is_cephfs(const char *driver);
+/* Whether it is for RBD or CephFS: by its end, as Rook puts its namespace in front. */
+bool storage_class_is_served(const char *driver);
 
 #define STORAGE_CLASS_DUMP_LIMIT ((size_t)64 * 1024 * 1024)
 

@@ -13,22 +13,25 @@
 int clusters_check_flags(const struct tool_flags *flags, const char *const *formats,
                          struct error *err)
 {
-    if (tool_check_cluster(flags, err) < 0 || tool_check_output(flags->output, formats, err) < 0)
+    bool is_live = live_cluster_is_wanted(flags);
+
+    if ((!is_live && tool_check_cluster(flags, err) < 0) ||
+        tool_check_output(flags->output, formats, err) < 0)
         return -1;
-    return tool_check_classes(flags, err);
+    return is_live ? tool_check_timeout(flags, err) : tool_check_classes(flags, err);
 }
 
-int clusters_open(struct clusters *clusters, const char *command, const struct tool_flags *flags,
+int clusters_open(struct clusters *clusters, const char *command, struct tool_flags *flags,
                   struct error *err)
 {
-    *clusters = (struct clusters){
-        .command = command,
-        .timeout_ms = flags->timeout_ms,
-        .is_cephfs = storage_class_is_cephfs(flags->driver),
-        .subvolumes = {.instance_id = "default"},
-        .ceph = ceph_new(&(struct ceph_options){0}),
-        .config = config_file_new(flags->config),
-    };
+    *clusters = (struct clusters){.command = command, .timeout_ms = flags->timeout_ms};
+    if (live_cluster_is_wanted(flags) &&
+        live_cluster_fill(&clusters->live, command, flags, NULL, err) < 0)
+        return -1;
+    clusters->is_cephfs = storage_class_is_cephfs(flags->driver);
+    clusters->subvolumes.instance_id = "default";
+    clusters->ceph = ceph_new(&(struct ceph_options){0});
+    clusters->config = config_file_new(flags->config);
     return tool_read_credentials(flags, &clusters->credentials, err);
 }
 
@@ -50,6 +53,7 @@ int clusters_close(struct clusters *clusters, int code)
     credentials_done(&clusters->credentials);
     if (clusters->config)
         config_file_free(clusters->config);
+    live_cluster_done(&clusters->live);
     return tool_leave_ceph(clusters->ceph, code);
 }
 

@@ -5,6 +5,7 @@
 #include "common/usage/cluster_usage.h"
 #include "common/usage/storage_class.h"
 #include "common/usage/usage_cache.h"
+#include "programs/cephzone/live_cluster.h"
 #include "programs/cephzone/tool.h"
 
 /*
@@ -30,27 +31,28 @@ struct clusters {
     struct asked_cluster *items;
     size_t count;
     struct usage_cache *volumes; /* counts them; NULL until needed */
-    struct string_list errors;   /* that did not end the run */
-    int code;                    /* exit code so far */
+    struct live_cluster live;
+    struct string_list errors; /* that did not end the run */
+    int code;                  /* exit code so far */
 };
 
 /* Flags that all commands with classes have, for the table of a command; @formats are those of -o.
  */
 #define CLUSTERS_CLASS_FLAGS(values, formats)                                                      \
     {"driver", FLAG_STRING, &(values).driver, "NAME", "whose classes to take from --classes"},     \
-        {"o", FLAG_STRING, &(values).output, "FORMAT", formats},                                   \
+        TOOL_OUTPUT_FLAGS((values).output, formats),                                               \
     {                                                                                              \
         "timeout", FLAG_DURATION, &(values).timeout_ms, NULL, "how long to wait for each cluster"  \
     }
 
-/* What commands that need clusters and classes check: --config, the credentials, -o, --classes and
- * --timeout. */
+/* What commands that need clusters and classes check: -o, --timeout and, unless the live cluster
+ * has them all, --config, the credentials and --classes. */
 _must_check_ int clusters_check_flags(const struct tool_flags *flags, const char *const *formats,
                                       struct error *err);
-/* For classes of --driver. Reads the credentials. Caller calls clusters_close(), also after a
- * failure. */
+/* For classes of --driver. Without files completes the flags from the live cluster. Reads the
+ * credentials. Caller calls clusters_close(), also after a failure. */
 _must_check_ int clusters_open(struct clusters *clusters, const char *command,
-                               const struct tool_flags *flags, struct error *err);
+                               struct tool_flags *flags, struct error *err);
 /* Frees everything and returns @code; may end the program with it. */
 int clusters_close(struct clusters *clusters, int code);
 

@@ -48,6 +48,7 @@ struct call_options {
     int64_t timeout_ms;
     bool batch;
     struct string_list fields;
+    struct string_list arguments; /* METHOD, REQUEST */
 };
 
 static int find_method(const char *name, struct method *method, struct error *err)
@@ -164,16 +165,19 @@ static int call_method(struct rpc_client *client, const struct call_options *opt
 }
 
 /* Arguments of one call. The exit code. */
-static int call_single(const struct call_options *options, char **arguments, struct error *err)
+static int call_single(const struct call_options *options, struct error *err)
 {
+    const struct string_list *arguments = &options->arguments;
+    const char *request = arguments->count > 1 ? arguments->items[1] : "{}";
     _cleanup_(rpc_client_freep) struct rpc_client *client = NULL;
     struct method method = {0};
 
-    if (find_method(arguments[0], &method, err) < 0)
+    if (find_method(arguments->items[0], &method, err) < 0)
         return tool_fail("call", TOOL_USAGE, err);
     if (rpc_client_new(options->endpoint, &client, err) < 0 ||
-        call_method(client, options, &method, arguments[1] ? arguments[1] : "{}", err) < 0) {
-        fprintf(stderr, "%s: %s: %s\n", arguments[0], status_name(err->status), err->message);
+        call_method(client, options, &method, request, err) < 0) {
+        fprintf(stderr, "%s: %s: %s\n", arguments->items[0], status_name(err->status),
+                err->message);
         return 1;
     }
     return 0;
@@ -214,15 +218,38 @@ static int call_batch(const struct call_options *options, struct error *err)
     return code;
 }
 
+static int check_arguments(void *values, struct error *err)
+{
+    const struct call_options *options = values;
+    size_t count = options->arguments.count;
+
+    if (options->batch ? count > 0 : count == 0 || count > 2)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "one METHOD and at most one REQUEST are needed, none with --batch");
+    return 0;
+}
+
+static int run_calls(void *values)
+{
+    const struct call_options *options = values;
+    _cleanup_error_ struct error err = {0};
+
+    rpc_init();
+    int code = options->batch ? call_batch(options, &err) : call_single(options, &err);
+    rpc_shutdown();
+    return code;
+}
+
 static const char HELP[] =
-    "Usage: cephzone call [flags] METHOD [REQUEST]\n"
-    "       cephzone call [flags] --batch <CALLS\n\n"
+    "Usage: cephzone call METHOD [REQUEST] [flags]\n"
+    "       cephzone call --batch [flags] <CALLS\n\n"
     "Calls one CSI method. REQUEST is JSON with csi.proto's field names, @FILE, or - for\n"
     "standard input; {} if left out. The answer is printed as JSON, secrets left out.\n"
     "With --batch each line of standard input is a METHOD and a REQUEST. Each gives one line:\n"
-    "the answer, or why the call failed. The exit status is 1 if one failed.\n\n"
+    "the answer, or why the call failed. Exit code: 0 all calls succeeded, 1 one failed, 2 bad\n"
+    "command line.\n\n"
     "  cephzone call Probe\n"
-    "  cephzone call --secrets=s.json --field=volume.volume_id CreateVolume @request.json\n";
+    "  cephzone call CreateVolume @request.json --secrets=s.json --field=volume.volume_id\n";
 
 int command_call(int argc, char **argv)
 {
@@ -236,24 +263,17 @@ int command_call(int argc, char **argv)
          "tabs"},
         {"batch", FLAG_BOOL, &options.batch, NULL, "read calls from standard input"},
     };
-    const struct tool_command command = {"call", HELP, flags, .count = ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
-    int next = 0;
-    int code = TOOL_USAGE;
+    const struct tool_command command = {.name = "call",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &options,
+                                         .arguments = &options.arguments,
+                                         .check = check_arguments,
+                                         .run = run_calls};
 
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    if (flags_parse(flags, ARRAY_LENGTH(flags), argc, argv, &next, &err) < 0) {
-        code = tool_fail("call", TOOL_USAGE, &err);
-    } else if (options.batch ? next < argc : next == argc || next + 2 < argc) {
-        fputs("cephzone call: one METHOD and at most one REQUEST are needed, none with --batch\n",
-              stderr);
-    } else {
-        rpc_init();
-        code =
-            options.batch ? call_batch(&options, &err) : call_single(&options, argv + next, &err);
-        rpc_shutdown();
-    }
+    int code = tool_run(&command, argc, argv);
     string_list_done(&options.fields);
+    string_list_done(&options.arguments);
     return code;
 }

@@ -40,7 +40,7 @@ static void add_row(void *object, const struct storage_class *class, const struc
     columns_add(columns, figures->room.remark);
 }
 
-static int print_capacity(struct clusters *clusters, const struct tool_flags *flags)
+static int print_capacity(struct clusters *clusters, struct tool_flags *flags)
 {
     static const char *const titles[] = {"CLASS", "DOMAIN", "POOL",  "DATA POOL",
                                          "ROOM",  "USED",   "QUOTA", "REMARK"};
@@ -81,11 +81,13 @@ static int run_capacity(void *values)
 }
 
 static const char HELP[] =
-    "Usage: cephzone capacity --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n"
-    "                         [flags]\n\n"
-    "Prints how much free space each StorageClass has in each place of its pools.\n"
+    "Usage: cephzone capacity [flags]\n"
+    "       cephzone capacity --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n\n"
+    "Prints how much free space each StorageClass has in each place of its pools. Without files\n"
+    "classes, config.json and the Ceph user come from the live cluster.\n"
     "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 a file\n"
     "or cluster could not be read.\n\n"
+    "  kubectl cephzone capacity\n"
     "  kubectl get storageclass -o json >classes.json\n"
     "  cephzone capacity --config=config.json --keyring=/etc/ceph/keyring --classes=classes.json\n";
 
@@ -96,10 +98,16 @@ int command_capacity(int argc, char **argv)
         TOOL_CLUSTER_FLAGS(values),
         {"classes", FLAG_STRING, &values.classes, "FILE",
          "output of 'kubectl get storageclass -o json' or -o yaml"},
-        CLUSTERS_CLASS_FLAGS(values, "table or json"),
+        CLUSTERS_CLASS_FLAGS(values, "table|json"),
+        LIVE_CLUSTER_FLAGS(values),
     };
-    const struct tool_command command = {"capacity", HELP, flags,       ARRAY_LENGTH(flags),
-                                         &values,    NULL, check_flags, run_capacity};
+    const struct tool_command command = {.name = "capacity",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .check = check_flags,
+                                         .run = run_capacity};
 
     return tool_run(&command, argc, argv);
 }

@@ -180,7 +180,7 @@ int command_check(int argc, char **argv)
                                  .tool = TOOL_FLAGS_INIT(TOOL_TIMEOUT_MS)};
     const struct flag flags[] = {
         OBJECT_SOURCE_FLAGS(values.objects),
-        {"o", FLAG_STRING, &values.objects.output, "FORMAT", "table or json"},
+        TOOL_OUTPUT_FLAGS(values.objects.output, "table|json"),
         {"caps", FLAG_STRING, &values.caps, "FILE",
          "output of 'ceph auth ls --format json', to look at the caps of the Ceph users"},
         TOOL_CLUSTER_FLAGS(values.tool),
@@ -188,8 +188,13 @@ int command_check(int argc, char **argv)
          "of the driver's image, to judge key types; by default that of this tool"},
         {"timeout", FLAG_DURATION, &values.tool.timeout_ms, NULL, "how long one cluster may take"},
     };
-    const struct tool_command command = {"check", HELP, flags,       ARRAY_LENGTH(flags),
-                                         &values, NULL, check_flags, run_check};
+    const struct tool_command command = {.name = "check",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .check = check_flags,
+                                         .run = run_check};
 
     return tool_run(&command, argc, argv);
 }

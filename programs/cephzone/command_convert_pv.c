@@ -100,11 +100,16 @@ int command_convert_pv(int argc, char **argv)
         {"new-keys", FLAG_BOOL, &values.new_keys, NULL,
          "write topology.kubernetes.io keys for failure-domain.beta labels, and rename old keys "
          "in node affinity"},
-        {"o", FLAG_STRING, &values.objects.output, "FORMAT", "table (commands) or json"},
+        TOOL_OUTPUT_FLAGS(values.objects.output, "table|json"),
     };
-    const struct tool_command command = {"convert-pv",        HELP,       flags,
-                                         ARRAY_LENGTH(flags), &values,    &values.names,
-                                         check_flags,         run_convert};
+    const struct tool_command command = {.name = "convert-pv",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .arguments = &values.names,
+                                         .check = check_flags,
+                                         .run = run_convert};
 
     int code = tool_run(&command, argc, argv);
     string_list_done(&values.names);

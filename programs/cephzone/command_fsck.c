@@ -15,6 +15,7 @@
 #include "controller/fsck/fsck.h"
 #include "programs/cephzone/cephzone.h"
 #include "programs/cephzone/fsck_print.h"
+#include "programs/cephzone/live_cluster.h"
 #include "programs/cephzone/tool.h"
 
 struct fsck_flags {
@@ -114,9 +115,31 @@ static int check_pools(struct fsck_run *run)
     return code;
 }
 
+/* Without a file all comes from the live cluster. */
+static bool is_live(const struct fsck_flags *flags)
+{
+    return live_cluster_is_wanted(&flags->tool) && flags->pvs[0] == '\0';
+}
+
+static int check_driver(const struct fsck_flags *flags, struct error *err)
+{
+    if (storage_class_is_cephfs(flags->tool.driver))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "--driver '%s': fsck knows the journals of RBD; those of CephFS, in the "
+                         "metadata pools, are not looked at",
+                         flags->tool.driver);
+    return 0;
+}
+
 static int run_fsck(void *values)
 {
-    const struct fsck_flags *flags = values;
+    struct fsck_flags *flags = values;
+    _cleanup_live_cluster_ struct live_cluster live = {0};
+    _cleanup_error_ struct error err = {0};
+
+    if (is_live(flags) && (live_cluster_fill(&live, "fsck", &flags->tool, &flags->pvs, &err) < 0 ||
+                           check_driver(flags, &err) < 0))
+        return tool_fail("fsck", TOOL_BLIND, &err);
     struct fsck_run run = {
         .flags = flags,
         .options =
@@ -145,17 +168,14 @@ static int check_flags(void *values, struct error *err)
 {
     const struct fsck_flags *flags = values;
 
-    if (tool_check_cluster(&flags->tool, err) < 0 ||
+    if ((!is_live(flags) && tool_check_cluster(&flags->tool, err) < 0) ||
         tool_check_output(flags->tool.output, TOOL_FORMATS("table", "json"), err) < 0)
         return -1;
     if (flags->min_age_ms < 0 || flags->tool.timeout_ms <= 0)
         return error_set(err, STATUS_INVALID_ARGUMENT,
                          "--min-age must not be negative and --timeout must be positive");
-    if (storage_class_is_cephfs(flags->tool.driver))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "--driver '%s': fsck knows the journals of RBD; those of CephFS, in the "
-                         "metadata pools, are not looked at",
-                         flags->tool.driver);
+    if (check_driver(flags, err) < 0)
+        return -1;
     if (flags->yes && !flags->repair)
         return error_set(err, STATUS_INVALID_ARGUMENT, "--yes makes sense only with --repair");
     if (flags->repair && !flags->yes && !isatty(STDIN_FILENO))
@@ -166,12 +186,15 @@ static int check_flags(void *values, struct error *err)
 }
 
 static const char HELP[] =
-    "Usage: cephzone fsck --config=FILE (--secrets=FILE | --keyring=FILE) [flags]\n\n"
+    "Usage: cephzone fsck [flags]\n"
+    "       cephzone fsck --config=FILE (--secrets=FILE | --keyring=FILE) [--pvs=FILE] [flags]\n\n"
     "Compares RBD's journal with images, trash and, given a dump, Kubernetes' volumes;\n"
     "reports what does not fit, its likely cause and what would help. Writes nothing without\n"
-    "--repair. CephFS' journals are not checked.\n"
+    "--repair. CephFS' journals are not checked. Without files config.json, the Ceph user and the\n"
+    "volumes come from the live cluster.\n"
     "Exit code: 0 nothing but notes, 1 findings, 2 bad command line, 3 a file or cluster could\n"
     "not be read.\n\n"
+    "  kubectl cephzone fsck\n"
     "  kubectl get pv -o json >pvs.json\n"
     "  cephzone fsck --config=config.json --keyring=/etc/ceph/keyring --pvs=pvs.json\n";
 
@@ -190,7 +213,7 @@ int command_fsck(int argc, char **argv)
         {"instanceid", FLAG_STRING, &values.tool.instance, NULL, "--instanceid of the driver"},
         {"pvs", FLAG_STRING, &values.pvs, "FILE", "output of 'kubectl get pv -o json'"},
         {"driver", FLAG_STRING, &values.tool.driver, "NAME", "whose PVs to take from --pvs"},
-        {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table or json"},
+        TOOL_OUTPUT_FLAGS(values.tool.output, "table|json"),
         {"scan", FLAG_BOOL, &values.scan, NULL,
          "go over all objects of the pools; without, objects that have neither name nor image are "
          "not found"},
@@ -199,9 +222,15 @@ int command_fsck(int argc, char **argv)
         {"timeout", FLAG_DURATION, &values.tool.timeout_ms, NULL, "how long the check may take"},
         {"repair", FLAG_BOOL, &values.repair, NULL, "offer to repair what is safe to repair"},
         {"yes", FLAG_BOOL, &values.yes, NULL, "repair without asking"},
+        LIVE_CLUSTER_FLAGS(values.tool),
     };
-    const struct tool_command command = {"fsck",  HELP, flags,       ARRAY_LENGTH(flags),
-                                         &values, NULL, check_flags, run_fsck};
+    const struct tool_command command = {.name = "fsck",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .check = check_flags,
+                                         .run = run_fsck};
 
     int code = tool_run(&command, argc, argv);
     string_list_done(&values.tool.pools);

@@ -46,7 +46,7 @@ struct given_figures {
 };
 
 struct place_run {
-    const struct place_flags *flags;
+    struct place_flags *flags;
     struct clusters clusters; /* unused unless is_live */
     bool is_live;
     uint64_t size_bytes;
@@ -425,7 +425,7 @@ static int print_place(struct place_run *run)
 {
     _cleanup_error_ struct error err = {0};
     _cleanup_error_ struct error answer = {0};
-    const struct tool_flags *tool = &run->flags->tool;
+    struct tool_flags *tool = &run->flags->tool;
 
     if (read_flags(run, &err) < 0)
         return tool_fail("place", TOOL_USAGE, &err);
@@ -518,10 +518,14 @@ int command_place(int argc, char **argv)
         {"secrets", FLAG_STRING, &values.tool.secrets, "FILE", "JSON file with userID and userKey"},
         {"keyring", FLAG_STRING, &values.tool.keyring, "FILE",
          "Ceph keyring, instead of --secrets"},
-        CLUSTERS_CLASS_FLAGS(values.tool, "table, json or line"),
+        CLUSTERS_CLASS_FLAGS(values.tool, "table|json|line"),
     };
-    const struct tool_command command = {"place", HELP, flags, ARRAY_LENGTH(flags),
-                                         &values, NULL, NULL,  run_place};
+    const struct tool_command command = {.name = "place",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .run = run_place};
 
     return tool_run(&command, argc, argv);
 }

@@ -10,6 +10,7 @@
 #include "controller/rbd/purge.h"
 #include "controller/settle_names.h"
 #include "programs/cephzone/cephzone.h"
+#include "programs/cephzone/live_cluster.h"
 #include "programs/cephzone/output.h"
 #include "programs/cephzone/tool.h"
 
@@ -140,10 +141,26 @@ static int run_settle(const struct controller *controller, const struct settle_f
     return is_settled(&report) ? 0 : TOOL_FOUND;
 }
 
+static int check_driver(const struct settle_flags *flags, struct error *err)
+{
+    if (flags->move_names && storage_class_is_cephfs(flags->tool.driver))
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "--move-names: names of CephFS' volumes are where Ceph-CSI looks for "
+                         "them; it is for RBD");
+    return 0;
+}
+
 /* A controller of the driver, without a socket and without threads for background work. */
 static int run_with_controller(void *values)
 {
-    const struct settle_flags *flags = values;
+    struct settle_flags *flags = values;
+    _cleanup_live_cluster_ struct live_cluster live = {0};
+    _cleanup_error_ struct error err = {0};
+
+    if (live_cluster_is_wanted(&flags->tool) &&
+        (live_cluster_fill(&live, "settle", &flags->tool, NULL, &err) < 0 ||
+         check_driver(flags, &err) < 0))
+        return tool_fail("settle", TOOL_BLIND, &err);
     struct controller controller = {
         .backend = storage_class_is_cephfs(flags->tool.driver) ? &CEPHFS_BACKEND : &RBD_BACKEND,
         .ceph = ceph_new(&(struct ceph_options){0}),
@@ -170,24 +187,22 @@ static int check_flags(void *values, struct error *err)
 {
     const struct settle_flags *flags = values;
 
-    if (tool_check_cluster(&flags->tool, err) < 0 ||
+    if ((!live_cluster_is_wanted(&flags->tool) && tool_check_cluster(&flags->tool, err) < 0) ||
         tool_check_output(flags->tool.output, TOOL_FORMATS("table", "json"), err) < 0 ||
         tool_check_timeout(&flags->tool, err) < 0)
         return -1;
-    if (flags->move_names && storage_class_is_cephfs(flags->tool.driver))
-        return error_set(err, STATUS_INVALID_ARGUMENT,
-                         "--move-names: names of CephFS' volumes are where Ceph-CSI looks for "
-                         "them; it is for RBD");
-    return 0;
+    return check_driver(flags, err);
 }
 
 static const char HELP[] =
-    "Usage: cephzone settle --config=FILE (--secrets=FILE | --keyring=FILE) [--apply] [flags]\n\n"
+    "Usage: cephzone settle [--apply] [flags]\n"
+    "       cephzone settle --config=FILE (--secrets=FILE | --keyring=FILE) [--apply] [flags]\n\n"
     "Lists request names that this driver has claimed and not completed, whose makers are\n"
     "dead or do something else. The driver's own retry would finish them; Ceph-CSI refuses\n"
     "them for ever. With --apply they are released: image or subvolume, journal entry and\n"
     "name go; nobody has their handles. Run it when the driver has ended and before Ceph-CSI\n"
-    "starts. What Ceph-CSI began is left alone.\n"
+    "starts. What Ceph-CSI began is left alone. Without files config.json and the Ceph user come\n"
+    "from the live cluster.\n"
     "Exit code: 0 nothing is left, 1 there are such names, 2 bad command line, 3 a file or\n"
     "cluster could not be read.\n";
 
@@ -208,11 +223,17 @@ int command_settle(int argc, char **argv)
         {"move-names", FLAG_BOOL, &values.move_names, NULL,
          "RBD with places: also put names that are in the class's pool beside their volumes, where "
          "Ceph-CSI from 3.11 on looks for them"},
-        {"o", FLAG_STRING, &values.tool.output, "FORMAT", "table or json"},
+        TOOL_OUTPUT_FLAGS(values.tool.output, "table|json"),
         {"timeout", FLAG_DURATION, &values.tool.timeout_ms, NULL, "how long a cluster may take"},
+        LIVE_CLUSTER_FLAGS(values.tool),
     };
-    const struct tool_command command = {"settle", HELP, flags,       ARRAY_LENGTH(flags),
-                                         &values,  NULL, check_flags, run_with_controller};
+    const struct tool_command command = {.name = "settle",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .check = check_flags,
+                                         .run = run_with_controller};
 
     int code = tool_run(&command, argc, argv);
     string_list_done(&values.tool.pools);

@@ -132,11 +132,16 @@ int command_simulate(int argc, char **argv)
         {"add-pods", FLAG_UINT, &values.add_pods, "N", "pods to add, with one claim each"},
         {"class", FLAG_STRING, &values.request.class_name, "NAME", "of the added claims"},
         {"size", FLAG_STRING, &values.size, "QUANTITY", "of the added claims"},
-        {"o", FLAG_STRING, &values.objects.output, "FORMAT", "table, wide, json or svg"},
+        TOOL_OUTPUT_FLAGS(values.objects.output, "table|wide|json|svg"),
         OBJECT_RULES_FLAGS(values.objects),
     };
-    const struct tool_command command = {"simulate", HELP, flags,       ARRAY_LENGTH(flags),
-                                         &values,    NULL, check_flags, run_simulate};
+    const struct tool_command command = {.name = "simulate",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .check = check_flags,
+                                         .run = run_simulate};
 
     return tool_run(&command, argc, argv);
 }

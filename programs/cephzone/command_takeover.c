@@ -21,6 +21,7 @@
 #define ROUNDS_MAX 10000 /* of a plan, each a few evictions */
 
 struct takeover_command {
+    struct string_list arguments;
     const char *action; /* start, status, giveback */
     const char *domain; /* "" for status */
     struct tool_flags tool;
@@ -32,6 +33,7 @@ struct takeover_command {
     const char *fence;
     const char *type;
     bool dry_run;
+    bool watch;
     /* made from that */
     struct kube *kube;
     char *notes_namespace;
@@ -186,9 +188,10 @@ static int connect_ceph(struct takeover_command *command, struct error *err)
     command->config = config_file_new(command->tool.config);
     command->standing =
         standing_credentials_new(&(struct standing_credentials_options){.keyring = &credentials});
-    command->ceph = ceph_new(&(struct ceph_options){.connect_timeout_ms = CALL_MS / 2,
-                                                    .mon_op_timeout_ms = CALL_MS / 2,
-                                                    .osd_op_timeout_ms = CALL_MS / 2});
+    if (!command->ceph)
+        command->ceph = ceph_new(&(struct ceph_options){.connect_timeout_ms = CALL_MS / 2,
+                                                        .mon_op_timeout_ms = CALL_MS / 2,
+                                                        .osd_op_timeout_ms = CALL_MS / 2});
     command->fences = (struct fences){command->ceph, command->config, command->standing};
     command->records = (struct client_records){
         .ceph = command->ceph,
@@ -200,22 +203,22 @@ static int connect_ceph(struct takeover_command *command, struct error *err)
     return 0;
 }
 
-static void print_domains(const struct takeover_plan *plan)
+static void print_domains(const struct takeover_plan *plan, FILE *file)
 {
     for (size_t i = 0; i < plan->domain_count; i++) {
         const struct takeover_progress *domain = &plan->domains[i];
 
-        printf("%-8s %-9s %s: %s\n", domain->is_giveback ? "giveback" : "takeover",
-               domain->is_done      ? "done"
-               : domain->is_blocked ? "blocked"
-                                    : "under way",
-               domain->domain, domain->explanation);
+        fprintf(file, "%-8s %-9s %s: %s\n", domain->is_giveback ? "giveback" : "takeover",
+                domain->is_done      ? "done"
+                : domain->is_blocked ? "blocked"
+                                     : "under way",
+                domain->domain, domain->explanation);
     }
 }
 
 /* Prints the steps of a plan and all that would follow. @look ends with the last plan. */
 static size_t print_steps(const struct takeover_site *site, const struct takeover_map *map,
-                          struct takeover_scan *look)
+                          struct takeover_scan *look, FILE *file)
 {
     size_t number = 0;
 
@@ -223,7 +226,7 @@ static size_t print_steps(const struct takeover_site *site, const struct takeove
         for (size_t i = 0; i < look->plan.count; i++) {
             _cleanup_free_ char *text = takeover_step_text(&look->plan.steps[i]);
 
-            printf("%3zu. %s: %s\n", ++number, look->plan.steps[i].domain, text);
+            fprintf(file, "%3zu. %s: %s\n", ++number, look->plan.steps[i].domain, text);
         }
         for (size_t i = 0; i < look->plan.count; i++)
             takeover_step_assume(&look->plan.steps[i], &look->nodes, &look->fenced, &look->pods);
@@ -233,7 +236,8 @@ static size_t print_steps(const struct takeover_site *site, const struct takeove
 }
 
 /* Exit code: 0 if all can go on, TOOL_FOUND if something is in the way. */
-static int show_plan(struct takeover_command *command, struct call *call, struct error *err)
+static int show_plan(struct takeover_command *command, struct call *call, FILE *file,
+                     struct error *err)
 {
     _cleanup_takeover_map_ struct takeover_map map = {0};
     _cleanup_takeover_scan_ struct takeover_scan look = {0};
@@ -250,44 +254,59 @@ static int show_plan(struct takeover_command *command, struct call *call, struct
         takeover_scan_read(&site, call, &map, &look, err) < 0)
         return -1;
     if (strcmp(command->action, "status") == 0)
-        print_domains(&look.plan);
-    else if (print_steps(&site, &map, &look) == 0 || look.plan.domain_count > 0)
-        print_domains(&look.plan);
+        print_domains(&look.plan, file);
+    else if (print_steps(&site, &map, &look, file) == 0 || look.plan.domain_count > 0)
+        print_domains(&look.plan, file);
     for (size_t i = 0; i < look.plan.domain_count; i++)
         code |= look.plan.domains[i].is_blocked ? TOOL_FOUND : 0;
     if (look.plan.domain_count == 0)
-        puts("no domain is taken over");
+        fputs("no domain is taken over\n", file);
     return code;
 }
 
 /* --- the command --- */
 
-static int read_action(struct takeover_command *command, int argc, char **argv, struct error *err)
+static int read_action(struct takeover_command *command, struct error *err)
 {
-    command->action = argv[1];
-    if (strcmp(command->action, "status") == 0)
-        return 0;
-    if (strcmp(command->action, "start") != 0 && strcmp(command->action, "giveback") != 0)
+    const struct string_list *arguments = &command->arguments;
+    bool is_status = arguments->count > 0 && strcmp(arguments->items[0], "status") == 0;
+
+    if (arguments->count == 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT,
+                         "expected 'status', 'start DOMAIN' or 'giveback DOMAIN'");
+    command->action = arguments->items[0];
+    if (!is_status && strcmp(command->action, "start") != 0 &&
+        strcmp(command->action, "giveback") != 0)
         return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is none of start, status and giveback",
                          command->action);
-    if (argc < 3 || argv[2][0] == '-')
+    if (!is_status && arguments->count < 2)
         return error_set(err, STATUS_INVALID_ARGUMENT, "the domain is missing");
-    command->domain = argv[2];
+    if (arguments->count > (is_status ? 1 : 2))
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is one argument too many",
+                         arguments->items[is_status ? 1 : 2]);
+    command->domain = is_status ? "" : arguments->items[1];
     return 0;
 }
 
-static int check_flags(const struct takeover_command *command, struct error *err)
+static int check_flags(void *values, struct error *err)
 {
+    struct takeover_command *command = values;
+
+    if (read_action(command, err) < 0)
+        return -1;
     if (strcmp(command->action, "start") == 0 && command->to[0] == '\0')
         return error_set(err, STATUS_INVALID_ARGUMENT, "--to is missing");
     if (strcmp(command->fence, "required") != 0 && strcmp(command->fence, "none") != 0)
         return error_set(err, STATUS_INVALID_ARGUMENT, "--fence takes 'required' or 'none'");
     if (strcmp(command->type, "rbd") != 0 && strcmp(command->type, "cephfs") != 0)
         return error_set(err, STATUS_INVALID_ARGUMENT, "--type takes 'rbd' or 'cephfs'");
+    if (command->watch && strcmp(command->action, "status") != 0)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "-w follows 'status' alone");
     return 0;
 }
 
-static int run_action(struct takeover_command *command, struct call *call, struct error *err)
+static int run_action(struct takeover_command *command, struct call *call, FILE *file,
+                      struct error *err)
 {
     _cleanup_takeover_map_ struct takeover_map checked = {0};
 
@@ -296,16 +315,47 @@ static int run_action(struct takeover_command *command, struct call *call, struc
         takeover_map_decode(command->map_json, &checked, err) < 0)
         return -1;
     if (strcmp(command->action, "status") == 0 || command->dry_run)
-        return connect_ceph(command, err) < 0 ? -1 : show_plan(command, call, err);
+        return connect_ceph(command, err) < 0 ? -1 : show_plan(command, call, file, err);
     if (write_map(command, call, err) < 0)
         return -1;
-    puts("written; the controller carries it out: cephzone takeover status");
+    fputs("written; the controller carries it out: cephzone takeover status\n", file);
     return 0;
 }
 
-static const char HELP[] = "Usage: cephzone takeover status [flags]\n"
-                           "       cephzone takeover start DOMAIN --to=DOMAIN,... [flags]\n"
-                           "       cephzone takeover giveback DOMAIN [flags]\n";
+static int print_action(void *object, FILE *file, struct error *err)
+{
+    struct takeover_command *flags = object;
+    struct takeover_command command = *flags;
+    struct call call;
+
+    call_init(&call, 1, "takeover", deadline_in_ms(CALL_MS));
+    int code = run_action(&command, &call, file, err);
+    call_done(&call);
+    standing_credentials_free(command.standing);
+    config_file_free(command.config);
+    kube_free(command.kube);
+    json_decref(command.map_json);
+    free_all(command.notes_namespace, command.collection, command.path, command.version);
+    flags->ceph = command.ceph; /* for the next look */
+    return code < 0 ? TOOL_BLIND : code;
+}
+
+static int run_takeover(void *values)
+{
+    const struct takeover_command *command = values;
+    int code = tool_follow("takeover", command->watch, print_action, values);
+
+    return tool_leave_ceph(command->ceph, code);
+}
+
+static const char HELP[] =
+    "Usage: cephzone takeover status [-w] [flags]\n"
+    "       cephzone takeover start DOMAIN --to=DOMAIN,... [flags]\n"
+    "       cephzone takeover giveback DOMAIN [flags]\n\n"
+    "Lets other domains serve a failed one, and gives it back. Exit code: 0 all can go on, 1\n"
+    "something is in the way, 2 bad command line, 3 the cluster could not be read.\n\n"
+    "  kubectl cephzone takeover start zone-a --to=zone-b --dry-run\n"
+    "  kubectl cephzone takeover status -w\n";
 
 int command_takeover(int argc, char **argv)
 {
@@ -317,7 +367,7 @@ int command_takeover(int argc, char **argv)
     const struct flag flags[] = {
         {"kubeconfig", FLAG_STRING, &values.kubeconfig, "FILE", "how to reach the API server"},
         {"context", FLAG_STRING, &values.context, "NAME", "of the kubeconfig; else its own"},
-        {"namespace", FLAG_STRING, &values.name_space, "NAME", "of the driver's controller"},
+        TOOL_NAMESPACE_FLAGS(values.name_space, "of the driver's controller"),
         {"driver", FLAG_STRING, &values.driver, "NAME", "name of the driver"},
         {"to", FLAG_STRING, &values.to, "DOMAINS", "start: who takes over, 'all' for everybody"},
         {"fence", FLAG_STRING, &values.fence, "required|none",
@@ -325,34 +375,23 @@ int command_takeover(int argc, char **argv)
         {"type", FLAG_STRING, &values.type, "rbd|cephfs", "of the driver"},
         {"instanceid", FLAG_STRING, &values.tool.instance, NULL, "--instanceid of the driver"},
         {"dry-run", FLAG_BOOL, &values.dry_run, NULL, "print each step, change nothing"},
+        {"w", FLAG_BOOL, &values.watch, NULL, NULL},
+        {"watch", FLAG_BOOL, &values.watch, NULL, "status: print it again when it changes"},
         {"config", FLAG_STRING, &values.tool.config, "FILE", "config.json, to read fences"},
         {"keyring", FLAG_STRING, &values.tool.keyring, "FILE", "Ceph user for that"},
         {"secrets", FLAG_STRING, &values.tool.secrets, "FILE", "the same as JSON"},
     };
-    const struct tool_command command = {"takeover", HELP, flags, .count = ARRAY_LENGTH(flags)};
-    _cleanup_error_ struct error err = {0};
-    struct call call;
+    const struct tool_command command = {.name = "takeover",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .arguments = &values.arguments,
+                                         .words = TOOL_WORDS("status", "start", "giveback"),
+                                         .check = check_flags,
+                                         .run = run_takeover};
 
-    if (argc < 2) {
-        tool_print_help(&command, stderr);
-        return TOOL_USAGE;
-    }
-    if (tool_handle_help(&command, argc, argv))
-        return 0;
-    int skipped = strcmp(argv[1], "status") == 0 ? 1 : 2;
-    if (read_action(&values, argc, argv, &err) < 0 ||
-        tool_parse_flags(&command, argc - skipped, argv + skipped, NULL, &err) < 0 ||
-        check_flags(&values, &err) < 0)
-        return tool_fail("takeover", TOOL_USAGE, &err);
-    call_init(&call, 1, "takeover", deadline_in_ms(CALL_MS));
-    int code = run_action(&values, &call, &err);
-    call_done(&call);
-    if (code < 0)
-        code = tool_fail("takeover", TOOL_BLIND, &err);
-    standing_credentials_free(values.standing);
-    config_file_free(values.config);
-    kube_free(values.kube);
-    json_decref(values.map_json);
-    free_all(values.notes_namespace, values.collection, values.path, values.version);
-    return tool_leave_ceph(values.ceph, code);
+    int code = tool_run(&command, argc, argv);
+    string_list_done(&values.arguments);
+    return code;
 }

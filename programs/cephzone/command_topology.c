@@ -24,17 +24,18 @@ static void add_pool(void *object, const struct storage_class *class,
     tree_add(&run->root, &run->levels, class, entry, figures);
 }
 
-static int print_topology(struct topology_run *run, const struct tool_flags *flags)
+static int print_topology(struct topology_run *run, struct tool_flags *flags)
 {
     const struct pool_visitor visitor = {.visit = add_pool, .object = run};
     _cleanup_error_ struct error err = {0};
 
+    if (clusters_open(&run->clusters, "topology", flags, &err) < 0)
+        return tool_fail("topology", TOOL_BLIND, &err);
     if (topology_levels_parse(flags->driver, flags->domain_labels, &run->levels, &err) < 0) {
         error_wrap(&err, "--domainlabels");
         return tool_fail("topology", TOOL_USAGE, &err);
     }
-    if (clusters_open(&run->clusters, "topology", flags, &err) < 0 ||
-        tool_read_takeover(flags->takeover, run->clusters.config, &run->takeover, &err) < 0 ||
+    if (tool_read_takeover(flags->takeover, run->clusters.config, &run->takeover, &err) < 0 ||
         clusters_visit(&run->clusters, flags, &visitor, &err) < 0)
         return tool_fail("topology", TOOL_BLIND, &err);
     tree_finish(&run->root, run->takeover.map);
@@ -64,11 +65,13 @@ static int run_topology(void *values)
 }
 
 static const char HELP[] =
-    "Usage: cephzone topology --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n"
-    "                         [flags]\n\n"
+    "Usage: cephzone topology [flags]\n"
+    "       cephzone topology --config=FILE (--secrets=FILE | --keyring=FILE) --classes=FILE\n\n"
     "Prints the places of StorageClasses, their pools, free space and takeovers as a tree.\n"
+    "Without files classes, config.json and the Ceph user come from the live cluster.\n"
     "Exit code: 0 all well, 1 something is wrong with a class, 2 bad command line, 3 a file\n"
     "or cluster could not be read.\n\n"
+    "  kubectl cephzone topology\n"
     "  kubectl get storageclass -o yaml >classes.yaml\n"
     "  cephzone topology --config=config.json --keyring=/etc/ceph/keyring --classes=classes.yaml\n"
     "  cephzone topology ... -o svg >topology.svg\n";
@@ -83,10 +86,16 @@ int command_topology(int argc, char **argv)
          "the driver's flag: gives the order of levels, outermost first"},
         {"takeover-file", FLAG_STRING, &values.takeover, "FILE",
          "the driver's flag: the takeover map; else that of --config"},
-        CLUSTERS_CLASS_FLAGS(values, "table, json or svg"),
+        CLUSTERS_CLASS_FLAGS(values, "table|json|svg"),
+        LIVE_CLUSTER_FLAGS(values),
     };
-    const struct tool_command command = {"topology", HELP, flags,       ARRAY_LENGTH(flags),
-                                         &values,    NULL, check_flags, run_topology};
+    const struct tool_command command = {.name = "topology",
+                                         .help = HELP,
+                                         .flags = flags,
+                                         .count = ARRAY_LENGTH(flags),
+                                         .values = &values,
+                                         .check = check_flags,
+                                         .run = run_topology};
 
     return tool_run(&command, argc, argv);
 }

@@ -9,6 +9,7 @@
 #include "common/base/memory.h"
 #include "common/base/text.h"
 #include "common/encoding/yaml.h"
+#include "common/kube/kube_config.h"
 #include "programs/cephzone/live_objects.h"
 
 #define OBJECTS_FILES_MAX 10000
@@ -112,4 +113,15 @@ int objects_get(const struct object_flags *flags, struct cluster_objects *cluste
     if (flags->from[0] != '\0')
         return objects_load(flags->from, cluster, err);
     return live_objects_load(flags->kubeconfig, flags->context, cluster, err);
+}
+
+int objects_namespace(const struct object_flags *flags, char **ns, struct error *err)
+{
+    _cleanup_kube_config_ struct kube_config config = {0};
+
+    if (flags->from[0] == '\0' &&
+        kube_config_load(flags->kubeconfig, flags->context, &config, err) < 0)
+        return -1;
+    *ns = xstrdup(config.name_space ? config.name_space : "default");
+    return 0;
 }

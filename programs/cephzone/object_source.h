@@ -44,6 +44,10 @@ _must_check_ int object_flags_options(const struct object_flags *flags,
 _must_check_ int objects_get(const struct object_flags *flags, struct cluster_objects *cluster,
                              struct error *err);
 
+/* The namespace that a command without -n looks at: that of the kubeconfig's context, "default" for
+ * objects of files. Caller frees. */
+_must_check_ int objects_namespace(const struct object_flags *flags, char **ns, struct error *err);
+
 /* One document of a dump: an object, a list of them, or an array of these. Borrowed. */
 typedef int object_document_fn(void *context, json_t *document, struct error *err);
 /* Visits the documents of a file, or of all *.json, *.yaml and *.yml of a folder in the order of

@@ -1,6 +1,7 @@
 #include "programs/cephzone/tool.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,33 +10,48 @@
 #include "common/config/keyring.h"
 #include "common/encoding/json.h"
 #include "common/topology/quantity.h"
+#include "programs/cephzone/completion.h"
 
-void tool_print_help(const struct tool_command *command, FILE *file)
+static void print_help(const struct tool_command *command)
 {
-    fprintf(file, "%s\n", command->help);
-    flags_print_usage(file, command->flags, command->count);
+    printf("%s\n", command->help);
+    flags_print_usage(stdout, command->flags, command->count);
 }
 
-bool tool_handle_help(const struct tool_command *command, int argc, char **argv)
+/* Wherever it is, as kubectl has it. */
+static bool asks_for_help(int argc, char **argv)
 {
-    if (argc < 2 || (strcmp(argv[1], "--help") != 0 && strcmp(argv[1], "-h") != 0))
-        return false;
-    tool_print_help(command, stdout);
-    return true;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
 }
 
-int tool_parse_flags(const struct tool_command *command, int argc, char **argv,
-                     struct string_list *arguments, struct error *err)
+static int add_argument(const struct tool_command *command, const char *word, struct error *err)
+{
+    if (!command->arguments)
+        return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no flag", word);
+    string_list_add(command->arguments, word);
+    return 0;
+}
+
+/* flags_parse() ends at the first other argument; whatever follows "--" is one. */
+static int parse_line(const struct tool_command *command, int argc, char **argv, struct error *err)
 {
     int next = 0;
 
     do {
         if (flags_parse(command->flags, command->count, argc, argv, &next, err) < 0)
             return -1;
-        if (next < argc && !arguments)
-            return error_set(err, STATUS_INVALID_ARGUMENT, "'%s' is no flag", argv[next]);
-        if (next < argc)
-            string_list_add(arguments, argv[next]);
+        bool only_arguments = next > 1 && strcmp(argv[next - 1], "--") == 0;
+        for (int i = next; i < argc; i++) {
+            if (add_argument(command, argv[i], err) < 0)
+                return -1;
+            if (!only_arguments)
+                break;
+        }
+        if (only_arguments)
+            return 0;
         argc -= next;
         argv += next;
     } while (argc > 1);
@@ -52,12 +68,65 @@ int tool_run(const struct tool_command *command, int argc, char **argv)
 {
     _cleanup_error_ struct error err = {0};
 
-    if (tool_handle_help(command, argc, argv))
+    if (argc > 1 && strcmp(argv[1], TOOL_COMPLETE) == 0) {
+        completion_print(command, argc - 2, argv + 2, stdout);
         return 0;
-    if (tool_parse_flags(command, argc, argv, command->arguments, &err) < 0 ||
-        (command->check && command->check(command->values, &err) < 0))
+    }
+    if (asks_for_help(argc, argv)) {
+        print_help(command);
+        return 0;
+    }
+    if (parse_line(command, argc, argv, &err) < 0) {
+        if (!strstr(err.message, "did you mean"))
+            error_hint(&err, "see 'cephzone %s --help'", command->name);
+        return tool_fail(command->name, TOOL_USAGE, &err);
+    }
+    if (command->check && command->check(command->values, &err) < 0)
         return tool_fail(command->name, TOOL_USAGE, &err);
     return command->run(command->values);
+}
+
+/* One look: what it prints, or NULL after a failure, which *@complaint has then. Caller frees. */
+static char *look_once(tool_print_fn *print, void *object, int *code, char **complaint)
+{
+    _cleanup_error_ struct error err = {0};
+    char *text = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&text, &length);
+
+    if (!file)
+        abort(); /* out of memory */
+    *code = print(object, file, &err);
+    fclose(file);
+    if (!err.message)
+        return text;
+    free(text);
+    *complaint = xstrdup(err.message);
+    return NULL;
+}
+
+int tool_follow(const char *command, bool watch, tool_print_fn *print, void *object)
+{
+    _cleanup_free_ char *shown = NULL;
+    int code = 0;
+
+    do {
+        _cleanup_free_ char *complaint = NULL;
+        _cleanup_free_ char *text = look_once(print, object, &code, &complaint);
+
+        if (complaint)
+            fprintf(stderr, "cephzone %s: %s\n", command, complaint);
+        if (text && (!shown || strcmp(text, shown) != 0)) {
+            printf("%s%s", shown && text[0] ? "\n" : "", text);
+            free(shown);
+            shown = TAKE(text);
+        }
+        if (fflush(stdout) != 0 || ferror(stdout))
+            break;
+        if (watch)
+            usleep(TOOL_WATCH_MS * 1000);
+    } while (watch);
+    return code;
 }
 
 int tool_check_output(const char *output, const char *const *formats, struct error *err)

@@ -27,27 +27,48 @@ struct tool_command {
     size_t count;
     void *values;                                  /* what the flags fill */
     struct string_list *arguments;                 /* for what is no flag; NULL: refused */
+    const char *const *words;                      /* the first argument is one of; NULL: any */
     int (*check)(void *values, struct error *err); /* NULL: nothing to check */
     int (*run)(void *values);                      /* the exit code */
 };
 
-/* Prints help if the first argument asks for it; else reads flags and arguments, checks them and
- * runs the command. Returns the exit code, TOOL_USAGE if the command line is bad. */
+/* The first argument by which a shell asks what could follow; see completion.h. */
+#define TOOL_COMPLETE "__complete"
+
+/* Prints help if an argument asks for it; else reads flags and arguments, which may come in any
+ * order, checks them and runs the command. What follows "--" is no flag. Returns the exit code,
+ * TOOL_USAGE if the command line is bad. */
 int tool_run(const struct tool_command *command, int argc, char **argv);
 
-void tool_print_help(const struct tool_command *command, FILE *file);
-/* If the first argument asks for help: prints it, and returns true. */
-bool tool_handle_help(const struct tool_command *command, int argc, char **argv);
-/* As flags_parse(), but flags may come before, between and after other arguments, which are added
- * to @arguments; if that is NULL they are refused. */
-_must_check_ int tool_parse_flags(const struct tool_command *command, int argc, char **argv,
-                                  struct string_list *arguments, struct error *err);
 /* Prints "cephzone COMMAND: message" and returns @code. */
 int tool_fail(const char *command, int code, const struct error *err);
 /* -o is one of @formats, which ends with NULL. */
 _must_check_ int tool_check_output(const char *output, const char *const *formats,
                                    struct error *err);
 #define TOOL_FORMATS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define TOOL_WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* -o, for the table of a command; @formats as "table|json", of which the shell completes one. */
+#define TOOL_OUTPUT_FLAGS(target, formats)                                                         \
+    {"o", FLAG_STRING, &(target), NULL, NULL},                                                     \
+    {                                                                                              \
+        "output", FLAG_STRING, &(target), formats, "how to print it"                               \
+    }
+/* -n */
+#define TOOL_NAMESPACE_FLAGS(target, what)                                                         \
+    {"n", FLAG_STRING, &(target), NULL, NULL},                                                     \
+    {                                                                                              \
+        "namespace", FLAG_STRING, &(target), "NAMESPACE", what                                     \
+    }
+
+/* How often -w looks again. */
+#define TOOL_WATCH_MS 2000
+/* For -w: prints what @print prints to its file whenever it differs from what was there before, and
+ * what it fails with to stderr. Without @watch once. Ends when nobody reads standard output any
+ * more, and otherwise not by itself. Returns what @print returned last, an exit code; @print
+ * reports failures in @err and returns TOOL_BLIND. */
+typedef int tool_print_fn(void *object, FILE *file, struct error *err);
+int tool_follow(const char *command, bool watch, tool_print_fn *print, void *object);
 
 /* The flags of those commands that ask Ceph by themselves. Each command takes the ones it needs. */
 struct tool_flags {
@@ -61,6 +82,8 @@ struct tool_flags {
     const char *takeover;
     const char *cluster;
     const char *instance;
+    const char *kubeconfig;
+    const char *context;
     struct string_list pools;
     int64_t timeout_ms;
 };

@@ -5,8 +5,10 @@
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
 #include "common/encoding/json.h"
+#include "tests/fakes/flapping_kube.h"
 #include "tests/integration/harness.h"
 #include "tests/test.h"
+#include "tests/unit/fixtures/live_cluster.h"
 
 #define QUOTA_POOL "zone-c"
 #define QUOTA_BYTES 1073741824
@@ -265,6 +267,64 @@ TEST(unknown_cluster_is_named_and_the_others_are_printed)
     assert_int_equal(json_array_size(json_object_get(json, "errors")), 1);
     assert_true(number(find_row(json, "plain", "anywhere"), "roomBytes") > 0);
     assert_fails(NO_ARGUMENTS, 3, "cluster 'nope': ");
+}
+
+/* --- a live cluster --- */
+
+static void put_class(struct fake_kube *fake)
+{
+    _cleanup_free_ char *text = xasprintf(
+        "{\"provisioner\": \"rook-ceph.rbd.csi.ceph.com\", \"parameters\": {\"clusterID\": \"%s\", "
+        "\"pool\": \"common\", \"csi.storage.k8s.io/provisioner-secret-name\": \"user\", "
+        "\"csi.storage.k8s.io/provisioner-secret-namespace\": \"rook-ceph\"}}",
+        harness_cluster()->fsid);
+
+    fake_kube_put(fake, "/apis/storage.k8s.io/v1/storageclasses/block", text);
+}
+
+/* As Rook writes it. */
+static void put_config(struct fake_kube *fake)
+{
+    _cleanup_error_ struct error err = {0};
+    json_auto_t *config = NULL;
+
+    if (json_load_path(driver.config_path, JSON_TEXT_LIMIT, &config, &err) < 0)
+        fail_msg("%s", err.message);
+    _cleanup_free_ char *inner = json_dumps(config, 0);
+    json_auto_t *map = json_pack("{s:{s:s}}", "data", "csi-cluster-config-json", inner);
+    _cleanup_free_ char *text = json_dumps(map, 0);
+    fake_kube_put(fake, "/api/v1/namespaces/rook-ceph/configmaps/rook-ceph-csi-config", text);
+}
+
+TEST(cluster_of_rook_needs_no_file_and_no_flag)
+{
+    const struct harness_cluster *cluster = harness_cluster();
+    _cleanup_fake_kube_ struct fake_kube *fake = fake_kube_new();
+    _cleanup_free_ char *kubeconfig = xasprintf("%s/kubeconfig", driver.folder);
+    _cleanup_subprocess_result_ struct subprocess_result result = {0};
+    _cleanup_error_ struct error err = {0};
+    struct flapping_kube flapping = {.permille = 0};
+    json_auto_t *json = NULL;
+
+    put_class(fake);
+    put_config(fake);
+    fake_kube_put_secret(fake, "/api/v1/namespaces/rook-ceph/secrets/user", cluster->user,
+                         cluster->key);
+    flapping_kube_start(&flapping, fake);
+    live_cluster_write_kubeconfig(kubeconfig, flapping_server_url(flapping.server));
+    setenv("KUBECONFIG", kubeconfig, 1);
+    int code = run((const char *[]){getenv("CEPHZONE"), "capacity", "-o", "json", NULL}, &result);
+    unsetenv("KUBECONFIG");
+    flapping_kube_stop(&flapping);
+    unlink(kubeconfig);
+    if (code != 0 ||
+        json_load_text(text_chars(&result.output), result.output.length, "output", &json, &err) < 0)
+        fail_msg("exit code %d: %s", code, text_chars(&result.errors));
+    const json_t *row = json_array_get(json_object_get(json, "rows"), 0);
+    assert_string_equal(json_string_value(json_object_get(row, "class")), "block");
+    assert_string_equal(json_string_value(json_object_get(row, "pool")), "common");
+    assert_contains(&result.errors, "driver 'rook-ceph.rbd.csi.ceph.com', ConfigMap "
+                                    "'rook-ceph/rook-ceph-csi-config', Secret 'rook-ceph/user'");
 }
 
 TEST(mistakes_are_told_apart)

@@ -1,6 +1,7 @@
 #include <stdbool.h>
 
 #include "common/base/flags.h"
+#include "common/base/memory.h"
 #include "common/base/text.h"
 #include "tests/test.h"
 
@@ -276,4 +277,84 @@ TEST(usage_of_plain_flags_has_no_line_about_ignored_ones)
     fclose(file);
     assert_string_equal(usage, "  --on\n        On. (default true)\n"
                                "  --delay duration\n        Delay. (default 1500ms)\n");
+}
+
+/* As commands of the tool have them. */
+struct short_fixture {
+    const char *output;
+    bool everywhere;
+    struct flag table[4];
+};
+
+static void short_fixture_init(struct short_fixture *fixture)
+{
+    const struct flag table[] = {
+        {"o", FLAG_STRING, &fixture->output, NULL, NULL},
+        {"output", FLAG_STRING, &fixture->output, "table|json", "Format."},
+        {"A", FLAG_BOOL, &fixture->everywhere, NULL, NULL},
+        {"all-namespaces", FLAG_BOOL, &fixture->everywhere, NULL, "Everywhere."},
+    };
+
+    *fixture = (struct short_fixture){.output = "table"};
+    memcpy(fixture->table, table, sizeof(table));
+}
+
+TEST(short_form_is_the_same_flag)
+{
+    static const char *const spellings[] = {"-o=json", "-ojson", "--output=json", "-output=json"};
+
+    for (size_t i = 0; i < ARRAY_LENGTH(spellings); i++) {
+        _cleanup_error_ struct error err = {0};
+        _cleanup_free_ char *word = xstrdup(spellings[i]);
+        char *argv[] = {(char[]){"explain"}, word, (char[]){"-A"}, NULL};
+        struct short_fixture f;
+        int next = 0;
+
+        short_fixture_init(&f);
+        assert_int_equal(flags_parse(f.table, ARRAY_LENGTH(f.table), 3, argv, &next, &err), 0);
+        assert_string_equal(f.output, "json");
+        assert_true(f.everywhere);
+        assert_int_equal(next, 3);
+    }
+}
+
+TEST(switch_takes_no_value_that_follows_at_once)
+{
+    _cleanup_error_ struct error err = {0};
+    char *argv[] = {(char[]){"explain"}, (char[]){"-Ax"}, NULL};
+    struct short_fixture f;
+    int next = 0;
+
+    short_fixture_init(&f);
+    assert_int_equal(flags_parse(f.table, ARRAY_LENGTH(f.table), 2, argv, &next, &err), -1);
+    assert_string_equal(err.message, "flag provided but not defined: -Ax");
+}
+
+TEST(long_flag_with_two_dashes_is_no_short_form_with_a_value)
+{
+    _cleanup_error_ struct error err = {0};
+    char *argv[] = {(char[]){"explain"}, (char[]){"--outptu"}, NULL};
+    struct short_fixture f;
+    int next = 0;
+
+    short_fixture_init(&f);
+    assert_int_equal(flags_parse(f.table, ARRAY_LENGTH(f.table), 2, argv, &next, &err), -1);
+    assert_string_equal(err.message,
+                        "flag provided but not defined: -outptu; did you mean '--output'?");
+}
+
+TEST(usage_shows_short_forms_before_their_flags)
+{
+    _cleanup_free_ char *usage = NULL;
+    struct short_fixture f;
+    size_t length = 0;
+
+    short_fixture_init(&f);
+    FILE *file = open_memstream(&usage, &length);
+    flags_print_usage(file, f.table, ARRAY_LENGTH(f.table));
+    fclose(file);
+    assert_string_equal(usage, "  -o, --output table|json\n"
+                               "        Format. (default \"table\")\n"
+                               "  -A, --all-namespaces\n"
+                               "        Everywhere.\n");
 }

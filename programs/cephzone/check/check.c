@@ -84,11 +84,6 @@ void check_report_done(struct check_report *report)
 
 /* --- what the subjects share --- */
 
-bool check_driver_is_served(const char *name)
-{
-    return storage_class_is_cephfs(name) || text_has_suffix(name, "rbd.csi.ceph.com");
-}
-
 enum class_driver check_class_driver(const char *name)
 {
     return storage_class_is_cephfs(name) ? CLASS_CEPHFS : CLASS_RBD;

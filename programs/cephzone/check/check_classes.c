@@ -5,6 +5,7 @@
 #include "common/config/cephfs_parameters.h"
 #include "common/config/rbd_parameters.h"
 #include "common/usage/class_pools.h"
+#include "common/usage/storage_class.h"
 #include "programs/cephzone/check/check_internal.h"
 
 /* Ceph-CSI 3.11 and later keep the name of a request beside the image, wherever that is. */
@@ -136,7 +137,7 @@ void check_classes(struct check *check)
     for (size_t i = 0; i < cluster_count(&world->cluster, KUBE_CLASS); i++) {
         const struct kube_class *class = cluster_at(&world->cluster, KUBE_CLASS, i);
 
-        if (!check_driver_is_served(kube_or_empty(class->provisioner)))
+        if (!storage_class_is_served(kube_or_empty(class->provisioner)))
             continue;
         check_keys(check, &storage, class->meta.name, class->provisioner, &class->parameters);
         check_values(check, class);
@@ -145,7 +146,7 @@ void check_classes(struct check *check)
     for (size_t i = 0; i < world->class_count; i++)
         for (size_t k = 0; k < ARRAY_LENGTH(others); k++)
             if (strcmp(world->classes[i].kind, others[k].kind) == 0 &&
-                check_driver_is_served(world->classes[i].driver))
+                storage_class_is_served(world->classes[i].driver))
                 check_keys(check, &others[k], world->classes[i].name, world->classes[i].driver,
                            &world->classes[i].parameters);
     check_add_pass(check, "class", "every parameter of the classes is known");

@@ -5,6 +5,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/usage/storage_class.h"
 #include "programs/cephcsi/options.h"
 #include "programs/cephzone/check/check_internal.h"
 
@@ -237,7 +238,7 @@ static void report_driver(struct check *check, const struct check_driver *driver
 {
     bool is_whole = driver->has_controller && driver->has_node;
 
-    if (!check_driver_is_served(driver->name))
+    if (!storage_class_is_served(driver->name))
         return; /* refused already, by its type */
     if (is_whole)
         check_add(check, CHECK_PASS, "driver", driver->name, "", "%s, image '%s'",

@@ -38,8 +38,6 @@ const struct check_driver *check_find_driver(const struct check *check, const ch
 enum class_driver check_class_driver(const char *name);
 /* Whether volumes of the class have places. */
 bool check_class_has_places(const struct kube_class *class);
-/* Whether the class is of RBD or CephFS: NFS and NVMe-oF stay with Ceph-CSI. */
-bool check_driver_is_served(const char *name);
 
 void check_drivers(struct check *check); /* driver, version, flags */
 void check_objects(struct check *check); /* csidriver, finalizers, nodes */

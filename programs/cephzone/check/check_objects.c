@@ -4,6 +4,7 @@
 
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/usage/storage_class.h"
 #include "programs/cephzone/check/check_internal.h"
 
 #define EXAMPLES 3
@@ -91,11 +92,11 @@ static void check_csi_drivers(struct check *check)
     for (size_t i = 0; i < cluster_count(cluster, KUBE_CSI_DRIVER); i++) {
         const struct kube_csi_driver *driver = cluster_at(cluster, KUBE_CSI_DRIVER, i);
 
-        if (check_driver_is_served(driver->meta.name))
+        if (storage_class_is_served(driver->meta.name))
             check_csi_driver(check, driver);
     }
     for (size_t i = 0; i < check->driver_count; i++)
-        if (check_driver_is_served(check->drivers[i].name) &&
+        if (storage_class_is_served(check->drivers[i].name) &&
             !cluster_find(cluster, KUBE_CSI_DRIVER, NULL, check->drivers[i].name))
             check_add(check, CHECK_FAIL, "csidriver", check->drivers[i].name,
                       "create it, as deploy/kustomize has it",

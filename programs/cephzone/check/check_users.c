@@ -104,7 +104,7 @@ void check_users(struct check *check)
         const char *driver = kube_or_empty(class->provisioner);
         struct check_secret_ref ref;
 
-        if (!check_driver_is_served(driver))
+        if (!storage_class_is_served(driver))
             continue;
         for (size_t k = 0; k < class->parameters.count; k++)
             if (check_secret_ref_at(&class->parameters, k, &ref))
