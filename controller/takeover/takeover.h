@@ -56,7 +56,7 @@ bool takeover_wants_pods(const struct takeover_site *site, const struct takeover
 /* The cluster as it was read, and what is to be done. takeover_scan_done() frees. */
 struct takeover_scan {
     struct cluster_nodes nodes;
-    struct string_list fenced;
+    struct fence_sight fenced;
     bool reads_fences; /* they matter: @fenced has them, or @fences_unknown the reason */
     char *fences_unknown;
     struct fence_notes notes;

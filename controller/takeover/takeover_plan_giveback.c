@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/base/network.h"
 #include "controller/takeover/takeover_plan_internal.h"
 
 /*
@@ -21,6 +22,32 @@ static bool may_unfence(const struct takeover_world *world, const struct cluster
 
     return node->is_ready && !node->is_gone &&
            (has_rebooted || (world->use_is_reported && node->handles.count == 0));
+}
+
+/* Whether any cluster has an entry for it, however long. */
+static bool is_in_a_blocklist(const struct takeover_world *world, const char *address)
+{
+    return string_list_has(&world->fenced->everywhere, address) ||
+           string_list_has(&world->fenced->partly, address);
+}
+
+/* A range that the address is in; NULL if there is none. Borrowed. */
+static const char *find_range(const struct takeover_world *world, const char *address)
+{
+    const struct string_list *ranges = &world->fenced->ranges;
+    _cleanup_error_ struct error ignored = {0};
+    struct network range;
+    struct network host;
+
+    if (ranges->count == 0 || network_parse(address, &host, NULL, &ignored) < 0)
+        return NULL;
+    for (size_t i = 0; i < ranges->count; i++) {
+        error_clear(&ignored);
+        if (network_parse(ranges->items[i], &range, NULL, &ignored) == 0 &&
+            network_contains(&range, &host))
+            return ranges->items[i];
+    }
+    return NULL;
 }
 
 /* Another node of ours for which the address has to stay fenced; NULL if there is none. */
@@ -65,9 +92,9 @@ static bool free_node(struct plan_domain *domain, const struct cluster_node *nod
     for (size_t i = 0; i < node->fenced_addresses.count; i++) {
         const char *address = node->fenced_addresses.items[i];
 
-        if (!string_list_has(world->fenced, address) ||
+        if (!is_in_a_blocklist(world, address) ||
             (world->notes && fence_notes_holder(world->notes, world->driver, address)))
-            continue; /* it is gone, or stays for another driver */
+            continue; /* it is gone everywhere, or stays for another driver */
         const struct cluster_node *other = find_sharer(world, node, address);
         if (other) {
             if (!sharer)
@@ -116,8 +143,14 @@ static bool is_kept_out(const struct takeover_world *world, const struct cluster
         const char *address = node->addresses.items[i];
         const struct fence_note *note =
             world->notes ? fence_notes_holder(world->notes, NULL, address) : NULL;
+        const char *range = find_range(world, address);
 
-        if (!string_list_has(world->fenced, address))
+        if (range) {
+            add_reason(home, xasprintf("'%s' at %s is in the blocklist, in the range %s",
+                                       node->name, address, range));
+            return true;
+        }
+        if (!is_in_a_blocklist(world, address))
             continue;
         add_reason(home, note ? xasprintf("'%s' at %s is still fenced by %s, for node '%s'",
                                           node->name, address, note->driver, note->node)

@@ -103,7 +103,7 @@ static bool record_covers(const struct cluster_node *node)
 
 bool plan_is_address_fenced(const struct takeover_world *world, const char *address)
 {
-    return string_list_has(world->fenced, address) &&
+    return string_list_has(&world->fenced->everywhere, address) &&
            !(world->notes && fence_notes_is_leaving(world->notes, world->driver, address));
 }
 

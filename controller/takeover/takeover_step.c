@@ -100,7 +100,7 @@ static void assume_evicted(struct takeover_pods *pods, const struct takeover_ste
 }
 
 void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes *nodes,
-                          struct string_list *fenced, struct takeover_pods *pods)
+                          struct fence_sight *fenced, struct takeover_pods *pods)
 {
     struct cluster_node *node = &nodes->items[step->node - nodes->items];
 
@@ -109,10 +109,11 @@ void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes
         assume_record(node);
         break;
     case TAKEOVER_FENCE:
-        string_list_add(fenced, step->subject);
+        string_list_add(&fenced->everywhere, step->subject);
         break;
     case TAKEOVER_UNFENCE:
-        remove_from_list(fenced, step->subject);
+        remove_from_list(&fenced->everywhere, step->subject);
+        remove_from_list(&fenced->partly, step->subject);
         break;
     case TAKEOVER_TAINT:
     case TAKEOVER_UNTAINT:

@@ -268,13 +268,14 @@ TEST(assumed_steps_touch_nothing_else)
     struct cluster_node *node = NULL;
 
     state_init(&own, "{}",
-               "b1:zone-b:+zone-a:-zone-c:recorded:@ip-n f:ip-1 f:ip-2 p:b1:zone-a:x "
+               "b1:zone-b:+zone-a:-zone-c:recorded:@ip-n f:ip-1 f:ip-2 h:ip-1 p:b1:zone-a:x "
                "p:b1:zone-a:y");
     node = &own.nodes.items[0];
     struct takeover_step step = step_on(&own, TAKEOVER_UNFENCE, "ip-1", "zone=zone-a");
     takeover_step_assume(&step, &own.nodes, &own.fenced, &own.pods);
-    assert_int_equal(own.fenced.count, 1);
-    assert_true(string_list_has(&own.fenced, "ip-2"));
+    assert_int_equal(own.fenced.everywhere.count, 1);
+    assert_true(string_list_has(&own.fenced.everywhere, "ip-2"));
+    assert_int_equal(own.fenced.partly.count, 0);
     step = step_on(&own, TAKEOVER_RECORD, "", "zone=zone-a");
     takeover_step_assume(&step, &own.nodes, &own.fenced, &own.pods);
     assert_int_equal(node->fenced_addresses.count, 2);

@@ -130,6 +130,29 @@ TEST(node_that_somebody_fenced_is_not_back)
           "1 nodes stop serving");
 }
 
+/* Unfencing stopped after one of several clusters. */
+TEST(fence_that_one_cluster_still_has_is_none_and_not_gone)
+{
+    check("{}", "a1:zone-a:rebooted b1:zone-b:+zone-a h:ip-a1", "unfence a1 ip-a1", "let in again");
+    check("{}", "a1:zone-a:rebooted b1:zone-b:+zone-a", "forget a1", "let in again");
+    check("{}", "a1:zone-a b1:zone-b:+zone-a h:ip-a1", "",
+          "none of its nodes is back; 'a1' at ip-a1 is in the blocklist");
+    check(A_TO_B, "a1:zone-a:recorded b1:zone-b h:ip-a1", "fence a1 ip-a1", "not fenced yet");
+}
+
+/* As somebody else fences networks. */
+TEST(node_in_a_fenced_range_is_not_back)
+{
+    check("{}", "a1:zone-a:@10.0.0.7 b1:zone-b:+zone-a g:10.0.1.0/24 g:10.0.0.0/24", "",
+          "none of its nodes is back; 'a1' at 10.0.0.7 is in the blocklist, in the range "
+          "10.0.0.0/24");
+    check("{}", "a1:zone-a:@10.0.0.7 b1:zone-b:+zone-a g:10.0.1.0/24", "unlabel b1 zone-a",
+          "1 nodes stop serving");
+    /* it is no fence of a takeover */
+    check(A_TO_B, "a1:zone-a:noaddress:@10.0.0.7:!10.0.0.7 b1:zone-b g:10.0.0.0/24",
+          "fence a1 10.0.0.7", "not fenced yet");
+}
+
 /* Their notes stay, and so does what they say. */
 TEST(home_nodes_that_were_deleted_do_not_stop_it)
 {
