@@ -227,8 +227,8 @@ static void add_segments(const char *driver, const struct cluster_node *node,
 int fence_notes_record(const struct fence_notes_place *place, struct call *call,
                        const struct cluster_node *node, struct error *err)
 {
-    const char *boot_id =
-        text_is_empty(node->fenced_boot_id) ? node->boot_id : node->fenced_boot_id;
+    /* what ran before it was wholly fenced may hold unwritten data, whatever ran earlier */
+    const char *boot_id = text_is_empty(node->boot_id) ? node->fenced_boot_id : node->boot_id;
     struct fence_note note = {.boot_id = xstrdup(boot_id ? boot_id : "")};
 
     add_all(&note.addresses, &node->fenced_addresses);
@@ -274,6 +274,24 @@ static int change_note(const struct fence_notes_place *place, struct call *call,
             return -1;
     }
     return -1;
+}
+
+static int renew_note(const struct fence_notes_place *place, struct call *call,
+                      const struct fence_notes *notes, struct fence_note *note, const void *object,
+                      struct error *err)
+{
+    free(note->boot_id);
+    note->boot_id = xstrdup(object);
+    _cleanup_free_ char *text = text_of_note(note);
+    return write_note(place, call, note->node, text, notes->version, err);
+}
+
+int fence_notes_renew(const struct fence_notes_place *place, struct call *call,
+                      const struct cluster_node *node, struct error *err)
+{
+    return change_note(place, call, node->name, renew_note, node->boot_id, err) < 0
+               ? error_wrap(err, "note that node '%s' has rebooted", node->name)
+               : 0;
 }
 
 static int release_address(const struct fence_notes_place *place, struct call *call,

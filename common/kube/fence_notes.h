@@ -61,10 +61,13 @@ bool fence_notes_is_leaving(const struct fence_notes *notes, const char *driver,
 void fence_notes_join(const struct fence_notes *notes, const char *driver,
                       struct cluster_nodes *nodes);
 
-/* Writes down that all addresses of @node will be fenced, its boot id unless one is written down
- * already, and where it is at home. */
+/* Writes down that all addresses of @node will be fenced, its boot id if it is known, and where it
+ * is at home. */
 _must_check_ int fence_notes_record(const struct fence_notes_place *place, struct call *call,
                                     const struct cluster_node *node, struct error *err);
+/* Writes down its boot id, because it has rebooted and is not wholly fenced. */
+_must_check_ int fence_notes_renew(const struct fence_notes_place *place, struct call *call,
+                                   const struct cluster_node *node, struct error *err);
 /* Before the address is removed from the blocklists. FAILED_PRECONDITION if another driver needs
  * it. */
 _must_check_ int fence_notes_release(const struct fence_notes_place *place, struct call *call,

@@ -14,6 +14,7 @@
  * process that dies between two steps is continued by the next one.
  *
  *   takeover   record the fence               what will be fenced, and the boot id of now
+ *              renew the record               the node has rebooted, and is not wholly fenced
  *              fence                          every address of every node that may write to the
  *                                             domain's volumes, in every cluster: internal ones and
  *                                             those that volumes have recorded
@@ -30,6 +31,7 @@
  */
 enum takeover_step_kind {
     TAKEOVER_RECORD,
+    TAKEOVER_RENEW,
     TAKEOVER_FENCE,
     TAKEOVER_TAINT,
     TAKEOVER_LABEL,

@@ -119,16 +119,7 @@ static bool free_node(struct plan_domain *domain, const struct cluster_node *nod
 static void keep_fenced(struct plan_domain *domain, const struct cluster_node *node,
                         struct return_home *home)
 {
-    const struct takeover_world *world = domain->world;
-    size_t lost = 0;
-
-    for (size_t i = 0; i < node->fenced_addresses.count && !world->fences_unknown; i++) {
-        if (plan_is_address_fenced(world, node->fenced_addresses.items[i]))
-            continue;
-        lost++;
-        plan_add_step(domain, TAKEOVER_FENCE, node, node->fenced_addresses.items[i]);
-    }
-    home->refencing += lost > 0;
+    home->refencing += !domain->world->fences_unknown && plan_fence_node(domain, node);
     home->gone += node->is_gone;
     if (home->fenced++ < PLAN_NAMES_MAX)
         text_addf(&home->names, "%s'%s'%s", home->names.length ? ", " : "", node->name,

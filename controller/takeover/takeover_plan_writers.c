@@ -199,6 +199,30 @@ char *plan_fence_obstacle(const struct plan_domain *domain)
     return NULL;
 }
 
+static bool boot_is_recorded(const struct cluster_node *node)
+{
+    return text_is_empty(node->boot_id) ||
+           (node->fenced_boot_id && strcmp(node->boot_id, node->fenced_boot_id) == 0);
+}
+
+bool plan_fence_node(struct plan_domain *domain, const struct cluster_node *node)
+{
+    bool is_missing = false;
+
+    for (size_t i = 0; i < node->fenced_addresses.count; i++) {
+        const char *address = node->fenced_addresses.items[i];
+
+        if (plan_is_address_fenced(domain->world, address))
+            continue;
+        is_missing = true;
+        if (boot_is_recorded(node))
+            plan_add_step(domain, TAKEOVER_FENCE, node, address);
+    }
+    if (is_missing && !boot_is_recorded(node))
+        plan_add_step(domain, TAKEOVER_RENEW, node, "");
+    return is_missing;
+}
+
 size_t plan_fence_nodes(struct plan_domain *domain)
 {
     const struct takeover_world *world = domain->world;
@@ -210,13 +234,10 @@ size_t plan_fence_nodes(struct plan_domain *domain)
         if (!is_writer(domain, node) || is_fenced(world, node))
             continue;
         open++;
-        if (!record_covers(node)) {
+        if (!record_covers(node))
             plan_add_step(domain, TAKEOVER_RECORD, node, "");
-            continue;
-        }
-        for (size_t j = 0; j < node->fenced_addresses.count; j++)
-            if (!plan_is_address_fenced(world, node->fenced_addresses.items[j]))
-                plan_add_step(domain, TAKEOVER_FENCE, node, node->fenced_addresses.items[j]);
+        else
+            plan_fence_node(domain, node);
     }
     return open;
 }

@@ -243,6 +243,8 @@ static int perform_step(const struct takeover_site *site, struct call *call,
     switch (step->kind) {
     case TAKEOVER_RECORD:
         return fence_notes_record(&place, call, node, err);
+    case TAKEOVER_RENEW:
+        return fence_notes_renew(&place, call, node, err);
     case TAKEOVER_FENCE:
         return fences_add(site->fences, call, step->subject, err);
     case TAKEOVER_TAINT:
@@ -270,11 +272,12 @@ static void emit_event(const struct takeover_site *site, const struct takeover_s
                        const char *text, const struct error *failure)
 {
     static const char *const reasons[] = {
-        [TAKEOVER_RECORD] = "TakeoverBegins",    [TAKEOVER_FENCE] = "TakeoverFenced",
-        [TAKEOVER_TAINT] = "TakeoverTainted",    [TAKEOVER_LABEL] = "TakeoverServes",
-        [TAKEOVER_UNFENCE] = "GivebackUnfenced", [TAKEOVER_UNTAINT] = "GivebackUntainted",
-        [TAKEOVER_FORGET] = "GivebackEnds",      [TAKEOVER_UNLABEL] = "GivebackStopsServing",
-        [TAKEOVER_EVICT] = "GivebackEvicts",     [TAKEOVER_DRAINED] = "GivebackDrained",
+        [TAKEOVER_RECORD] = "TakeoverBegins",        [TAKEOVER_RENEW] = "TakeoverBegins",
+        [TAKEOVER_FENCE] = "TakeoverFenced",         [TAKEOVER_TAINT] = "TakeoverTainted",
+        [TAKEOVER_LABEL] = "TakeoverServes",         [TAKEOVER_UNFENCE] = "GivebackUnfenced",
+        [TAKEOVER_UNTAINT] = "GivebackUntainted",    [TAKEOVER_FORGET] = "GivebackEnds",
+        [TAKEOVER_UNLABEL] = "GivebackStopsServing", [TAKEOVER_EVICT] = "GivebackEvicts",
+        [TAKEOVER_DRAINED] = "GivebackDrained",
     };
     const struct event_subject subject = {"v1", "Node", "", step->node->name, step->node->name};
 

@@ -247,6 +247,7 @@ TEST(steps_are_told_in_words)
         const char *text;
     } cases[] = {
         {TAKEOVER_RECORD, "", "note that node 'a1' will be fenced"},
+        {TAKEOVER_RENEW, "", "note that node 'a1' has rebooted before it was fenced"},
         {TAKEOVER_FENCE, "10.0.0.7", "fence node 'a1': blocklist 10.0.0.7 in every cluster"},
         {TAKEOVER_LABEL, "k/member.x", "label node 'a1' k/member.x=true"},
         {TAKEOVER_EVICT, "shop/web-0", "evict from node 'a1' pod 'shop/web-0'"},

@@ -122,6 +122,19 @@ TEST(fence_that_vanished_is_made_again_in_a_giveback)
           "fence a2 ip-n", "1 of its nodes have lost their fence");
 }
 
+/* Only the reboot of what was running when the fence was made proves anything. */
+TEST(reboot_before_the_fence_does_not_count)
+{
+    /* it was written down, rebooted, and may have written before it was fenced */
+    check(A_TO_B, "a1:zone-a:rebooted b1:zone-b", "renew a1", "not fenced yet");
+    check(A_TO_B, "a1:zone-a:recorded b1:zone-b", "fence a1 ip-a1", "not fenced yet");
+    check(A_TO_B, "a1:zone-a:rebooted b1:zone-b f:ip-a1", "label b1 zone-a", "taken over");
+    check(A_TO_B, "a1:zone-a:rebooted:!ip-n b1:zone-b f:ip-a1", "renew a1", "not fenced yet");
+    /* a fence that vanishes lets in whoever runs now */
+    check("{}", "a1:zone-a:rebooted:down b1:zone-b:+zone-a", "renew a1",
+          "1 of its nodes have lost their fence");
+}
+
 TEST(node_that_somebody_fenced_is_not_back)
 {
     check("{}", "a1:zone-a b1:zone-b:+zone-a f:ip-a1", "",
