@@ -61,11 +61,11 @@ bool plan_shall_serve(const struct plan_domain *domain, const struct cluster_nod
            !find_takeover(domain->world, node, true);
 }
 
-/* Whether pods on the node may still use the domain's volumes, though it is not at home there. */
+/* Whether pods on the node may still use the domain's volumes, though it is not at home there;
+ * also by a label that kubelet has set (--takeover-via=nodeinfo, which was in force before). */
 static bool is_carrier(const struct plan_domain *domain, const struct cluster_node *node)
 {
-    return (strmap_has(&node->labels, domain->key) && !string_list_has(&node->keys, domain->key)) ||
-           string_list_has(&node->draining, domain->name);
+    return strmap_has(&node->labels, domain->key) || string_list_has(&node->draining, domain->name);
 }
 
 static bool is_writer(const struct plan_domain *domain, const struct cluster_node *node)

@@ -197,6 +197,17 @@ TEST(second_failure_fences_who_took_over)
           "taken over by 1 nodes");
 }
 
+/* Nodes reported it themselves, and kubelet still has it. */
+TEST(second_failure_fences_who_took_over_by_nodeinfo)
+{
+    check(A_TO_C, A_OUT "b1:zone-b:down:*zone-a c1:zone-c f:ip-a1", "record b1", "not fenced yet");
+    check(BOTH_TO_C, A_OUT "b1:zone-b:*zone-a c1:zone-c f:ip-a1", "record b1", "not fenced yet");
+    check(A_TO_C, A_OUT "b1:zone-b:down:recorded:ours:*zone-a c1:zone-c f:ip-a1 f:ip-b1",
+          "label c1 zone-a", "taken over by 1 nodes"); /* kubelet's label is not ours to remove */
+    check(A_TO_C, A_OUT "b1:zone-b:*zone-a c1:zone-c f:ip-a1", "label c1 zone-a",
+          "taken over by 1 nodes");
+}
+
 TEST(fences_of_all_entries_come_before_labels)
 {
     /* b1 is up, but its zone is declared failed */
