@@ -18,6 +18,7 @@ static const struct json_field NOTE_FIELDS[] = {
     JSON_FIELD_STRINGS("addresses", struct fence_note, addresses),
     JSON_FIELD_STRINGS("releasing", struct fence_note, releasing),
     JSON_FIELD_STRING("bootID", struct fence_note, boot_id),
+    JSON_FIELD_STRING("systemUUID", struct fence_note, machine),
     JSON_FIELD_STRMAP("segments", struct fence_note, segments),
 };
 static const struct json_table NOTE_TABLE = JSON_TABLE(struct fence_note, NOTE_FIELDS);
@@ -51,6 +52,8 @@ static int add_note(struct fence_notes *notes, const char *key, const char *text
         return error_set(err, STATUS_FAILED_PRECONDITION, "'%.253s' names no address", key);
     if (!note->boot_id)
         note->boot_id = xstrdup("");
+    if (!note->machine)
+        note->machine = xstrdup("");
     return 0;
 }
 
@@ -163,6 +166,8 @@ void fence_notes_join(const struct fence_notes *notes, const char *driver,
         node->is_releasing = note->releasing.count > 0;
         free(node->fenced_boot_id);
         node->fenced_boot_id = xstrdup(note->boot_id);
+        free(node->fenced_machine);
+        node->fenced_machine = xstrdup(note->machine);
     }
 }
 
@@ -172,9 +177,9 @@ void fence_notes_join(const struct fence_notes *notes, const char *driver,
 static char *text_of_note(const struct fence_note *note)
 {
     json_auto_t *json =
-        json_pack("{s:o, s:o, s:s, s:o}", "addresses", json_from_strings(&note->addresses),
+        json_pack("{s:o, s:o, s:s, s:s, s:o}", "addresses", json_from_strings(&note->addresses),
                   "releasing", json_from_strings(&note->releasing), "bootID", note->boot_id,
-                  "segments", json_from_strmap(&note->segments));
+                  "systemUUID", note->machine, "segments", json_from_strmap(&note->segments));
 
     return json_dumps(json, JSON_COMPACT);
 }
@@ -229,7 +234,10 @@ int fence_notes_record(const struct fence_notes_place *place, struct call *call,
 {
     /* what ran before it was wholly fenced may hold unwritten data, whatever ran earlier */
     const char *boot_id = text_is_empty(node->boot_id) ? node->fenced_boot_id : node->boot_id;
-    struct fence_note note = {.boot_id = xstrdup(boot_id ? boot_id : "")};
+    const char *machine =
+        text_is_empty(node->fenced_machine) ? node->machine : node->fenced_machine;
+    struct fence_note note = {.boot_id = xstrdup(boot_id ? boot_id : ""),
+                              .machine = xstrdup(machine ? machine : "")};
 
     add_all(&note.addresses, &node->fenced_addresses);
     add_all(&note.addresses, &node->addresses);

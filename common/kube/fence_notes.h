@@ -10,7 +10,8 @@
  * where nodes cannot write, and where a note outlives its Node. A key for each driver and node:
  *
  *   data["rbd.csi.ceph.com_node-7"]
- *       {"addresses": ["10.0.0.7"], "releasing": [], "bootID": "...", "segments": {"zone": "a"}}
+ *       {"addresses": ["10.0.0.7"], "releasing": [], "bootID": "...", "systemUUID": "...",
+ *        "segments": {"zone": "a"}}
  *
  * The blocklists of Ceph have one entry for an address, whoever wants it there. So an address is
  * removed from them by the last note that has it: a note that is done with an address which others
@@ -28,6 +29,7 @@ struct fence_note {
     struct string_list addresses; /* at least one */
     struct string_list releasing; /* of these, those that are being removed from the blocklists */
     char *boot_id;                /* of the node when it was fenced; "" if unknown */
+    char *machine;                /* the UUID of its system then; "" if unknown */
     struct strmap segments;       /* level -> value: where it was at home */
 };
 
@@ -61,8 +63,8 @@ bool fence_notes_is_leaving(const struct fence_notes *notes, const char *driver,
 void fence_notes_join(const struct fence_notes *notes, const char *driver,
                       struct cluster_nodes *nodes);
 
-/* Writes down that all addresses of @node will be fenced, its boot id if it is known, and where it
- * is at home. */
+/* Writes down that all addresses of @node will be fenced, its boot id if it is known, where it is
+ * at home and, unless one is written down already, which machine it is. */
 _must_check_ int fence_notes_record(const struct fence_notes_place *place, struct call *call,
                                     const struct cluster_node *node, struct error *err);
 /* Writes down its boot id, because it has rebooted and is not wholly fenced. */

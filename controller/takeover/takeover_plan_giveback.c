@@ -15,12 +15,29 @@
  * image do not show it, for a fenced client has no watch; nor does the node plugin, whose report
  * would have to be fresh, and its right to change Nodes would be one more to give away.
  */
+/*
+ * A machine that was fenced may be alive when its Node has been deleted and another machine has
+ * come by the same name: what that one reports says nothing about it. Unless it has also got all
+ * the addresses that are fenced, which the first one then has not.
+ */
+static bool is_another_machine(const struct cluster_node *node)
+{
+    if (text_is_empty(node->machine) || text_is_empty(node->fenced_machine) ||
+        strcmp(node->machine, node->fenced_machine) == 0)
+        return false;
+    const struct string_list own = {node->addresses.items, node->internal_count};
+    for (size_t i = 0; i < node->fenced_addresses.count; i++)
+        if (!string_list_has(&own, node->fenced_addresses.items[i]))
+            return true;
+    return false;
+}
+
 static bool may_unfence(const struct takeover_world *world, const struct cluster_node *node)
 {
     bool has_rebooted = !text_is_empty(node->boot_id) && !text_is_empty(node->fenced_boot_id) &&
                         strcmp(node->boot_id, node->fenced_boot_id) != 0;
 
-    return node->is_ready && !node->is_gone &&
+    return node->is_ready && !node->is_gone && !is_another_machine(node) &&
            (has_rebooted || (world->use_is_reported && node->handles.count == 0));
 }
 
@@ -68,7 +85,7 @@ static const struct cluster_node *find_sharer(const struct takeover_world *world
 struct return_home {
     size_t freeing;   /* steps are under way */
     size_t fenced;    /* have to reboot */
-    size_t gone;      /* of these, there is no Node */
+    size_t gone;      /* of these, there is no Node, or another machine has it */
     size_t refencing; /* of these, the fence had vanished */
     size_t serving;   /* are back */
     struct text names;
@@ -120,10 +137,12 @@ static void keep_fenced(struct plan_domain *domain, const struct cluster_node *n
                         struct return_home *home)
 {
     home->refencing += !domain->world->fences_unknown && plan_fence_node(domain, node);
-    home->gone += node->is_gone;
+    home->gone += node->is_gone || is_another_machine(node);
     if (home->fenced++ < PLAN_NAMES_MAX)
         text_addf(&home->names, "%s'%s'%s", home->names.length ? ", " : "", node->name,
-                  node->is_gone ? " (its Node is gone)" : "");
+                  node->is_gone              ? " (its Node is gone)"
+                  : is_another_machine(node) ? " (its Node is now another machine's)"
+                                             : "");
 }
 
 /* Whether the node, of which we have no note, is fenced all the same. */

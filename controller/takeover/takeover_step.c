@@ -76,6 +76,14 @@ static void remove_from_list(struct string_list *list, const char *item)
     *list = rest;
 }
 
+static void assume_machine(struct cluster_node *node)
+{
+    if (text_is_empty(node->machine) || !text_is_empty(node->fenced_machine))
+        return;
+    free(node->fenced_machine);
+    node->fenced_machine = xstrdup(node->machine);
+}
+
 /* What runs now may write until it is fenced. */
 static void assume_boot(struct cluster_node *node)
 {
@@ -92,6 +100,7 @@ static void assume_record(struct cluster_node *node)
             string_list_add(&node->fenced_addresses, node->addresses.items[i]);
     node->is_releasing = false;
     assume_boot(node);
+    assume_machine(node);
 }
 
 static void assume_evicted(struct takeover_pods *pods, const struct takeover_step *step)

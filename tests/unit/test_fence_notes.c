@@ -115,6 +115,41 @@ TEST(note_that_cannot_be_understood_is_a_fault)
     }
 }
 
+/* A node that is written down once more, because more has to be fenced. */
+TEST(second_note_has_the_boot_of_now_and_the_first_machine)
+{
+    static const struct {
+        const char *boot;
+        const char *machine;
+        const char *fenced_machine;
+        const char *noted_boot;
+        const char *noted_machine;
+    } cases[] = {
+        {"boot-2", "m2", "m1", "boot-2", "m1"},
+        {"boot-2", "m2", "", "boot-2", "m2"},
+        {"", "", "m1", "boot-1", "m1"}, /* its Node is gone */
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        _cleanup_world_ struct world world = {0};
+        _cleanup_fence_notes_ struct fence_notes notes = {0};
+        struct cluster_node node = {.name = (char *)(uintptr_t) "a1",
+                                    .boot_id = (char *)(uintptr_t)cases[i].boot,
+                                    .machine = (char *)(uintptr_t)cases[i].machine,
+                                    .fenced_boot_id = (char *)(uintptr_t) "boot-1",
+                                    .fenced_machine = (char *)(uintptr_t)cases[i].fenced_machine};
+
+        world_init(&world);
+        string_list_add(&node.addresses, "ip-1");
+        must(fence_notes_record(&world.rbd, &world.call, &node, &err));
+        string_list_done(&node.addresses);
+        read_notes(&world, &notes);
+        assert_int_equal(notes.count, 1);
+        assert_string_equal(notes.items[0].boot_id, cases[i].noted_boot);
+        assert_string_equal(notes.items[0].machine, cases[i].noted_machine);
+    }
+}
+
 TEST(notes_are_joined_with_their_nodes)
 {
     _cleanup_world_ struct world world = {0};

@@ -180,6 +180,24 @@ TEST(home_nodes_that_were_deleted_do_not_stop_it)
           "still fenced");
 }
 
+/* Another machine has got the name of the one that was fenced, which may be alive. */
+TEST(machine_that_was_replaced_stays_fenced)
+{
+    static const char *const said = "reboot 'a1' (its Node is now another machine's)";
+
+    check("{}", "a1:zone-a:rebooted:replaced:!ip-n b1:zone-b:+zone-a f:ip-a1 f:ip-n", "", said);
+    check("{}", "a1:zone-a:rebooted:replaced:!ip-n:@ip-n b1:zone-b:+zone-a f:ip-a1 f:ip-n", "",
+          said); /* of a volume that the first one has used */
+    check("{}", "a1:zone-a:recorded:replaced:!ip-n b1:zone-b:+zone-a f:ip-a1", "fence a1 ip-n",
+          "lost their fence");
+    /* nothing fenced is left to the first one */
+    check("{}", "a1:zone-a:rebooted:replaced b1:zone-b:+zone-a f:ip-a1", "unfence a1 ip-a1",
+          "let in again");
+    /* the zone works without it */
+    check("{}", "a1:zone-a:recorded:replaced:!ip-n a2:zone-a b1:zone-b:+zone-a f:ip-a1 f:ip-n",
+          "unlabel b1 zone-a", "still fenced");
+}
+
 TEST(second_failure_fences_who_took_over)
 {
     check(A_TO_C, A_OUT "b1:zone-b:down:+zone-a c1:zone-c f:ip-a1", "record b1", "not fenced yet");
