@@ -37,9 +37,9 @@ struct takeover_site {
  * read, or that is in use on such a node and has no record of the client there, fails it all:
  * whoever may write to it is not known.
  *
- * @is_attached: attachments say which nodes have a volume. Costs a list of PersistentVolumes and
- * one of VolumeAttachments, and about 11 round trips for each such RBD volume, eight volumes at a
- * time.
+ * @is_attached: attachments say which nodes have a volume; else pods do, a list for each such node.
+ * Costs a list of PersistentVolumes and one of VolumeAttachments, and about 11 round trips for each
+ * such RBD volume, eight volumes at a time.
  */
 _must_check_ int takeover_survey_read(const struct takeover_site *site, struct call *call,
                                       const struct takeover_plan *plan, bool is_attached,
