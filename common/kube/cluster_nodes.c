@@ -24,6 +24,7 @@ void cluster_nodes_done(struct cluster_nodes *nodes)
         string_list_done(&node->addresses);
         string_list_done(&node->handles);
         string_list_done(&node->fenced_addresses);
+        string_list_done(&node->found_addresses);
         string_list_done(&node->draining);
     }
     free(nodes->items);

@@ -38,6 +38,8 @@ struct cluster_node {
     bool is_gone;               /* there is no Node: what is known is from elsewhere */
     /* Of a note of ours, see fence_notes_join(); no addresses: there is none. */
     struct string_list fenced_addresses;
+    /* Of these, those that somebody else had fenced before: they are not ours to remove. */
+    struct string_list found_addresses;
     char *fenced_boot_id; /* "" without a note */
     char *fenced_machine; /* the same; another one may have the name now */
     bool is_releasing;    /* some of the addresses are being removed from the blocklists */

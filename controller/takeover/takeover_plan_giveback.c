@@ -110,8 +110,9 @@ static bool free_node(struct plan_domain *domain, const struct cluster_node *nod
         const char *address = node->fenced_addresses.items[i];
 
         if (!is_in_a_blocklist(world, address) ||
+            string_list_has(&node->found_addresses, address) ||
             (world->notes && fence_notes_holder(world->notes, world->driver, address)))
-            continue; /* it is gone everywhere, or stays for another driver */
+            continue; /* it is gone everywhere, was never ours, or stays for another driver */
         const struct cluster_node *other = find_sharer(world, node, address);
         if (other) {
             if (!sharer)

@@ -92,13 +92,23 @@ bool plan_is_recorded(const struct cluster_node *node)
     return node->fenced_addresses.count > 0;
 }
 
+/* Somebody else had fenced it, and does not any more: from now on the fence is ours. */
+static bool has_lost_foreign_fence(const struct takeover_world *world,
+                                   const struct cluster_node *node)
+{
+    for (size_t i = 0; i < node->found_addresses.count; i++)
+        if (!string_list_has(&world->fenced->everywhere, node->found_addresses.items[i]))
+            return true;
+    return false;
+}
+
 /* What was written down covers all that we know, now. */
-static bool record_covers(const struct cluster_node *node)
+static bool record_covers(const struct takeover_world *world, const struct cluster_node *node)
 {
     for (size_t i = 0; i < node->addresses.count; i++)
         if (!string_list_has(&node->fenced_addresses, node->addresses.items[i]))
             return false;
-    return plan_is_recorded(node) && !node->is_releasing;
+    return plan_is_recorded(node) && !node->is_releasing && !has_lost_foreign_fence(world, node);
 }
 
 bool plan_is_address_fenced(const struct takeover_world *world, const char *address)
@@ -112,7 +122,7 @@ static bool is_fenced(const struct takeover_world *world, const struct cluster_n
     for (size_t i = 0; i < node->fenced_addresses.count; i++)
         if (!plan_is_address_fenced(world, node->fenced_addresses.items[i]))
             return false;
-    return record_covers(node);
+    return record_covers(world, node);
 }
 
 static const char *common_address(const struct cluster_node *node, const struct cluster_node *other)
@@ -234,7 +244,7 @@ size_t plan_fence_nodes(struct plan_domain *domain)
         if (!is_writer(domain, node) || is_fenced(world, node))
             continue;
         open++;
-        if (!record_covers(node))
+        if (!record_covers(world, node))
             plan_add_step(domain, TAKEOVER_RECORD, node, "");
         else
             plan_fence_node(domain, node);

@@ -98,6 +98,7 @@ static void assume_record(struct cluster_node *node)
     for (size_t i = 0; i < node->addresses.count; i++)
         if (!string_list_has(&node->fenced_addresses, node->addresses.items[i]))
             string_list_add(&node->fenced_addresses, node->addresses.items[i]);
+    string_list_done(&node->found_addresses); /* what is missing of them will be ours */
     node->is_releasing = false;
     assume_boot(node);
     assume_machine(node);

@@ -206,6 +206,17 @@ bool takeover_scan_is_current(const struct takeover_site *site, struct call *cal
            is_same_list(&fenced.ranges, &last->fenced.ranges);
 }
 
+static int record_node(const struct takeover_site *site, struct call *call,
+                       const struct takeover_scan *scan, const struct cluster_node *node,
+                       struct error *err)
+{
+    const struct fence_notes_place place = notes_of(site);
+    _cleanup_string_list_ struct string_list found = {0};
+
+    fence_notes_find(&scan->notes, node, &scan->fenced.everywhere, &found);
+    return fence_notes_record(&place, call, node, &found, err);
+}
+
 static int unfence_address(const struct takeover_site *site, struct call *call,
                            const struct takeover_step *step, struct error *err)
 {
@@ -226,8 +237,9 @@ static int forget_fence(const struct takeover_site *site, struct call *call,
     for (size_t i = 0; i < node->fenced_addresses.count; i++) {
         const char *address = node->fenced_addresses.items[i];
 
-        if (string_list_has(&scan->fenced.everywhere, address) ||
-            string_list_has(&scan->fenced.partly, address))
+        if ((string_list_has(&scan->fenced.everywhere, address) ||
+             string_list_has(&scan->fenced.partly, address)) &&
+            !string_list_has(&node->found_addresses, address))
             string_list_add(&left, address);
     }
     return fence_notes_forget(&place, call, node->name, &left, err);
@@ -242,7 +254,7 @@ static int perform_step(const struct takeover_site *site, struct call *call,
 
     switch (step->kind) {
     case TAKEOVER_RECORD:
-        return fence_notes_record(&place, call, node, err);
+        return record_node(site, call, scan, node, err);
     case TAKEOVER_RENEW:
         return fence_notes_renew(&place, call, node, err);
     case TAKEOVER_FENCE:

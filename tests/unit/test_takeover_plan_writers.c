@@ -153,6 +153,17 @@ TEST(fence_that_one_cluster_still_has_is_none_and_not_gone)
     check(A_TO_B, "a1:zone-a:recorded b1:zone-b h:ip-a1", "fence a1 ip-a1", "not fenced yet");
 }
 
+TEST(fence_that_was_there_before_is_not_removed)
+{
+    check("{}", "a1:zone-a:rebooted:?ip-x b1:zone-b:+zone-a f:ip-a1 f:ip-x", "unfence a1 ip-a1",
+          "let in again");
+    check("{}", "a1:zone-a:rebooted:?ip-x b1:zone-b:+zone-a f:ip-x", "forget a1", "let in again");
+    /* they have removed it, and it is needed: from now on it is ours */
+    check(A_TO_B, "a1:zone-a:recorded:?ip-x b1:zone-b f:ip-a1", "record a1", "not fenced yet");
+    check(A_TO_B, "a1:zone-a:recorded:?ip-x b1:zone-b f:ip-a1 f:ip-x", "label b1 zone-a",
+          "taken over by 1 nodes");
+}
+
 /* As somebody else fences networks. */
 TEST(node_in_a_fenced_range_is_not_back)
 {

@@ -205,6 +205,27 @@ TEST(fence_outlives_the_giveback_of_one_driver)
     assert_int_equal(json_object_size(json_object_get(notes, "data")), 1); /* theirs */
 }
 
+/* An administrator had fenced a1, and a client's address that a2 has used. */
+TEST(fence_of_somebody_else_outlives_the_takeover)
+{
+    _cleanup_zones_ struct zones zones = {0};
+
+    zones_init(&zones);
+    string_list_add(&zones.blocklist, "10.0.0.1:0/0");
+    string_list_add(&zones.blocklist, "[fd01::2]:0/0");
+    zones_take_over(&zones);
+    assert_int_equal(zones.blocklist.count, ADDRESSES);
+    zones_set_map(&zones, "{}");
+    zones_reboot(&zones);
+    zones_converge(&zones);
+    assert_int_equal(zones.blocklist.count, 2);
+    assert_true(string_list_has(&zones.blocklist, "10.0.0.1:0/0"));
+    assert_true(string_list_has(&zones.blocklist, "[fd01::2]:0/0"));
+    assert_false(zones_have_label(&zones, "b1", MEMBER "zone-a")); /* a2 serves */
+    json_auto_t *notes = fake_kube_get(zones.fake_kube, NOTES);
+    assert_int_equal(json_object_size(json_object_get(notes, "data")), 0);
+}
+
 /* What nodes can write on themselves is not believed. */
 TEST(annotation_of_a_node_fences_and_unfences_nobody)
 {
