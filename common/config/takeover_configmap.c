@@ -25,8 +25,9 @@ struct takeover_configmap {
     struct condition state;
     struct watched_version *map; /* NULL: there never was a good one */
     bool is_found;
-    bool is_absent;   /* it was seen not to be there */
-    char *last_fault; /* why there is no map; NULL: there is one, or nobody has looked yet */
+    bool is_absent;    /* when it was last looked for it was not there */
+    bool is_forbidden; /* nobody here has the right to look */
+    char *last_fault;  /* why there is no map; NULL: there is one, or nobody has looked yet */
 };
 
 /* Call with the lock held: readers see the finding and its reason change together. @why is for
@@ -90,13 +91,14 @@ static void note_absence(struct takeover_configmap *configmap, const struct erro
 {
     pthread_mutex_lock(&configmap->lock);
     const bool was_found = configmap->is_found;
-    const bool is_mine = !was_found && err->status == STATUS_PERMISSION_DENIED;
+    const bool is_forbidden = !was_found && err->status == STATUS_PERMISSION_DENIED;
     const bool is_absent = !was_found && err->status == STATUS_NOT_FOUND;
-    configmap->is_absent = configmap->is_absent || is_absent;
+    configmap->is_forbidden = is_forbidden;
+    configmap->is_absent = is_absent;
     _cleanup_free_ char *fault =
         xasprintf("%s: %s", was_found ? "the last map stays" : "it cannot be read", err->message);
     /* never there, or not for us to see: others may have the map, and whoever needs it says so */
-    const bool is_fault = !is_mine && !is_absent;
+    const bool is_fault = !is_forbidden && !is_absent;
     const enum condition_news news =
         set_reason(configmap, is_fault ? fault : err->message, is_fault ? fault : NULL);
     pthread_mutex_unlock(&configmap->lock);
@@ -172,8 +174,10 @@ static enum takeover_finding get_from_configmap(void *place, struct takeover_sna
     else if (configmap->is_found)
         finding = TAKEOVER_BROKEN;
     else
-        finding = configmap->is_absent ? TAKEOVER_ABSENT : TAKEOVER_UNSEEN;
-    if (finding == TAKEOVER_BROKEN || finding == TAKEOVER_UNSEEN)
+        finding = configmap->is_absent      ? TAKEOVER_ABSENT
+                  : configmap->is_forbidden ? TAKEOVER_FORBIDDEN
+                                            : TAKEOVER_UNSEEN;
+    if (finding != TAKEOVER_FOUND && finding != TAKEOVER_ABSENT)
         snapshot->unknown =
             xasprintf("ConfigMap " TAKEOVER_CONFIGMAP ": %s",
                       configmap->last_fault ? configmap->last_fault : "it has not been read yet");

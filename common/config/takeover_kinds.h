@@ -11,7 +11,9 @@ enum takeover_finding {
     TAKEOVER_ABSENT, /* this place has no map: the next one is asked */
     TAKEOVER_FOUND,
     TAKEOVER_BROKEN, /* it has one, of which no version was ever good: none is in force */
-    TAKEOVER_UNSEEN, /* it may have one: unless the next ones have, none is known */
+    /* It may have one: unless the next ones have, none is known. */
+    TAKEOVER_UNSEEN,    /* which may be seen any time: theirs may be older */
+    TAKEOVER_FORBIDDEN, /* but it is not for us: theirs is the one to follow */
 };
 
 struct takeover_kind {
@@ -20,8 +22,8 @@ struct takeover_kind {
     /* *@place stays NULL where @setup has none of this kind. */
     int (*open)(const struct takeover_setup *setup, void **place, struct error *err);
     void (*close)(void *place);
-    /* Once it was found, the last good map stays. Else @snapshot has no map and, if it is broken or
-     * unseen, the reason in "unknown". */
+    /* Once it was found, the last good map stays. Else @snapshot has no map and, unless it is
+     * absent, the reason in "unknown". */
     enum takeover_finding (*get)(void *place, struct takeover_snapshot *snapshot);
     /* As takeover_source_is_healthy(). A place that cannot be seen is not healthy, unless nobody
      * has the right to. */

@@ -224,25 +224,32 @@ void takeover_source_free(struct takeover_source *source)
     free(source);
 }
 
+/* A better place that cannot be seen. */
+struct unseen_place {
+    char *why;       /* NULL: there is none */
+    bool may_appear; /* what it has may be newer than all that is seen */
+};
+
 /* True if no other place is to be asked. A map without takeovers does not count where a better
- * place cannot be seen and this one is the last: it is empty unless somebody writes it. *@unseen
- * says why that place cannot be seen, NULL if it can. */
-static bool is_decided(struct takeover_source *source, size_t kind, char **unseen,
+ * place cannot be seen and this one is the last: it is empty unless somebody writes it. */
+static bool is_decided(struct takeover_source *source, size_t kind, struct unseen_place *unseen,
                        struct takeover_snapshot *snapshot)
 {
     struct takeover_snapshot found = {0};
     const bool is_last = kind + 1 == ARRAY_LENGTH(KINDS);
 
-    switch (KINDS[kind]->get(source->places[kind], &found)) {
+    const enum takeover_finding finding = KINDS[kind]->get(source->places[kind], &found);
+    switch (finding) {
     case TAKEOVER_ABSENT:
         return false;
     case TAKEOVER_UNSEEN:
-        if (!*unseen)
-            *unseen = TAKE(found.unknown);
+    case TAKEOVER_FORBIDDEN:
+        if (!unseen->why)
+            *unseen = (struct unseen_place){TAKE(found.unknown), finding == TAKEOVER_UNSEEN};
         takeover_snapshot_done(&found);
         return false;
     case TAKEOVER_FOUND:
-        if (is_last && *unseen && found.map->count == 0) {
+        if (is_last && unseen->why && found.map->count == 0) {
             takeover_snapshot_done(&found);
             return false;
         }
@@ -256,14 +263,17 @@ static bool is_decided(struct takeover_source *source, size_t kind, char **unsee
 
 void takeover_source_get(struct takeover_source *source, struct takeover_snapshot *snapshot)
 {
-    _cleanup_free_ char *unseen = NULL;
+    struct unseen_place unseen = {0};
     bool decided = false;
 
     *snapshot = (struct takeover_snapshot){0};
     for (size_t i = 0; i < ARRAY_LENGTH(KINDS) && !decided; i++)
         decided = source->places[i] && is_decided(source, i, &unseen, snapshot);
     if (!decided)
-        snapshot->unknown = TAKE(unseen);
+        snapshot->unknown = TAKE(unseen.why);
+    else if (unseen.may_appear)
+        snapshot->doubt = TAKE(unseen.why);
+    free(unseen.why);
     if (!snapshot->map)
         snapshot->map = &NOTHING;
 }
@@ -315,7 +325,7 @@ void takeover_snapshot_done(struct takeover_snapshot *snapshot)
     if (snapshot->own)
         takeover_map_done(snapshot->own);
     free(snapshot->own);
-    free(snapshot->unknown);
+    free_all(snapshot->unknown, snapshot->doubt);
     watched_version_unref(snapshot->holder);
     *snapshot = (struct takeover_snapshot){0};
 }

@@ -16,7 +16,8 @@
  * last good map stays in force. An empty map ({}) ends all takeovers.
  *
  * The map is unknown, which is not the same, if the place that decides never had a good one, or if
- * the ConfigMap cannot be read and no other place has a takeover: then nothing is to be done.
+ * the ConfigMap cannot be read and no other place has a takeover: then nothing is to be done. Nor
+ * is it while another place has one and the ConfigMap may be readable soon.
  *
  * Any thread; each use costs two stat() at most.
  */
@@ -46,6 +47,9 @@ struct takeover_snapshot {
     struct watched_version *holder; /* keeps it; NULL for an empty map */
     struct takeover_map *own;       /* NULL, or what @map is */
     char *unknown; /* NULL, or why it is not known which takeovers there are; @map is then empty */
+    /* NULL, or why @map may be an older one: it is from a file while the ConfigMap cannot be read.
+     * Volumes are placed by it, but no takeover or giveback begins. */
+    char *doubt;
 };
 
 void takeover_source_get(struct takeover_source *source, struct takeover_snapshot *snapshot);

@@ -18,11 +18,13 @@ void cluster_nodes_done(struct cluster_nodes *nodes)
         struct cluster_node *node = &nodes->items[i];
 
         free_all(node->name, node->version, node->node_id, node->boot_id, node->fenced_boot_id);
+        free_all(node->machine, node->fenced_machine);
         strmap_done(&node->labels);
         string_list_done(&node->keys);
         string_list_done(&node->addresses);
         string_list_done(&node->handles);
         string_list_done(&node->fenced_addresses);
+        string_list_done(&node->found_addresses);
         string_list_done(&node->draining);
     }
     free(nodes->items);
@@ -81,9 +83,11 @@ static int keep_node(void *context, void *object, struct error *err)
     node->name = TAKE(item->meta.name);
     node->version = xstrdup(kube_or_empty(item->meta.version));
     node->boot_id = xstrdup(kube_or_empty(item->boot_id));
+    node->machine = xstrdup(kube_or_empty(item->system_uuid));
     node->is_ready = is_ready(item);
     node->node_id = xstrdup("");
     node->fenced_boot_id = xstrdup("");
+    node->fenced_machine = xstrdup("");
     node->is_out_of_service = taint != NULL;
     node->was_tainted = taint && kube_same(taint->value, OUR_TAINT);
     node->labels = item->meta.labels;
@@ -96,6 +100,7 @@ static int keep_node(void *context, void *object, struct error *err)
         if (kube_same(item->addresses[i].type, "InternalIP") &&
             !text_is_empty(item->addresses[i].address))
             add_once(&node->addresses, item->addresses[i].address);
+    node->internal_count = node->addresses.count;
     for (size_t i = 0; i < item->meta.annotations.count; i++) {
         const struct strmap_entry *note = &item->meta.annotations.entries[i];
 
@@ -194,7 +199,9 @@ struct cluster_node *cluster_nodes_add_gone(struct cluster_nodes *nodes, const c
         .version = xstrdup(""),
         .node_id = xstrdup(""),
         .boot_id = xstrdup(""),
+        .machine = xstrdup(""),
         .fenced_boot_id = xstrdup(""),
+        .fenced_machine = xstrdup(""),
         .is_gone = true,
     };
     return node;

@@ -28,7 +28,9 @@ struct cluster_node {
     char *node_id;           /* the driver's name for the node in that entry; "" without one */
     /* Where its clients may connect from: internal IPs, and what volumes have recorded. */
     struct string_list addresses;
+    size_t internal_count; /* the first ones, which the Node has now */
     char *boot_id;
+    char *machine; /* the UUID of its system; "" if unknown */
     bool is_ready;
     struct string_list handles; /* volumes of our driver that kubelet reports as in use */
     bool is_out_of_service;     /* has the taint node.kubernetes.io/out-of-service */
@@ -36,7 +38,10 @@ struct cluster_node {
     bool is_gone;               /* there is no Node: what is known is from elsewhere */
     /* Of a note of ours, see fence_notes_join(); no addresses: there is none. */
     struct string_list fenced_addresses;
+    /* Of these, those that somebody else had fenced before: they are not ours to remove. */
+    struct string_list found_addresses;
     char *fenced_boot_id; /* "" without a note */
+    char *fenced_machine; /* the same; another one may have the name now */
     bool is_releasing;    /* some of the addresses are being removed from the blocklists */
     /* Domains ("zone=zone-a") that it has served, and whose pods have to leave it. */
     struct string_list draining;

@@ -89,6 +89,22 @@ static void add_clients(const struct volume_reading *reading, const char *volume
     }
 }
 
+/* --- pods --- */
+
+static void add_users(const struct strmap *claims, const struct kube_claim_ref *claim,
+                      struct string_list *clients)
+{
+    _cleanup_free_ char *key =
+        xasprintf("%s/%s", kube_or_empty(claim->ns), kube_or_empty(claim->name));
+    const char *names = claims ? strmap_get(claims, key) : NULL;
+    _cleanup_free_ char *copy = xstrdup(names ? names : "");
+    char *rest = NULL;
+
+    for (const char *name = strtok_r(copy, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
+        if (!string_list_has(clients, name))
+            string_list_add(clients, name);
+}
+
 /* --- volumes --- */
 
 /* Whether the requirement is about one of the pins; operators that do not list values count. */
@@ -138,6 +154,7 @@ static int keep_volume(void *context, void *item, struct error *err)
         return 0;
     const bool pinned = is_pinned(&pv->required, reading->query->pins);
     add_clients(reading, pv->meta.name, &clients);
+    add_users(reading->query->claims, &pv->claim, &clients);
     strmap_remove(&reading->handles, pv->handle);
     if (!pinned && clients.count == 0 && !strmap_has(reading->query->handles, pv->handle))
         return 0;

@@ -20,7 +20,7 @@ struct domain_volume {
     char *claim_namespace;
     char *claim; /* "" if no claim has it */
     struct strmap attributes;
-    struct string_list clients; /* names of the nodes that it is attached to */
+    struct string_list clients; /* names of the nodes that have it attached, or pods with it */
     bool is_pinned;             /* to the domain; or else only in use there */
 };
 
@@ -38,6 +38,9 @@ struct domain_query {
     /* Names of nodes whose attachments do not count; values "". NULL: attachments are not read. */
     const struct strmap *foreign;
     const struct strmap *handles; /* that the domain's nodes report as in use; values "" */
+    /* Claims ("NAMESPACE/NAME") that pods of the domain's nodes use, where nothing is attached;
+     * values are names of nodes, "n1 n2". NULL: they are not known. */
+    const struct strmap *claims;
 };
 
 /* @volumes is zero. Caller calls domain_volumes_done(). */

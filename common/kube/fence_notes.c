@@ -17,7 +17,9 @@
 static const struct json_field NOTE_FIELDS[] = {
     JSON_FIELD_STRINGS("addresses", struct fence_note, addresses),
     JSON_FIELD_STRINGS("releasing", struct fence_note, releasing),
+    JSON_FIELD_STRINGS("found", struct fence_note, found),
     JSON_FIELD_STRING("bootID", struct fence_note, boot_id),
+    JSON_FIELD_STRING("systemUUID", struct fence_note, machine),
     JSON_FIELD_STRMAP("segments", struct fence_note, segments),
 };
 static const struct json_table NOTE_TABLE = JSON_TABLE(struct fence_note, NOTE_FIELDS);
@@ -51,6 +53,8 @@ static int add_note(struct fence_notes *notes, const char *key, const char *text
         return error_set(err, STATUS_FAILED_PRECONDITION, "'%.253s' names no address", key);
     if (!note->boot_id)
         note->boot_id = xstrdup("");
+    if (!note->machine)
+        note->machine = xstrdup("");
     return 0;
 }
 
@@ -160,9 +164,12 @@ void fence_notes_join(const struct fence_notes *notes, const char *driver,
         else
             node = add_gone_node(note, nodes);
         add_all(&node->fenced_addresses, &note->addresses);
+        add_all(&node->found_addresses, &note->found);
         node->is_releasing = note->releasing.count > 0;
         free(node->fenced_boot_id);
         node->fenced_boot_id = xstrdup(note->boot_id);
+        free(node->fenced_machine);
+        node->fenced_machine = xstrdup(note->machine);
     }
 }
 
@@ -171,10 +178,11 @@ void fence_notes_join(const struct fence_notes *notes, const char *driver,
 /* Caller frees. */
 static char *text_of_note(const struct fence_note *note)
 {
-    json_auto_t *json =
-        json_pack("{s:o, s:o, s:s, s:o}", "addresses", json_from_strings(&note->addresses),
-                  "releasing", json_from_strings(&note->releasing), "bootID", note->boot_id,
-                  "segments", json_from_strmap(&note->segments));
+    json_auto_t *json = json_pack(
+        "{s:o, s:o, s:o, s:s, s:s, s:o}", "addresses", json_from_strings(&note->addresses),
+        "releasing", json_from_strings(&note->releasing), "found", json_from_strings(&note->found),
+        "bootID", note->boot_id, "systemUUID", note->machine, "segments",
+        json_from_strmap(&note->segments));
 
     return json_dumps(json, JSON_COMPACT);
 }
@@ -224,15 +232,43 @@ static void add_segments(const char *driver, const struct cluster_node *node,
     }
 }
 
-int fence_notes_record(const struct fence_notes_place *place, struct call *call,
-                       const struct cluster_node *node, struct error *err)
+/* Whether a note says that its driver has fenced the address, or is about to. */
+static bool is_owned(const struct fence_notes *notes, const char *address)
 {
-    const char *boot_id =
-        text_is_empty(node->fenced_boot_id) ? node->boot_id : node->fenced_boot_id;
-    struct fence_note note = {.boot_id = xstrdup(boot_id ? boot_id : "")};
+    for (size_t i = 0; i < notes->count; i++)
+        if (string_list_has(&notes->items[i].addresses, address) &&
+            !string_list_has(&notes->items[i].found, address))
+            return true;
+    return false;
+}
+
+void fence_notes_find(const struct fence_notes *notes, const struct cluster_node *node,
+                      const struct string_list *fenced, struct string_list *found)
+{
+    struct string_list all = {0};
+
+    add_all(&all, &node->fenced_addresses);
+    add_all(&all, &node->addresses);
+    for (size_t i = 0; i < all.count; i++)
+        if (string_list_has(fenced, all.items[i]) && !is_owned(notes, all.items[i]))
+            string_list_add(found, all.items[i]);
+    string_list_done(&all);
+}
+
+int fence_notes_record(const struct fence_notes_place *place, struct call *call,
+                       const struct cluster_node *node, const struct string_list *found,
+                       struct error *err)
+{
+    /* what ran before it was wholly fenced may hold unwritten data, whatever ran earlier */
+    const char *boot_id = text_is_empty(node->boot_id) ? node->fenced_boot_id : node->boot_id;
+    const char *machine =
+        text_is_empty(node->fenced_machine) ? node->machine : node->fenced_machine;
+    struct fence_note note = {.boot_id = xstrdup(boot_id ? boot_id : ""),
+                              .machine = xstrdup(machine ? machine : "")};
 
     add_all(&note.addresses, &node->fenced_addresses);
     add_all(&note.addresses, &node->addresses);
+    add_all(&note.found, found);
     add_segments(place->driver, node, &note.segments);
     _cleanup_free_ char *text = text_of_note(&note);
     json_free_fields(&NOTE_TABLE, &note);
@@ -274,6 +310,24 @@ static int change_note(const struct fence_notes_place *place, struct call *call,
             return -1;
     }
     return -1;
+}
+
+static int renew_note(const struct fence_notes_place *place, struct call *call,
+                      const struct fence_notes *notes, struct fence_note *note, const void *object,
+                      struct error *err)
+{
+    free(note->boot_id);
+    note->boot_id = xstrdup(object);
+    _cleanup_free_ char *text = text_of_note(note);
+    return write_note(place, call, note->node, text, notes->version, err);
+}
+
+int fence_notes_renew(const struct fence_notes_place *place, struct call *call,
+                      const struct cluster_node *node, struct error *err)
+{
+    return change_note(place, call, node->name, renew_note, node->boot_id, err) < 0
+               ? error_wrap(err, "note that node '%s' has rebooted", node->name)
+               : 0;
 }
 
 static int release_address(const struct fence_notes_place *place, struct call *call,

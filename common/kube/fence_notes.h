@@ -10,13 +10,15 @@
  * where nodes cannot write, and where a note outlives its Node. A key for each driver and node:
  *
  *   data["rbd.csi.ceph.com_node-7"]
- *       {"addresses": ["10.0.0.7"], "releasing": [], "bootID": "...", "segments": {"zone": "a"}}
+ *       {"addresses": ["10.0.0.7"], "releasing": [], "found": [], "bootID": "...",
+ *        "systemUUID": "...", "segments": {"zone": "a"}}
  *
  * The blocklists of Ceph have one entry for an address, whoever wants it there. So an address is
  * removed from them by the last note that has it: a note that is done with an address which others
  * have is dropped, and the entry stays theirs. Two drivers that are done at the same time exclude
  * each other by the object's version. "releasing" is written before the entry is removed: whoever
- * wants the address from then on does not count on an entry that is about to go.
+ * wants the address from then on does not count on an entry that is about to go. What was in the
+ * blocklists before and was no driver's is "found": it is never removed.
  *
  * Any thread. Errors as in kube_ops.h.
  */
@@ -27,7 +29,9 @@ struct fence_note {
     char *node;
     struct string_list addresses; /* at least one */
     struct string_list releasing; /* of these, those that are being removed from the blocklists */
+    struct string_list found;     /* of these, those that somebody else had fenced before */
     char *boot_id;                /* of the node when it was fenced; "" if unknown */
+    char *machine;                /* the UUID of its system then; "" if unknown */
     struct strmap segments;       /* level -> value: where it was at home */
 };
 
@@ -61,10 +65,19 @@ bool fence_notes_is_leaving(const struct fence_notes *notes, const char *driver,
 void fence_notes_join(const struct fence_notes *notes, const char *driver,
                       struct cluster_nodes *nodes);
 
-/* Writes down that all addresses of @node will be fenced, its boot id unless one is written down
- * already, and where it is at home. */
+/* Writes down that all addresses of @node will be fenced, which of them are @found (fence_notes_
+ * find()), its boot id if it is known, where it is at home and, unless one is written down already,
+ * which machine it is. */
 _must_check_ int fence_notes_record(const struct fence_notes_place *place, struct call *call,
-                                    const struct cluster_node *node, struct error *err);
+                                    const struct cluster_node *node,
+                                    const struct string_list *found, struct error *err);
+/* Adds to @found those addresses of @node, written down or to be, that are in @fenced and that no
+ * driver has fenced: no note has them, or only as found. */
+void fence_notes_find(const struct fence_notes *notes, const struct cluster_node *node,
+                      const struct string_list *fenced, struct string_list *found);
+/* Writes down its boot id, because it has rebooted and is not wholly fenced. */
+_must_check_ int fence_notes_renew(const struct fence_notes_place *place, struct call *call,
+                                   const struct cluster_node *node, struct error *err);
 /* Before the address is removed from the blocklists. FAILED_PRECONDITION if another driver needs
  * it. */
 _must_check_ int fence_notes_release(const struct fence_notes_place *place, struct call *call,

@@ -48,19 +48,35 @@ static int command_all_clusters(const struct fences *fences, struct call *call, 
     return 0;
 }
 
-struct common_addresses {
-    struct string_list addresses;
-    char *until;
+void fence_sight_done(struct fence_sight *sight)
+{
+    string_list_done(&sight->everywhere);
+    string_list_done(&sight->partly);
+    string_list_done(&sight->ranges);
+}
+
+struct blocklist_reading {
+    struct string_list common; /* addresses that are fenced for long, in all clusters so far */
+    struct strmap seen;        /* those that are fenced in any of them; values "" */
+    struct strmap ranges;      /* the same of ranges */
+    const char *until;
     bool has_begun;
 };
 
-/* @reply is "osd blocklist ls": keeps the addresses that are fenced for long here as well. */
-static int intersect_fences(void *object, struct ceph_cluster *cluster, struct call *call,
-                            const char *reply, struct error *err)
+static void reading_done(struct blocklist_reading *reading)
 {
-    struct common_addresses *common = object;
+    string_list_done(&reading->common);
+    strmap_done(&reading->seen);
+    strmap_done(&reading->ranges);
+}
+
+/* @reply is "osd blocklist ls". */
+static int add_blocklist(void *object, struct ceph_cluster *cluster, struct call *call,
+                         const char *reply, struct error *err)
+{
+    struct blocklist_reading *reading = object;
     _cleanup_blocklist_ struct blocklist list = {0};
-    char address[NETWORK_TEXT_MAX];
+    char text[NETWORK_TEXT_MAX];
     struct string_list both = {0};
 
     (void)cluster;
@@ -68,31 +84,41 @@ static int intersect_fences(void *object, struct ceph_cluster *cluster, struct c
     if (blocklist_decode(reply, &list, err) < 0)
         return -1;
     for (size_t i = 0; i < list.count; i++) {
-        /* ranges are not ours, and may be removed at any time */
-        if (list.items[i].is_range || strcmp(list.items[i].until, common->until) < 0)
+        const struct blocklist_entry *entry = &list.items[i];
+
+        if (entry->is_range) { /* they are not ours, and may be removed at any time */
+            network_print(&entry->network, text);
+            strmap_set(&reading->ranges, text, "");
             continue;
-        network_print_address(&list.items[i].network, address);
-        if (!common->has_begun || string_list_has(&common->addresses, address))
-            string_list_add(&both, address);
+        }
+        network_print_address(&entry->network, text);
+        strmap_set(&reading->seen, text, "");
+        if (strcmp(entry->until, reading->until) >= 0 &&
+            (!reading->has_begun || string_list_has(&reading->common, text)))
+            string_list_add(&both, text);
     }
-    string_list_done(&common->addresses);
-    common->addresses = both;
-    common->has_begun = true;
+    string_list_done(&reading->common);
+    reading->common = both;
+    reading->has_begun = true;
     return 0;
 }
 
-int fences_read(const struct fences *fences, struct call *call, struct string_list *addresses,
+int fences_read(const struct fences *fences, struct call *call, struct fence_sight *sight,
                 struct error *err)
 {
     _cleanup_free_ char *until = blocklist_lasting();
-    struct common_addresses common = {.until = until};
+    _cleanup_(reading_done) struct blocklist_reading reading = {.until = until};
 
-    if (command_all_clusters(fences, call, BLOCKLIST_LIST_COMMAND, intersect_fences, &common, err) <
-        0) {
-        string_list_done(&common.addresses);
+    if (command_all_clusters(fences, call, BLOCKLIST_LIST_COMMAND, add_blocklist, &reading, err) <
+        0)
         return error_wrap(err, "read fences");
-    }
-    *addresses = common.addresses;
+    for (size_t i = 0; i < reading.seen.count; i++)
+        if (!string_list_has(&reading.common, reading.seen.entries[i].key))
+            string_list_add(&sight->partly, reading.seen.entries[i].key);
+    for (size_t i = 0; i < reading.ranges.count; i++)
+        string_list_add(&sight->ranges, reading.ranges.entries[i].key);
+    sight->everywhere = reading.common;
+    reading.common = (struct string_list){0};
     return 0;
 }
 

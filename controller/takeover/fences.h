@@ -6,6 +6,7 @@
 #include "common/ceph/ceph_ops.h"
 #include "common/config/config.h"
 #include "common/config/standing_credentials.h"
+#include "controller/takeover/fence_sight.h"
 
 /*
  * Clients that must not write any more: entries of the OSDs' blocklists, for whole addresses
@@ -18,10 +19,9 @@ struct fences {
     struct standing_credentials *standing;
 };
 
-/* Addresses ("10.0.0.7", "fd00::7") that are fenced in every cluster for at least a year more.
- * Fails if one of the clusters cannot be asked, or if there is none. */
+/* @sight is zero. Fails if one of the clusters cannot be asked, or if there is none. */
 _must_check_ int fences_read(const struct fences *fences, struct call *call,
-                             struct string_list *addresses, struct error *err);
+                             struct fence_sight *sight, struct error *err);
 /*
  * Returns when every OSD keeps to the fences that fences_read() has shown: the monitors' answer
  * alone stops no client, OSDs receive the osdmap later. Asks each placement group of all pools for

@@ -83,7 +83,7 @@ static void trim_node(void *object, json_t *item)
     static const char *const spec[] = {"taints", NULL};
     static const char *const status[] = {"addresses", "conditions", "nodeInfo", "volumesInUse",
                                          NULL};
-    static const char *const info[] = {"bootID", NULL};
+    static const char *const info[] = {"bootID", "systemUUID", NULL};
     const struct node_watch *watch = object;
     json_t *state = json_object_get(item, "status");
 

@@ -37,9 +37,9 @@ struct takeover_site {
  * read, or that is in use on such a node and has no record of the client there, fails it all:
  * whoever may write to it is not known.
  *
- * @is_attached: attachments say which nodes have a volume. Costs a list of PersistentVolumes and
- * one of VolumeAttachments, and about 11 round trips for each such RBD volume, eight volumes at a
- * time.
+ * @is_attached: attachments say which nodes have a volume; else pods do, a list for each such node.
+ * Costs a list of PersistentVolumes and one of VolumeAttachments, and about 11 round trips for each
+ * such RBD volume, eight volumes at a time.
  */
 _must_check_ int takeover_survey_read(const struct takeover_site *site, struct call *call,
                                       const struct takeover_plan *plan, bool is_attached,
@@ -56,7 +56,7 @@ bool takeover_wants_pods(const struct takeover_site *site, const struct takeover
 /* The cluster as it was read, and what is to be done. takeover_scan_done() frees. */
 struct takeover_scan {
     struct cluster_nodes nodes;
-    struct string_list fenced;
+    struct fence_sight fenced;
     bool reads_fences; /* they matter: @fenced has them, or @fences_unknown the reason */
     char *fences_unknown;
     struct fence_notes notes;

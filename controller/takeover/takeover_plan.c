@@ -75,7 +75,9 @@ static void wait_for_clients(struct plan_domain *domain, size_t first)
     size_t kept = first;
 
     for (size_t i = first; i < plan->count; i++) {
-        if (plan->steps[i].kind == TAKEOVER_FENCE || plan->steps[i].kind == TAKEOVER_UNLABEL) {
+        const enum takeover_step_kind kind = plan->steps[i].kind;
+
+        if (kind == TAKEOVER_RENEW || kind == TAKEOVER_FENCE || kind == TAKEOVER_UNLABEL) {
             plan->steps[kept++] = plan->steps[i];
             continue;
         }

@@ -5,6 +5,7 @@
 #include "common/base/string_list.h"
 #include "common/kube/fence_notes.h"
 #include "common/topology/takeover.h"
+#include "controller/takeover/fence_sight.h"
 
 /*
  * What has to be done next so that the nodes' labels follow the takeover map. Pure: the cluster as
@@ -13,6 +14,7 @@
  * process that dies between two steps is continued by the next one.
  *
  *   takeover   record the fence               what will be fenced, and the boot id of now
+ *              renew the record               the node has rebooted, and is not wholly fenced
  *              fence                          every address of every node that may write to the
  *                                             domain's volumes, in every cluster: internal ones and
  *                                             those that volumes have recorded
@@ -29,6 +31,7 @@
  */
 enum takeover_step_kind {
     TAKEOVER_RECORD,
+    TAKEOVER_RENEW,
     TAKEOVER_FENCE,
     TAKEOVER_TAINT,
     TAKEOVER_LABEL,
@@ -93,8 +96,7 @@ struct takeover_world {
     const char *prefix; /* "topology.DRIVER" */
     const struct takeover_map *map;
     const struct cluster_nodes *nodes;
-    /* Addresses that are fenced for long in every cluster, as just read. */
-    const struct string_list *fenced;
+    const struct fence_sight *fenced;
     const char *fences_unknown; /* why fences cannot be read or made; NULL: they can */
     /* Why the nodes' addresses lack those that volumes have recorded; NULL: they have them. Without
      * them no node is written down, released or labelled. */
@@ -128,4 +130,4 @@ char *takeover_step_text(const struct takeover_step *step);
 
 /* Changes the cluster as the step would, for looking ahead. @step is of a plan made from @nodes. */
 void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes *nodes,
-                          struct string_list *fenced, struct takeover_pods *pods);
+                          struct fence_sight *fenced, struct takeover_pods *pods);

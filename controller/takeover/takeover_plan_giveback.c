@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/base/network.h"
 #include "controller/takeover/takeover_plan_internal.h"
 
 /*
@@ -14,13 +15,56 @@
  * image do not show it, for a fenced client has no watch; nor does the node plugin, whose report
  * would have to be fresh, and its right to change Nodes would be one more to give away.
  */
+/*
+ * A machine that was fenced may be alive when its Node has been deleted and another machine has
+ * come by the same name: what that one reports says nothing about it. Unless it has also got all
+ * the addresses that are fenced, which the first one then has not.
+ */
+static bool is_another_machine(const struct cluster_node *node)
+{
+    if (text_is_empty(node->machine) || text_is_empty(node->fenced_machine) ||
+        strcmp(node->machine, node->fenced_machine) == 0)
+        return false;
+    const struct string_list own = {node->addresses.items, node->internal_count};
+    for (size_t i = 0; i < node->fenced_addresses.count; i++)
+        if (!string_list_has(&own, node->fenced_addresses.items[i]))
+            return true;
+    return false;
+}
+
 static bool may_unfence(const struct takeover_world *world, const struct cluster_node *node)
 {
     bool has_rebooted = !text_is_empty(node->boot_id) && !text_is_empty(node->fenced_boot_id) &&
                         strcmp(node->boot_id, node->fenced_boot_id) != 0;
 
-    return node->is_ready && !node->is_gone &&
+    return node->is_ready && !node->is_gone && !is_another_machine(node) &&
            (has_rebooted || (world->use_is_reported && node->handles.count == 0));
+}
+
+/* Whether any cluster has an entry for it, however long. */
+static bool is_in_a_blocklist(const struct takeover_world *world, const char *address)
+{
+    return string_list_has(&world->fenced->everywhere, address) ||
+           string_list_has(&world->fenced->partly, address);
+}
+
+/* A range that the address is in; NULL if there is none. Borrowed. */
+static const char *find_range(const struct takeover_world *world, const char *address)
+{
+    const struct string_list *ranges = &world->fenced->ranges;
+    _cleanup_error_ struct error ignored = {0};
+    struct network range;
+    struct network host;
+
+    if (ranges->count == 0 || network_parse(address, &host, NULL, &ignored) < 0)
+        return NULL;
+    for (size_t i = 0; i < ranges->count; i++) {
+        error_clear(&ignored);
+        if (network_parse(ranges->items[i], &range, NULL, &ignored) == 0 &&
+            network_contains(&range, &host))
+            return ranges->items[i];
+    }
+    return NULL;
 }
 
 /* Another node of ours for which the address has to stay fenced; NULL if there is none. */
@@ -41,7 +85,7 @@ static const struct cluster_node *find_sharer(const struct takeover_world *world
 struct return_home {
     size_t freeing;   /* steps are under way */
     size_t fenced;    /* have to reboot */
-    size_t gone;      /* of these, there is no Node */
+    size_t gone;      /* of these, there is no Node, or another machine has it */
     size_t refencing; /* of these, the fence had vanished */
     size_t serving;   /* are back */
     struct text names;
@@ -65,9 +109,10 @@ static bool free_node(struct plan_domain *domain, const struct cluster_node *nod
     for (size_t i = 0; i < node->fenced_addresses.count; i++) {
         const char *address = node->fenced_addresses.items[i];
 
-        if (!string_list_has(world->fenced, address) ||
+        if (!is_in_a_blocklist(world, address) ||
+            string_list_has(&node->found_addresses, address) ||
             (world->notes && fence_notes_holder(world->notes, world->driver, address)))
-            continue; /* it is gone, or stays for another driver */
+            continue; /* it is gone everywhere, was never ours, or stays for another driver */
         const struct cluster_node *other = find_sharer(world, node, address);
         if (other) {
             if (!sharer)
@@ -92,20 +137,13 @@ static bool free_node(struct plan_domain *domain, const struct cluster_node *nod
 static void keep_fenced(struct plan_domain *domain, const struct cluster_node *node,
                         struct return_home *home)
 {
-    const struct takeover_world *world = domain->world;
-    size_t lost = 0;
-
-    for (size_t i = 0; i < node->fenced_addresses.count && !world->fences_unknown; i++) {
-        if (plan_is_address_fenced(world, node->fenced_addresses.items[i]))
-            continue;
-        lost++;
-        plan_add_step(domain, TAKEOVER_FENCE, node, node->fenced_addresses.items[i]);
-    }
-    home->refencing += lost > 0;
-    home->gone += node->is_gone;
+    home->refencing += !domain->world->fences_unknown && plan_fence_node(domain, node);
+    home->gone += node->is_gone || is_another_machine(node);
     if (home->fenced++ < PLAN_NAMES_MAX)
         text_addf(&home->names, "%s'%s'%s", home->names.length ? ", " : "", node->name,
-                  node->is_gone ? " (its Node is gone)" : "");
+                  node->is_gone              ? " (its Node is gone)"
+                  : is_another_machine(node) ? " (its Node is now another machine's)"
+                                             : "");
 }
 
 /* Whether the node, of which we have no note, is fenced all the same. */
@@ -116,8 +154,14 @@ static bool is_kept_out(const struct takeover_world *world, const struct cluster
         const char *address = node->addresses.items[i];
         const struct fence_note *note =
             world->notes ? fence_notes_holder(world->notes, NULL, address) : NULL;
+        const char *range = find_range(world, address);
 
-        if (!string_list_has(world->fenced, address))
+        if (range) {
+            add_reason(home, xasprintf("'%s' at %s is in the blocklist, in the range %s",
+                                       node->name, address, range));
+            return true;
+        }
+        if (!is_in_a_blocklist(world, address))
             continue;
         add_reason(home, note ? xasprintf("'%s' at %s is still fenced by %s, for node '%s'",
                                           node->name, address, note->driver, note->node)

@@ -40,6 +40,10 @@ bool plan_is_recorded(const struct cluster_node *node);
 /* In the blocklists, and nobody is about to remove it. */
 bool plan_is_address_fenced(const struct takeover_world *world, const char *address);
 
+/* Adds what is missing before all addresses that are written down are fenced: the steps that fence
+ * them or, if the node has rebooted since it was written down, that this is corrected first: it is
+ * the kernel of now that may write until then. Returns false if nothing is missing. */
+bool plan_fence_node(struct plan_domain *domain, const struct cluster_node *node);
 /* Why those who may write cannot be fenced; NULL: they can. Caller frees. */
 char *plan_fence_obstacle(const struct plan_domain *domain);
 /* Adds what is missing before they are out; returns how many nodes are not yet. */

@@ -61,11 +61,11 @@ bool plan_shall_serve(const struct plan_domain *domain, const struct cluster_nod
            !find_takeover(domain->world, node, true);
 }
 
-/* Whether pods on the node may still use the domain's volumes, though it is not at home there. */
+/* Whether pods on the node may still use the domain's volumes, though it is not at home there;
+ * also by a label that kubelet has set (--takeover-via=nodeinfo, which was in force before). */
 static bool is_carrier(const struct plan_domain *domain, const struct cluster_node *node)
 {
-    return (strmap_has(&node->labels, domain->key) && !string_list_has(&node->keys, domain->key)) ||
-           string_list_has(&node->draining, domain->name);
+    return strmap_has(&node->labels, domain->key) || string_list_has(&node->draining, domain->name);
 }
 
 static bool is_writer(const struct plan_domain *domain, const struct cluster_node *node)
@@ -92,18 +92,28 @@ bool plan_is_recorded(const struct cluster_node *node)
     return node->fenced_addresses.count > 0;
 }
 
+/* Somebody else had fenced it, and does not any more: from now on the fence is ours. */
+static bool has_lost_foreign_fence(const struct takeover_world *world,
+                                   const struct cluster_node *node)
+{
+    for (size_t i = 0; i < node->found_addresses.count; i++)
+        if (!string_list_has(&world->fenced->everywhere, node->found_addresses.items[i]))
+            return true;
+    return false;
+}
+
 /* What was written down covers all that we know, now. */
-static bool record_covers(const struct cluster_node *node)
+static bool record_covers(const struct takeover_world *world, const struct cluster_node *node)
 {
     for (size_t i = 0; i < node->addresses.count; i++)
         if (!string_list_has(&node->fenced_addresses, node->addresses.items[i]))
             return false;
-    return plan_is_recorded(node) && !node->is_releasing;
+    return plan_is_recorded(node) && !node->is_releasing && !has_lost_foreign_fence(world, node);
 }
 
 bool plan_is_address_fenced(const struct takeover_world *world, const char *address)
 {
-    return string_list_has(world->fenced, address) &&
+    return string_list_has(&world->fenced->everywhere, address) &&
            !(world->notes && fence_notes_is_leaving(world->notes, world->driver, address));
 }
 
@@ -112,7 +122,7 @@ static bool is_fenced(const struct takeover_world *world, const struct cluster_n
     for (size_t i = 0; i < node->fenced_addresses.count; i++)
         if (!plan_is_address_fenced(world, node->fenced_addresses.items[i]))
             return false;
-    return record_covers(node);
+    return record_covers(world, node);
 }
 
 static const char *common_address(const struct cluster_node *node, const struct cluster_node *other)
@@ -199,6 +209,30 @@ char *plan_fence_obstacle(const struct plan_domain *domain)
     return NULL;
 }
 
+static bool boot_is_recorded(const struct cluster_node *node)
+{
+    return text_is_empty(node->boot_id) ||
+           (node->fenced_boot_id && strcmp(node->boot_id, node->fenced_boot_id) == 0);
+}
+
+bool plan_fence_node(struct plan_domain *domain, const struct cluster_node *node)
+{
+    bool is_missing = false;
+
+    for (size_t i = 0; i < node->fenced_addresses.count; i++) {
+        const char *address = node->fenced_addresses.items[i];
+
+        if (plan_is_address_fenced(domain->world, address))
+            continue;
+        is_missing = true;
+        if (boot_is_recorded(node))
+            plan_add_step(domain, TAKEOVER_FENCE, node, address);
+    }
+    if (is_missing && !boot_is_recorded(node))
+        plan_add_step(domain, TAKEOVER_RENEW, node, "");
+    return is_missing;
+}
+
 size_t plan_fence_nodes(struct plan_domain *domain)
 {
     const struct takeover_world *world = domain->world;
@@ -210,13 +244,10 @@ size_t plan_fence_nodes(struct plan_domain *domain)
         if (!is_writer(domain, node) || is_fenced(world, node))
             continue;
         open++;
-        if (!record_covers(node)) {
+        if (!record_covers(world, node))
             plan_add_step(domain, TAKEOVER_RECORD, node, "");
-            continue;
-        }
-        for (size_t j = 0; j < node->fenced_addresses.count; j++)
-            if (!plan_is_address_fenced(world, node->fenced_addresses.items[j]))
-                plan_add_step(domain, TAKEOVER_FENCE, node, node->fenced_addresses.items[j]);
+        else
+            plan_fence_node(domain, node);
     }
     return open;
 }

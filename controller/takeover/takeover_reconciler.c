@@ -165,7 +165,8 @@ static bool reconcile_once(struct takeover_reconciler *reconciler, struct call *
     return result == 0 && done > 0;
 }
 
-/* Without a map nothing is done. It is a fault if there is something that it would say no to. */
+/* Without a map, or with one that may be old, nothing is done. It is a fault if there is something
+ * that it would say no to. */
 static void wait_for_map(struct takeover_reconciler *reconciler)
 {
     _cleanup_takeover_scan_ struct takeover_scan scan = {0};
@@ -176,8 +177,9 @@ static void wait_for_map(struct takeover_reconciler *reconciler)
     call.cancelled = &reconciler->leader.worker.stopping;
     int result = takeover_scan_read(&reconciler->site, &call, reconciler->map.map, &scan, &err);
     call_done(&call);
-    _cleanup_free_ char *fault = xasprintf("the takeover map is not known, and nothing is done: %s",
-                                           reconciler->map.unknown);
+    _cleanup_free_ char *fault =
+        xasprintf("the takeover map is not known, and nothing is done: %s",
+                  reconciler->map.unknown ? reconciler->map.unknown : reconciler->map.doubt);
     if (result < 0)
         atomic_fetch_add(&reconciler->failures, 1);
     if (!worker_is_stopping(&reconciler->leader.worker))
@@ -188,7 +190,7 @@ static void wait_for_map(struct takeover_reconciler *reconciler)
 
 static void follow_map(struct takeover_reconciler *reconciler)
 {
-    if (reconciler->map.unknown) {
+    if (reconciler->map.unknown || reconciler->map.doubt) {
         wait_for_map(reconciler);
         return;
     }
@@ -221,7 +223,8 @@ static bool map_has_changed(struct takeover_reconciler *reconciler)
     struct takeover_snapshot now = {0};
 
     takeover_source_get(reconciler->source, &now);
-    bool changed = now.map != reconciler->map.map || !now.unknown != !reconciler->map.unknown;
+    bool changed = now.map != reconciler->map.map || !now.unknown != !reconciler->map.unknown ||
+                   !now.doubt != !reconciler->map.doubt;
     takeover_snapshot_done(&reconciler->map);
     reconciler->map = now;
     return changed;

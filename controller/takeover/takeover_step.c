@@ -46,6 +46,7 @@ char *takeover_step_text(const struct takeover_step *step)
     /* before the node, between it and the subject, after */
     static const char *const words[][3] = {
         [TAKEOVER_RECORD] = {"note that node '", "' will be fenced", ""},
+        [TAKEOVER_RENEW] = {"note that node '", "' has rebooted before it was fenced", ""},
         [TAKEOVER_FENCE] = {"fence node '", "': blocklist ", " in every cluster"},
         [TAKEOVER_TAINT] = {"taint node '", "' out-of-service, so that its attachments go", ""},
         [TAKEOVER_LABEL] = {"label node '", "' ", "=true"},
@@ -75,16 +76,32 @@ static void remove_from_list(struct string_list *list, const char *item)
     *list = rest;
 }
 
+static void assume_machine(struct cluster_node *node)
+{
+    if (text_is_empty(node->machine) || !text_is_empty(node->fenced_machine))
+        return;
+    free(node->fenced_machine);
+    node->fenced_machine = xstrdup(node->machine);
+}
+
+/* What runs now may write until it is fenced. */
+static void assume_boot(struct cluster_node *node)
+{
+    if (text_is_empty(node->boot_id))
+        return;
+    free(node->fenced_boot_id);
+    node->fenced_boot_id = xstrdup(node->boot_id);
+}
+
 static void assume_record(struct cluster_node *node)
 {
     for (size_t i = 0; i < node->addresses.count; i++)
         if (!string_list_has(&node->fenced_addresses, node->addresses.items[i]))
             string_list_add(&node->fenced_addresses, node->addresses.items[i]);
+    string_list_done(&node->found_addresses); /* what is missing of them will be ours */
     node->is_releasing = false;
-    if (text_is_empty(node->fenced_boot_id)) {
-        free(node->fenced_boot_id);
-        node->fenced_boot_id = xstrdup(node->boot_id ? node->boot_id : "");
-    }
+    assume_boot(node);
+    assume_machine(node);
 }
 
 static void assume_evicted(struct takeover_pods *pods, const struct takeover_step *step)
@@ -100,7 +117,7 @@ static void assume_evicted(struct takeover_pods *pods, const struct takeover_ste
 }
 
 void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes *nodes,
-                          struct string_list *fenced, struct takeover_pods *pods)
+                          struct fence_sight *fenced, struct takeover_pods *pods)
 {
     struct cluster_node *node = &nodes->items[step->node - nodes->items];
 
@@ -108,11 +125,15 @@ void takeover_step_assume(const struct takeover_step *step, struct cluster_nodes
     case TAKEOVER_RECORD:
         assume_record(node);
         break;
+    case TAKEOVER_RENEW:
+        assume_boot(node);
+        break;
     case TAKEOVER_FENCE:
-        string_list_add(fenced, step->subject);
+        string_list_add(&fenced->everywhere, step->subject);
         break;
     case TAKEOVER_UNFENCE:
-        remove_from_list(fenced, step->subject);
+        remove_from_list(&fenced->everywhere, step->subject);
+        remove_from_list(&fenced->partly, step->subject);
         break;
     case TAKEOVER_TAINT:
     case TAKEOVER_UNTAINT:

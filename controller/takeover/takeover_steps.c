@@ -14,7 +14,7 @@ void takeover_scan_done(struct takeover_scan *scan)
 {
     takeover_plan_done(&scan->plan);
     cluster_nodes_done(&scan->nodes);
-    string_list_done(&scan->fenced);
+    fence_sight_done(&scan->fenced);
     fence_notes_done(&scan->notes);
     strmap_done(&scan->daemons);
     takeover_pods_done(&scan->pods);
@@ -191,7 +191,7 @@ bool takeover_scan_is_current(const struct takeover_site *site, struct call *cal
 {
     const struct fence_notes_place place = notes_of(site);
     _cleanup_fence_notes_ struct fence_notes notes = {0};
-    _cleanup_string_list_ struct string_list fenced = {0};
+    _cleanup_fence_sight_ struct fence_sight fenced = {0};
     _cleanup_error_ struct error err = {0};
     const char *before = last->notes.version ? last->notes.version : "";
 
@@ -201,7 +201,20 @@ bool takeover_scan_is_current(const struct takeover_site *site, struct call *cal
     if (!site->fences || !last->reads_fences)
         return true;
     return fences_read(site->fences, call, &fenced, &err) == 0 &&
-           is_same_list(&fenced, &last->fenced);
+           is_same_list(&fenced.everywhere, &last->fenced.everywhere) &&
+           is_same_list(&fenced.partly, &last->fenced.partly) &&
+           is_same_list(&fenced.ranges, &last->fenced.ranges);
+}
+
+static int record_node(const struct takeover_site *site, struct call *call,
+                       const struct takeover_scan *scan, const struct cluster_node *node,
+                       struct error *err)
+{
+    const struct fence_notes_place place = notes_of(site);
+    _cleanup_string_list_ struct string_list found = {0};
+
+    fence_notes_find(&scan->notes, node, &scan->fenced.everywhere, &found);
+    return fence_notes_record(&place, call, node, &found, err);
 }
 
 static int unfence_address(const struct takeover_site *site, struct call *call,
@@ -221,9 +234,14 @@ static int forget_fence(const struct takeover_site *site, struct call *call,
     const struct fence_notes_place place = notes_of(site);
     _cleanup_string_list_ struct string_list left = {0};
 
-    for (size_t i = 0; i < node->fenced_addresses.count; i++)
-        if (string_list_has(&scan->fenced, node->fenced_addresses.items[i]))
-            string_list_add(&left, node->fenced_addresses.items[i]);
+    for (size_t i = 0; i < node->fenced_addresses.count; i++) {
+        const char *address = node->fenced_addresses.items[i];
+
+        if ((string_list_has(&scan->fenced.everywhere, address) ||
+             string_list_has(&scan->fenced.partly, address)) &&
+            !string_list_has(&node->found_addresses, address))
+            string_list_add(&left, address);
+    }
     return fence_notes_forget(&place, call, node->name, &left, err);
 }
 
@@ -236,7 +254,9 @@ static int perform_step(const struct takeover_site *site, struct call *call,
 
     switch (step->kind) {
     case TAKEOVER_RECORD:
-        return fence_notes_record(&place, call, node, err);
+        return record_node(site, call, scan, node, err);
+    case TAKEOVER_RENEW:
+        return fence_notes_renew(&place, call, node, err);
     case TAKEOVER_FENCE:
         return fences_add(site->fences, call, step->subject, err);
     case TAKEOVER_TAINT:
@@ -264,11 +284,12 @@ static void emit_event(const struct takeover_site *site, const struct takeover_s
                        const char *text, const struct error *failure)
 {
     static const char *const reasons[] = {
-        [TAKEOVER_RECORD] = "TakeoverBegins",    [TAKEOVER_FENCE] = "TakeoverFenced",
-        [TAKEOVER_TAINT] = "TakeoverTainted",    [TAKEOVER_LABEL] = "TakeoverServes",
-        [TAKEOVER_UNFENCE] = "GivebackUnfenced", [TAKEOVER_UNTAINT] = "GivebackUntainted",
-        [TAKEOVER_FORGET] = "GivebackEnds",      [TAKEOVER_UNLABEL] = "GivebackStopsServing",
-        [TAKEOVER_EVICT] = "GivebackEvicts",     [TAKEOVER_DRAINED] = "GivebackDrained",
+        [TAKEOVER_RECORD] = "TakeoverBegins",        [TAKEOVER_RENEW] = "TakeoverBegins",
+        [TAKEOVER_FENCE] = "TakeoverFenced",         [TAKEOVER_TAINT] = "TakeoverTainted",
+        [TAKEOVER_LABEL] = "TakeoverServes",         [TAKEOVER_UNFENCE] = "GivebackUnfenced",
+        [TAKEOVER_UNTAINT] = "GivebackUntainted",    [TAKEOVER_FORGET] = "GivebackEnds",
+        [TAKEOVER_UNLABEL] = "GivebackStopsServing", [TAKEOVER_EVICT] = "GivebackEvicts",
+        [TAKEOVER_DRAINED] = "GivebackDrained",
     };
     const struct event_subject subject = {"v1", "Node", "", step->node->name, step->node->name};
 

@@ -2,7 +2,8 @@
  * Whom to fence beyond the nodes' internal addresses. Where Ceph's network is not that of the
  * nodes, clients come from other addresses, and only the volumes know which: NodeStage has recorded
  * them before it mapped. Asked are the volumes that the takeover lets others use - those
- * pinned to the domain, and those whose attachments the taint releases - and no other image.
+ * pinned to the domain, and those whose attachments the taint releases or, where nothing is
+ * attached, that pods on its nodes use - and no other image.
  *
  * A record stays after its node has let go of the volume. So one of a node elsewhere does not make
  * it a target. One of a node that has no Node object any more counts while an attachment still
@@ -16,6 +17,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/kube/domain_volumes.h"
+#include "common/kube/node_pods.h"
 #include "common/topology/domain.h"
 #include "controller/takeover/takeover.h"
 
@@ -28,6 +30,7 @@ struct scope {
     struct string_list pins;
     struct strmap foreign;
     struct strmap handles;
+    struct strmap claims; /* that pods use; read where nothing is attached */
 };
 
 static void scope_done(struct scope *scope)
@@ -35,6 +38,7 @@ static void scope_done(struct scope *scope)
     string_list_done(&scope->pins);
     strmap_done(&scope->foreign);
     strmap_done(&scope->handles);
+    strmap_done(&scope->claims);
 }
 
 /* @domain is "zone=zone-a". Caller frees. */
@@ -69,6 +73,26 @@ static void add_domain(const char *prefix, const struct cluster_nodes *nodes,
         for (size_t j = 0; j < node->handles.count; j++)
             strmap_set(&scope->handles, node->handles.items[j], "");
     }
+}
+
+/* Where nothing is attached, and kubelet reports nothing, pods say what is in use on the nodes. */
+static int add_claims(const struct takeover_site *site, struct call *call,
+                      const struct cluster_node *node, struct strmap *claims, struct error *err)
+{
+    _cleanup_node_pods_ struct node_pods pods = {0};
+
+    if (node_pods_read(site->kube, call, node->name, &pods, err) < 0)
+        return -1;
+    for (size_t i = 0; i < pods.count; i++) {
+        for (size_t j = 0; j < pods.items[i].claims.count; j++) {
+            const char *claim = pods.items[i].claims.items[j];
+            const char *others = strmap_get_or(claims, claim, "");
+            _cleanup_free_ char *names = xasprintf("%s %s", others, node->name);
+
+            strmap_set(claims, claim, names);
+        }
+    }
+    return 0;
 }
 
 /* --- what they say --- */
@@ -275,8 +299,13 @@ static int read_volumes_of(struct survey *survey, struct call *call, struct doma
     for (size_t i = 0; i < plan->domain_count; i++)
         if (plan->domains[i].waits_for_clients)
             add_domain(survey->prefix, nodes, &plan->domains[i], &survey->scope);
+    for (size_t i = 0; i < nodes->count && !survey->is_attached; i++)
+        if (!nodes->items[i].is_gone && !strmap_has(&survey->scope.foreign, nodes->items[i].name) &&
+            add_claims(survey->site, call, &nodes->items[i], &survey->scope.claims, err) < 0)
+            return -1;
     const struct domain_query query = {survey->site->driver_name, &survey->scope.pins,
-                                       &survey->scope.foreign, &survey->scope.handles};
+                                       &survey->scope.foreign, &survey->scope.handles,
+                                       &survey->scope.claims};
     return domain_volumes_read(survey->site->kube, call, &query, volumes, err);
 }
 

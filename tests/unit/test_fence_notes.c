@@ -33,6 +33,7 @@ static void world_done(struct world *world)
 /* a1 of zone-a in region r1, at ip-1 and ip-2. */
 static void record(struct world *world, const struct fence_notes_place *place, const char *boot_id)
 {
+    const struct string_list none = {0};
     _cleanup_cluster_nodes_ struct cluster_nodes nodes = {0};
     struct cluster_node *node = cluster_nodes_add_gone(&nodes, "a1");
     _cleanup_free_ char *zone = xasprintf("topology.%s/zone", place->driver);
@@ -45,7 +46,7 @@ static void record(struct world *world, const struct fence_notes_place *place, c
     strmap_set(&node->labels, "topology.other/zone", "x");
     free(node->boot_id);
     node->boot_id = xstrdup(boot_id);
-    must(fence_notes_record(place, &world->call, node, &err));
+    must(fence_notes_record(place, &world->call, node, &none, &err));
 }
 
 static void read_notes(struct world *world, struct fence_notes *notes)
@@ -112,6 +113,42 @@ TEST(note_that_cannot_be_understood_is_a_fault)
         fake_kube_put(world.fake, PATH, item);
         assert_int_equal(fence_notes_read(&world.rbd, &world.call, &notes, &err), -1);
         assert_non_null(strstr(err.message, "ConfigMap " FENCE_NOTES_CONFIGMAP));
+    }
+}
+
+/* A node that is written down once more, because more has to be fenced. */
+TEST(second_note_has_the_boot_of_now_and_the_first_machine)
+{
+    static const struct {
+        const char *boot;
+        const char *machine;
+        const char *fenced_machine;
+        const char *noted_boot;
+        const char *noted_machine;
+    } cases[] = {
+        {"boot-2", "m2", "m1", "boot-2", "m1"},
+        {"boot-2", "m2", "", "boot-2", "m2"},
+        {"", "", "m1", "boot-1", "m1"}, /* its Node is gone */
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++) {
+        const struct string_list none = {0};
+        _cleanup_world_ struct world world = {0};
+        _cleanup_fence_notes_ struct fence_notes notes = {0};
+        struct cluster_node node = {.name = (char *)(uintptr_t) "a1",
+                                    .boot_id = (char *)(uintptr_t)cases[i].boot,
+                                    .machine = (char *)(uintptr_t)cases[i].machine,
+                                    .fenced_boot_id = (char *)(uintptr_t) "boot-1",
+                                    .fenced_machine = (char *)(uintptr_t)cases[i].fenced_machine};
+
+        world_init(&world);
+        string_list_add(&node.addresses, "ip-1");
+        must(fence_notes_record(&world.rbd, &world.call, &node, &none, &err));
+        string_list_done(&node.addresses);
+        read_notes(&world, &notes);
+        assert_int_equal(notes.count, 1);
+        assert_string_equal(notes.items[0].boot_id, cases[i].noted_boot);
+        assert_string_equal(notes.items[0].machine, cases[i].noted_machine);
     }
 }
 

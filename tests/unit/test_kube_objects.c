@@ -240,7 +240,7 @@ TEST(what_the_driver_reads_is_decoded)
     struct kube_node *node =
         decode_one(KUBE_NODE, "{\"metadata\":{\"name\":\"n\"},\"status\":{\"volumesInUse\":[\"v\"],"
                               "\"addresses\":[{\"type\":\"InternalIP\",\"address\":\"10.0.0.1\"}],"
-                              "\"nodeInfo\":{\"bootID\":\"b\"}}}");
+                              "\"nodeInfo\":{\"bootID\":\"b\",\"systemUUID\":\"u\"}}}");
     struct kube_pv *pv =
         decode_one(KUBE_PV, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"csi\":{\"driver\":\"d\","
                             "\"volumeHandle\":\"h\",\"volumeAttributes\":{\"pool\":\"rbd\"},"
@@ -253,6 +253,7 @@ TEST(what_the_driver_reads_is_decoded)
     assert_string_equal(node->addresses[0].address, "10.0.0.1");
     assert_string_equal(node->volumes_in_use.items[0], "v");
     assert_string_equal(node->boot_id, "b");
+    assert_string_equal(node->system_uuid, "u");
     assert_string_equal(strmap_get(&pv->attributes, "pool"), "rbd");
     assert_string_equal(pv->expand_secret.name, "e");
     assert_string_equal(pv->stage_secret.name, "s");

@@ -50,6 +50,7 @@ TEST(only_what_plans_are_made_of_counts, WITH_KUBE)
         {NODE, NODE_TEXT("", "", "True", "t2", "b1", "v2", "\"kubernetes.io/csi/other^1\""), false},
         {NODE, NODE_TEXT("", "", "Unknown", "t2", "b1", "v2", ""), true},
         {NODE, NODE_TEXT("", "", "Unknown", "t3", "b2", "v2", ""), true},
+        {NODE, NODE_TEXT("", "", "Unknown", "t3", "b2\", \"systemUUID\": \"m", "v2", ""), true},
         {NODE, NODE_TEXT("", "{\"key\": \"x\"}", "Unknown", "t3", "b2", "v2", ""), true},
         {NODE,
          NODE_TEXT("\"takeover." DRIVER "/x\": \"1\"", "{\"key\": \"x\"}", "Unknown", "t3", "b2",

@@ -247,6 +247,7 @@ TEST(steps_are_told_in_words)
         const char *text;
     } cases[] = {
         {TAKEOVER_RECORD, "", "note that node 'a1' will be fenced"},
+        {TAKEOVER_RENEW, "", "note that node 'a1' has rebooted before it was fenced"},
         {TAKEOVER_FENCE, "10.0.0.7", "fence node 'a1': blocklist 10.0.0.7 in every cluster"},
         {TAKEOVER_LABEL, "k/member.x", "label node 'a1' k/member.x=true"},
         {TAKEOVER_EVICT, "shop/web-0", "evict from node 'a1' pod 'shop/web-0'"},
@@ -268,13 +269,14 @@ TEST(assumed_steps_touch_nothing_else)
     struct cluster_node *node = NULL;
 
     state_init(&own, "{}",
-               "b1:zone-b:+zone-a:-zone-c:recorded:@ip-n f:ip-1 f:ip-2 p:b1:zone-a:x "
+               "b1:zone-b:+zone-a:-zone-c:recorded:@ip-n f:ip-1 f:ip-2 h:ip-1 p:b1:zone-a:x "
                "p:b1:zone-a:y");
     node = &own.nodes.items[0];
     struct takeover_step step = step_on(&own, TAKEOVER_UNFENCE, "ip-1", "zone=zone-a");
     takeover_step_assume(&step, &own.nodes, &own.fenced, &own.pods);
-    assert_int_equal(own.fenced.count, 1);
-    assert_true(string_list_has(&own.fenced, "ip-2"));
+    assert_int_equal(own.fenced.everywhere.count, 1);
+    assert_true(string_list_has(&own.fenced.everywhere, "ip-2"));
+    assert_int_equal(own.fenced.partly.count, 0);
     step = step_on(&own, TAKEOVER_RECORD, "", "zone=zone-a");
     takeover_step_assume(&step, &own.nodes, &own.fenced, &own.pods);
     assert_int_equal(node->fenced_addresses.count, 2);

@@ -122,12 +122,59 @@ TEST(fence_that_vanished_is_made_again_in_a_giveback)
           "fence a2 ip-n", "1 of its nodes have lost their fence");
 }
 
+/* Only the reboot of what was running when the fence was made proves anything. */
+TEST(reboot_before_the_fence_does_not_count)
+{
+    /* it was written down, rebooted, and may have written before it was fenced */
+    check(A_TO_B, "a1:zone-a:rebooted b1:zone-b", "renew a1", "not fenced yet");
+    check(A_TO_B, "a1:zone-a:recorded b1:zone-b", "fence a1 ip-a1", "not fenced yet");
+    check(A_TO_B, "a1:zone-a:rebooted b1:zone-b f:ip-a1", "label b1 zone-a", "taken over");
+    check(A_TO_B, "a1:zone-a:rebooted:!ip-n b1:zone-b f:ip-a1", "renew a1", "not fenced yet");
+    /* a fence that vanishes lets in whoever runs now */
+    check("{}", "a1:zone-a:rebooted:down b1:zone-b:+zone-a", "renew a1",
+          "1 of its nodes have lost their fence");
+}
+
 TEST(node_that_somebody_fenced_is_not_back)
 {
     check("{}", "a1:zone-a b1:zone-b:+zone-a f:ip-a1", "",
           "none of its nodes is back; 'a1' at ip-a1 is in the blocklist, by nobody that is known");
     check("{}", "a1:zone-a a2:zone-a b1:zone-b:+zone-a f:ip-a1", "unlabel b1 zone-a",
           "1 nodes stop serving");
+}
+
+/* Unfencing stopped after one of several clusters. */
+TEST(fence_that_one_cluster_still_has_is_none_and_not_gone)
+{
+    check("{}", "a1:zone-a:rebooted b1:zone-b:+zone-a h:ip-a1", "unfence a1 ip-a1", "let in again");
+    check("{}", "a1:zone-a:rebooted b1:zone-b:+zone-a", "forget a1", "let in again");
+    check("{}", "a1:zone-a b1:zone-b:+zone-a h:ip-a1", "",
+          "none of its nodes is back; 'a1' at ip-a1 is in the blocklist");
+    check(A_TO_B, "a1:zone-a:recorded b1:zone-b h:ip-a1", "fence a1 ip-a1", "not fenced yet");
+}
+
+TEST(fence_that_was_there_before_is_not_removed)
+{
+    check("{}", "a1:zone-a:rebooted:?ip-x b1:zone-b:+zone-a f:ip-a1 f:ip-x", "unfence a1 ip-a1",
+          "let in again");
+    check("{}", "a1:zone-a:rebooted:?ip-x b1:zone-b:+zone-a f:ip-x", "forget a1", "let in again");
+    /* they have removed it, and it is needed: from now on it is ours */
+    check(A_TO_B, "a1:zone-a:recorded:?ip-x b1:zone-b f:ip-a1", "record a1", "not fenced yet");
+    check(A_TO_B, "a1:zone-a:recorded:?ip-x b1:zone-b f:ip-a1 f:ip-x", "label b1 zone-a",
+          "taken over by 1 nodes");
+}
+
+/* As somebody else fences networks. */
+TEST(node_in_a_fenced_range_is_not_back)
+{
+    check("{}", "a1:zone-a:@10.0.0.7 b1:zone-b:+zone-a g:10.0.1.0/24 g:10.0.0.0/24", "",
+          "none of its nodes is back; 'a1' at 10.0.0.7 is in the blocklist, in the range "
+          "10.0.0.0/24");
+    check("{}", "a1:zone-a:@10.0.0.7 b1:zone-b:+zone-a g:10.0.1.0/24", "unlabel b1 zone-a",
+          "1 nodes stop serving");
+    /* it is no fence of a takeover */
+    check(A_TO_B, "a1:zone-a:noaddress:@10.0.0.7:!10.0.0.7 b1:zone-b g:10.0.0.0/24",
+          "fence a1 10.0.0.7", "not fenced yet");
 }
 
 /* Their notes stay, and so does what they say. */
@@ -144,6 +191,24 @@ TEST(home_nodes_that_were_deleted_do_not_stop_it)
           "still fenced");
 }
 
+/* Another machine has got the name of the one that was fenced, which may be alive. */
+TEST(machine_that_was_replaced_stays_fenced)
+{
+    static const char *const said = "reboot 'a1' (its Node is now another machine's)";
+
+    check("{}", "a1:zone-a:rebooted:replaced:!ip-n b1:zone-b:+zone-a f:ip-a1 f:ip-n", "", said);
+    check("{}", "a1:zone-a:rebooted:replaced:!ip-n:@ip-n b1:zone-b:+zone-a f:ip-a1 f:ip-n", "",
+          said); /* of a volume that the first one has used */
+    check("{}", "a1:zone-a:recorded:replaced:!ip-n b1:zone-b:+zone-a f:ip-a1", "fence a1 ip-n",
+          "lost their fence");
+    /* nothing fenced is left to the first one */
+    check("{}", "a1:zone-a:rebooted:replaced b1:zone-b:+zone-a f:ip-a1", "unfence a1 ip-a1",
+          "let in again");
+    /* the zone works without it */
+    check("{}", "a1:zone-a:recorded:replaced:!ip-n a2:zone-a b1:zone-b:+zone-a f:ip-a1 f:ip-n",
+          "unlabel b1 zone-a", "still fenced");
+}
+
 TEST(second_failure_fences_who_took_over)
 {
     check(A_TO_C, A_OUT "b1:zone-b:down:+zone-a c1:zone-c f:ip-a1", "record b1", "not fenced yet");
@@ -158,6 +223,17 @@ TEST(second_failure_fences_who_took_over)
           "not fenced yet");
     /* one that is up ends its pods itself, and Kubernetes waits for it */
     check(A_TO_C, A_OUT "b1:zone-b:+zone-a c1:zone-c f:ip-a1", "unlabel b1 zone-a; label c1 zone-a",
+          "taken over by 1 nodes");
+}
+
+/* Nodes reported it themselves, and kubelet still has it. */
+TEST(second_failure_fences_who_took_over_by_nodeinfo)
+{
+    check(A_TO_C, A_OUT "b1:zone-b:down:*zone-a c1:zone-c f:ip-a1", "record b1", "not fenced yet");
+    check(BOTH_TO_C, A_OUT "b1:zone-b:*zone-a c1:zone-c f:ip-a1", "record b1", "not fenced yet");
+    check(A_TO_C, A_OUT "b1:zone-b:down:recorded:ours:*zone-a c1:zone-c f:ip-a1 f:ip-b1",
+          "label c1 zone-a", "taken over by 1 nodes"); /* kubelet's label is not ours to remove */
+    check(A_TO_C, A_OUT "b1:zone-b:*zone-a c1:zone-c f:ip-a1", "label c1 zone-a",
           "taken over by 1 nodes");
 }
 

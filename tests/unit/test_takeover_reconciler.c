@@ -120,6 +120,39 @@ TEST(map_that_was_never_read_gives_nothing_back)
     }
 }
 
+/* The file may be a copy from before the takeover. */
+TEST(file_is_not_followed_while_the_configmap_may_be_newer)
+{
+    _cleanup_zones_ struct zones zones = {0};
+    _cleanup_fake_kube_ struct fake_kube *slow = fake_kube_new();
+
+    zones_init(&zones);
+    zones_take_over(&zones);
+    zones_reboot(&zones);
+    _cleanup_free_ char *path = xasprintf("%s.map", zones.config_path);
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    fputs("{}", file);
+    fclose(file);
+    fake_kube_fail_all(slow, STATUS_UNAVAILABLE);
+    struct takeover_source *source =
+        takeover_source_new(&(struct takeover_setup){.path = path,
+                                                     .config = zones.config,
+                                                     .kube = fake_kube_as_kube(slow),
+                                                     .name_space = "ceph",
+                                                     .poll_ms = 1});
+    struct takeover_reconciler *one = start(&zones, source, "one");
+    wait_until(fault_has(one, "the takeover map is not known") ||
+               zones.blocklist.count < ADDRESSES);
+    assert_int_equal(zones.blocklist.count, ADDRESSES);
+    assert_true(zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    fake_kube_fail_all(slow, STATUS_OK); /* there is none: the file is what counts */
+    wait_until(!zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    takeover_reconciler_free(one);
+    takeover_source_free(source);
+    unlink(path);
+}
+
 #define NODES "/api/v1/nodes"
 
 static void wait_for_looks(struct zones *zones)

@@ -133,6 +133,14 @@ TEST(configmap_wins_over_the_file_when_it_can_be_read, WITH_FOLDER)
     takeover_source_free(TAKE(sources.source));
 }
 
+static bool is_doubted(struct sources *sources)
+{
+    _cleanup_takeover_snapshot_ struct takeover_snapshot snapshot = {0};
+
+    takeover_source_get(sources->source, &snapshot);
+    return snapshot.doubt != NULL;
+}
+
 /* Nobody says that there is none. */
 TEST(map_that_cannot_be_read_is_unknown, WITH_FOLDER)
 {
@@ -152,8 +160,14 @@ TEST(map_that_cannot_be_read_is_unknown, WITH_FOLDER)
     assert_taken_over(&sources, "from-config");
     replace_file(sources.config_path, CONFIG("{}"));
     assert_taken_over(&sources, "unknown");
-    replace_file(sources.map_path, "{}");
+    replace_file(sources.map_path, "{}"); /* it may be an old copy */
     assert_taken_over(&sources, "");
+    assert_true(is_doubted(&sources));
+    fake_kube_fail_all(fake, STATUS_OK); /* there is no ConfigMap: the file is what counts */
+    wait_until(!is_doubted(&sources));
+    fake_kube_forbid(fake, "get", MAP_PATH); /* nor is it for us */
+    fake_kube_put(fake, MAP_PATH, "{\"data\":{}}");
+    assert_false(is_doubted(&sources));
     takeover_source_free(TAKE(sources.source));
 }
 

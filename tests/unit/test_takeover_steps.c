@@ -41,6 +41,48 @@ TEST(giveback_waits_for_a_reboot)
     assert_string_equal(after, before); /* but for the reboot */
 }
 
+/* Lets the zone be given back, which must wait until what runs now on its nodes has ended. */
+static void assert_another_reboot_is_needed(struct zones *zones)
+{
+    assert_int_equal(zones->blocklist.count, ADDRESSES);
+    zones_set_map(zones, "{}");
+    zones_converge(zones);
+    assert_int_equal(zones->blocklist.count, ADDRESSES);
+    zones_put_node(zones, "a1", "zone-a", "10.0.0.1", true, "boot-3", true);
+    zones_put_node(zones, "a2", "zone-a", "fd00::2", true, "boot-3", true);
+    zones_converge(zones);
+    assert_int_equal(zones->blocklist.count, 0);
+}
+
+TEST(reboot_between_the_note_and_the_fence_proves_nothing)
+{
+    _cleanup_zones_ struct zones zones = {0};
+
+    zones_init(&zones);
+    zones_set_map(&zones, A_TO_B);
+    assert_true(zones_round(&zones, false) > 0); /* written down */
+    assert_int_equal(zones.blocklist.count, 0);
+    zones_reboot(&zones); /* and they go on writing */
+    zones_converge(&zones);
+    assert_true(zones_have_label(&zones, "b1", MEMBER "zone-a"));
+    assert_another_reboot_is_needed(&zones);
+}
+
+TEST(reboot_before_a_second_takeover_proves_nothing)
+{
+    _cleanup_zones_ struct zones zones = {0};
+
+    zones_init(&zones);
+    zones_take_over(&zones);
+    zones_reboot(&zones);
+    zones_set_map(&zones, "{}");
+    assert_true(zones_round(&zones, false) > 0);
+    assert_int_equal(zones.blocklist.count, 0); /* they may write again */
+    zones_put_node(&zones, "b1", "zone-b", "10.0.1.1", true, "boot-1", true);
+    zones_take_over(&zones);
+    assert_another_reboot_is_needed(&zones);
+}
+
 TEST(nobody_is_let_in_before_the_osds_keep_to_the_fences)
 {
     _cleanup_zones_ struct zones zones = {.osds_are_silent = true};
@@ -161,6 +203,27 @@ TEST(fence_outlives_the_giveback_of_one_driver)
     assert_false(zones_have_label(&zones, "b1", MEMBER "zone-a")); /* a2 serves */
     json_auto_t *notes = fake_kube_get(zones.fake_kube, NOTES);
     assert_int_equal(json_object_size(json_object_get(notes, "data")), 1); /* theirs */
+}
+
+/* An administrator had fenced a1, and a client's address that a2 has used. */
+TEST(fence_of_somebody_else_outlives_the_takeover)
+{
+    _cleanup_zones_ struct zones zones = {0};
+
+    zones_init(&zones);
+    string_list_add(&zones.blocklist, "10.0.0.1:0/0");
+    string_list_add(&zones.blocklist, "[fd01::2]:0/0");
+    zones_take_over(&zones);
+    assert_int_equal(zones.blocklist.count, ADDRESSES);
+    zones_set_map(&zones, "{}");
+    zones_reboot(&zones);
+    zones_converge(&zones);
+    assert_int_equal(zones.blocklist.count, 2);
+    assert_true(string_list_has(&zones.blocklist, "10.0.0.1:0/0"));
+    assert_true(string_list_has(&zones.blocklist, "[fd01::2]:0/0"));
+    assert_false(zones_have_label(&zones, "b1", MEMBER "zone-a")); /* a2 serves */
+    json_auto_t *notes = fake_kube_get(zones.fake_kube, NOTES);
+    assert_int_equal(json_object_size(json_object_get(notes, "data")), 0);
 }
 
 /* What nodes can write on themselves is not believed. */

@@ -2,6 +2,10 @@
 
 /* Clients that only the volumes know. */
 
+#define IMAGE(name)                                                                                \
+    "\"staticVolume\":\"true\",\"clusterID\":\"c1\",\"pool\":\"" POOL "\",\"imageName\":\"" name   \
+    "\""
+
 static const char *explanation_of(struct zones *zones, struct takeover_scan *scan)
 {
     _cleanup_error_ struct error err = {0};
@@ -81,9 +85,7 @@ TEST(volume_in_use_without_a_record_stops_it)
 
     zones_init(&zones);
     zones_put_image(&zones, "unknown", "other", "1");
-    zones_put_pv(&zones, "pv-9", "unknown", MEMBER "zone-a", "true",
-                 "\"staticVolume\":\"true\",\"clusterID\":\"c1\",\"pool\":\"" POOL
-                 "\",\"imageName\":\"unknown\"");
+    zones_put_pv(&zones, "pv-9", "unknown", MEMBER "zone-a", "true", IMAGE("unknown"));
     zones_attach(&zones, "pv-9", "a1");
     zones_set_map(&zones, A_TO_B);
     zones_converge(&zones);
@@ -93,6 +95,36 @@ TEST(volume_in_use_without_a_record_stops_it)
                            "node 'a1' and has no record of the client there; restart"));
     zones_put_image(&zones, "unknown", RECORD("id-of-a1"), "192.168.0.1:0/78");
     zones_converge(&zones);
+    assert_true(zones_have_label(&zones, "b1", MEMBER "zone-a"));
+}
+
+/* Nothing is attached, as with CephFS: the pods of a1 and a2 say what they have. */
+TEST(volume_of_a_pod_without_a_record_stops_it)
+{
+    _cleanup_zones_ struct zones zones = {0};
+    _cleanup_takeover_scan_ struct takeover_scan scan = {0};
+    _cleanup_takeover_scan_ struct takeover_scan blind = {0};
+
+    zones_init(&zones);
+    fake_kube_put(zones.fake_kube, "/apis/storage.k8s.io/v1/csidrivers/" DRIVER,
+                  "{\"spec\":{\"attachRequired\":false}}");
+    zones_put_image(&zones, "unknown", RECORD("a1"), "192.168.0.1:0/78");
+    zones_put_pv(&zones, "pv-9", "unknown", MEMBER "zone-b", "true", IMAGE("unknown"));
+    zones_put_pod(&zones, POD("one"), "a1", "pv-9");
+    zones_put_pod(&zones, POD("two"), "a2", "pv-9");
+    zones_put_pod(&zones, POD("elsewhere"), "c1", "pv-9"); /* which goes on */
+    zones_set_map(&zones, A_TO_B);
+    zones_converge(&zones);
+    assert_int_equal(zones.blocklist.count, 0);
+    assert_non_null(strstr(explanation_of(&zones, &scan),
+                           "who may write to its volumes is not known: volume 'pv-9' is in use on "
+                           "node 'a2' and has no record of the client there; restart"));
+    zones_put_image(&zones, "unknown", RECORD("id-of-a2"), "192.168.7.7:0/78");
+    fake_kube_forbid(zones.fake_kube, "list", "/api/v1/pods");
+    assert_non_null(strstr(explanation_of(&zones, &blind), "is not known: "));
+    fake_kube_forbid(zones.fake_kube, NULL, NULL);
+    zones_converge(&zones);
+    assert_true(string_list_has(&zones.blocklist, "192.168.7.7:0/0"));
     assert_true(zones_have_label(&zones, "b1", MEMBER "zone-a"));
 }
 

@@ -64,6 +64,7 @@ static const struct json_field NODE_FIELDS[] = {
                        &ADDRESS_TABLE),
     JSON_FIELD_STRINGS("status.volumesInUse", struct kube_node, volumes_in_use),
     JSON_FIELD_STRING("status.nodeInfo.bootID", struct kube_node, boot_id),
+    JSON_FIELD_STRING("status.nodeInfo.systemUUID", struct kube_node, system_uuid),
 };
 static const struct json_table NODE_TABLE = JSON_TABLE(struct kube_node, NODE_FIELDS);
 

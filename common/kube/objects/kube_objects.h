@@ -72,6 +72,7 @@ struct kube_node {
     size_t address_count;
     struct string_list volumes_in_use;
     char *boot_id;
+    char *system_uuid;     /* of the machine, or of its motherboard */
     uint32_t *label_pairs; /* of the holder: the labels as numbers */
 };
 
