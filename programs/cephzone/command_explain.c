@@ -2,6 +2,7 @@
  * common/scheduling/explain.h. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/scheduling/explain_print.h"
 #include "programs/cephzone/cephzone.h"
@@ -26,7 +27,11 @@ static int check_flags(void *values, struct error *err)
         return error_set(err, STATUS_INVALID_ARGUMENT, "expected 'pod NAME' or 'pvc NAME'");
     if (tool_check_output(flags->objects.output, TOOL_FORMATS("table", "wide", "json"), err) < 0)
         return -1;
-    return object_flags_options(&flags->objects, &flags->options, err);
+    if (object_flags_options(&flags->objects, &flags->options, err) < 0)
+        return -1;
+    if (flags->objects.from[0] == '\0') /* a dump is as old as it is */
+        flags->options.now = time(NULL);
+    return 0;
 }
 
 static int run_explain(void *values)
