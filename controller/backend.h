@@ -1,8 +1,15 @@
 #pragma once
 
 #include "common/usage/class_pools.h"
+#include "common/usage/usage_cache.h"
 #include "controller/creation.h"
 #include "controller/snapshot_steps.h"
+
+/* What an expansion has done. */
+struct growth {
+    uint64_t size_bytes; /* afterwards */
+    uint64_t more_bytes; /* than before; 0: it was as large already */
+};
 
 /* Volumes that no journal knows, migrated from a driver inside Kubernetes. */
 struct migrated_steps {
@@ -11,7 +18,7 @@ struct migrated_steps {
     int (*discard)(const struct controller *controller, struct call *call,
                    const struct handle_request *request, struct error *err);
     int (*grow)(const struct controller *controller, struct call *call,
-                const struct expand_request *request, uint64_t wanted, uint64_t *size,
+                const struct expand_request *request, uint64_t wanted, struct growth *growth,
                 struct error *err);
 };
 
@@ -39,9 +46,11 @@ struct controller_backend {
                           struct located *located, const struct credentials *credentials,
                           struct error *err);
     int (*choose_size)(const struct capacity_range *range, uint64_t *size_bytes, struct error *err);
-    /* *@size is what it has afterwards; one that is as large already stays as it is. */
-    int (*grow_volume)(struct call *call, struct located *located, uint64_t wanted, uint64_t *size,
-                       struct error *err);
+    /* One that is as large already stays as it is. */
+    int (*grow_volume)(struct call *call, struct located *located, uint64_t wanted,
+                       struct growth *growth, struct error *err);
+    /* The pool whose space the volume takes, borrowed from @located; false if it is not known. */
+    bool (*find_usage_pool)(const struct located *located, struct usage_pool *pool);
     /* What a VolumeAttributesClass may say. INVALID_ARGUMENT. NULL: there is nothing to modify. */
     int (*check_mutable)(const struct strmap *parameters, struct error *err);
     /* Makes the volume as the class, which was checked, says; what it does not mention is lifted.

@@ -1,39 +1,43 @@
 #include "controller/publish_capacity.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "common/base/log.h"
 #include "common/base/memory.h"
-#include "common/kube/capacity_objects.h"
+#include "common/base/text.h"
 #include "common/kube/cluster_nodes.h"
-#include "common/kube/leader.h"
+#include "common/kube/kube.h"
+#include "common/topology/domain.h"
 
-#define INTERVAL_MS 60000
-#define ROUND_MS 120000
 #define ASK_MS 30000 /* for one figure */
+#define PLACE_LIMIT 4096
 
-/* --- one round --- */
-
-struct segments {
-    struct strmap *items;
-    size_t count;
-};
-
-static void segments_done(struct segments *segments)
+void publish_outcome_done(struct publish_outcome *outcome)
 {
-    for (size_t i = 0; i < segments->count; i++)
-        strmap_done(&segments->items[i]);
-    free(segments->items);
+    for (size_t i = 0; i < outcome->figure_count; i++)
+        free_all(outcome->figures[i].class, outcome->figures[i].place);
+    free_all(outcome->figures, outcome->foreign);
+    *outcome = (struct publish_outcome){0};
 }
 
-static void add_segment(struct segments *segments, struct strmap *segment)
+/* --- what there is to publish about --- */
+
+void publish_view_done(struct publish_view *view)
 {
-    for (size_t i = 0; i < segments->count; i++)
-        if (strmap_is_equal(&segments->items[i], segment))
+    capacity_classes_done(&view->classes);
+    for (size_t i = 0; i < view->segment_count; i++)
+        strmap_done(&view->segments[i]);
+    free_all(view->segments, view->owner, view->remark);
+    *view = (struct publish_view){0};
+}
+
+static void add_segment(struct publish_view *view, struct strmap *segment)
+{
+    for (size_t i = 0; i < view->segment_count; i++)
+        if (strmap_is_equal(&view->segments[i], segment))
             return;
-    *array_add(segments->items, segments->count) = *segment;
+    *array_add(view->segments, view->segment_count) = *segment;
     *segment = (struct strmap){0};
 }
 
@@ -41,7 +45,7 @@ static void add_segment(struct segments *segments, struct strmap *segment)
  * them has no place yet, and so has one without keys where nodes are to have places: a segment of
  * no keys would promise its capacity to every node. */
 static void find_segments(const struct cluster_nodes *nodes, bool has_levels,
-                          struct segments *segments)
+                          struct publish_view *view)
 {
     for (size_t i = 0; i < nodes->count && !has_levels; i++)
         has_levels = nodes->items[i].has_driver && nodes->items[i].keys.count > 0;
@@ -58,12 +62,49 @@ static void find_segments(const struct cluster_nodes *nodes, bool has_levels,
                 strmap_set(&segment, node->keys.items[j], value);
         }
         if (segment.count == node->keys.count)
-            add_segment(segments, &segment);
+            add_segment(view, &segment);
     }
 }
 
+/* Without a CSIDriver the scheduler looks at no capacity, and there is nothing that could take the
+ * objects away: there are to be none. One that may not be read is another matter. */
+static void find_owner(const struct publish_site *site, struct call *call,
+                       struct publish_view *view)
+{
+    _cleanup_error_ struct error err = {0};
+
+    if (capacity_owner_read(site->kube, call, site->driver_name, &view->owner, &err) < 0) {
+        view->owner = xstrdup("");
+        view->remark = xasprintf(
+            "the objects have no owner and stay when the driver is removed: %s", err.message);
+    } else if (view->owner[0] == '\0') {
+        view->is_installed = false;
+        view->remark =
+            xasprintf("there is no CSIDriver '%s': nothing is published", site->driver_name);
+    }
+}
+
+static int read_view(const struct publish_site *site, struct call *call, struct publish_view *out,
+                     struct error *err)
+{
+    _cleanup_cluster_nodes_ struct cluster_nodes nodes = {0};
+    _cleanup_publish_view_ struct publish_view view = {.is_read = true, .is_installed = true};
+
+    if (cluster_nodes_read(site->kube, call, site->driver_name, &nodes, err) < 0 ||
+        capacity_classes_read(site->kube, call, site->driver_name, &view.classes, err) < 0)
+        return -1;
+    find_segments(&nodes, site->has_levels, &view);
+    find_owner(site, call, &view);
+    *out = view;
+    view = (struct publish_view){0};
+    return 0;
+}
+
+/* --- one round --- */
+
 struct publishing {
     const struct publish_site *site;
+    const struct publish_view *view;
     struct call *call;
     publish_may_act_fn *may_act;
     void *may_act_object;
@@ -87,6 +128,51 @@ static struct capacity_object *find_object(struct publishing *publishing, const 
     return NULL;
 }
 
+/* The figure, the owner or the heartbeat. A heartbeat of the future is of a clock that was wrong.
+ */
+static bool needs_write(const struct publishing *publishing, const struct capacity_object *found,
+                        const struct published_capacity *capacity)
+{
+    const char *owner = publishing->view->owner;
+    const time_t now = time(NULL);
+
+    return found->bytes != capacity->available_bytes ||
+           found->has_maximum != capacity->has_maximum ||
+           (capacity->has_maximum && found->maximum_bytes != capacity->maximum_bytes) ||
+           (owner[0] && strcmp(found->owner, owner) != 0) ||
+           now - found->refreshed >= CAPACITY_HEARTBEAT_S ||
+           found->refreshed - now >= CAPACITY_HEARTBEAT_S;
+}
+
+/* "zone=zone-a,rack=r1": segments without their prefix and without membership. Caller frees. */
+static char *format_place(const struct strmap *segment)
+{
+    _cleanup_text_ struct text text = TEXT_INIT(PLACE_LIMIT);
+
+    for (size_t i = 0; i < segment->count; i++) {
+        const char *key = segment->entries[i].key;
+        const char *slash = strchr(key, '/');
+
+        if (!membership_tail(key))
+            text_addf(&text, "%s%s=%s", text.length ? "," : "", slash ? slash + 1 : key,
+                      segment->entries[i].value);
+    }
+    return xstrdup(text_chars(&text));
+}
+
+static void note_figure(struct publish_outcome *outcome, const char *class,
+                        const struct strmap *segment, uint64_t bytes)
+{
+    *array_add(outcome->figures, outcome->figure_count) =
+        (struct publish_figure){xstrdup(class), format_place(segment), bytes};
+}
+
+/* Without a heartbeat it is of an older version, and its age is not known. */
+static bool is_stale(const struct capacity_object *object)
+{
+    return object->refreshed > 0 && time(NULL) - object->refreshed > CAPACITY_STALE_S;
+}
+
 static int write_object(struct publishing *publishing, struct capacity_object *found,
                         const char *class, const struct strmap *segment,
                         const struct published_capacity *capacity, struct error *err)
@@ -99,17 +185,16 @@ static int write_object(struct publishing *publishing, struct capacity_object *f
         .bytes = capacity->available_bytes,
         .maximum_bytes = capacity->maximum_bytes,
         .has_maximum = capacity->has_maximum,
+        .owner = publishing->view->owner,
     };
 
-    bool is_same = found && found->bytes == capacity->available_bytes &&
-                   found->has_maximum == capacity->has_maximum &&
-                   (!capacity->has_maximum || found->maximum_bytes == capacity->maximum_bytes);
-    if (is_same || !publishing->may_act(publishing->may_act_object))
+    if ((found && !needs_write(publishing, found, capacity)) ||
+        !publishing->may_act(publishing->may_act_object))
         return 0;
-    int result =
-        found ? capacity_object_update(site->kube, publishing->call, site->name_space, &object, err)
-              : capacity_object_create(site->kube, publishing->call, site->name_space,
-                                       site->driver_name, &object, err);
+    int result = found ? capacity_object_update(site->kube, publishing->call, site->name_space,
+                                                site->driver_name, &object, err)
+                       : capacity_object_create(site->kube, publishing->call, site->name_space,
+                                                site->driver_name, &object, err);
     publishing->outcome->writes += result == 0;
     return result;
 }
@@ -127,8 +212,14 @@ static int publish_one(struct publishing *publishing, const struct capacity_clas
     call.cancelled = publishing->call->cancelled;
     int result = site->ask(site->object, &call, &class->parameters, segment, &capacity, err);
     call_done(&call);
-    if (result == 0)
+    if (result < 0 && found && is_stale(found)) {
+        publishing->is_wanted[found - publishing->objects.items] = false;
+        found = NULL;
+    }
+    if (result == 0) {
+        note_figure(publishing->outcome, class->name, segment, capacity.available_bytes);
         result = write_object(publishing, found, class->name, segment, &capacity, err);
+    }
     publishing->outcome->objects += found || result == 0;
     return result < 0 ? error_wrap(err, "capacity of class '%s'", class->name) : 0;
 }
@@ -155,21 +246,16 @@ static int remove_unwanted(struct publishing *publishing, struct error *err)
 
 static int publish_all(struct publishing *publishing, struct error *err)
 {
-    const struct publish_site *site = publishing->site;
-    _cleanup_cluster_nodes_ struct cluster_nodes nodes = {0};
-    _cleanup_capacity_classes_ struct capacity_classes classes = {0};
-    _cleanup_(segments_done) struct segments segments = {0};
+    const struct publish_view *view = publishing->view;
     _cleanup_error_ struct error first = {0};
 
-    if (cluster_nodes_read(site->kube, publishing->call, site->driver_name, &nodes, err) < 0 ||
-        capacity_classes_read(site->kube, publishing->call, site->driver_name, &classes, err) < 0)
-        return -1;
-    find_segments(&nodes, site->has_levels, &segments);
-    for (size_t i = 0; i < classes.count * segments.count; i++) {
+    const size_t count = view->is_installed ? view->classes.count * view->segment_count : 0;
+
+    for (size_t i = 0; i < count; i++) {
         _cleanup_error_ struct error failure = {0};
 
-        if (publish_one(publishing, &classes.items[i / segments.count],
-                        &segments.items[i % segments.count], &failure) < 0 &&
+        if (publish_one(publishing, &view->classes.items[i / view->segment_count],
+                        &view->segments[i % view->segment_count], &failure) < 0 &&
             !first.message)
             error_move(&first, &failure);
     }
@@ -180,15 +266,18 @@ static int publish_all(struct publishing *publishing, struct error *err)
 
 int publish_capacity_once(const struct publish_site *site, struct call *call,
                           publish_may_act_fn *may_act, void *may_act_object,
-                          struct publish_outcome *outcome, struct error *err)
+                          struct publish_view *view, struct publish_outcome *outcome,
+                          struct error *err)
 {
     struct publishing publishing = {.site = site,
+                                    .view = view,
                                     .call = call,
                                     .may_act = may_act,
                                     .may_act_object = may_act_object,
                                     .outcome = outcome};
 
-    *outcome = (struct publish_outcome){0};
+    if (!view->is_read && read_view(site, call, view, err) < 0)
+        return -1;
     if (capacity_objects_read(site->kube, call, site->name_space, site->driver_name,
                               &publishing.objects, err) < 0)
         return -1;
@@ -204,106 +293,4 @@ int publish_capacity_once(const struct publish_site *site, struct call *call,
     free(publishing.is_wanted);
     capacity_objects_done(&publishing.objects);
     return result;
-}
-
-/* --- the thread --- */
-
-struct capacity_publisher {
-    struct publish_site site;
-    int64_t interval_ms;
-    struct leader leader;
-    atomic_uint_fast64_t objects; /* metrics, as are the next two */
-    atomic_uint_fast64_t writes;
-    atomic_uint_fast64_t is_refused;
-};
-
-static void publish_round(struct capacity_publisher *publisher)
-{
-    struct worker *worker = &publisher->leader.worker;
-    struct publish_outcome outcome = {0};
-    _cleanup_error_ struct error err = {0};
-    struct call call;
-
-    call_init(&call, 0, "publish-capacity", deadline_in_ms(ROUND_MS));
-    call.cancelled = &worker->stopping;
-    int result = publish_capacity_once(&publisher->site, &call, leader_may_act, &publisher->leader,
-                                       &outcome, &err);
-    call_done(&call);
-    _cleanup_free_ char *foreign = outcome.foreign;
-    _cleanup_free_ char *refusal =
-        foreign ? xasprintf("somebody else does it already: %s; switch one of the two off", foreign)
-                : NULL;
-    const char *fault = result < 0 ? err.message : refusal;
-    atomic_store(&publisher->objects, outcome.objects);
-    atomic_fetch_add(&publisher->writes, outcome.writes);
-    atomic_store(&publisher->is_refused, foreign != NULL);
-    if (!worker_is_stopping(worker) && leader_note(&publisher->leader, fault) == CONDITION_FAULT)
-        log_warn(NULL, "publish capacity: %s", fault);
-}
-
-static void run_publisher(void *object)
-{
-    struct capacity_publisher *publisher = object;
-    struct worker *worker = &publisher->leader.worker;
-
-    while (!worker_is_stopping(worker)) {
-        bool is_leader = leader_may_act(&publisher->leader);
-
-        if (is_leader)
-            publish_round(publisher);
-        worker_pause(worker,
-                     is_leader || publisher->interval_ms < 1000 ? publisher->interval_ms : 1000);
-    }
-}
-
-static void register_metrics(const struct capacity_publisher *publisher, struct metrics *metrics)
-{
-    const struct metric_spec specs[] = {
-        {METRIC_GAUGE, "csi_capacity_objects",
-         "CSIStorageCapacity objects that this controller keeps.", .number = &publisher->objects},
-        {METRIC_COUNTER, "csi_capacity_writes_total",
-         "CSIStorageCapacity objects created, changed and removed.", .number = &publisher->writes},
-        {METRIC_GAUGE, "csi_capacity_refused",
-         "1 while somebody else publishes the capacity of this driver.",
-         .number = &publisher->is_refused},
-    };
-
-    metrics_register_all(metrics, specs, ARRAY_LENGTH(specs));
-}
-
-int capacity_publisher_new(const struct capacity_publisher_options *options,
-                           struct capacity_publisher **out, struct error *err)
-{
-    struct capacity_publisher *publisher = xcalloc(1, sizeof(*publisher));
-    _cleanup_free_ char *name = xasprintf("%s-capacity", options->site.driver_name);
-
-    publisher->site = options->site;
-    publisher->interval_ms = options->interval_ms > 0 ? options->interval_ms : INTERVAL_MS;
-    if (leader_init(&publisher->leader, options->site.kube,
-                    &(struct lease_options){.name_space = options->site.name_space,
-                                            .name = name,
-                                            .identity = options->identity},
-                    err) < 0) {
-        free(publisher);
-        return -1;
-    }
-    if (options->metrics)
-        register_metrics(publisher, options->metrics);
-    worker_start(&publisher->leader.worker, "capacity", run_publisher, publisher);
-    *out = publisher;
-    return 0;
-}
-
-void capacity_publisher_free(struct capacity_publisher *publisher)
-{
-    if (!publisher)
-        return;
-    leader_done(&publisher->leader);
-    free(publisher);
-}
-
-bool capacity_publisher_is_healthy(struct capacity_publisher *publisher, char **message,
-                                   time_t *since)
-{
-    return leader_is_healthy(&publisher->leader, message, since);
 }

@@ -18,7 +18,8 @@
 void capacity_objects_done(struct capacity_objects *objects)
 {
     for (size_t i = 0; i < objects->count; i++) {
-        free_all(objects->items[i].name, objects->items[i].manager, objects->items[i].class);
+        free_all(objects->items[i].name, objects->items[i].manager, objects->items[i].class,
+                 objects->items[i].owner);
         strmap_done(&objects->items[i].segment);
     }
     free(objects->items);
@@ -31,6 +32,14 @@ static uint64_t bytes_of(const struct quantity *quantity)
     int64_t value = quantity_value(quantity);
 
     return value > 0 ? (uint64_t)value : 0;
+}
+
+static const char *owner_of(const struct kube_meta *meta)
+{
+    for (size_t i = 0; i < meta->owner_count; i++)
+        if (kube_same(meta->owners[i].kind, kube_kind_name(KUBE_CSI_DRIVER)))
+            return kube_or_empty(meta->owners[i].uid);
+    return "";
 }
 
 static void start_objects(void *context)
@@ -55,6 +64,9 @@ static int keep_object(void *context, void *item, struct error *err)
     object->bytes = bytes_of(&capacity->capacity);
     object->maximum_bytes = bytes_of(&capacity->maximum);
     object->has_maximum = capacity->has_maximum && quantity_value(&capacity->maximum) >= 0;
+    object->owner = xstrdup(owner_of(&capacity->meta));
+    object->refreshed =
+        kube_time_parse(strmap_get(&capacity->meta.annotations, KUBE_CAPACITY_HEARTBEAT));
     return 0;
 }
 
@@ -92,11 +104,35 @@ static char *make_name(const char *driver, const struct capacity_object *object)
     return xasprintf("cephzone-%016llx", (unsigned long long)hash);
 }
 
-/* Plain numbers are quantities. */
-static void set_figures(json_t *item, const struct capacity_object *object)
+int capacity_owner_read(struct kube *kube, struct call *call, const char *driver, char **uid,
+                        struct error *err)
+{
+    _cleanup_free_ char *path = NULL;
+    json_auto_t *item = NULL;
+
+    if (kube_object_path(KUBE_CSI_DRIVER, NULL, driver, &path, err) < 0)
+        return -1;
+    if (kube->ops->get(kube, call, path, &item, err) < 0 && error_ignore(err, STATUS_NOT_FOUND) < 0)
+        return -1;
+    *uid = xstrdup(kube_text(item, "metadata", "uid", NULL));
+    return 0;
+}
+
+/* What both writes have in common. Plain numbers are quantities. */
+static void set_figures(json_t *item, const char *driver, const struct capacity_object *object)
 {
     _cleanup_free_ char *bytes = xasprintf("%llu", (unsigned long long)object->bytes);
     _cleanup_free_ char *maximum = xasprintf("%llu", (unsigned long long)object->maximum_bytes);
+    _cleanup_free_ char *now = kube_time_now(false);
+    json_t *meta = json_object_get(item, "metadata");
+
+    json_object_set_new(meta, "annotations", json_pack("{s:s}", KUBE_CAPACITY_HEARTBEAT, now));
+    if (object->owner[0])
+        json_object_set_new(meta, "ownerReferences",
+                            json_pack("[{s:s, s:s, s:s, s:s}]", "apiVersion",
+                                      kube_kind_api(KUBE_CSI_DRIVER), "kind",
+                                      kube_kind_name(KUBE_CSI_DRIVER), "name", driver, "uid",
+                                      object->owner));
 
     json_object_set_new(item, "capacity", json_string(bytes));
     json_object_set_new(item, "maximumVolumeSize",
@@ -116,7 +152,7 @@ int capacity_object_create(struct kube *kube, struct call *call, const char *nam
                   CAPACITY_MANAGER, "storageClassName", object->class, "nodeTopology",
                   "matchLabels", json_from_strmap(&object->segment));
 
-    set_figures(item, object);
+    set_figures(item, driver, object);
     if (!object->has_maximum)
         json_object_del(item, "maximumVolumeSize");
     if (kube_object_path(KUBE_CAPACITY, name_space, NULL, &path, err) < 0)
@@ -125,12 +161,13 @@ int capacity_object_create(struct kube *kube, struct call *call, const char *nam
 }
 
 int capacity_object_update(struct kube *kube, struct call *call, const char *name_space,
-                           const struct capacity_object *object, struct error *err)
+                           const char *driver, const struct capacity_object *object,
+                           struct error *err)
 {
     _cleanup_free_ char *path = NULL;
-    json_auto_t *changes = json_object();
+    json_auto_t *changes = json_pack("{s:{}}", "metadata");
 
-    set_figures(changes, object);
+    set_figures(changes, driver, object);
     if (kube_object_path(KUBE_CAPACITY, name_space, object->name, &path, err) < 0)
         return -1;
     return kube->ops->patch(kube, call, path, changes, NULL, err);

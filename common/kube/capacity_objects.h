@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "common/base/strmap.h"
 #include "common/kube/kube_ops.h"
@@ -22,6 +23,8 @@ struct capacity_object {
     uint64_t bytes;
     uint64_t maximum_bytes;
     bool has_maximum;
+    char *owner;      /* uid of the CSIDriver that owns it; "" for none */
+    time_t refreshed; /* its heartbeat; 0: it has none */
 };
 
 struct capacity_objects {
@@ -36,14 +39,18 @@ void capacity_objects_done(struct capacity_objects *objects);
 _must_check_ int capacity_objects_read(struct kube *kube, struct call *call, const char *name_space,
                                        const char *driver, struct capacity_objects *objects,
                                        struct error *err);
+/* The uid of the CSIDriver object of @driver, which is to own them, so that they go when the driver
+ * is uninstalled. *@uid, which the caller frees, is "" if there is none. */
+_must_check_ int capacity_owner_read(struct kube *kube, struct call *call, const char *driver,
+                                     char **uid, struct error *err);
 /* The name is made of class and segment: two writers make one object. ALREADY_EXISTS if it is
- * there. */
+ * there. The heartbeat is now, whatever @object says; it has an owner unless that is "". */
 _must_check_ int capacity_object_create(struct kube *kube, struct call *call,
                                         const char *name_space, const char *driver,
                                         const struct capacity_object *object, struct error *err);
-/* Changes the figures of the object of that name. */
+/* Changes figures, owner and heartbeat of the object of that name. */
 _must_check_ int capacity_object_update(struct kube *kube, struct call *call,
-                                        const char *name_space,
+                                        const char *name_space, const char *driver,
                                         const struct capacity_object *object, struct error *err);
 /* Absent is success. */
 _must_check_ int capacity_object_remove(struct kube *kube, struct call *call,

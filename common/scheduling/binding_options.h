@@ -3,6 +3,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "common/base/error.h"
 #include "common/scheduling/assume_cache.h"
@@ -29,6 +30,7 @@ struct binding_options {
     bool original_design;
     struct score_point shape[SCORE_POINTS_MAX];
     size_t shape_count;
+    time_t now; /* for explain: the age of objects is judged by it; 0: it is not judged */
 };
 
 #define BINDING_NEWEST_MINOR 37

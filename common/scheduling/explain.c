@@ -343,6 +343,24 @@ static void note_labels(struct explanation *explanation)
     }
 }
 
+/* The scheduler counts on figures whatever their age. */
+static void note_stale(const struct explain_run *run, const struct pod_claim *item,
+                       struct explanation *explanation)
+{
+    const struct pointer_list *capacities = item->index ? &item->index->capacities : NULL;
+    size_t stale = 0;
+
+    for (size_t i = 0; capacities && run->options->now && i < capacities->count; i++)
+        stale += kube_capacity_is_stale(capacities->items[i], run->options->now);
+    if (stale > 0)
+        string_list_addf(&explanation->notes,
+                         "%zu of %zu CSIStorageCapacity of class '%s' have not been refreshed for "
+                         "%d minutes, their figures may be wrong: see whether the controller of %s "
+                         "runs with --publish-capacity, or delete them",
+                         stale, capacities->count, item->class->meta.name, CAPACITY_STALE_S / 60,
+                         item->class->provisioner);
+}
+
 static void note_claims(const struct explain_run *run, struct explanation *explanation)
 {
     for (size_t i = 0; i < run->claims.count; i++) {
@@ -359,6 +377,7 @@ static void note_claims(const struct explain_run *run, struct explanation *expla
             string_list_addf(&explanation->notes,
                              "claim '%s' (%s, class '%s') waits for its first consumer", name, size,
                              item->class->meta.name);
+            note_stale(run, item, explanation);
         }
     }
 }

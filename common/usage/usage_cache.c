@@ -63,6 +63,8 @@ struct usage_cache {
     pthread_mutex_t lock; /* over the lists */
     pthread_cond_t changed;
     pthread_mutex_t placement;
+    usage_changed_fn *notify; /* NULL: nobody */
+    void *notify_object;
     struct entry *figures;  /* struct figures */
     struct entry *listings; /* struct volume_listing */
 };
@@ -422,12 +424,16 @@ struct pool_provision usage_cache_provision(struct usage_cache *cache, struct ca
 
 /* --- our own calls --- */
 
-static void change_listing(struct volume_listing *listing, int64_t volumes, int64_t bytes)
+/* Lock held. */
+static void change_listing(struct usage_cache *cache, struct volume_listing *listing,
+                           int64_t volumes, int64_t bytes)
 {
     listing->volumes += volumes;
     listing->bytes += bytes;
     listing->changed_volumes += volumes;
     listing->changed_bytes += bytes;
+    if (cache->notify)
+        cache->notify(cache->notify_object);
 }
 
 void usage_cache_creation_begins(struct usage_cache *cache, const struct usage_pool *pool,
@@ -448,14 +454,33 @@ void usage_cache_creation_ends(struct usage_cache *cache, const struct usage_poo
     listing->in_flight_volumes--;
     listing->in_flight_bytes -= size_bytes;
     if (is_made)
-        change_listing(listing, 1, (int64_t)size_bytes);
+        change_listing(cache, listing, 1, (int64_t)size_bytes);
     pthread_mutex_unlock(&cache->lock);
 }
 
 void usage_cache_deletion(struct usage_cache *cache, const struct usage_pool *pool,
                           uint64_t size_bytes)
 {
-    change_listing(lock_listing(cache, pool), -1, -(int64_t)size_bytes);
+    struct volume_listing *listing = lock_listing(cache, pool);
+
+    change_listing(cache, listing, -1, -(int64_t)size_bytes);
+    pthread_mutex_unlock(&cache->lock);
+}
+
+void usage_cache_growth(struct usage_cache *cache, const struct usage_pool *pool,
+                        uint64_t more_bytes)
+{
+    struct volume_listing *listing = lock_listing(cache, pool);
+
+    change_listing(cache, listing, 0, (int64_t)more_bytes);
+    pthread_mutex_unlock(&cache->lock);
+}
+
+void usage_cache_notify(struct usage_cache *cache, usage_changed_fn *changed, void *object)
+{
+    pthread_mutex_lock(&cache->lock);
+    cache->notify = changed;
+    cache->notify_object = object;
     pthread_mutex_unlock(&cache->lock);
 }
 

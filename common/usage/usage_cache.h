@@ -74,6 +74,14 @@ void usage_cache_creation_ends(struct usage_cache *cache, const struct usage_poo
                                uint64_t size_bytes, bool is_made);
 void usage_cache_deletion(struct usage_cache *cache, const struct usage_pool *pool,
                           uint64_t size_bytes);
+/* A volume has @more_bytes more than before. */
+void usage_cache_growth(struct usage_cache *cache, const struct usage_pool *pool,
+                        uint64_t more_bytes);
+
+/* Who wants to know when a volume was created, deleted or expanded; one at a time, NULL for nobody.
+ * @changed is called with a lock held: it must not wait, nor use the cache. */
+typedef void usage_changed_fn(void *object);
+void usage_cache_notify(struct usage_cache *cache, usage_changed_fn *changed, void *object);
 
 /* Held from a decision to the start of the creation that it leads to; others wait. No I/O in
  * between. */

@@ -88,18 +88,23 @@ static uint64_t promised_size(const struct strmap *extra)
         10);
 }
 
-/* What the pool has promised is less by one; where the entry does not say which pool, the next
- * listing does. */
+/* Where the entry does not say which pool, the next listing does. */
+static bool find_usage_pool(const struct located *located, struct usage_pool *pool)
+{
+    const char *data_pool = strmap_get(&located->entry.extra, JOURNAL_KEY_DATA_POOL);
+
+    if (data_pool)
+        *pool = (struct usage_pool){located->id.cluster_id, data_pool, "", located->fs.name};
+    return data_pool;
+}
+
+/* What the pool has promised is less by one. */
 static void forget_volume(const struct controller *controller, const struct located *located)
 {
-    const struct strmap *extra = &located->entry.extra;
-    const char *data_pool = strmap_get(extra, JOURNAL_KEY_DATA_POOL);
+    struct usage_pool pool = {0};
 
-    if (controller->usage && data_pool)
-        usage_cache_deletion(
-            controller->usage,
-            &(struct usage_pool){located->id.cluster_id, data_pool, "", located->fs.name},
-            promised_size(extra));
+    if (controller->usage && find_usage_pool(located, &pool))
+        usage_cache_deletion(controller->usage, &pool, promised_size(&located->entry.extra));
 }
 
 static int discard_volume(const struct controller *controller, struct call *call,
@@ -141,8 +146,8 @@ static int note_growth(struct call *call, struct located *located, uint64_t want
     return journal_set(&located->journal, call, located->pool, &located->entry.uuid, &grown, err);
 }
 
-static int grow_volume(struct call *call, struct located *located, uint64_t wanted, uint64_t *size,
-                       struct error *err)
+static int grow_volume(struct call *call, struct located *located, uint64_t wanted,
+                       struct growth *growth, struct error *err)
 {
     const struct subvolume_group group = group_of(located);
     const char *name = located->entry.image_name;
@@ -154,13 +159,13 @@ static int grow_volume(struct call *call, struct located *located, uint64_t want
                          cephfs_backing(&located->entry));
     if (subvolume_get_facts(&group, call, name, &facts, err) < 0)
         return -1;
-    *size = facts.size_bytes;
+    *growth = (struct growth){.size_bytes = facts.size_bytes};
     if (facts.size_bytes >= wanted) /* a repeated call, or a volume that is larger than asked */
         return 0;
     /* noted first: what is promised may be too much for a while, but never too little */
     if (note_growth(call, located, wanted, err) < 0)
         return -1;
-    *size = wanted;
+    *growth = (struct growth){wanted, wanted - facts.size_bytes};
     return subvolume_resize(&group, call, name, wanted, err);
 }
 
@@ -307,6 +312,7 @@ const struct controller_backend CEPHFS_BACKEND = {
     .discard_volume = discard_volume,
     .choose_size = capacity_range_choose_cephfs,
     .grow_volume = grow_volume,
+    .find_usage_pool = find_usage_pool,
     .needs_node_expansion = needs_node_expansion,
     .get_metadata = get_metadata,
     .change_metadata = change_metadata,

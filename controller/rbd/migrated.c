@@ -51,14 +51,14 @@ static int migrated_discard(const struct controller *controller, struct call *ca
 }
 
 static int migrated_grow(const struct controller *controller, struct call *call,
-                         const struct expand_request *request, uint64_t wanted, uint64_t *size,
-                         struct error *err)
+                         const struct expand_request *request, uint64_t wanted,
+                         struct growth *growth, struct error *err)
 {
     _cleanup_migrated_ struct migrated migrated = {0};
 
     if (migrated_open(controller, call, request->handle, &request->credentials, &migrated, err) < 0)
         return -1;
-    return rbd_grow_image(migrated.pool, call, migrated.id.image_name, wanted, size, err);
+    return rbd_grow_image(migrated.pool, call, migrated.id.image_name, wanted, growth, err);
 }
 
 const struct migrated_steps RBD_MIGRATED = {

@@ -33,6 +33,13 @@ static int remove_cut(const struct controller *controller, struct call *call,
     return snapshot_ensure_gone(source.pool, call, source.entry.image_name, entry->image_name, err);
 }
 
+static bool find_usage_pool(const struct located *located, struct usage_pool *pool)
+{
+    *pool = (struct usage_pool){located->id.cluster_id, located->pool->name,
+                                located->pool->rados_namespace, NULL};
+    return true;
+}
+
 /* The image goes to the trash, which makes it invisible at once; then the request name, together
  * with the order to remove the data. */
 static int discard_volume(const struct controller *controller, struct call *call,
@@ -40,6 +47,7 @@ static int discard_volume(const struct controller *controller, struct call *call
                           struct error *err)
 {
     const struct journal_entry *entry = &located->entry;
+    struct usage_pool pool = {0};
     _cleanup_strmap_ struct strmap queued = {0};
     /* Ceph-CSI clones a volume through an image of this name, which lives as long as the clone */
     _cleanup_free_ char *intermediate = xasprintf("%s" IMAGE_SUFFIX_CLONE, entry->image_name);
@@ -57,36 +65,35 @@ static int discard_volume(const struct controller *controller, struct call *call
         image_discard(located->pool, call, intermediate, intermediate_id, NULL, &queued, err) < 0)
         return -1;
     int result = located_release(located, call, &queued, err);
-    if (result == 0 && controller->usage)
-        usage_cache_deletion(controller->usage,
-                             &(struct usage_pool){located->id.cluster_id, located->pool->name,
-                                                  located->pool->rados_namespace, NULL},
-                             fingerprint_size(&entry->extra));
+    if (result == 0 && controller->usage && find_usage_pool(located, &pool))
+        usage_cache_deletion(controller->usage, &pool, fingerprint_size(&entry->extra));
     purge_start(controller, located->id.cluster_id, credentials, located->directory);
     return result;
 }
 
 int rbd_grow_image(struct ceph_pool *pool, struct call *call, const char *name, uint64_t wanted,
-                   uint64_t *size, struct error *err)
+                   struct growth *growth, struct error *err)
 {
     _cleanup_free_ char *image_id = NULL;
+    uint64_t size = 0;
 
     if (pool->ops->image_get_id(pool, call, name, &image_id, err) < 0 ||
-        pool->ops->image_get_size(pool, call, image_id, size, err) < 0)
+        pool->ops->image_get_size(pool, call, image_id, &size, err) < 0)
         return -1;
-    if (*size >= wanted) /* a repeated call, or a volume that is larger than asked */
+    *growth = (struct growth){.size_bytes = size};
+    if (size >= wanted) /* a repeated call, or a volume that is larger than asked */
         return 0;
-    *size = wanted;
+    *growth = (struct growth){wanted, wanted - size};
     /* limits first: a call that is interrupted in between is repeated while the image is small */
     if (qos_grow(pool, call, name, wanted, err) < 0)
         return -1;
     return pool->ops->image_resize(pool, call, name, wanted, err);
 }
 
-static int grow_volume(struct call *call, struct located *located, uint64_t wanted, uint64_t *size,
-                       struct error *err)
+static int grow_volume(struct call *call, struct located *located, uint64_t wanted,
+                       struct growth *growth, struct error *err)
 {
-    return rbd_grow_image(located->pool, call, located->entry.image_name, wanted, size, err);
+    return rbd_grow_image(located->pool, call, located->entry.image_name, wanted, growth, err);
 }
 
 static int get_metadata(struct call *call, struct located *located, struct strmap *metadata,
@@ -259,6 +266,7 @@ const struct controller_backend RBD_BACKEND = {
     .discard_volume = discard_volume,
     .choose_size = capacity_range_choose,
     .grow_volume = grow_volume,
+    .find_usage_pool = find_usage_pool,
     .check_mutable = qos_check,
     .modify_volume = modify_volume,
     .get_metadata = get_metadata,

@@ -8,7 +8,7 @@ extern const struct creation_steps RBD_CREATION;
 
 /* Grows the image to @wanted bytes unless it has them. */
 _must_check_ int rbd_grow_image(struct ceph_pool *pool, struct call *call, const char *name,
-                                uint64_t wanted, uint64_t *size, struct error *err);
+                                uint64_t wanted, struct growth *growth, struct error *err);
 
 _must_check_ int rbd_prepare_snapshot(struct snapshot_work *work, struct error *err);
 _must_check_ int rbd_build_snapshot(struct snapshot_work *work, bool takes_source,

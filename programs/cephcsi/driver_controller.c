@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/usage/usage_cache.h"
 
 /* capacity_site's question, answered by GetCapacity. */
 static int ask_capacity(void *object, struct call *call, const struct strmap *parameters,
@@ -40,6 +41,10 @@ static void start_publisher(struct driver_controller *own, const struct driver_k
                        "published");
     else if (capacity_publisher_new(&publisher, &own->publisher, &err) < 0)
         log_warn(NULL, "capacity is not published: %s", err.message);
+    if (own->publisher) {
+        own->usage = controller->usage;
+        usage_cache_notify(own->usage, capacity_publisher_wake, own->publisher);
+    }
 }
 
 void driver_controller_start(struct driver_controller *own, const struct driver_kube *kube,
@@ -89,6 +94,8 @@ void driver_controller_report(struct driver_controller *own, struct health_sink 
 
 void driver_controller_done(struct driver_controller *own)
 {
+    if (own->usage)
+        usage_cache_notify(own->usage, NULL, NULL);
     capacity_publisher_free(own->publisher);
     takeover_reconciler_free(own->reconciler);
     *own = (struct driver_controller){0};

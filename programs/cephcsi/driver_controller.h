@@ -4,8 +4,8 @@
 #include "common/config/takeover_source.h"
 #include "common/volume/client_records.h"
 #include "common/volume/identity.h"
+#include "controller/capacity_publisher.h"
 #include "controller/controller.h"
-#include "controller/publish_capacity.h"
 #include "controller/takeover/fences.h"
 #include "controller/takeover/takeover.h"
 #include "programs/cephcsi/driver_kube.h"
@@ -18,6 +18,7 @@ struct driver_controller {
     struct client_records records;
     struct takeover_reconciler *reconciler; /* NULL: none */
     struct capacity_publisher *publisher;   /* NULL: none */
+    struct usage_cache *usage;              /* what tells the publisher of changes; borrowed */
 };
 
 /* When the driver serves. Nothing without a Kubernetes or without the controller role. The pointers

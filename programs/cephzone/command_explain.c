@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/columns.h"
 #include "common/base/memory.h"
@@ -118,7 +119,11 @@ static int check_flags(void *values, struct error *err)
         return error_set(err, STATUS_INVALID_ARGUMENT, "a name and -A exclude each other");
     if (tool_check_output(flags->objects.output, TOOL_FORMATS("table", "wide", "json"), err) < 0)
         return -1;
-    return object_flags_options(&flags->objects, &flags->options, err);
+    if (object_flags_options(&flags->objects, &flags->options, err) < 0)
+        return -1;
+    if (flags->objects.from[0] == '\0') /* a dump is as old as it is */
+        flags->options.now = time(NULL);
+    return 0;
 }
 
 static bool is_in(const struct kube_meta *meta, const char *ns)

@@ -124,12 +124,13 @@ static bool always(void *object)
 
 static void publish(struct world *world, const char *expected)
 {
-    struct publish_outcome outcome = {0};
+    _cleanup_publish_view_ struct publish_view view = {0};
+    _cleanup_publish_outcome_ struct publish_outcome outcome = {0};
     _cleanup_error_ struct error err = {0};
     struct call call;
 
     call_init(&call, 1, "test", deadline_in_ms(60000));
-    int result = publish_capacity_once(&world->site, &call, always, NULL, &outcome, &err);
+    int result = publish_capacity_once(&world->site, &call, always, NULL, &view, &outcome, &err);
     call_done(&call);
     assert_null(outcome.foreign);
     if (strcmp(expected, "fails") == 0) {
@@ -238,6 +239,7 @@ static void run_case(void **state)
         .ask = ask,
         .object = &world,
     };
+    fake_kube_put(world.fixture->fake, "/apis/storage.k8s.io/v1/csidrivers/" DRIVER, "{}");
     for (size_t i = 0; i < one->lines.count; i++) {
         print_message("  %s\n", one->lines.items[i]); /* the last one is the one that failed */
         act(&world, one->lines.items[i]);

@@ -631,6 +631,7 @@ TEST(overcommit_counts_what_is_promised, STAGED)
     assert_int_equal(capacity_of(stage, "zone-a", class), 19 * GIB);
     memcpy(stage->world.volume, volume.handle, sizeof(volume.handle));
     assert_int_equal(step_expand(&stage->process, &stage->world, &err), 0); /* to 3 GiB */
+    assert_int_equal(capacity_of(stage, "zone-a", class), 17 * GIB);
     stage_restart(stage);
     assert_int_equal(capacity_of(stage, "zone-a", class), 17 * GIB);
     remove_volume(stage, volume.handle);

@@ -74,6 +74,22 @@ TEST(with_overcommit_the_sizes_must_fit, STAGED)
     places_assert_nothing_is_left(stage);
 }
 
+TEST(growth_is_promised_at_once, STAGED)
+{
+    struct stage *stage = *state;
+    struct wish wish = {.zone = "zone-b", .more = {"overcommit", "1"}};
+    _cleanup_(volume_done) struct volume volume = {0};
+    _cleanup_error_ struct error err = {0};
+
+    two_clusters.tells_room = true;
+    places_set_room("pool-b", 3 * GIB);
+    places_make_or_fail(stage, &wish, &volume);
+    memcpy(stage->world.volume, volume.handle, sizeof(volume.handle));
+    assert_int_equal(step_expand(&stage->process, &stage->world, &err), 0); /* to 3 GiB */
+    wish.name = "more";
+    places_assert_refused(stage, &wish, STATUS_RESOURCE_EXHAUSTED, "all promised to volumes");
+}
+
 /* It knows the sizes only from the volumes that are there. */
 TEST(promises_are_known_after_a_restart, STAGED)
 {

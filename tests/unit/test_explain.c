@@ -241,3 +241,25 @@ TEST(claim_is_explained_through_its_pod_or_alone)
     assert_int_equal(explain_claim(&cluster, &options, "default", "d", &alone, &err), 0);
     assert_int_equal(alone.fitting, 1);
 }
+
+/* The dump has one object per zone; the first is given a heartbeat. */
+TEST(figures_that_nobody_refreshes_are_named)
+{
+    struct binding_options options = newest_binding_options();
+    _cleanup_cluster_ struct cluster_objects cluster = {0};
+    _cleanup_explanation_ struct explanation fresh = {0};
+    _cleanup_explanation_ struct explanation stale = {0};
+    _cleanup_error_ struct error err = {0};
+
+    load("full-zone.json", &cluster);
+    struct kube_capacity *capacity = cluster.lists[KUBE_CAPACITY].all.items[0];
+    strmap_set(&capacity->meta.annotations, KUBE_CAPACITY_HEARTBEAT, "2026-11-16T06:05:44Z");
+    options.now = kube_time_parse("2026-11-16T06:20:44Z");
+    assert_int_equal(explain_pod(&cluster, &options, "shop", "web-0", &fresh, &err), 0);
+    options.now++;
+    assert_int_equal(explain_pod(&cluster, &options, "shop", "web-0", &stale, &err), 0);
+    assert_int_equal(stale.notes.count, fresh.notes.count + 1);
+    assert_parts(
+        stale.notes.items[stale.notes.count - 1],
+        "CSIStorageCapacity of class|not been refreshed for 15 minutes|--publish-capacity");
+}

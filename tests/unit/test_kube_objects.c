@@ -307,3 +307,36 @@ TEST(owner_is_found_without_decoding)
         assert_string_equal(kube_object_driver(cases[i].kind, value), cases[i].driver);
     }
 }
+
+TEST(times_of_kubernetes_are_read)
+{
+    static const struct {
+        const char *text;
+        time_t time;
+    } cases[] = {
+        {"1970-01-01T00:00:01Z", 1},
+        {"2026-11-16T06:05:44Z", 1794809144},
+        {"2026-11-16T06:05:44.123456Z", 1794809144},
+        {"2026-11-16T06:05:44", 0},
+        {"2026-11-16T06:05:44+01:00", 0},
+        {"2026-11-16", 0},
+        {"soon", 0},
+        {"", 0},
+        {NULL, 0},
+    };
+
+    for (size_t i = 0; i < ARRAY_LENGTH(cases); i++)
+        assert_int_equal(kube_time_parse(cases[i].text), cases[i].time);
+}
+
+TEST(capacity_is_stale_by_its_heartbeat)
+{
+    struct kube_capacity capacity = {0};
+    const time_t then = 1794809144;
+
+    assert_false(kube_capacity_is_stale(&capacity, then + 10 * CAPACITY_STALE_S));
+    strmap_set(&capacity.meta.annotations, KUBE_CAPACITY_HEARTBEAT, "2026-11-16T06:05:44Z");
+    assert_false(kube_capacity_is_stale(&capacity, then + CAPACITY_STALE_S));
+    assert_true(kube_capacity_is_stale(&capacity, then + CAPACITY_STALE_S + 1));
+    strmap_done(&capacity.meta.annotations);
+}

@@ -1,46 +1,56 @@
-#include "tests/unit/fixtures/kube.h"
+#include "tests/unit/fixtures/capacity_world.h"
 
 #include "common/encoding/json.h"
-#include "controller/publish_capacity.h"
+#include "common/kube/kube.h"
 
 /* CSIStorageCapacity objects that we keep ourselves. */
 
-#define DRIVER "rbd.csi.ceph.com"
-#define KEY "topology." DRIVER "/zone"
-#define OBJECTS "/apis/storage.k8s.io/v1/namespaces/ceph/csistoragecapacities/"
-
-struct world {
-    struct kube_fixture *fixture;
-    struct publish_site site;
-    uint64_t bytes;
-    const char *failing; /* class whose figure cannot be had */
-};
-
-static int ask(void *object, struct call *call, const struct strmap *parameters,
-               const struct strmap *segment, struct published_capacity *capacity, struct error *err)
+static bool always(void *object)
 {
-    const struct world *world = object;
-
-    (void)call;
-    if (world->failing && strcmp(strmap_get_or(parameters, "pool", ""), world->failing) == 0)
-        return error_set(err, STATUS_UNAVAILABLE, "no figures");
-    assert_true(segment->count <= 1);
-    *capacity = (struct published_capacity){world->bytes, world->bytes / 2, true};
-    return 0;
+    (void)object;
+    return true;
 }
 
-static void put_node(struct fake_kube *fake, const char *name, const char *zone, bool labelled)
+static int publish(struct capacity_world *world, struct publish_outcome *outcome, struct error *err)
 {
-    _cleanup_free_ char *node = xasprintf("/api/v1/nodes/%s", name);
-    _cleanup_free_ char *csinode = xasprintf("/apis/storage.k8s.io/v1/csinodes/%s", name);
-    _cleanup_free_ char *json =
-        labelled ? xasprintf("{\"metadata\":{\"labels\":{\"" KEY "\":\"%s\",\"x\":\"y\"}}}", zone)
-                 : xstrdup("{}");
+    _cleanup_publish_view_ struct publish_view view = {0};
+    struct call call;
 
-    fake_kube_put(fake, node, json);
-    fake_kube_put(fake, csinode,
-                  "{\"spec\":{\"drivers\":[{\"name\":\"" DRIVER "\",\"topologyKeys\":[\"" KEY
-                  "\"]}]}}");
+    call_init(&call, 1, "test", deadline_in_ms(60000));
+    int result = publish_capacity_once(&world->site, &call, always, NULL, &view, outcome, err);
+    call_done(&call);
+    return result;
+}
+
+/* The writes of one look that must go well. */
+static size_t writes(struct capacity_world *world)
+{
+    _cleanup_error_ struct error err = {0};
+    _cleanup_publish_outcome_ struct publish_outcome outcome = {0};
+
+    if (publish(world, &outcome, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_null(outcome.foreign);
+    return outcome.writes;
+}
+
+TEST(one_object_for_each_class_and_place, WITH_KUBE)
+{
+    struct capacity_world world;
+
+    capacity_world_init(&world, state);
+    assert_int_equal(writes(&world), 4);
+    assert_int_equal(capacity_world_count(&world, "\"cephzone\""), 4);
+    assert_int_equal(capacity_world_count(&world, "zone-a"), 2);
+    assert_int_equal(capacity_world_count(&world, "\"1000\""), 4);
+    assert_int_equal(capacity_world_count(&world, "\"500\""), 4);
+    assert_int_equal(writes(&world), 0); /* nothing has changed */
+    world.bytes = 0;
+    assert_int_equal(writes(&world), 4); /* nothing left is a figure too */
+    fake_kube_drop(world.fixture->fake, "/apis/storage.k8s.io/v1/storageclasses/slow");
+    fake_kube_drop(world.fixture->fake, "/api/v1/nodes/b1");
+    assert_int_equal(writes(&world), 3);
+    assert_int_equal(capacity_world_count(&world, ""), 1);
 }
 
 /* Registered before its labels were known. */
@@ -53,109 +63,12 @@ static void put_placeless_node(struct fake_kube *fake, const char *name)
     fake_kube_put(fake, csinode, "{\"spec\":{\"drivers\":[{\"name\":\"" DRIVER "\"}]}}");
 }
 
-static void put_class(struct fake_kube *fake, const char *name, const char *driver,
-                      const char *mode)
-{
-    _cleanup_free_ char *path = xasprintf("/apis/storage.k8s.io/v1/storageclasses/%s", name);
-    _cleanup_free_ char *json =
-        xasprintf("{\"provisioner\":\"%s\",\"volumeBindingMode\":\"%s\",\"parameters\":{\"pool\":"
-                  "\"%s\"}}",
-                  driver, mode, name);
-
-    fake_kube_put(fake, path, json);
-}
-
-static void world_init(struct world *world, void **state)
-{
-    struct fake_kube *fake = ((struct kube_fixture *)*state)->fake;
-
-    *world = (struct world){.fixture = *state, .bytes = 1000};
-    world->site = (struct publish_site){
-        .kube = world->fixture->kube,
-        .name_space = "ceph",
-        .driver_name = DRIVER,
-        .ask = ask,
-        .object = world,
-    };
-    put_node(fake, "a1", "zone-a", true);
-    put_node(fake, "a2", "zone-a", true);
-    put_node(fake, "b1", "zone-b", true);
-    put_node(fake, "late", "", false); /* its label has yet to come */
-    put_class(fake, "fast", DRIVER, "WaitForFirstConsumer");
-    put_class(fake, "slow", DRIVER, "WaitForFirstConsumer");
-    put_class(fake, "now", DRIVER, "Immediate");
-    put_class(fake, "other", "nfs", "WaitForFirstConsumer");
-}
-
-static bool always(void *object)
-{
-    (void)object;
-    return true;
-}
-
-static int publish(struct world *world, struct publish_outcome *outcome, struct error *err)
-{
-    struct call call;
-
-    call_init(&call, 1, "test", deadline_in_ms(60000));
-    int result = publish_capacity_once(&world->site, &call, always, NULL, outcome, err);
-    call_done(&call);
-    return result;
-}
-
-/* The writes of one look that must go well. */
-static size_t writes(struct world *world)
-{
-    _cleanup_error_ struct error err = {0};
-    struct publish_outcome outcome = {0};
-
-    if (publish(world, &outcome, &err) < 0)
-        fail_msg("%s", err.message);
-    assert_null(outcome.foreign);
-    return outcome.writes;
-}
-
-static size_t count_objects(struct world *world, const char *part)
-{
-    _cleanup_text_ struct text dump = TEXT_INIT(1 << 20);
-    size_t count = 0;
-
-    fake_kube_dump(world->fixture->fake, &dump);
-    for (const char *line = text_chars(&dump); line[0];) {
-        size_t length = strcspn(line, "\n");
-        _cleanup_free_ char *copy = xstrndup(line, length);
-
-        count += strstr(copy, "csistoragecapacities") && strstr(copy, part);
-        line += length + (line[length] == '\n');
-    }
-    return count;
-}
-
-TEST(one_object_for_each_class_and_place, WITH_KUBE)
-{
-    struct world world;
-
-    world_init(&world, state);
-    assert_int_equal(writes(&world), 4);
-    assert_int_equal(count_objects(&world, "\"cephzone\""), 4);
-    assert_int_equal(count_objects(&world, "zone-a"), 2);
-    assert_int_equal(count_objects(&world, "\"1000\""), 4);
-    assert_int_equal(count_objects(&world, "\"500\""), 4);
-    assert_int_equal(writes(&world), 0); /* nothing has changed */
-    world.bytes = 0;
-    assert_int_equal(writes(&world), 4); /* nothing left is a figure too */
-    fake_kube_drop(world.fixture->fake, "/apis/storage.k8s.io/v1/storageclasses/slow");
-    fake_kube_drop(world.fixture->fake, "/api/v1/nodes/b1");
-    assert_int_equal(writes(&world), 3);
-    assert_int_equal(count_objects(&world, ""), 1);
-}
-
 /* A place without segments is everywhere, and so would be its figure. */
 TEST(node_without_a_place_publishes_nothing, WITH_KUBE)
 {
-    struct world world;
+    struct capacity_world world;
 
-    world_init(&world, state);
+    capacity_world_init(&world, state);
     put_placeless_node(world.fixture->fake, "bare");
     assert_int_equal(writes(&world), 4);
     fake_kube_drop(world.fixture->fake, "/api/v1/nodes/a1");
@@ -164,36 +77,36 @@ TEST(node_without_a_place_publishes_nothing, WITH_KUBE)
     fake_kube_drop(world.fixture->fake, "/api/v1/nodes/late");
     world.site.has_levels = true;
     assert_int_equal(writes(&world), 4); /* all are removed */
-    assert_int_equal(count_objects(&world, ""), 0);
+    assert_int_equal(capacity_world_count(&world, ""), 0);
     world.site.has_levels = false; /* no node is to have a place */
     assert_int_equal(writes(&world), 2);
-    assert_int_equal(count_objects(&world, "\"cephzone\""), 2);
+    assert_int_equal(capacity_world_count(&world, "\"cephzone\""), 2);
 }
 
 TEST(figure_that_fails_leaves_its_object, WITH_KUBE)
 {
-    struct world world;
-    struct publish_outcome outcome = {0};
+    struct capacity_world world;
+    _cleanup_publish_outcome_ struct publish_outcome outcome = {0};
     _cleanup_error_ struct error err = {0};
 
-    world_init(&world, state);
+    capacity_world_init(&world, state);
     assert_int_equal(writes(&world), 4);
     world.bytes = 2000;
     world.failing = "fast";
     assert_int_equal(publish(&world, &outcome, &err), -1);
     assert_int_equal(outcome.writes, 2);
-    assert_int_equal(count_objects(&world, "\"1000\""), 4); /* half of 2000 is among them */
+    assert_int_equal(capacity_world_count(&world, "\"1000\""), 4); /* half of 2000 is among them */
     world.failing = NULL;
     assert_int_equal(writes(&world), 2);
 }
 
 TEST(never_beside_another_publisher, WITH_KUBE)
 {
-    struct world world;
-    struct publish_outcome outcome = {0};
+    struct capacity_world world;
+    _cleanup_publish_outcome_ struct publish_outcome outcome = {0};
     _cleanup_error_ struct error err = {0};
 
-    world_init(&world, state);
+    capacity_world_init(&world, state);
     assert_int_equal(writes(&world), 4);
     fake_kube_put(world.fixture->fake, OBJECTS "csisc-1",
                   "{\"metadata\":{\"labels\":{\"csi.storage.k8s.io/drivername\":\"" DRIVER
@@ -201,8 +114,7 @@ TEST(never_beside_another_publisher, WITH_KUBE)
                   "\"storageClassName\":\"fast\",\"capacity\":\"1Gi\"}");
     assert_int_equal(publish(&world, &outcome, &err), 0);
     assert_string_equal(outcome.foreign, "object 'csisc-1' of 'external-provisioner'");
-    free(outcome.foreign);
-    assert_int_equal(count_objects(&world, ""), 1);
+    assert_int_equal(capacity_world_count(&world, ""), 1);
     fake_kube_drop(world.fixture->fake, OBJECTS "csisc-1");
     assert_int_equal(writes(&world), 4);
 }
@@ -213,42 +125,139 @@ TEST(every_failed_call_is_made_good, WITH_KUBE)
         bool over = false;
 
         for (unsigned n = 1; n < 100 && !over; n++) {
-            struct world world;
-            struct publish_outcome outcome = {0};
+            struct capacity_world world;
+            _cleanup_publish_outcome_ struct publish_outcome outcome = {0};
             _cleanup_error_ struct error err = {0};
 
             kube_fixture_free(state);
             kube_fixture_make(state);
-            world_init(&world, state);
+            capacity_world_init(&world, state);
             fake_kube_fail_call(world.fixture->fake, n, (enum fake_kube_failure)failure);
             (void)!publish(&world, &outcome, &err);
             over = fake_kube_fault_is_pending(world.fixture->fake);
             fake_kube_recover(world.fixture->fake);
             writes(&world);
-            assert_int_equal(count_objects(&world, "\"1000\""), 4);
+            assert_int_equal(capacity_world_count(&world, "\"1000\""), 4);
             assert_int_equal(writes(&world), 0);
         }
         assert_true(over);
     }
 }
 
-TEST(publisher_keeps_them, WITH_KUBE)
-{
-    struct world world;
-    struct capacity_publisher *publisher = NULL;
-    _cleanup_error_ struct error err = {0};
-    _cleanup_free_ char *message = NULL;
-    time_t since = 0;
+/* --- owner and heartbeat --- */
 
-    world_init(&world, state);
-    assert_int_equal(capacity_publisher_new(&(struct capacity_publisher_options){.site = world.site,
-                                                                                 .identity = "me",
-                                                                                 .interval_ms = 10},
-                                            &publisher, &err),
-                     0);
-    wait_until(count_objects(&world, "\"1000\"") == 4);
-    put_node(world.fixture->fake, "c1", "zone-c", true);
-    wait_until(count_objects(&world, "zone-c") == 2);
-    assert_true(capacity_publisher_is_healthy(publisher, &message, &since));
-    capacity_publisher_free(publisher);
+static json_t *first_object(struct capacity_world *world)
+{
+    struct call call;
+    struct kube_page page = {0};
+    _cleanup_error_ struct error err = {0};
+    struct kube *kube = fake_kube_as_other(world->fixture->fake);
+
+    call_init(&call, 1, "test", deadline_in_ms(60000));
+    int result = kube->ops->list_page(
+        kube, &call, "/apis/storage.k8s.io/v1/namespaces/ceph/csistoragecapacities",
+        &(struct kube_list_options){0}, &page, &err);
+    call_done(&call);
+    assert_int_equal(result, 0);
+    json_t *item = json_incref(json_array_get(page.items, 0));
+    kube_page_done(&page);
+    return item;
+}
+
+/* Puts the first object there again, with another heartbeat. */
+static void put_heartbeat(struct capacity_world *world, const char *time)
+{
+    json_auto_t *item = first_object(world);
+    _cleanup_free_ char *path = xasprintf(OBJECTS "%s", kube_name(item));
+    json_t *annotations = json_object_get(json_object_get(item, "metadata"), "annotations");
+
+    json_object_set_new(annotations, KUBE_CAPACITY_HEARTBEAT, json_string(time));
+    _cleanup_free_ char *text = json_dumps(item, 0);
+    fake_kube_put(world->fixture->fake, path, text);
+}
+
+TEST(driver_object_owns_what_is_published, WITH_KUBE)
+{
+    struct capacity_world world;
+
+    capacity_world_init(&world, state);
+    assert_int_equal(writes(&world), 4);
+    json_auto_t *object = first_object(&world);
+    const json_t *owners = json_object_get(json_object_get(object, "metadata"), "ownerReferences");
+    json_auto_t *driver = fake_kube_get(world.fixture->fake, INSTALLED);
+    assert_int_equal(json_array_size(owners), 1);
+    assert_string_equal(kube_text(json_array_get(owners, 0), "uid", NULL),
+                        kube_text(driver, "metadata", "uid", NULL));
+    assert_string_equal(kube_text(json_array_get(owners, 0), "kind", NULL), "CSIDriver");
+    assert_string_equal(kube_text(json_array_get(owners, 0), "name", NULL), DRIVER);
+    /* installed again: it is another owner */
+    fake_kube_drop(world.fixture->fake, INSTALLED);
+    fake_kube_put(world.fixture->fake, INSTALLED, "{\"metadata\":{\"uid\":\"uid-2\"}}");
+    assert_int_equal(writes(&world), 4);
+    assert_int_equal(writes(&world), 0);
+}
+
+/* Else a controller that ends after the CSIDriver would leave objects that nobody removes. */
+TEST(without_a_driver_object_nothing_is_published, WITH_KUBE)
+{
+    struct capacity_world world;
+
+    capacity_world_init(&world, state);
+    assert_int_equal(writes(&world), 4);
+    fake_kube_drop(world.fixture->fake, INSTALLED);
+    assert_int_equal(writes(&world), 4);
+    assert_int_equal(capacity_world_count(&world, ""), 0);
+    assert_int_equal(writes(&world), 0);
+}
+
+TEST(driver_object_that_may_not_be_read_is_no_owner, WITH_KUBE)
+{
+    struct capacity_world world;
+
+    capacity_world_init(&world, state);
+    fake_kube_forbid(world.fixture->fake, "get", INSTALLED);
+    assert_int_equal(writes(&world), 4);
+    assert_int_equal(capacity_world_count(&world, "ownerReferences"), 0);
+    assert_int_equal(writes(&world), 0);
+    fake_kube_forbid(world.fixture->fake, NULL, NULL);
+    assert_int_equal(writes(&world), 4);
+    assert_int_equal(capacity_world_count(&world, "ownerReferences"), 4);
+    fake_kube_forbid(world.fixture->fake, "get", INSTALLED); /* the owner stays */
+    assert_int_equal(writes(&world), 0);
+}
+
+TEST(heartbeat_is_renewed_without_a_change, WITH_KUBE)
+{
+    struct capacity_world world;
+
+    capacity_world_init(&world, state);
+    assert_int_equal(writes(&world), 4);
+    assert_int_equal(capacity_world_count(&world, KUBE_CAPACITY_HEARTBEAT), 4);
+    put_heartbeat(&world, "2020-01-01T00:00:00Z");
+    assert_int_equal(writes(&world), 1);
+    put_heartbeat(&world, "2220-01-01T00:00:00Z"); /* of a clock that was wrong */
+    assert_int_equal(writes(&world), 1);
+    put_heartbeat(&world, "yesterday");
+    assert_int_equal(writes(&world), 1);
+    assert_int_equal(writes(&world), 0);
+}
+
+TEST(stale_object_without_a_figure_is_removed, WITH_KUBE)
+{
+    struct capacity_world world;
+    _cleanup_publish_outcome_ struct publish_outcome outcome = {0};
+    _cleanup_error_ struct error err = {0};
+
+    capacity_world_init(&world, state);
+    assert_int_equal(writes(&world), 4);
+    put_heartbeat(&world, "2020-01-01T00:00:00Z");
+    json_auto_t *object = first_object(&world);
+    world.failing = kube_text(object, "storageClassName", NULL);
+    assert_int_equal(publish(&world, &outcome, &err), -1);
+    assert_int_equal(outcome.writes, 1);
+    assert_int_equal(outcome.objects, 3);
+    assert_int_equal(outcome.figure_count, 2);
+    assert_int_equal(capacity_world_count(&world, ""), 3);
+    world.failing = NULL;
+    assert_int_equal(writes(&world), 1);
 }

@@ -387,6 +387,36 @@ TEST(own_calls_correct_the_listing)
     assert_provision(count_volumes(&world, true), 1, MIB, 0);
 }
 
+static void count_change(void *object)
+{
+    unsigned *changes = object;
+
+    ++*changes;
+}
+
+TEST(whoever_publishes_is_told_of_own_calls)
+{
+    _cleanup_world_ struct world world;
+    unsigned changes = 0;
+
+    world_init(&world, LONG_MS, LONG_MS);
+    add_image(&world, "one", 3 * MIB);
+    assert_provision(count_volumes(&world, true), 1, 3 * MIB, 0);
+    usage_cache_notify(world.cache, count_change, &changes);
+    usage_cache_creation_begins(world.cache, &POOL, MIB);
+    assert_int_equal(changes, 0);
+    usage_cache_creation_ends(world.cache, &POOL, MIB, true);
+    assert_int_equal(changes, 1);
+    usage_cache_growth(world.cache, &POOL, 2 * MIB);
+    assert_int_equal(changes, 2);
+    assert_provision(count_volumes(&world, true), 2, 6 * MIB, 0);
+    usage_cache_deletion(world.cache, &POOL, 3 * MIB);
+    assert_int_equal(changes, 3);
+    usage_cache_notify(world.cache, NULL, NULL);
+    usage_cache_deletion(world.cache, &POOL, 3 * MIB);
+    assert_int_equal(changes, 3);
+}
+
 TEST(more_deletions_than_volumes_are_none)
 {
     _cleanup_world_ struct world world;

@@ -109,6 +109,25 @@ bool kube_volume_mode_is_block(const char *mode)
     return mode && strcmp(mode, "Block") == 0;
 }
 
+time_t kube_time_parse(const char *text)
+{
+    struct tm utc = {0};
+    const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &utc) : NULL;
+
+    if (!rest)
+        return 0;
+    rest += rest[0] == '.' ? 1 + strspn(rest + 1, "0123456789") : 0;
+    return strcmp(rest, "Z") == 0 ? timegm(&utc) : 0;
+}
+
+bool kube_capacity_is_stale(const struct kube_capacity *capacity, time_t now)
+{
+    time_t refreshed =
+        kube_time_parse(strmap_get(&capacity->meta.annotations, KUBE_CAPACITY_HEARTBEAT));
+
+    return refreshed > 0 && now - refreshed > CAPACITY_STALE_S;
+}
+
 static const char *class_of(const struct kube_meta *meta, const char *class_name)
 {
     const char *legacy = strmap_get(&meta->annotations, KUBE_LEGACY_CLASS);

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "common/base/error.h"
 #include "common/base/string_list.h"
@@ -318,3 +319,15 @@ bool kube_volume_mode_is_block(const char *mode);
 #define KUBE_LEGACY_CLASS "volume.beta.kubernetes.io/storage-class"
 #define KUBE_NO_PROVISIONER "kubernetes.io/no-provisioner"
 #define KUBE_MIGRATED_PLUGINS "storage.alpha.kubernetes.io/migrated-plugins"
+
+/* Of a CSIStorageCapacity that the driver publishes itself: when its figure was last obtained. It
+ * is written anew when CAPACITY_HEARTBEAT_S have passed; from CAPACITY_STALE_S on nobody maintains
+ * the object any more, and its figure says nothing. */
+#define KUBE_CAPACITY_HEARTBEAT "cephzone/refreshed"
+#define CAPACITY_HEARTBEAT_S 300
+#define CAPACITY_STALE_S 900
+
+/* "2026-11-16T06:05:44Z", with or without a fraction; 0 for anything else. */
+time_t kube_time_parse(const char *text);
+/* By the clock @now: it has a heartbeat, and that is old. */
+bool kube_capacity_is_stale(const struct kube_capacity *capacity, time_t now);

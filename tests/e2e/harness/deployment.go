@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -62,6 +64,69 @@ func driverPublishesRoom(t *test) {
 	t.claim("stuck", "rbd-zones", "5Gi")
 	t.pod("pod-b", inZone("zone-b"), "stuck")
 	t.mustStayPending("pod-b", "node(s) did not have enough free storage")
+}
+
+// Published room follows volumes and classes without waiting for the interval of a minute, and goes
+// with the driver.
+func publishedRoomIsFreshAndOwned(t *test) {
+	t.restartProvisioner("--enable-capacity=false")
+	t.must(t.client.StorageV1().CSIStorageCapacities(namespace).DeleteCollection(background,
+		metav1.DeleteOptions{}, metav1.ListOptions{}), "delete capacities")
+	t.must(t.restartController("--publish-capacity"), "restart the controller")
+	defer func() {
+		_ = t.restartController()
+		_ = t.client.StorageV1().CSIStorageCapacities(namespace).DeleteCollection(background,
+			metav1.DeleteOptions{}, metav1.ListOptions{})
+		t.restartProvisioner()
+	}()
+	t.wait("our objects", func() error {
+		_, _, err := t.publishedRoom("rbd-zones", "zone-a")
+		return err
+	})
+	began := time.Now()
+	t.classLike("rbd-zones", "strict", func(class *storagev1.StorageClass) {
+		class.Parameters["overcommit"] = "1"
+	})
+	defer t.deleteClass("strict")
+	var before int64
+	t.wait("the room of a new class", func() (err error) {
+		before, _, err = t.publishedRoom("strict", "zone-a")
+		return err
+	})
+	t.tell("a new class had its room after %d ms", time.Since(began).Milliseconds())
+
+	t.claim("data", "strict", "5Gi")
+	t.pod("pod", inZone("zone-a"), "data")
+	t.volumeOf("data")
+	began = time.Now()
+	t.waitForRoom("strict", "zone-a", before-5*gib+1, false)
+	t.tell("a volume was counted %d ms after it was bound", time.Since(began).Milliseconds())
+	t.must(t.deleteAll(), "delete")
+	t.waitForRoom("strict", "zone-a", before, true)
+
+	t.uninstallDriverObject()
+}
+
+// Without the CSIDriver nothing is left; with a new one everything is published again.
+func (t *test) uninstallDriverObject() {
+	drivers := t.client.StorageV1().CSIDrivers()
+	driver, err := drivers.Get(background, driverName, metav1.GetOptions{})
+	t.must(err, "read the CSIDriver")
+	t.must(drivers.Delete(background, driverName, metav1.DeleteOptions{}), "delete the CSIDriver")
+	t.wait("all objects to be collected", func() error {
+		list, err := t.client.StorageV1().CSIStorageCapacities(namespace).List(background, metav1.ListOptions{})
+		if err == nil && len(list.Items) > 0 {
+			err = fmt.Errorf("%d are there", len(list.Items))
+		}
+		return err
+	})
+	driver.ObjectMeta = metav1.ObjectMeta{Name: driver.Name, Labels: driver.Labels}
+	_, err = drivers.Create(background, driver, metav1.CreateOptions{})
+	t.must(err, "create the CSIDriver again")
+	t.wait("our objects to be there again", func() error {
+		_, _, err := t.publishedRoom("rbd-zones", "zone-a")
+		return err
+	})
 }
 
 // With the sidecar that hangs on it.

@@ -21,6 +21,7 @@ var scenarios = []scenario{
 	{"a claim that is deleted while its volume is made leaks nothing", deletedClaimLeaksNothing},
 	{"a snapshot is restored in its zone", snapshotIsRestored},
 	{"the driver publishes room itself (--publish-capacity), and the scheduler heeds it", driverPublishesRoom},
+	{"published room follows volumes and classes at once, and goes with the driver", publishedRoomIsFreshAndOwned},
 	{"a CephFS volume is made and deleted", cephfsVolumeIsMade},
 	{"the API server accepts what is in deploy/", manifestsAreAccepted},
 	{"cephzone check finds every fault that was planted in the cluster", checkFindsFaults},

@@ -41,6 +41,11 @@ func (t *test) must(err error, format string, arguments ...any) {
 }
 
 // Repeats @attempt until it gives no error; the last error is the reason if it never does.
+// A figure of this run, beside the verdict; nothing depends on it.
+func (t *test) tell(format string, values ...any) {
+	fmt.Printf("        "+format+"\n", values...)
+}
+
 func (t *test) wait(what string, attempt func() error) {
 	t.must(until(patience, attempt), "waiting for %s", what)
 }
