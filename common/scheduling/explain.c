@@ -402,9 +402,11 @@ static void reject_nodes(struct explain_run *run, const char *reason,
     }
 }
 
-/* NULL: the nodes are asked. VolumeBinding looks at the pod before VolumeZone does. */
+/* NULL: the nodes are asked. The plugins look at the pod in this order. */
 static const char *find_rejection(const struct explain_run *run)
 {
+    if (run->restrictions.verdict == BINDING_REJECTED)
+        return run->restrictions.reason;
     if (run->claims.verdict == BINDING_REJECTED || run->claims.verdict == BINDING_FAILED)
         return run->claims.reason;
     return run->zones.verdict == BINDING_REJECTED ? run->zones.reason : NULL;
@@ -416,6 +418,7 @@ static void explain_any(struct cluster_objects *cluster, const struct binding_op
     struct explain_run run = {.cluster = cluster, .options = options, .pod = pod};
 
     *explanation = (struct explanation){0};
+    volume_restrictions_prepare(cluster, options, pod, &run.restrictions);
     binding_prepare(cluster, options, pod, &run.claims);
     volume_limits_prepare(cluster, pod, &run.keys);
     volume_zone_prepare(cluster, pod, &run.zones);
@@ -439,6 +442,7 @@ static void explain_any(struct cluster_objects *cluster, const struct binding_op
         bypassed ? xstrdup("nothing: kube-scheduler does not look at a pod that has a node.")
                  : make_summary(&run, explanation);
     pod_zones_done(&run.zones);
+    pod_restrictions_done(&run.restrictions);
     pod_volume_keys_done(&run.keys);
     pod_claims_done(&run.claims);
 }

@@ -103,6 +103,11 @@ static const struct {
     const char *script;
     const char *headline;
 } SCRIPTS[] = {
+    {"node n1\nnode n2\nclass fast\npvc c class=fast modes=RWOP\npod a claims=c on=n2\npod p "
+     "claims=c",
+     "claim 'c' is for one pod (ReadWriteOncePod), and pod 'a' on node 'n2' has it|delete pod 'a'"},
+    {"node n1\npod a in-tree=aws-ebs:d on=n1\npod p in-tree=aws-ebs:d",
+     "pod 'a' of namespace 'default' has a disk that the pod names"},
     {"node n1 zone=a\npod p claims=dta\npvc data",
      "claim 'dta' does not exist|did you mean 'data'?"},
     {"node n1 zone=a\nclass fast\npvc c class=fast\npod p claims=c", "fits on 1 of 1 nodes"},

@@ -8,6 +8,7 @@
 
 #include "common/base/memory.h"
 #include "common/encoding/json.h"
+#include "common/kube/objects/exclusive_disk.h"
 #include "common/kube/objects/in_tree.h"
 #include "common/kube/objects/kube_objects.h"
 
@@ -285,6 +286,7 @@ static int decode_label_selector(const json_t *root, const char *path,
  * node. */
 static int decode_in_tree(const json_t *root, struct kube_pv *pv, struct error *err)
 {
+    _cleanup_error_ struct error fault = {0};
     char *disk = NULL;
 
     pv->plugin = in_tree_find_source(json_object_get(root, "spec"), &disk);
@@ -292,6 +294,8 @@ static int decode_in_tree(const json_t *root, struct kube_pv *pv, struct error *
         return 0;
     free(pv->handle);
     pv->handle = disk;
+    if (in_tree_handle(pv->plugin, root, &pv->handle, &fault) < 0)
+        pv->translation_fault = xasprintf("could not translate pv: %s", fault.message);
     json_auto_t *required = in_tree_translate(pv->plugin, root);
     pv->has_translated = required && !json_is_null(required);
     if (pv->has_translated && node_selector_decode(required, &pv->translated, err) < 0)
@@ -366,6 +370,7 @@ static int finish_capacity(const json_t *root, void *object, struct error *err)
 static void name_volume(const struct kube_pod *pod, const json_t *value,
                         struct kube_pod_volume *volume)
 {
+    volume->exclusive = exclusive_disk_decode(value);
     if (value_at(value, "persistentVolumeClaim")) {
         volume->kind = KUBE_VOLUME_CLAIM;
     } else if (value_at(value, "ephemeral")) {
@@ -438,6 +443,7 @@ static void done_pv(void *object)
 
     node_selector_done(&pv->required);
     node_selector_done(&pv->translated);
+    free(pv->translation_fault);
 }
 
 static void done_pvc(void *object)
@@ -459,8 +465,10 @@ static void done_pod(void *object)
 {
     struct kube_pod *pod = object;
 
-    for (size_t i = 0; i < pod->volume_count; i++)
+    for (size_t i = 0; i < pod->volume_count; i++) {
         free(pod->volumes[i].disk);
+        exclusive_disk_free(pod->volumes[i].exclusive);
+    }
     node_selector_done(&pod->required);
     /* one more than counted may be half-decoded */
     for (size_t i = 0; pod->preferences && i <= pod->preference_count; i++)

@@ -122,6 +122,7 @@ struct kube_pv {
     const struct in_tree_plugin *plugin; /* NULL for most */
     bool has_translated;                 /* the same two on nodes where the plugin is migrated */
     struct node_selector translated;
+    char *translation_fault;    /* why the scheduler cannot translate it; NULL if it can */
     struct assumption *assumed; /* of the holder */
     void *group;                /* of the holder: the index entry while the volume is free */
 };
@@ -200,6 +201,7 @@ struct kube_pod_volume {
     char *driver;                        /* of CSI: the inline volume's */
     const struct in_tree_plugin *plugin; /* of IN_TREE, as is the next one */
     char *disk;
+    struct exclusive_disk *exclusive; /* see exclusive_disk.h; NULL for nearly all */
 };
 
 struct kube_toleration {
@@ -303,6 +305,9 @@ static inline const char *kube_or_empty(const char *text)
 {
     return text ? text : "";
 }
+
+/* It has a node and has not ended: what the scheduler counts. */
+bool kube_pod_is_on_node(const struct kube_pod *pod);
 
 /* NULL counts as "". */
 bool kube_same(const char *a, const char *b);
