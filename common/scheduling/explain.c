@@ -412,6 +412,31 @@ static const char *find_rejection(const struct explain_run *run)
     return run->zones.verdict == BINDING_REJECTED ? run->zones.reason : NULL;
 }
 
+/* A node that fits here may still not do: by what is named, never silently left out. */
+static void note_needs(const struct kube_pod *pod, struct explanation *explanation)
+{
+    static const struct {
+        enum kube_pod_need need;
+        const char *text;
+    } NEEDS[] = {
+        {KUBE_NEED_REQUESTS, "requests of CPU, memory and other resources"},
+        {KUBE_NEED_PORTS, "ports of the host"},
+        {KUBE_NEED_AFFINITY, "affinity to other pods"},
+        {KUBE_NEED_ANTI_AFFINITY, "anti-affinity to other pods"},
+        {KUBE_NEED_SPREAD, "topology spread constraints"},
+        {KUBE_NEED_DEVICES, "resource claims"},
+        {KUBE_NEED_GATES, "scheduling gates"},
+    };
+    _cleanup_text_ struct text text = TEXT_INIT(1024);
+
+    for (size_t i = 0; i < ARRAY_LENGTH(NEEDS); i++)
+        if (pod->needs & NEEDS[i].need)
+            text_addf(&text, "%s%s", text.length ? ", " : "", NEEDS[i].text);
+    if (text.length)
+        string_list_addf(&explanation->notes, "not looked at, though the pod asks for it: %s",
+                         text_chars(&text));
+}
+
 static void explain_any(struct cluster_objects *cluster, const struct binding_options *options,
                         const struct kube_pod *pod, struct explanation *explanation)
 {
@@ -438,6 +463,7 @@ static void explain_any(struct cluster_objects *cluster, const struct binding_op
         note_claims(&run, explanation);
         note_labels(explanation);
     }
+    note_needs(pod, explanation);
     explanation->summary =
         bypassed ? xstrdup("nothing: kube-scheduler does not look at a pod that has a node.")
                  : make_summary(&run, explanation);

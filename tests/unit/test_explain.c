@@ -246,3 +246,31 @@ TEST(claim_is_explained_through_its_pod_or_alone)
     assert_int_equal(explain_claim(&cluster, &options, "default", "d", &alone, &err), 0);
     assert_int_equal(alone.fitting, 1);
 }
+
+TEST(what_is_not_looked_at_is_named)
+{
+    static const char POD[] =
+        "json {\"kind\": \"Pod\", \"metadata\": {\"name\": \"p\"}, \"spec\": {"
+        "\"containers\": [{\"resources\": {\"requests\": {\"cpu\": \"1\"}}, \"ports\": "
+        "[{\"hostPort\": 80}]}], \"affinity\": {\"podAntiAffinity\": "
+        "{\"requiredDuringSchedulingIgnoredDuringExecution\": [{\"topologyKey\": \"zone\"}]}, "
+        "\"podAffinity\": {\"requiredDuringSchedulingIgnoredDuringExecution\": []}}, "
+        "\"topologySpreadConstraints\": [{\"whenUnsatisfiable\": \"DoNotSchedule\"}], "
+        "\"schedulingGates\": [{\"name\": \"g\"}], \"resourceClaims\": [{\"name\": \"r\"}]}}\n";
+    const struct binding_options options = newest_binding_options();
+    _cleanup_cluster_ struct cluster_objects cluster = {0};
+    _cleanup_explanation_ struct explanation asking = {0};
+    _cleanup_explanation_ struct explanation modest = {0};
+
+    cluster_script(&cluster, "node n1\npod q\n");
+    cluster_script(&cluster, POD);
+    cluster_settle(&cluster);
+    must(explain_pod(&cluster, &options, "default", "p", &asking, &err));
+    assert_int_equal(asking.notes.count, 1);
+    assert_string_equal(asking.notes.items[0],
+                        "not looked at, though the pod asks for it: requests of CPU, memory and "
+                        "other resources, ports of the host, anti-affinity to other pods, topology "
+                        "spread constraints, resource claims, scheduling gates");
+    must(explain_pod(&cluster, &options, "default", "q", &modest, &err));
+    assert_int_equal(modest.notes.count, 0);
+}

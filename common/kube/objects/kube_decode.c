@@ -423,11 +423,53 @@ static int decode_preferences(const json_t *root, struct kube_pod *pod, struct e
     return 0;
 }
 
+static unsigned needs_of_container(const json_t *container)
+{
+    const json_t *requests = value_at(container, "resources.requests");
+    const json_t *ports = value_at(container, "ports");
+    unsigned needs = json_object_size(requests) > 0 ? KUBE_NEED_REQUESTS : 0;
+
+    for (size_t i = 0; i < json_array_size(ports); i++)
+        if (json_integer_value(value_at(json_array_get(ports, i), "hostPort")) > 0)
+            needs |= KUBE_NEED_PORTS;
+    return needs;
+}
+
+/* Members of an unexpected type count as missing. */
+static unsigned needs_of_pod(const json_t *root)
+{
+    static const struct {
+        const char *path;
+        enum kube_pod_need need;
+    } LISTS[] = {
+        {"spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+         KUBE_NEED_AFFINITY},
+        {"spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+         KUBE_NEED_ANTI_AFFINITY},
+        {"spec.resourceClaims", KUBE_NEED_DEVICES},
+        {"spec.schedulingGates", KUBE_NEED_GATES},
+    };
+    const json_t *containers = value_at(root, "spec.containers");
+    const json_t *spread = value_at(root, "spec.topologySpreadConstraints");
+    unsigned needs = 0;
+
+    for (size_t i = 0; i < ARRAY_LENGTH(LISTS); i++)
+        needs |= json_array_size(value_at(root, LISTS[i].path)) > 0 ? LISTS[i].need : 0;
+    for (size_t i = 0; i < json_array_size(containers); i++)
+        needs |= needs_of_container(json_array_get(containers, i));
+    for (size_t i = 0; i < json_array_size(spread); i++)
+        if (kube_same(json_string_value(value_at(json_array_get(spread, i), "whenUnsatisfiable")),
+                      "DoNotSchedule"))
+            needs |= KUBE_NEED_SPREAD;
+    return needs;
+}
+
 static int finish_pod(const json_t *root, void *object, struct error *err)
 {
     struct kube_pod *pod = object;
     const json_t *volumes = value_at(root, "spec.volumes");
 
+    pod->needs = needs_of_pod(root);
     for (size_t i = 0; i < pod->volume_count; i++)
         name_volume(pod, json_array_get(volumes, i), &pod->volumes[i]);
     if (decode_preferences(root, pod, err) < 0)

@@ -216,8 +216,20 @@ struct kube_preference {
     struct node_selector selector; /* one term */
 };
 
+/* What a pod needs of its node that nobody here looks at. One bit each. */
+enum kube_pod_need {
+    KUBE_NEED_REQUESTS = 1, /* CPU, memory and other resources of its containers */
+    KUBE_NEED_PORTS = 2,    /* of the host */
+    KUBE_NEED_AFFINITY = 4, /* required, to other pods */
+    KUBE_NEED_ANTI_AFFINITY = 8,
+    KUBE_NEED_SPREAD = 16,  /* with DoNotSchedule */
+    KUBE_NEED_DEVICES = 32, /* ResourceClaims */
+    KUBE_NEED_GATES = 64,   /* that are not open yet */
+};
+
 struct kube_pod {
     struct kube_meta meta;
+    unsigned needs; /* enum kube_pod_need */
     char *node_name;
     char *phase;
     struct kube_pod_volume *volumes;
