@@ -362,6 +362,22 @@ e2e: $(PROGRAMS) e2e-tools ## the driver under a real control plane and csi-prov
 e2e-tools: ## build the control plane for 'make e2e', once
 	@tests/e2e/tools >/dev/null
 
+# --- kube-scheduler's verdicts and ours ------------------------------------------------------------
+
+CONFORMANCE := $(BUILD)/tests/conformance/verdicts
+VERDICTS ?= 100000
+
+$(CONFORMANCE): $(BUILD)/tests/conformance/verdicts.o $(SCHEDULING_STATIC)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -ljansson
+
+.PHONY: conformance
+conformance: $(CONFORMANCE) ## kube-scheduler's plugins and the scheduling library on generated clusters; VERDICTS (100000), SEED (1)
+	@BUILD=$(BUILD) SEED=$(SEED) VERDICTS=$(VERDICTS) tests/run $@ tests/conformance/run
+
+.PHONY: conformance-short
+conformance-short: ## the same with few verdicts, for CI
+	@$(MAKE) --no-print-directory VERDICTS=10000 conformance
+
 # --- other releases -------------------------------------------------------------------------------
 
 RELEASES ?= bookworm trixie forky

@@ -28,6 +28,9 @@ static unsigned check_bound(const struct node_check *check)
             continue;
         if (!item->pv)
             return BINDING_VOLUME_MISSING;
+        check->decision->fault = binding_translation_fault(check->cluster, item->pv, check->node);
+        if (check->decision->fault)
+            return 0;
         if (!binding_fits_bound(check->cluster, item->pv, check->node))
             return BINDING_NODE_AFFINITY;
     }
@@ -230,6 +233,10 @@ void binding_check_node(const struct cluster_objects *cluster,
         decision->choices[i] = (struct claim_choice){0};
     decision->fault = NULL;
     decision->reasons = check_bound(&check);
+    if (decision->fault) {
+        decision->verdict = BINDING_FAILED;
+        return;
+    }
     if (is_selected_elsewhere(&check)) {
         check.is_unbound_ok = false;
     } else if (match_static(&check) < 0) {

@@ -95,7 +95,7 @@ struct claim_choice {
 struct node_decision {
     enum binding_verdict verdict;
     unsigned reasons;
-    const char *fault;            /* FAILED; borrowed from the claims */
+    const char *fault;            /* FAILED; borrowed from the claims or a volume */
     struct claim_choice *choices; /* one per claim, in the pod's order */
 };
 
@@ -145,6 +145,10 @@ _must_check_ int binding_check_bound(const struct cluster_objects *cluster,
                                      struct error *err);
 bool binding_fits_bound(const struct cluster_objects *cluster, const struct kube_pv *pv,
                         const struct kube_node *node);
+/* Why the volume cannot be one of the CSI driver that has taken its plugin over on the node, which
+ * the scheduler treats as an error; NULL if nothing is wrong. Borrowed. */
+const char *binding_translation_fault(const struct cluster_objects *cluster,
+                                      const struct kube_pv *pv, const struct kube_node *node);
 /* The affinity by which these two judge; NULL: every node will do. */
 const struct node_selector *binding_affinity_on(const struct cluster_objects *cluster,
                                                 const struct kube_pv *pv,

@@ -5,6 +5,7 @@
 #include "common/kube/objects/in_tree.h"
 #include "common/scheduling/affinity_update.h"
 #include "common/scheduling/binding_check.h"
+#include "common/scheduling/volume_restrictions.h"
 #include "common/scheduling/volume_zone.h"
 
 static bool uses_claim(const struct kube_pod *pod, const struct kube_pvc *claim)
@@ -158,11 +159,22 @@ static bool helps_zone(const struct kube_pod *pod, const struct cluster_event *e
     }
 }
 
+static bool helps_restrictions(const struct kube_pod *pod, const struct cluster_event *event)
+{
+    if (event->kind == KUBE_POD && !event->new)
+        return volume_restrictions_are_eased(pod, event->old);
+    if (event->kind == KUBE_PVC && event->new)
+        return !event->old && uses_claim(pod, event->new);
+    return event->kind == KUBE_NODE && !event->old;
+}
+
 bool binding_event_may_help(enum volume_plugin plugin, const struct kube_pod *pod,
                             const struct cluster_event *event)
 {
     if (plugin == PLUGIN_VOLUME_LIMITS)
         return helps_limits(pod, event);
+    if (plugin == PLUGIN_VOLUME_RESTRICTIONS)
+        return helps_restrictions(pod, event);
     /* the other two are never helped by an object going away */
     if (!event->new)
         return false;
@@ -175,6 +187,8 @@ unsigned binding_event_invalidates(const struct cluster_event *event)
 
     switch (event->kind) {
     case KUBE_PVC:
+        return PLUGIN_VOLUME_RESTRICTIONS | PLUGIN_VOLUME_BINDING | PLUGIN_VOLUME_LIMITS |
+               PLUGIN_VOLUME_ZONE;
     case KUBE_PV:
         return PLUGIN_VOLUME_BINDING | PLUGIN_VOLUME_LIMITS | PLUGIN_VOLUME_ZONE;
     case KUBE_CLASS:
@@ -191,8 +205,9 @@ unsigned binding_event_invalidates(const struct cluster_event *event)
         return PLUGIN_VOLUME_BINDING;
     case KUBE_CSI_NODE:
     case KUBE_ATTACHMENT:
-    case KUBE_POD:
         return PLUGIN_VOLUME_LIMITS;
+    case KUBE_POD:
+        return PLUGIN_VOLUME_RESTRICTIONS | PLUGIN_VOLUME_LIMITS;
     default:
         return 0;
     }

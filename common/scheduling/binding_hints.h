@@ -12,7 +12,12 @@ struct cluster_event {
     const void *new; /* NULL: it was deleted */
 };
 
-enum volume_plugin { PLUGIN_VOLUME_BINDING = 1, PLUGIN_VOLUME_LIMITS = 2, PLUGIN_VOLUME_ZONE = 4 };
+enum volume_plugin {
+    PLUGIN_VOLUME_BINDING = 1,
+    PLUGIN_VOLUME_LIMITS = 2,
+    PLUGIN_VOLUME_ZONE = 4,
+    PLUGIN_VOLUME_RESTRICTIONS = 16, /* 8 is that of pod_survey.h */
+};
 
 /* Kubernetes' queueing hints: whether to try the pod, which @plugin rejected, again. */
 bool binding_event_may_help(enum volume_plugin plugin, const struct kube_pod *pod,

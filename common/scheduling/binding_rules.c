@@ -93,12 +93,24 @@ bool binding_fits_affinity(const struct kube_pv *pv, const struct strmap *labels
     return !pv->has_required || node_selector_has_match(&pv->required, labels, NULL);
 }
 
+static bool is_migrated(const struct cluster_objects *cluster, const struct kube_pv *pv,
+                        const struct kube_node *node)
+{
+    return pv->plugin && in_tree_is_migrated(pv->plugin, cluster_find(cluster, KUBE_CSI_NODE, NULL,
+                                                                      node->meta.name));
+}
+
+const char *binding_translation_fault(const struct cluster_objects *cluster,
+                                      const struct kube_pv *pv, const struct kube_node *node)
+{
+    return pv->translation_fault && is_migrated(cluster, pv, node) ? pv->translation_fault : NULL;
+}
+
 const struct node_selector *binding_affinity_on(const struct cluster_objects *cluster,
                                                 const struct kube_pv *pv,
                                                 const struct kube_node *node)
 {
-    if (pv->plugin && in_tree_is_migrated(
-                          pv->plugin, cluster_find(cluster, KUBE_CSI_NODE, NULL, node->meta.name)))
+    if (is_migrated(cluster, pv, node))
         return pv->has_translated ? &pv->translated : NULL;
     return pv->has_required ? &pv->required : NULL;
 }
@@ -107,8 +119,11 @@ int binding_check_bound(const struct cluster_objects *cluster, const struct kube
                         const struct kube_node *node, struct error *err)
 {
     const struct node_selector *affinity = binding_affinity_on(cluster, pv, node);
+    const char *fault = binding_translation_fault(cluster, pv, node);
     bool matches = true;
 
+    if (fault)
+        return error_set(err, STATUS_FAILED_PRECONDITION, "%s", fault);
     if (affinity && node_selector_match(affinity, &node->meta.labels, NULL, &matches, err) < 0)
         return -1;
     if (!matches)

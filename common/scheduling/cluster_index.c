@@ -195,8 +195,7 @@ void cluster_index_pod(struct cluster_objects *cluster, struct kube_pod *pod,
 
             update_list(cluster, &claim->pods, pod, cluster_compare_objects, change);
         }
-    if (kube_same(pod->node_name, "") || kube_same(pod->phase, "Succeeded") ||
-        kube_same(pod->phase, "Failed"))
+    if (!kube_pod_is_on_node(pod))
         return;
     struct node_index *node = node_entry(cluster, pod->node_name);
     update_list(cluster, &node->pods, pod, cluster_compare_objects, change);

@@ -421,12 +421,39 @@ static void reject_nodes(struct explain_run *run, const char *reason,
     }
 }
 
-/* NULL: the nodes are asked. VolumeBinding looks at the pod before VolumeZone does. */
+/* NULL: the nodes are asked. The plugins look at the pod in this order. */
 static const char *find_rejection(const struct explain_run *run)
 {
+    if (run->restrictions.verdict == BINDING_REJECTED)
+        return run->restrictions.reason;
     if (run->claims.verdict == BINDING_REJECTED || run->claims.verdict == BINDING_FAILED)
         return run->claims.reason;
     return run->zones.verdict == BINDING_REJECTED ? run->zones.reason : NULL;
+}
+
+/* A node that fits here may still not do: by what is named, never silently left out. */
+static void note_needs(const struct kube_pod *pod, struct explanation *explanation)
+{
+    static const struct {
+        enum kube_pod_need need;
+        const char *text;
+    } NEEDS[] = {
+        {KUBE_NEED_REQUESTS, "requests of CPU, memory and other resources"},
+        {KUBE_NEED_PORTS, "ports of the host"},
+        {KUBE_NEED_AFFINITY, "affinity to other pods"},
+        {KUBE_NEED_ANTI_AFFINITY, "anti-affinity to other pods"},
+        {KUBE_NEED_SPREAD, "topology spread constraints"},
+        {KUBE_NEED_DEVICES, "resource claims"},
+        {KUBE_NEED_GATES, "scheduling gates"},
+    };
+    _cleanup_text_ struct text text = TEXT_INIT(1024);
+
+    for (size_t i = 0; i < ARRAY_LENGTH(NEEDS); i++)
+        if (pod->needs & NEEDS[i].need)
+            text_addf(&text, "%s%s", text.length ? ", " : "", NEEDS[i].text);
+    if (text.length)
+        string_list_addf(&explanation->notes, "not looked at, though the pod asks for it: %s",
+                         text_chars(&text));
 }
 
 static void explain_any(struct cluster_objects *cluster, const struct binding_options *options,
@@ -435,6 +462,7 @@ static void explain_any(struct cluster_objects *cluster, const struct binding_op
     struct explain_run run = {.cluster = cluster, .options = options, .pod = pod};
 
     *explanation = (struct explanation){0};
+    volume_restrictions_prepare(cluster, options, pod, &run.restrictions);
     binding_prepare(cluster, options, pod, &run.claims);
     volume_limits_prepare(cluster, pod, &run.keys);
     volume_zone_prepare(cluster, pod, &run.zones);
@@ -454,10 +482,12 @@ static void explain_any(struct cluster_objects *cluster, const struct binding_op
         note_claims(&run, explanation);
         note_labels(explanation);
     }
+    note_needs(pod, explanation);
     explanation->summary =
         bypassed ? xstrdup("nothing: kube-scheduler does not look at a pod that has a node.")
                  : make_summary(&run, explanation);
     pod_zones_done(&run.zones);
+    pod_restrictions_done(&run.restrictions);
     pod_volume_keys_done(&run.keys);
     pod_claims_done(&run.claims);
 }

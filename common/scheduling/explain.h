@@ -2,14 +2,15 @@
 
 #include "common/scheduling/binding_check.h"
 #include "common/scheduling/volume_limits.h"
+#include "common/scheduling/volume_restrictions.h"
 #include "common/scheduling/volume_zone.h"
 
 /*
  * Why a pod is where it is, or nowhere: the scheduler's answer per node in its own words, and
- * beside it what is wrong and what would help. Looks at volumes (VolumeBinding,
- * NodeVolumeLimits, VolumeZone) and at labels and taints (pod_placement.h); processors, memory and
- * the affinity between pods are not looked at. One thread; the cluster is not changed but counts
- * are remembered in it.
+ * beside it what is wrong and what would help. Looks at volumes (VolumeRestrictions,
+ * NodeVolumeLimits, VolumeBinding, VolumeZone) and at labels and taints (pod_placement.h);
+ * processors, memory and the affinity between pods are not looked at. One thread; the cluster is
+ * not changed but counts are remembered in it.
  */
 /* Those of nodes in the order in which one is picked for the whole pod: a claim that is tied to a
  * node makes all others irrelevant, and then the one closest to success says most. */
@@ -17,6 +18,7 @@ enum explain_cause {
     EXPLAIN_FITS,
     EXPLAIN_POD, /* for the whole pod: a claim is missing, lost, unbound */
     EXPLAIN_FAULT,
+    EXPLAIN_IN_USE,        /* another pod has the claim or disk, which is for one alone */
     EXPLAIN_SELECTED_NODE, /* a claim is tied to another node */
     EXPLAIN_VOLUME_MISSING,
     EXPLAIN_NO_SPACE,

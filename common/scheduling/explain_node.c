@@ -20,6 +20,7 @@ const char *explain_cause_name(enum explain_cause cause)
         [EXPLAIN_FITS] = "fits",
         [EXPLAIN_POD] = "pod",
         [EXPLAIN_FAULT] = "fault",
+        [EXPLAIN_IN_USE] = "in-use",
         [EXPLAIN_SELECTED_NODE] = "selected-node",
         [EXPLAIN_VOLUME_MISSING] = "volume-missing",
         [EXPLAIN_NO_SPACE] = "room",
@@ -496,6 +497,24 @@ static void add_reason(struct text *reasons, const char *reason)
     text_addf(reasons, "%s%s", reasons->length ? "; " : "", reason);
 }
 
+/* Another pod has what is for one alone. */
+static void diagnose_restrictions(const struct explain_run *run, const struct kube_node *node,
+                                  struct explained_node *row)
+{
+    const struct kube_pod *user = NULL;
+
+    if (!volume_restrictions_check(run->cluster, &run->restrictions, node, &user))
+        return;
+    if (user == run->restrictions.user)
+        set_cause(row, EXPLAIN_IN_USE,
+                  "claim '%s' is for one pod (ReadWriteOncePod), and pod '%s' on node '%s' has it",
+                  run->restrictions.claim->meta.name, user->meta.name, user->node_name);
+    else
+        set_cause(row, EXPLAIN_IN_USE, "pod '%s' of namespace '%s' has a disk that the pod names",
+                  user->meta.name, user->meta.ns);
+    set_fix(row, "delete pod '%s', or wait for its end", user->meta.name);
+}
+
 static void diagnose_limits(struct explain_run *run, const struct kube_node *node,
                             struct text *reasons, struct explained_node *row)
 {
@@ -614,10 +633,15 @@ void explain_node(struct explain_run *run, const struct kube_node *node,
 {
     _cleanup_text_ struct text reasons = TEXT_INIT(DETAIL_LIMIT);
     _cleanup_free_ char *placement = pod_placement_check(run->options, run->pod, node);
+    const char *restriction =
+        volume_restrictions_check(run->cluster, &run->restrictions, node, NULL);
 
     *row = (struct explained_node){.node = node, .place = xstrdup(explain_place(node))};
     if (placement)
         add_reason(&reasons, placement);
+    keep_verdict(&reasons, row);
+    if (restriction)
+        add_reason(&reasons, restriction);
     keep_verdict(&reasons, row);
     diagnose_limits(run, node, &reasons, row);
     keep_verdict(&reasons, row);
@@ -625,6 +649,7 @@ void explain_node(struct explain_run *run, const struct kube_node *node,
     keep_verdict(&reasons, row);
     diagnose_zone(run, node, &reasons, row);
     keep_verdict(&reasons, row);
+    diagnose_restrictions(run, node, row);
     if (placement && row->cause == EXPLAIN_FITS) {
         _cleanup_free_ char *detail = pod_placement_explain(run->pod, node);
 

@@ -8,6 +8,7 @@ struct explain_run {
     struct cluster_objects *cluster;
     const struct binding_options *options;
     const struct kube_pod *pod;
+    struct pod_restrictions restrictions;
     struct pod_claims claims;
     struct pod_volume_keys keys;
     struct pod_zones zones;

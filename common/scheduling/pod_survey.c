@@ -26,9 +26,12 @@ void pod_survey_prepare(const struct cluster_objects *cluster,
                         struct pod_survey *survey)
 {
     *survey = (struct pod_survey){.pod = pod};
+    volume_restrictions_prepare(cluster, options, pod, &survey->restrictions);
     binding_prepare(cluster, options, pod, &survey->claims);
     volume_zone_prepare(cluster, pod, &survey->zones);
     volume_limits_prepare(cluster, pod, &survey->keys);
+    if (survey->restrictions.verdict == BINDING_REJECTED)
+        reject_pod(survey, PLUGIN_VOLUME_RESTRICTIONS, survey->restrictions.reason, false);
     if (survey->claims.verdict == BINDING_REJECTED || survey->claims.verdict == BINDING_FAILED)
         reject_pod(survey, PLUGIN_VOLUME_BINDING, survey->claims.reason,
                    survey->claims.verdict == BINDING_FAILED);
@@ -45,6 +48,7 @@ void pod_survey_done(struct pod_survey *survey)
 {
     pod_decisions_done(&survey->decisions);
     pod_zones_done(&survey->zones);
+    pod_restrictions_done(&survey->restrictions);
     pod_volume_keys_done(&survey->keys);
     pod_claims_done(&survey->claims);
     reason_counts_done(&survey->reasons);
@@ -95,6 +99,9 @@ static bool fits_node(struct cluster_objects *cluster, const struct binding_opti
 
     if (placement)
         return reject_node(rejection, PLUGIN_PLACEMENT, placement, false);
+    const char *restriction = volume_restrictions_check(cluster, &survey->restrictions, node, NULL);
+    if (restriction)
+        return reject_node(rejection, PLUGIN_VOLUME_RESTRICTIONS, restriction, false);
     if (!fits_limits(cluster, options, survey, node, rejection))
         return false;
     binding_check_node(cluster, options, &survey->claims, node, decision);

@@ -3,13 +3,15 @@
 #include "common/scheduling/binding_check.h"
 #include "common/scheduling/binding_hints.h"
 #include "common/scheduling/volume_limits.h"
+#include "common/scheduling/volume_restrictions.h"
 #include "common/scheduling/volume_zone.h"
 
 /*
  * One pod against the nodes of a cluster by all checks that there are, in the scheduler's order:
- * labels and taints (pod_placement.h), volume limits, volume binding, zones. What holds for every
- * node is looked at once, by pod_survey_prepare(). Borrows from the cluster and is void after any
- * change of it, but for its texts. One thread: counts are remembered in the cluster.
+ * labels and taints (pod_placement.h), volume restrictions, volume limits, volume binding, zones.
+ * What holds for every node is looked at once, by pod_survey_prepare(). Borrows from the cluster
+ * and is void after any change of it, but for its texts. One thread: counts are remembered in the
+ * cluster.
  */
 
 /* Who rejects: the plugins of enum volume_plugin, and this one for labels and taints. */
@@ -17,6 +19,7 @@
 
 struct pod_survey {
     const struct kube_pod *pod;
+    struct pod_restrictions restrictions;
     struct pod_claims claims;
     struct pod_volume_keys keys;
     struct pod_zones zones;

@@ -33,7 +33,8 @@ static bool volume_of_claim(const struct cluster_objects *cluster, const struct 
         kube_same(claim->volume_name, "") ? NULL : cluster_find_pv(cluster, claim->volume_name);
 
     if (pv)
-        return !kube_same(pv->handle, "") && count_as(pv->driver, pv->plugin, pv->handle, volume);
+        return !kube_same(pv->handle, "") && !pv->translation_fault &&
+               count_as(pv->driver, pv->plugin, pv->handle, volume);
     const char *class_name = kube_pvc_class(claim);
     const struct kube_class *class = class_name[0] ? cluster_find_class(cluster, class_name) : NULL;
     if (!class || kube_same(class->provisioner, ""))

@@ -143,8 +143,8 @@ static bool check_translated(const struct kube_pv *pv, const struct kube_node *n
                        strmap_get(&node->meta.labels, pv->plugin->zone_key));
 }
 
-static bool check_bound_pv(const struct cluster_objects *cluster, const struct kube_pv *pv,
-                           const struct kube_node *node)
+static bool is_migrated(const struct cluster_objects *cluster, const struct kube_pv *pv,
+                        const struct kube_node *node)
 {
     for (size_t i = 0; pv->plugin && i < cluster_count(cluster, KUBE_CSI_NODE); i++) {
         const struct kube_csi_node *csi_node = cluster_at(cluster, KUBE_CSI_NODE, i);
@@ -155,9 +155,25 @@ static bool check_bound_pv(const struct cluster_objects *cluster, const struct k
         _cleanup_free_ char *name = xasprintf(",%s,", pv->plugin->name);
 
         if (strcmp(csi_node->meta.name, node->meta.name) == 0 && strstr(names, name))
-            return check_translated(pv, node);
+            return true;
     }
-    return check_pv(pv, node);
+    return false;
+}
+
+/* Several zones without dashes tell GCE no region. */
+static bool cannot_be_translated(const struct cluster_objects *cluster, const struct kube_pv *pv,
+                                 const struct kube_node *node)
+{
+    const char *zones = strmap_get(&pv->meta.labels, BETA_ZONE);
+
+    return pv->plugin && strcmp(pv->plugin->name, "kubernetes.io/gce-pd") == 0 && zones &&
+           strstr(zones, "__") && !strchr(zones, '-') && is_migrated(cluster, pv, node);
+}
+
+static bool check_bound_pv(const struct cluster_objects *cluster, const struct kube_pv *pv,
+                           const struct kube_node *node)
+{
+    return is_migrated(cluster, pv, node) ? check_translated(pv, node) : check_pv(pv, node);
 }
 
 static const struct kube_class *class_of(const struct cluster_objects *cluster,
@@ -442,6 +458,8 @@ static unsigned check_provision(struct reference_run *run, const size_t *order, 
 
 /* --- Filter --- */
 
+#define CANNOT_BE_TRANSLATED (~0U)
+
 static unsigned check_bound(const struct reference_run *run)
 {
     for (size_t i = 0; i < run->list.count; i++) {
@@ -450,6 +468,8 @@ static unsigned check_bound(const struct reference_run *run)
         const struct kube_pv *pv = pv_named(run->cluster, run->list.items[i]->volume_name);
         if (!pv)
             return BINDING_VOLUME_MISSING;
+        if (cannot_be_translated(run->cluster, pv, run->node))
+            return CANNOT_BE_TRANSLATED;
         if (!check_bound_pv(run->cluster, pv, run->node))
             return BINDING_NODE_AFFINITY;
     }
@@ -463,6 +483,11 @@ static void filter(struct reference_run *run)
     struct reference_result *result = run->result;
 
     result->reasons = check_bound(run);
+    if (result->reasons == CANNOT_BE_TRANSLATED) {
+        result->verdict = BINDING_FAILED;
+        result->reasons = 0;
+        return;
+    }
     for (size_t i = 0; i < run->list.count; i++) {
         const char *selected =
             run->kinds[i] == 1 ? assume_cache_selected_node(run->list.items[i]) : NULL;

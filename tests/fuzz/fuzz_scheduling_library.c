@@ -50,7 +50,7 @@ static void change_cluster(struct run *run, const char *json)
         return;
     int helps = czs_change_may_help(run->cluster, change, "shop", "web-0", 15, NULL);
     assert(helps == 0 || helps == 1 || helps == CZS_NOT_FOUND);
-    assert(czs_change_invalidates(run->cluster, change) <= 7);
+    assert(czs_change_invalidates(run->cluster, change) <= (CZS_VOLUME_RESTRICTIONS | 7));
     MUST_EXPLAIN(run, czs_change_apply(run->cluster, change, &error));
     assert(czs_change_apply(run->cluster, change, NULL) == CZS_REFUSED);
     czs_change_free(change);

@@ -14,9 +14,10 @@
  *   > n1 allowed class yes | no
  *   > n1 zone ok | conflict        > pod zone skipped | rejected: TEXT
  *   > n1 limits ok | TEXT
+ *   > n1 restrictions ok | TEXT    > pod restrictions rejected: TEXT
  *   > n1 place ok | TEXT           > n1 prefers 5
  *   > shape 50 25                  > pv pv1 claim ns/name | none   > pvc c1 selected n1 | none
- *   > hint yes|no binding|limits|zone add|delete OBJECT  or  update OBJECT => WORDS
+ *   > hint yes|no binding|limits|zone|restrictions add|delete OBJECT  or  update OBJECT => WORDS
  *   kubernetes 1.33 | original     shape 0:0,100:10       put OBJECT        remove pv pv1
  *   assume n1 ok | fails: TEXT     revert                 bind ok | fails: TEXT
  *   bind-failing 1 fails: TEXT     poll done | waits | fails: TEXT    controller c1   provision c1
@@ -30,6 +31,7 @@
 #include "common/scheduling/pod_placement.h"
 #include "common/scheduling/simulation/actors.h"
 #include "common/scheduling/volume_limits.h"
+#include "common/scheduling/volume_restrictions.h"
 #include "common/scheduling/volume_zone.h"
 #include "tests/fakes/case_file.h"
 #include "tests/fakes/cluster_script.h"
@@ -225,6 +227,23 @@ static void expect_limits(struct run *run, const struct kube_node *node, const c
     assert_string_equal(reason ? reason : "ok", expected);
 }
 
+static void expect_restrictions(const struct run *run, const struct kube_node *node,
+                                const char *expected)
+{
+    _cleanup_pod_restrictions_ struct pod_restrictions restrictions = {0};
+
+    volume_restrictions_prepare(&run->cluster, &run->options, first_pod(run), &restrictions);
+    if (node) {
+        const char *reason = volume_restrictions_check(&run->cluster, &restrictions, node, NULL);
+
+        assert_string_equal(reason ? reason : "ok", expected);
+        return;
+    }
+    assert_int_equal(restrictions.verdict, BINDING_REJECTED);
+    _cleanup_free_ char *found = xasprintf("rejected: %s", restrictions.reason);
+    assert_string_equal(found, expected);
+}
+
 static void expect_place(const struct run *run, const struct kube_node *node, const char *expected)
 {
     _cleanup_free_ char *reason = pod_placement_check(&run->options, first_pod(run), node);
@@ -238,6 +257,8 @@ static enum volume_plugin plugin_named(const char *name)
 {
     if (strcmp(name, "binding") == 0)
         return PLUGIN_VOLUME_BINDING;
+    if (strcmp(name, "restrictions") == 0)
+        return PLUGIN_VOLUME_RESTRICTIONS;
     return strcmp(name, "limits") == 0 ? PLUGIN_VOLUME_LIMITS : PLUGIN_VOLUME_ZONE;
 }
 
@@ -284,6 +305,8 @@ static void expect_invalidates(const char *line)
     assert_int_equal((set & PLUGIN_VOLUME_BINDING) != 0, strstr(expected, "binding") != NULL);
     assert_int_equal((set & PLUGIN_VOLUME_ZONE) != 0, strstr(expected, "zone") != NULL);
     assert_int_equal((set & PLUGIN_VOLUME_LIMITS) != 0, strstr(expected, "limits") != NULL);
+    assert_int_equal((set & PLUGIN_VOLUME_RESTRICTIONS) != 0,
+                     strstr(expected, "restrictions") != NULL);
 }
 
 /* --- assume, bind, poll --- */
@@ -493,6 +516,8 @@ static void expect_on_node(struct run *run, const char *name, const char *line)
         expect_zone(run, node, line);
     else if (strcmp(word, "limits") == 0)
         expect_limits(run, node, line);
+    else if (strcmp(word, "restrictions") == 0)
+        expect_restrictions(run, node, line);
     else if (strcmp(word, "place") == 0)
         expect_place(run, node, line);
     else if (strcmp(word, "prefers") == 0)
@@ -516,6 +541,8 @@ static void expect(struct run *run, const char *line)
     settle(run);
     if (strcmp(word, "pod") == 0 && text_has_prefix(rest, "zone "))
         expect_zone(run, NULL, rest + 5);
+    else if (strcmp(word, "pod") == 0 && text_has_prefix(rest, "restrictions "))
+        expect_restrictions(run, NULL, rest + strlen("restrictions "));
     else if (strcmp(word, "pod") == 0)
         expect_pod(run, rest);
     else if (strcmp(word, "hint") == 0)

@@ -9,7 +9,9 @@
     "\"kubernetes.io/hostname\": \"" name "\", \"topology.kubernetes.io/zone\": \"zone-a\"}},"     \
     " \"spec\": " spec "}"
 #define TAINTED "{\"taints\": [{\"key\": \"k\", \"effect\": \"NoSchedule\"}]}"
-#define ALL_PLUGINS (CZS_VOLUME_BINDING | CZS_VOLUME_LIMITS | CZS_VOLUME_ZONE | CZS_PLACEMENT)
+#define ALL_PLUGINS                                                                                \
+    (CZS_VOLUME_BINDING | CZS_VOLUME_LIMITS | CZS_VOLUME_ZONE | CZS_PLACEMENT |                    \
+     CZS_VOLUME_RESTRICTIONS)
 
 static struct czs_change *change_to(const char *json)
 {
@@ -100,7 +102,8 @@ TEST(a_pod_that_goes_gives_its_volumes_back)
     assert_int_equal(czs_change_may_help(cluster, gone, "shop", "web-0", ALL_PLUGINS, NULL), 1);
     assert_int_equal(czs_change_may_help(cluster, itself, "shop", "web-0", ALL_PLUGINS, NULL), 0);
     assert_int_equal(czs_change_may_help(cluster, nothing, "shop", "web-0", ALL_PLUGINS, NULL), 0);
-    assert_int_equal(czs_change_invalidates(cluster, gone), CZS_VOLUME_LIMITS);
+    assert_int_equal(czs_change_invalidates(cluster, gone),
+                     CZS_VOLUME_LIMITS | CZS_VOLUME_RESTRICTIONS);
     assert_int_equal(czs_change_invalidates(cluster, nothing), 0);
 }
 

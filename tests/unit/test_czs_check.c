@@ -77,7 +77,7 @@ TEST(a_pod_that_is_rejected_unseen_is_rejected_on_every_row)
     for (size_t i = 0; i < 3; i++) {
         assert_string_equal(czs_check_reason(check, i, 0),
                             "persistentvolumeclaim \"data-web-0\" not found");
-        assert_int_equal(czs_check_plugin(check, i), CZS_VOLUME_BINDING);
+        assert_int_equal(czs_check_plugin(check, i), CZS_VOLUME_RESTRICTIONS);
     }
     assert_string_equal(czs_check_summary(check),
                         "0/3 nodes are available: persistentvolumeclaim \"data-web-0\" not found");

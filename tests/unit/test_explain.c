@@ -103,6 +103,11 @@ static const struct {
     const char *script;
     const char *headline;
 } SCRIPTS[] = {
+    {"node n1\nnode n2\nclass fast\npvc c class=fast modes=RWOP\npod a claims=c on=n2\npod p "
+     "claims=c",
+     "claim 'c' is for one pod (ReadWriteOncePod), and pod 'a' on node 'n2' has it|delete pod 'a'"},
+    {"node n1\npod a in-tree=aws-ebs:d on=n1\npod p in-tree=aws-ebs:d",
+     "pod 'a' of namespace 'default' has a disk that the pod names"},
     {"node n1 zone=a\npod p claims=dta\npvc data",
      "claim 'dta' does not exist|did you mean 'data'?"},
     {"node n1 zone=a\nclass fast\npvc c class=fast\npod p claims=c", "fits on 1 of 1 nodes"},
@@ -262,4 +267,32 @@ TEST(figures_that_nobody_refreshes_are_named)
     assert_parts(
         stale.notes.items[stale.notes.count - 1],
         "CSIStorageCapacity of class|not been refreshed for 15 minutes|--publish-capacity");
+}
+
+TEST(what_is_not_looked_at_is_named)
+{
+    static const char POD[] =
+        "json {\"kind\": \"Pod\", \"metadata\": {\"name\": \"p\"}, \"spec\": {"
+        "\"containers\": [{\"resources\": {\"requests\": {\"cpu\": \"1\"}}, \"ports\": "
+        "[{\"hostPort\": 80}]}], \"affinity\": {\"podAntiAffinity\": "
+        "{\"requiredDuringSchedulingIgnoredDuringExecution\": [{\"topologyKey\": \"zone\"}]}, "
+        "\"podAffinity\": {\"requiredDuringSchedulingIgnoredDuringExecution\": []}}, "
+        "\"topologySpreadConstraints\": [{\"whenUnsatisfiable\": \"DoNotSchedule\"}], "
+        "\"schedulingGates\": [{\"name\": \"g\"}], \"resourceClaims\": [{\"name\": \"r\"}]}}\n";
+    const struct binding_options options = newest_binding_options();
+    _cleanup_cluster_ struct cluster_objects cluster = {0};
+    _cleanup_explanation_ struct explanation asking = {0};
+    _cleanup_explanation_ struct explanation modest = {0};
+
+    cluster_script(&cluster, "node n1\npod q\n");
+    cluster_script(&cluster, POD);
+    cluster_settle(&cluster);
+    must(explain_pod(&cluster, &options, "default", "p", &asking, &err));
+    assert_int_equal(asking.notes.count, 1);
+    assert_string_equal(asking.notes.items[0],
+                        "not looked at, though the pod asks for it: requests of CPU, memory and "
+                        "other resources, ports of the host, anti-affinity to other pods, topology "
+                        "spread constraints, resource claims, scheduling gates");
+    must(explain_pod(&cluster, &options, "default", "q", &modest, &err));
+    assert_int_equal(modest.notes.count, 0);
 }

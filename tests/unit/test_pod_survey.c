@@ -100,3 +100,26 @@ TEST(a_class_without_a_binding_mode_is_an_error)
     assert_true(fixture.survey.is_error);
     end(&fixture);
 }
+
+TEST(a_claim_that_does_not_exist_is_told_by_the_first_plugin_that_looks_for_it)
+{
+    struct fixture fixture;
+
+    start(&fixture, "node n1\npod p claims=c\n");
+    assert_int_equal(fixture.survey.plugin, PLUGIN_VOLUME_RESTRICTIONS);
+    assert_string_equal(fixture.survey.reason, "persistentvolumeclaim \"c\" not found");
+    end(&fixture);
+}
+
+TEST(a_claim_for_one_pod_rejects_nodes_before_limits_do)
+{
+    struct fixture fixture;
+
+    start(&fixture, "node n1\nclass fast provisioner=d\ndriver d\ncsinode n1 d:0\n"
+                    "pvc c class=fast modes=RWOP\npod other claims=c on=n1\npod p claims=c\n");
+    assert_int_equal(fixture.survey.plugin, 0);
+    assert_false(fits(&fixture, 0));
+    assert_int_equal(fixture.rejection.plugin, PLUGIN_VOLUME_RESTRICTIONS);
+    assert_string_equal(fixture.rejection.reasons.items[0], RESTRICTIONS_CLAIM_IN_USE);
+    end(&fixture);
+}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/memory.h"
+#include "common/base/text.h"
 
 #define ZONE "topology.kubernetes.io/zone"
 #define REGION "topology.kubernetes.io/region"
@@ -12,16 +13,27 @@
 
 static const struct in_tree_plugin PLUGINS[] = {
     {"kubernetes.io/aws-ebs", "awsElasticBlockStore", "volumeID", "ebs.csi.aws.com",
-     "topology.ebs.csi.aws.com/zone", true},
+     "topology.ebs.csi.aws.com/zone", true, false},
     {"kubernetes.io/gce-pd", "gcePersistentDisk", "pdName", "pd.csi.storage.gke.io",
-     "topology.gke.io/zone", true},
+     "topology.gke.io/zone", true, true},
     {"kubernetes.io/azure-disk", "azureDisk", "diskURI", "disk.csi.azure.com",
-     "topology.disk.csi.azure.com/zone", true},
+     "topology.disk.csi.azure.com/zone", true, false},
     {"kubernetes.io/cinder", "cinder", "volumeID", "cinder.csi.openstack.org",
-     "topology.cinder.csi.openstack.org/zone", true},
-    {"kubernetes.io/portworx-volume", "portworxVolume", "volumeID", "pxd.portworx.com", NULL,
+     "topology.cinder.csi.openstack.org/zone", true, false},
+    {"kubernetes.io/portworx-volume", "portworxVolume", "volumeID", "pxd.portworx.com", NULL, false,
      false},
 };
+
+#define GCE_DISK "projects/UNSPECIFIED/%s/%s/disks/%s"
+#define AWS_SCHEME "aws://"
+
+/* "aws://ZONE/ID" is ID; a disk of GCE that has no labels is in no zone. */
+static char *plain_handle(const struct in_tree_plugin *plugin, const char *text)
+{
+    if (strncmp(text, AWS_SCHEME, strlen(AWS_SCHEME)) == 0)
+        return xstrdup(strrchr(text, '/') + 1);
+    return plugin->is_gce ? xasprintf(GCE_DISK, "zones", "UNSPECIFIED", text) : xstrdup(text);
+}
 
 const struct in_tree_plugin *in_tree_find_source(const json_t *volume, char **id)
 {
@@ -31,10 +43,7 @@ const struct in_tree_plugin *in_tree_find_source(const json_t *volume, char **id
         if (!json_is_object(source))
             continue;
         const char *text = json_string_value(json_object_get(source, PLUGINS[i].id));
-        /* "aws://ZONE/ID" is ID */
-        const char *slash = text ? strrchr(text, '/') : NULL;
-        bool has_scheme = text && strncmp(text, "aws://", strlen("aws://")) == 0;
-        *id = xstrdup(has_scheme ? slash + 1 : text ? text : "");
+        *id = plain_handle(&PLUGINS[i], text ? text : "");
         return &PLUGINS[i];
     }
     return NULL;
@@ -71,6 +80,87 @@ bool in_tree_is_counted(const struct in_tree_plugin *plugin, const struct kube_c
 }
 
 /* --- translation --- */
+
+/* As Go prints a set. */
+static int refuse_regions(const struct strmap *regions, struct error *err)
+{
+    _cleanup_text_ struct text text = TEXT_INIT(65536);
+
+    for (size_t i = 0; i < regions->count; i++)
+        text_addf(&text, "%s%s:{}", i ? " " : "", regions->entries[i].key);
+    return error_set(err, STATUS_INVALID_ARGUMENT,
+                     "failed to get region from zones: multiple or no regions gotten from zones, "
+                     "got: map[%s]",
+                     text_chars(&text));
+}
+
+/* The region of "LOCALE-REGION-ZONE" and its like, joined by "__". */
+static int region_of_zones(const char *zones, char **region, struct error *err)
+{
+    _cleanup_strmap_ struct strmap regions = {0};
+
+    for (const char *zone = zones; zone;) {
+        const char *end = strstr(zone, "__");
+        size_t length = end ? (size_t)(end - zone) : strlen(zone);
+        _cleanup_free_ char *text = xstrndup(zone, length);
+        char *last = strrchr(text, '-');
+        const char *first = strchr(text, '-');
+
+        if (!first || !strchr(first + 1, '-') || strchr(strchr(first + 1, '-') + 1, '-'))
+            return error_set(err, STATUS_INVALID_ARGUMENT,
+                             "failed to get region from zones: zone in unexpected format, "
+                             "expected: {locale}-{region}-{zone}, got: %s",
+                             text);
+        *last = '\0';
+        strmap_set(&regions, text, "");
+        zone = end ? end + 2 : NULL;
+    }
+    if (regions.count != 1)
+        return refuse_regions(&regions, err);
+    *region = xstrdup(regions.entries[0].key);
+    return 0;
+}
+
+/* The beta label decides, as long as it is not empty. */
+static int gce_handle(const json_t *source, const json_t *labels, char **id, struct error *err)
+{
+    const char *disk = json_string_value(json_object_get(source, "pdName"));
+    const char *zones = json_string_value(json_object_get(labels, BETA_ZONE));
+    _cleanup_free_ char *region = NULL;
+
+    if (kube_same(zones, ""))
+        zones = json_string_value(json_object_get(labels, ZONE));
+    if (kube_same(zones, ""))
+        return 0;
+    bool is_regional = strstr(zones, "__") != NULL;
+    if (is_regional && region_of_zones(zones, &region, err) < 0)
+        return -1;
+    free(*id);
+    *id = xasprintf(GCE_DISK, is_regional ? "regions" : "zones", is_regional ? region : zones,
+                    kube_or_empty(disk));
+    return 0;
+}
+
+int in_tree_handle(const struct in_tree_plugin *plugin, const json_t *pv, char **id,
+                   struct error *err)
+{
+    const json_t *source = json_object_get(json_object_get(pv, "spec"), plugin->source);
+    const json_t *labels = json_object_get(json_object_get(pv, "metadata"), "labels");
+    const char *text = json_string_value(json_object_get(source, plugin->id));
+
+    if (plugin->is_gce)
+        return gce_handle(source, labels, id, err);
+    /* "aws://ZONE/vol-1234" */
+    if (!text || strncmp(text, AWS_SCHEME, strlen(AWS_SCHEME)) != 0)
+        return 0;
+    const char *path = strchr(text + strlen(AWS_SCHEME), '/');
+    if (path && path == strrchr(path, '/') && strncmp(path + 1, "vol-", strlen("vol-")) == 0)
+        return 0;
+    return error_set(err, STATUS_INVALID_ARGUMENT,
+                     "failed to translate Kubernetes ID to EBS Volume ID Invalid format for AWS "
+                     "volume (%s)",
+                     text);
+}
 
 static json_t *terms_of(const json_t *required)
 {

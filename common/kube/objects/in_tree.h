@@ -22,10 +22,11 @@ struct in_tree_plugin {
     const char *driver;    /* the CSI driver that took over */
     const char *zone_key;  /* the driver's label; NULL: it has no topology */
     bool counts_by_itself; /* for limits a CSINode is enough, whatever it names */
+    bool is_gce;           /* its handles have the zone in them */
 };
 
 /* The plugin of a pod's volume or of the spec of a PersistentVolume; NULL if it is none of these.
- * *@id (caller frees) is the disk. */
+ * *@id (caller frees) is the handle that its CSI driver has for the disk. */
 const struct in_tree_plugin *in_tree_find_source(const json_t *volume, char **id);
 /* By its name, as StorageClasses have it; NULL if there is none. */
 const struct in_tree_plugin *in_tree_find(const char *name);
@@ -34,6 +35,14 @@ const struct in_tree_plugin *in_tree_find(const char *name);
 bool in_tree_is_migrated(const struct in_tree_plugin *plugin, const struct kube_csi_node *csi_node);
 /* Whether volumes of the plugin count for the limit of its CSI driver there. */
 bool in_tree_is_counted(const struct in_tree_plugin *plugin, const struct kube_csi_node *csi_node);
+
+/*
+ * The handle of @pv, a PersistentVolume as the API server sends it, whose disk is *@id: those of
+ * GCE have the zone or region of its labels in it. INVALID_ARGUMENT, with Kubernetes' text, where
+ * the scheduler cannot translate the volume: zones that tell no region, or an id that is none.
+ */
+_must_check_ int in_tree_handle(const struct in_tree_plugin *plugin, const json_t *pv, char **id,
+                                struct error *err);
 
 /*
  * The required node affinity of the CSI volume that replaces @pv, a PersistentVolume as the API

@@ -8,6 +8,7 @@
 
 #include "common/base/memory.h"
 #include "common/encoding/json.h"
+#include "common/kube/objects/exclusive_disk.h"
 #include "common/kube/objects/in_tree.h"
 #include "common/kube/objects/kube_objects.h"
 
@@ -286,6 +287,7 @@ static int decode_label_selector(const json_t *root, const char *path,
  * node. */
 static int decode_in_tree(const json_t *root, struct kube_pv *pv, struct error *err)
 {
+    _cleanup_error_ struct error fault = {0};
     char *disk = NULL;
 
     pv->plugin = in_tree_find_source(json_object_get(root, "spec"), &disk);
@@ -293,6 +295,8 @@ static int decode_in_tree(const json_t *root, struct kube_pv *pv, struct error *
         return 0;
     free(pv->handle);
     pv->handle = disk;
+    if (in_tree_handle(pv->plugin, root, &pv->handle, &fault) < 0)
+        pv->translation_fault = xasprintf("could not translate pv: %s", fault.message);
     json_auto_t *required = in_tree_translate(pv->plugin, root);
     pv->has_translated = required && !json_is_null(required);
     if (pv->has_translated && node_selector_decode(required, &pv->translated, err) < 0)
@@ -367,6 +371,7 @@ static int finish_capacity(const json_t *root, void *object, struct error *err)
 static void name_volume(const struct kube_pod *pod, const json_t *value,
                         struct kube_pod_volume *volume)
 {
+    volume->exclusive = exclusive_disk_decode(value);
     if (value_at(value, "persistentVolumeClaim")) {
         volume->kind = KUBE_VOLUME_CLAIM;
     } else if (value_at(value, "ephemeral")) {
@@ -419,11 +424,53 @@ static int decode_preferences(const json_t *root, struct kube_pod *pod, struct e
     return 0;
 }
 
+static unsigned needs_of_container(const json_t *container)
+{
+    const json_t *requests = value_at(container, "resources.requests");
+    const json_t *ports = value_at(container, "ports");
+    unsigned needs = json_object_size(requests) > 0 ? KUBE_NEED_REQUESTS : 0;
+
+    for (size_t i = 0; i < json_array_size(ports); i++)
+        if (json_integer_value(value_at(json_array_get(ports, i), "hostPort")) > 0)
+            needs |= KUBE_NEED_PORTS;
+    return needs;
+}
+
+/* Members of an unexpected type count as missing. */
+static unsigned needs_of_pod(const json_t *root)
+{
+    static const struct {
+        const char *path;
+        enum kube_pod_need need;
+    } LISTS[] = {
+        {"spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+         KUBE_NEED_AFFINITY},
+        {"spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution",
+         KUBE_NEED_ANTI_AFFINITY},
+        {"spec.resourceClaims", KUBE_NEED_DEVICES},
+        {"spec.schedulingGates", KUBE_NEED_GATES},
+    };
+    const json_t *containers = value_at(root, "spec.containers");
+    const json_t *spread = value_at(root, "spec.topologySpreadConstraints");
+    unsigned needs = 0;
+
+    for (size_t i = 0; i < ARRAY_LENGTH(LISTS); i++)
+        needs |= json_array_size(value_at(root, LISTS[i].path)) > 0 ? LISTS[i].need : 0;
+    for (size_t i = 0; i < json_array_size(containers); i++)
+        needs |= needs_of_container(json_array_get(containers, i));
+    for (size_t i = 0; i < json_array_size(spread); i++)
+        if (kube_same(json_string_value(value_at(json_array_get(spread, i), "whenUnsatisfiable")),
+                      "DoNotSchedule"))
+            needs |= KUBE_NEED_SPREAD;
+    return needs;
+}
+
 static int finish_pod(const json_t *root, void *object, struct error *err)
 {
     struct kube_pod *pod = object;
     const json_t *volumes = value_at(root, "spec.volumes");
 
+    pod->needs = needs_of_pod(root);
     for (size_t i = 0; i < pod->volume_count; i++)
         name_volume(pod, json_array_get(volumes, i), &pod->volumes[i]);
     if (decode_preferences(root, pod, err) < 0)
@@ -439,6 +486,7 @@ static void done_pv(void *object)
 
     node_selector_done(&pv->required);
     node_selector_done(&pv->translated);
+    free(pv->translation_fault);
 }
 
 static void done_pvc(void *object)
@@ -460,8 +508,10 @@ static void done_pod(void *object)
 {
     struct kube_pod *pod = object;
 
-    for (size_t i = 0; i < pod->volume_count; i++)
+    for (size_t i = 0; i < pod->volume_count; i++) {
         free(pod->volumes[i].disk);
+        exclusive_disk_free(pod->volumes[i].exclusive);
+    }
     node_selector_done(&pod->required);
     /* one more than counted may be half-decoded */
     for (size_t i = 0; pod->preferences && i <= pod->preference_count; i++)

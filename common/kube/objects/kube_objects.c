@@ -99,6 +99,12 @@ const char *kube_object_driver(enum kube_kind kind, const json_t *value)
     }
 }
 
+bool kube_pod_is_on_node(const struct kube_pod *pod)
+{
+    return !kube_same(pod->node_name, "") && !kube_same(pod->phase, "Succeeded") &&
+           !kube_same(pod->phase, "Failed");
+}
+
 bool kube_same(const char *a, const char *b)
 {
     return strcmp(kube_or_empty(a), kube_or_empty(b)) == 0;

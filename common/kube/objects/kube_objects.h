@@ -124,6 +124,7 @@ struct kube_pv {
     const struct in_tree_plugin *plugin; /* NULL for most */
     bool has_translated;                 /* the same two on nodes where the plugin is migrated */
     struct node_selector translated;
+    char *translation_fault;    /* why the scheduler cannot translate it; NULL if it can */
     struct assumption *assumed; /* of the holder */
     void *group;                /* of the holder: the index entry while the volume is free */
 };
@@ -202,6 +203,7 @@ struct kube_pod_volume {
     char *driver;                        /* of CSI: the inline volume's */
     const struct in_tree_plugin *plugin; /* of IN_TREE, as is the next one */
     char *disk;
+    struct exclusive_disk *exclusive; /* see exclusive_disk.h; NULL for nearly all */
 };
 
 struct kube_toleration {
@@ -216,8 +218,20 @@ struct kube_preference {
     struct node_selector selector; /* one term */
 };
 
+/* What a pod needs of its node that nobody here looks at. One bit each. */
+enum kube_pod_need {
+    KUBE_NEED_REQUESTS = 1, /* CPU, memory and other resources of its containers */
+    KUBE_NEED_PORTS = 2,    /* of the host */
+    KUBE_NEED_AFFINITY = 4, /* required, to other pods */
+    KUBE_NEED_ANTI_AFFINITY = 8,
+    KUBE_NEED_SPREAD = 16,  /* with DoNotSchedule */
+    KUBE_NEED_DEVICES = 32, /* ResourceClaims */
+    KUBE_NEED_GATES = 64,   /* that are not open yet */
+};
+
 struct kube_pod {
     struct kube_meta meta;
+    unsigned needs; /* enum kube_pod_need */
     char *node_name;
     char *phase;
     struct kube_pod_volume *volumes;
@@ -305,6 +319,9 @@ static inline const char *kube_or_empty(const char *text)
 {
     return text ? text : "";
 }
+
+/* It has a node and has not ended: what the scheduler counts. */
+bool kube_pod_is_on_node(const struct kube_pod *pod);
 
 /* NULL counts as "". */
 bool kube_same(const char *a, const char *b);

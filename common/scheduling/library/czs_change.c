@@ -187,7 +187,8 @@ static bool helps_pod(const struct czs_cluster *cluster, const struct kube_pod *
                       unsigned plugins, const struct cluster_event *event)
 {
     static const enum volume_plugin VOLUME_PLUGINS[] = {PLUGIN_VOLUME_BINDING, PLUGIN_VOLUME_LIMITS,
-                                                        PLUGIN_VOLUME_ZONE};
+                                                        PLUGIN_VOLUME_ZONE,
+                                                        PLUGIN_VOLUME_RESTRICTIONS};
 
     if (!event->old && !event->new)
         return false;

@@ -7,7 +7,9 @@
 
 _Static_assert(CZS_VOLUME_BINDING == (int)PLUGIN_VOLUME_BINDING &&
                    CZS_VOLUME_LIMITS == (int)PLUGIN_VOLUME_LIMITS &&
-                   CZS_VOLUME_ZONE == (int)PLUGIN_VOLUME_ZONE && CZS_PLACEMENT == PLUGIN_PLACEMENT,
+                   CZS_VOLUME_ZONE == (int)PLUGIN_VOLUME_ZONE &&
+                   CZS_VOLUME_RESTRICTIONS == (int)PLUGIN_VOLUME_RESTRICTIONS &&
+                   CZS_PLACEMENT == PLUGIN_PLACEMENT,
                "public and inner names are for the same bits");
 
 /* --- making --- */

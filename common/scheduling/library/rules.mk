@@ -13,7 +13,7 @@ SCHEDULING_PAGE := docs/man/cephzone-scheduling.3
 # The linker refuses the shared library when one of these is missing.
 SCHEDULING_SOURCES := $(sort $(wildcard common/scheduling/*.c common/scheduling/library/*.c)) \
 	$(addprefix common/topology/,domain.c labels.c quantity.c selector.c) \
-	$(addprefix common/kube/objects/,in_tree.c kube_decode.c kube_dump.c kube_objects.c) \
+	$(addprefix common/kube/objects/,exclusive_disk.c in_tree.c kube_decode.c kube_dump.c kube_objects.c) \
 	$(addprefix common/base/,columns.c error.c hash.c memory.c nearest.c string_list.c strmap.c text.c) \
 	common/encoding/json.c
 SCHEDULING_OBJECTS := $(SCHEDULING_SOURCES:%.c=$(BUILD)/library/%.o)

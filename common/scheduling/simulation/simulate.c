@@ -79,6 +79,7 @@ static bool may_be_helped(const struct scheduler *scheduler, const struct kube_p
         const struct cluster_event hint = event_of(&scheduler->events[i]);
 
         if (binding_event_may_help(PLUGIN_VOLUME_BINDING, pod, &hint) ||
+            binding_event_may_help(PLUGIN_VOLUME_RESTRICTIONS, pod, &hint) ||
             binding_event_may_help(PLUGIN_VOLUME_ZONE, pod, &hint))
             return true;
     }

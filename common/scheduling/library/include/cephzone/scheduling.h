@@ -10,9 +10,10 @@
  * elsewhere, and how well. No I/O, no clock, no threads, no global state: the caller watches the
  * API server and writes to it.
  *
- * Looked at: VolumeBinding, NodeVolumeLimits, VolumeZone; of the pod itself node selector and
- * affinity, taints and cordoned nodes. Not looked at: processors, memory, ports, affinity between
- * pods, topology spread. The scheduler that uses this library filters by these itself.
+ * Looked at: VolumeRestrictions, NodeVolumeLimits, VolumeBinding, VolumeZone; of the pod itself
+ * node selector and affinity, taints and cordoned nodes. Not looked at: processors, memory, ports,
+ * affinity between pods, topology spread. The scheduler that uses this library filters by these
+ * itself.
  *
  * Threads: a cluster, and every handle that was made from it or is passed with it, belongs to one
  * thread at a time; the caller holds a lock around calls that share one. Even a check writes to its
@@ -62,7 +63,8 @@ enum czs_plugin {
     CZS_VOLUME_BINDING = 1,
     CZS_VOLUME_LIMITS = 2,
     CZS_VOLUME_ZONE = 4,
-    CZS_PLACEMENT = 8 /* node selector and affinity, taints */
+    CZS_PLACEMENT = 8, /* node selector and affinity, taints */
+    CZS_VOLUME_RESTRICTIONS = 16
 };
 
 enum czs_format { CZS_TABLE, CZS_WIDE, CZS_JSON };
