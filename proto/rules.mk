@@ -17,8 +17,10 @@ PROTO_SYSTEM_DIR ?= /usr/include
 # Set here, not taken from CFLAGS: the code is not ours and is compiled apart from it.
 PROTO_CFLAGS := -std=gnu17 -O2 -g -fPIE -Wall -Werror -I$(BUILD)/proto
 
-PROTO_OWN := csi pluginregistration csiaddons_identity csiaddons_fence csiaddons_reclaimspace cephzone
-PROTO_LINKED := $(PROTO_OWN) google/protobuf/timestamp google/protobuf/wrappers
+PROTO_OWN := csi pluginregistration csiaddons_identity csiaddons_fence csiaddons_reclaimspace csiaddons_replication \
+    cephzone
+PROTO_LINKED := $(PROTO_OWN) google/protobuf/timestamp google/protobuf/duration \
+    google/protobuf/wrappers
 # csi.pb-c.h includes the header made from descriptor.proto, but no symbol of it is used.
 PROTO_ALL := $(PROTO_LINKED) google/protobuf/descriptor
 

@@ -12,6 +12,14 @@ void object_state_done(struct object_state *state)
     *state = (struct object_state){0};
 }
 
+void mirror_sites_done(struct mirror_sites *sites)
+{
+    for (size_t i = 0; i < sites->count; i++)
+        free(sites->items[i].description);
+    free(sites->items);
+    *sites = (struct mirror_sites){0};
+}
+
 void image_facts_done(struct image_facts *facts)
 {
     free_all(facts->id, facts->data_pool, facts->parent.rados_namespace, facts->parent.image_name);

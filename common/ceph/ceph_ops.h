@@ -80,7 +80,34 @@ struct image_facts {
 struct image_mirroring {
     bool is_enabled; /* also while it is being enabled or disabled */
     bool is_primary;
+    bool is_ending;
 };
+
+enum mirroring_mode { MIRRORING_SNAPSHOT, MIRRORING_JOURNAL };
+
+enum mirror_state {
+    MIRROR_UNKNOWN, /* also of an image that is primary nowhere */
+    MIRROR_ERROR,
+    MIRROR_SYNCING,
+    MIRROR_REPLAYING,
+    MIRROR_STOPPED,
+};
+
+/* What the rbd-mirror of one cluster has last said about an image. */
+struct mirror_site {
+    bool is_local;
+    bool is_up; /* the daemon */
+    enum mirror_state state;
+    char *description; /* for people; of a site that is replaying with figures behind it */
+};
+
+struct mirror_sites {
+    struct mirror_site *items;
+    size_t count;
+};
+
+void mirror_sites_done(struct mirror_sites *sites);
+#define _cleanup_mirror_sites_ _cleanup_(mirror_sites_done)
 
 enum snapshot_namespace {
     SNAPSHOT_USER,
@@ -318,9 +345,26 @@ struct ceph_ops {
     int (*image_get_mirroring)(struct ceph_pool *pool, struct call *call, const char *name,
                                const char *image_id, struct image_mirroring *mirroring,
                                struct error *err);
-    /* Of an image that is primary; rbd-mirror then removes its copies. */
+    /* From here on rbd-mirror copies the image, which is primary. FAILED_PRECONDITION if the pool
+     * is not set up for it, or if it is a clone of an image that is not mirrored. */
+    int (*image_enable_mirroring)(struct ceph_pool *pool, struct call *call, const char *name,
+                                  enum mirroring_mode mode, struct error *err);
+    /* Of an image that is primary, or @force; rbd-mirror then removes its copies. */
     int (*image_disable_mirroring)(struct ceph_pool *pool, struct call *call, const char *name,
-                                   struct error *err);
+                                   bool force, struct error *err);
+    /* Makes a copy the original. FAILED_PRECONDITION while it is primary elsewhere, unless @force:
+     * the two then differ from each other for good, until one is copied anew. */
+    int (*image_promote)(struct ceph_pool *pool, struct call *call, const char *name, bool force,
+                         struct error *err);
+    /* Nobody can write to it from here on, and its copies get all that was written. */
+    int (*image_demote)(struct ceph_pool *pool, struct call *call, const char *name,
+                        struct error *err);
+    /* Asks rbd-mirror to remove this copy and to make it anew, with another id. */
+    int (*image_resync)(struct ceph_pool *pool, struct call *call, const char *name,
+                        struct error *err);
+    /* Caller calls mirror_sites_done(). */
+    int (*image_mirror_sites)(struct ceph_pool *pool, struct call *call, const char *name,
+                              struct mirror_sites *sites, struct error *err);
     /* Whether the objects are there that an image with these features (of image_get_facts()) has
      * beside its header: librbd makes them last, and opens an image without them. 1 RT for each
      * such feature. */

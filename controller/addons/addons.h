@@ -9,8 +9,8 @@
 /*
  * What the driver serves on the second socket, --csi-addons-endpoint: the Identity service of
  * csi-addons, which reports to its sidecar what there is, its FenceController and, for RBD,
- * ReclaimSpace. A controller fences, and frees space of volumes that nobody uses; a node reports by
- * which address it would be fenced, and frees space of those that it has mounted
+ * ReclaimSpace and replication. A controller fences, and frees space of volumes that nobody uses; a
+ * node reports by which address it would be fenced, and frees space of those that it has mounted
  * (node_reclaim_service() of node/volumes.h). Nothing is advertised that is not served.
  */
 struct addons {
@@ -18,7 +18,8 @@ struct addons {
     const char *version;
     bool is_controller;
     bool is_node;
-    bool reclaims; /* space of volumes */
+    bool reclaims;   /* space of volumes */
+    bool replicates; /* volumes to another cluster */
     struct network_fences fences;
 };
 
@@ -30,3 +31,4 @@ struct rpc_service addons_fence_service(struct addons *addons);
 struct rpc_service addons_client_service(struct addons *addons);
 /* For controllers of RBD. @controller is borrowed. */
 struct rpc_service addons_reclaim_service(struct controller *controller);
+struct rpc_service addons_replication_service(struct controller *controller);

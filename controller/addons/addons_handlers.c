@@ -50,6 +50,18 @@ static Identity__Capability *reclaiming(Identity__Capability__ReclaimSpace__Type
     return capability;
 }
 
+static Identity__Capability *replicating(void)
+{
+    Identity__Capability *capability = message_new(&identity__capability__descriptor);
+
+    capability->type_case = IDENTITY__CAPABILITY__TYPE_VOLUME_REPLICATION;
+    capability->volume_replication =
+        message_new(&identity__capability__volume_replication__descriptor);
+    capability->volume_replication->type =
+        IDENTITY__CAPABILITY__VOLUME_REPLICATION__TYPE__VOLUME_REPLICATION;
+    return capability;
+}
+
 /* A controller's own address is that of its pod, and nobody's volumes are mounted there: only nodes
  * offer theirs. */
 static int get_capabilities(void *object, struct call *call, const void *request, void *reply,
@@ -60,7 +72,7 @@ static int get_capabilities(void *object, struct call *call, const void *request
     size_t n = 0;
 
     (void)call, (void)request, (void)err;
-    response->capabilities = xcalloc(6, sizeof(*response->capabilities));
+    response->capabilities = xcalloc(8, sizeof(*response->capabilities));
     if (addons->is_controller) {
         response->capabilities[n++] = role(IDENTITY__CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
         response->capabilities[n++] =
@@ -68,6 +80,8 @@ static int get_capabilities(void *object, struct call *call, const void *request
         if (addons->reclaims)
             response->capabilities[n++] =
                 reclaiming(IDENTITY__CAPABILITY__RECLAIM_SPACE__TYPE__OFFLINE);
+        if (addons->replicates)
+            response->capabilities[n++] = replicating();
     }
     if (addons->is_node) {
         response->capabilities[n++] = role(IDENTITY__CAPABILITY__SERVICE__TYPE__NODE_SERVICE);

@@ -78,7 +78,8 @@ CUT(image_get_facts, (POOL, const char *name, struct image_facts *facts, ERR),
 CUT(image_get_mirroring,
     (POOL, const char *name, const char *image_id, struct image_mirroring *mirroring, ERR),
     (pool, call, name, image_id, mirroring, err))
-CUT(image_disable_mirroring, (POOL, const char *name, ERR), (pool, call, name, err))
+CUT(image_disable_mirroring, (POOL, const char *name, bool force, ERR),
+    (pool, call, name, force, err))
 CUT(image_watchers, (POOL, const char *name, struct string_list *watchers, ERR),
     (pool, call, name, watchers, err))
 CUT(image_lockers, (POOL, const char *name, struct string_list *lockers, ERR),

@@ -311,6 +311,7 @@ struct fake_ceph *fake_ceph_new(void)
     fake_image_ops(&fake->ops);
     fake_snapshot_ops(&fake->ops);
     fake_clone_ops(&fake->ops);
+    fake_mirroring_ops(&fake->ops);
     fake->process = (struct fake_client){
         .ceph = {&fake->ops}, .fake = fake, .is_other = false, .worker = FIRST_WORKER};
     fake->other = (struct fake_client){

@@ -143,6 +143,12 @@ void fake_ceph_refuse_removal(struct fake_ceph *fake, const char *pool, const ch
 /* It is mirrored from here, or is the copy of one elsewhere, with the snapshot that belongs to it.
  */
 void fake_ceph_mirror(struct fake_ceph *fake, const char *pool, const char *image, bool is_primary);
+/* Whether another cluster would have to give it up before it is promoted here. */
+void fake_ceph_set_primary_elsewhere(struct fake_ceph *fake, const char *pool, const char *image,
+                                     bool is_primary_elsewhere);
+/* What the daemons say about it. */
+void fake_ceph_set_sites(struct fake_ceph *fake, const char *pool, const char *image,
+                         const struct mirror_site *sites, size_t count);
 /* Something has been written to the image's data. */
 void fake_ceph_set_data(struct fake_ceph *fake, const char *pool, const char *image);
 bool fake_ceph_has_data(struct fake_ceph *fake, const char *pool, const char *image);

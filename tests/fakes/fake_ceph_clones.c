@@ -170,46 +170,6 @@ static int image_sparsify(struct ceph_pool *pool, struct call *call, const char 
     return fake_step_end(&step, 0, err);
 }
 
-/* --- mirroring --- */
-
-/* Asks a list by the id: of an image that is not there, or not completely, nothing is mirrored. */
-static int image_get_mirroring(struct ceph_pool *pool, struct call *call, const char *name,
-                               const char *image_id, struct image_mirroring *mirroring,
-                               struct error *err)
-{
-    struct fake_step step;
-    struct image_mirroring found = {0};
-
-    if (fake_step_begin_in_pool(&step, pool, call, "image_get_mirroring", err) < 0)
-        return -1;
-    const struct fake_image *image =
-        fake_image_find(step.fake, pool->id, pool->rados_namespace, name);
-    if (image && strcmp(image->id, image_id) == 0)
-        found = image->mirroring;
-    if (fake_step_end(&step, 0, err) < 0)
-        return -1;
-    *mirroring = found;
-    return 0;
-}
-
-static int image_disable_mirroring(struct ceph_pool *pool, struct call *call, const char *name,
-                                   struct error *err)
-{
-    struct fake_step step;
-    struct fake_image *image =
-        fake_image_begin(&step, pool, call, "image_disable_mirroring", name, err);
-
-    if (!image)
-        return -1;
-    if (image->mirroring.is_enabled && !image->mirroring.is_primary)
-        return fake_step_end(&step, fake_refuse(err, -EINVAL, pool, "image", name), err);
-    image->mirroring = (struct image_mirroring){0};
-    for (size_t i = image->snapshot_count; i > 0; i--)
-        if (image->snapshots[i - 1].kind == SNAPSHOT_MIRROR)
-            fake_snapshot_drop(step.fake, image, image->snapshots[i - 1].id);
-    return fake_step_end(&step, 0, err);
-}
-
 /* --- trash --- */
 
 static bool is_in_use(const struct fake_image *image)
@@ -357,8 +317,6 @@ void fake_clone_ops(struct ceph_ops *ops)
     ops->image_clone = image_clone;
     ops->image_flatten = image_flatten;
     ops->image_sparsify = image_sparsify;
-    ops->image_get_mirroring = image_get_mirroring;
-    ops->image_disable_mirroring = image_disable_mirroring;
     ops->trash_move = trash_move;
     ops->trash_list = trash_list;
     ops->trash_remove = trash_remove;

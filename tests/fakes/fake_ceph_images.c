@@ -26,6 +26,7 @@ void fake_image_free(struct fake_image *image)
     free(image->snapshots);
     string_list_done(&image->watchers);
     string_list_done(&image->lockers);
+    mirror_sites_done(&image->sites);
     free(image);
 }
 
@@ -102,19 +103,23 @@ static uint64_t stored_features(const struct image_options *options)
     return features & ~(uint64_t)FEATURE_OPERATIONS;
 }
 
+void fake_image_number(struct fake_ceph *fake, struct fake_image *image)
+{
+    image->number = ++fake->last_image;
+    free(image->id);
+    image->id = xasprintf(FAKE_IMAGE_ID_PREFIX "%08llx", (unsigned long long)image->number);
+}
+
 static struct fake_image *make_image(struct fake_ceph *fake, const struct ceph_pool *pool,
                                      const char *name, uint64_t size_bytes,
                                      const struct image_options *options)
 {
     struct fake_image *image = xcalloc(1, sizeof(*image));
-    uint64_t number = ++fake->last_image;
 
     *image = (struct fake_image){
         .pool_id = pool->id,
         .rados_namespace = xstrdup(pool->rados_namespace),
         .name = xstrdup(name),
-        .id = xasprintf(FAKE_IMAGE_ID_PREFIX "%08llx", (unsigned long long)number),
-        .number = number,
         .size_bytes = size_bytes,
         .features = stored_features(options),
         .stripe_unit = options->stripe_unit,
@@ -122,6 +127,7 @@ static struct fake_image *make_image(struct fake_ceph *fake, const struct ceph_p
         .object_order = options->object_order ? options->object_order : ORDER_DEFAULT,
         .data_pool = options->data_pool ? xstrdup(options->data_pool) : NULL,
     };
+    fake_image_number(fake, image);
     fake->images = xreallocarray(fake->images, fake->image_count + 1, sizeof(struct fake_image *));
     fake->images[fake->image_count++] = image;
     return image;

@@ -167,9 +167,8 @@ void fake_snapshot_ops(struct ceph_ops *ops)
 
 /* --- what other clients do --- */
 
-/* The image in "POOL" or "POOL/NAMESPACE"; a test that names another one is wrong. */
-static struct fake_image *find_named(const struct fake_ceph *fake, const char *pool,
-                                     const char *image)
+struct fake_image *fake_image_named(const struct fake_ceph *fake, const char *pool,
+                                    const char *image)
 {
     const char *slash = strchrnul(pool, '/');
     _cleanup_free_ char *pool_name = xstrndup(pool, (size_t)(slash - pool));
@@ -186,7 +185,7 @@ void fake_ceph_set_watcher(struct fake_ceph *fake, const char *pool, const char 
                            const char *address)
 {
     pthread_mutex_lock(&fake->lock);
-    struct fake_image *found = find_named(fake, pool, image);
+    struct fake_image *found = fake_image_named(fake, pool, image);
     if (address)
         string_list_add(&found->watchers, address);
     else
@@ -197,7 +196,7 @@ void fake_ceph_set_watcher(struct fake_ceph *fake, const char *pool, const char 
 void fake_ceph_cut_image(struct fake_ceph *fake, const char *pool, const char *image)
 {
     pthread_mutex_lock(&fake->lock);
-    struct fake_image *found = find_named(fake, pool, image);
+    struct fake_image *found = fake_image_named(fake, pool, image);
     while (found->snapshot_count > 0)
         fake_snapshot_drop(fake, found, found->snapshots[0].id);
     found->is_half = true;
@@ -207,7 +206,7 @@ void fake_ceph_cut_image(struct fake_ceph *fake, const char *pool, const char *i
 void fake_ceph_cut_object_map(struct fake_ceph *fake, const char *pool, const char *image)
 {
     pthread_mutex_lock(&fake->lock);
-    find_named(fake, pool, image)->lacks_map = true;
+    fake_image_named(fake, pool, image)->lacks_map = true;
     pthread_mutex_unlock(&fake->lock);
 }
 
@@ -215,7 +214,7 @@ void fake_ceph_set_locker(struct fake_ceph *fake, const char *pool, const char *
                           const char *locker)
 {
     pthread_mutex_lock(&fake->lock);
-    struct fake_image *found = find_named(fake, pool, image);
+    struct fake_image *found = fake_image_named(fake, pool, image);
     if (locker)
         string_list_add(&found->lockers, locker);
     else
@@ -255,32 +254,22 @@ void fake_ceph_refuse_removal(struct fake_ceph *fake, const char *pool, const ch
 void fake_ceph_set_data(struct fake_ceph *fake, const char *pool, const char *image)
 {
     pthread_mutex_lock(&fake->lock);
-    find_named(fake, pool, image)->has_data = true;
+    fake_image_named(fake, pool, image)->has_data = true;
     pthread_mutex_unlock(&fake->lock);
 }
 
 bool fake_ceph_has_data(struct fake_ceph *fake, const char *pool, const char *image)
 {
     pthread_mutex_lock(&fake->lock);
-    bool has_data = find_named(fake, pool, image)->has_data;
+    bool has_data = fake_image_named(fake, pool, image)->has_data;
     pthread_mutex_unlock(&fake->lock);
     return has_data;
-}
-
-void fake_ceph_mirror(struct fake_ceph *fake, const char *pool, const char *image, bool is_primary)
-{
-    pthread_mutex_lock(&fake->lock);
-    struct fake_image *found = find_named(fake, pool, image);
-    found->mirroring = (struct image_mirroring){true, is_primary};
-    fake_snapshot_add(fake, found, is_primary ? ".mirror.primary.1" : ".mirror.non_primary.1",
-                      SNAPSHOT_MIRROR);
-    pthread_mutex_unlock(&fake->lock);
 }
 
 void fake_ceph_add_snapshot(struct fake_ceph *fake, const char *pool, const char *image,
                             const char *snapshot, enum snapshot_namespace kind)
 {
     pthread_mutex_lock(&fake->lock);
-    fake_snapshot_add(fake, find_named(fake, pool, image), snapshot, kind);
+    fake_snapshot_add(fake, fake_image_named(fake, pool, image), snapshot, kind);
     pthread_mutex_unlock(&fake->lock);
 }

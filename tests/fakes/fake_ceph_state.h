@@ -120,6 +120,8 @@ struct fake_image {
     struct string_list lockers;
     bool has_data;
     struct image_mirroring mirroring;
+    bool is_primary_elsewhere;
+    struct mirror_sites sites;
     const struct fake_hold *holder; /* who has the exclusive lock, or NULL */
 };
 
@@ -238,6 +240,8 @@ _must_check_ int fake_image_add(struct fake_ceph *fake, const struct ceph_pool *
                                 const char *name, uint64_t size_bytes,
                                 const struct image_options *options, struct fake_image **image,
                                 struct error *err);
+/* Gives it the next number, and the id and age that follow from it. */
+void fake_image_number(struct fake_ceph *fake, struct fake_image *image);
 void fake_image_free(struct fake_image *image);
 
 /* --- fake_ceph_snapshots.c --- */
@@ -251,6 +255,14 @@ void fake_snapshot_add(struct fake_ceph *fake, struct fake_image *image, const c
                        enum snapshot_namespace kind);
 bool fake_snapshot_has_children(const struct fake_ceph *fake, const struct fake_image *image,
                                 uint64_t snapshot_id);
+
+/* The image in "POOL" or "POOL/NAMESPACE"; a test that names another one is wrong. */
+struct fake_image *fake_image_named(const struct fake_ceph *fake, const char *pool,
+                                    const char *image);
+
+/* --- fake_ceph_mirroring.c --- */
+
+void fake_mirroring_ops(struct ceph_ops *ops);
 
 /* --- fake_ceph_clones.c --- */
 

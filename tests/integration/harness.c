@@ -22,6 +22,7 @@
 #include "csiaddons_fence.pb-c.h"
 #include "csiaddons_identity.pb-c.h"
 #include "csiaddons_reclaimspace.pb-c.h"
+#include "csiaddons_replication.pb-c.h"
 #include "tests/test.h"
 
 #define OUTPUT_LIMIT (8 * 1024 * 1024)
@@ -330,6 +331,7 @@ static const ProtobufCServiceDescriptor *const SERVICES[] = {
     &identity__identity__descriptor,
     &reclaimspace__reclaim_space_controller__descriptor,
     &reclaimspace__reclaim_space_node__descriptor,
+    &replication__controller__descriptor,
 };
 
 /* @method is "Probe", or "identity.Identity/Probe" where more than one service has it. */

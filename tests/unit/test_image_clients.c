@@ -54,7 +54,8 @@ static void make_image(struct ceph_pool *pool, struct call *call)
 static void check_case(const struct users_case *one, struct fake_ceph *fake, struct ceph_pool *pool,
                        struct call *call)
 {
-    const struct image_mirroring mirroring = {one->is_mirrored, one->is_primary};
+    const struct image_mirroring mirroring = {.is_enabled = one->is_mirrored,
+                                              .is_primary = one->is_primary};
     _cleanup_string_list_ struct string_list users = {0};
     size_t count = 0;
 
