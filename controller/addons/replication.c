@@ -1,6 +1,5 @@
 #include "controller/addons/replication.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +7,8 @@
 #include "common/base/memory.h"
 #include "common/ceph/on_disk.h"
 #include "common/volume/image_clients.h"
+#include "common/volume/mirror_schedule.h"
 #include "controller/addons/replication_class.h"
-#include "controller/addons/replication_status.h"
 #include "controller/lookup.h"
 #include "controller/rbd/flatten.h"
 
@@ -17,12 +16,6 @@ void replication_request_done(struct replication_request *request)
 {
     handle_request_done(&request->volume);
     strmap_done(&request->parameters);
-}
-
-void replication_info_done(struct replication_info *info)
-{
-    free(info->message);
-    *info = (struct replication_info){0};
 }
 
 /* --- the volume --- */
@@ -89,43 +82,19 @@ static int check_mirrored(const struct subject *subject, struct error *err)
 
 /* --- the schedule --- */
 
-/* Of the image itself: "pool/image", "pool/namespace/image". */
-static int change_schedule(struct subject *subject, const char *prefix,
-                           const struct replication_class *class, struct error *err)
-{
-    struct ceph_cluster *cluster = subject->located.session.cluster;
-    const char *space = subject->pool->rados_namespace;
-    _cleanup_free_ char *level =
-        xasprintf("%s/%s%s%s", subject->pool->name, space, space[0] ? "/" : "", subject->image);
-    json_auto_t *command = json_pack("{s:s, s:s}", "prefix", prefix, "level_spec", level);
-    _cleanup_free_ char *reply = NULL;
-
-    if (class) {
-        json_object_set_new(command, "interval", json_string(class->interval));
-        if (class->start_time)
-            json_object_set_new(command, "start_time", json_string(class->start_time));
-    }
-    _cleanup_free_ char *text = json_dumps(command, JSON_COMPACT);
-    return cluster->ops->mgr_command(cluster, subject->call, text, &reply, err);
-}
-
 static int add_schedule(struct subject *subject, const struct replication_class *class,
                         struct error *err)
 {
     if (!class->interval)
         return 0;
-    if (change_schedule(subject, "rbd mirror snapshot schedule add", class, err) < 0)
-        return error_wrap(err, "take a snapshot of image '%s' every %s", subject->image,
-                          class->interval);
-    return 0;
+    return mirror_schedule_add(subject->located.session.cluster, subject->call, subject->pool,
+                               subject->image, class->interval, class->start_time, err);
 }
 
-/* Without a schedule that is success; the manager may not know one of an image that is gone. */
 static int remove_schedule(struct subject *subject, struct error *err)
 {
-    if (change_schedule(subject, "rbd mirror snapshot schedule remove", NULL, err) == 0)
-        return 0;
-    return error_ignore(err, STATUS_NOT_FOUND);
+    return mirror_schedule_remove(subject->located.session.cluster, subject->call, subject->pool,
+                                  subject->image, err);
 }
 
 /* --- enabling and disabling --- */

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "common/volume/replication_status.h"
 #include "controller/controller.h"
 
 /*
@@ -47,25 +48,6 @@ _must_check_ int replication_demote(const struct controller *controller, struct 
 _must_check_ int replication_resync(const struct controller *controller, struct call *call,
                                     const struct replication_request *request, bool *ready,
                                     struct error *err);
-
-enum replication_health {
-    REPLICATION_UNKNOWN,
-    REPLICATION_HEALTHY,
-    REPLICATION_DEGRADED,
-    REPLICATION_ERROR,
-};
-
-struct replication_info {
-    int64_t synced_at; /* seconds since 1970: when the last snapshot was taken that has arrived */
-    bool has_duration;
-    int64_t duration_s;
-    int64_t bytes;
-    enum replication_health health;
-    char *message;
-};
-
-void replication_info_done(struct replication_info *info);
-#define _cleanup_replication_info_ _cleanup_(replication_info_done)
 
 /* Of an original. NOT_FOUND if nothing has arrived yet. */
 _must_check_ int replication_get_info(const struct controller *controller, struct call *call,

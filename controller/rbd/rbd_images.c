@@ -367,7 +367,8 @@ static int move_to_trash(struct ceph_pool *pool, struct call *call, const char *
         return -1;
     if (check_unused(pool, call, name, mirroring, err) < 0)
         return -1;
-    if ((mirroring->is_enabled && pool->ops->image_disable_mirroring(pool, call, name, false, err) < 0) ||
+    if ((mirroring->is_enabled &&
+         pool->ops->image_disable_mirroring(pool, call, name, false, err) < 0) ||
         pool->ops->trash_move(pool, call, name, err) < 0)
         return explain_busy(err);
     return 0;

@@ -4,7 +4,7 @@
 #include "common/config/takeover_source.h"
 #include "common/volume/client_records.h"
 #include "common/volume/identity.h"
-#include "controller/capacity_publisher.h"
+#include "controller/capacity/capacity_publisher.h"
 #include "controller/controller.h"
 #include "controller/takeover/fences.h"
 #include "controller/takeover/takeover.h"

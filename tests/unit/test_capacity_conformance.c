@@ -1,7 +1,7 @@
 #include "tests/unit/fixtures/kube.h"
 
 #include "common/encoding/json.h"
-#include "controller/publish_capacity.h"
+#include "controller/capacity/publish_capacity.h"
 #include "tests/fakes/case_file.h"
 
 /*

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "controller/capacity_publisher.h"
+#include "controller/capacity/capacity_publisher.h"
 #include "tests/unit/fixtures/capacity_world.h"
 
 /* The thread that publishes capacity: by its interval, and when something changes. */

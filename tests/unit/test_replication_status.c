@@ -1,4 +1,4 @@
-#include "controller/addons/replication_status.h"
+#include "common/volume/replication_status.h"
 
 #include "common/base/memory.h"
 #include "tests/test.h"

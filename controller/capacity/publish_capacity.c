@@ -1,4 +1,4 @@
-#include "controller/publish_capacity.h"
+#include "controller/capacity/publish_capacity.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "controller/addons/replication_status.h"
+#include "common/volume/replication_status.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -10,6 +10,12 @@
 #define LOCAL_SNAPSHOT "local_snapshot_timestamp"
 #define SYNC_SECONDS "last_snapshot_sync_seconds"
 #define SYNC_BYTES "last_snapshot_bytes"
+
+void replication_info_done(struct replication_info *info)
+{
+    free(info->message);
+    *info = (struct replication_info){0};
+}
 
 bool replication_parse_site(const struct mirror_site *site, struct replication_info *info)
 {

@@ -1,4 +1,4 @@
-#include "controller/capacity_publisher.h"
+#include "controller/capacity/capacity_publisher.h"
 
 #include <math.h>
 #include <stdatomic.h>

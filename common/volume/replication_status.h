@@ -1,9 +1,27 @@
 #pragma once
 
 #include "common/ceph/ceph_ops.h"
-#include "controller/addons/replication.h"
 
 /* What rbd-mirror's words about an image mean. Pure. */
+
+enum replication_health {
+    REPLICATION_UNKNOWN,
+    REPLICATION_HEALTHY,
+    REPLICATION_DEGRADED,
+    REPLICATION_ERROR,
+};
+
+struct replication_info {
+    int64_t synced_at; /* seconds since 1970: when the last snapshot was taken that has arrived */
+    bool has_duration;
+    int64_t duration_s;
+    int64_t bytes;
+    enum replication_health health;
+    char *message;
+};
+
+void replication_info_done(struct replication_info *info);
+#define _cleanup_replication_info_ _cleanup_(replication_info_done)
 
 /* False if nothing has arrived at the site. "replaying,
  * {"local_snapshot_timestamp":1760000000,...}"

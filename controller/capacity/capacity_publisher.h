@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "common/base/metrics.h"
-#include "controller/publish_capacity.h"
+#include "controller/capacity/publish_capacity.h"
 
 /*
  * The thread that publishes capacity (publish_capacity.h): every interval, and at once when a
