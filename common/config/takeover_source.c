@@ -244,8 +244,10 @@ static bool is_decided(struct takeover_source *source, size_t kind, struct unsee
         return false;
     case TAKEOVER_UNSEEN:
     case TAKEOVER_FORBIDDEN:
-        if (!unseen->why)
-            *unseen = (struct unseen_place){TAKE(found.unknown), finding == TAKEOVER_UNSEEN};
+        if (!unseen->why) {
+            unseen->why = TAKE(found.unknown);
+            unseen->may_appear = finding == TAKEOVER_UNSEEN;
+        }
         takeover_snapshot_done(&found);
         return false;
     case TAKEOVER_FOUND:

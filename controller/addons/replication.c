@@ -60,14 +60,18 @@ static int find_image(struct subject *subject, struct error *err)
 static int subject_open(struct subject *subject, const struct handle_request *request,
                         struct error *err)
 {
-    if (request->handle[0] == '\0')
-        return error_set(err, STATUS_INVALID_ARGUMENT, "the handle of the volume is missing");
+    if (request->handle[0] == '\0') {
+        error_set(err, STATUS_INVALID_ARGUMENT, "the handle of the volume is missing");
+        return -1;
+    }
     if (operation_begin(subject->controller->operations, "volume", request->handle, subject->call,
                         &subject->operation, err) < 0 ||
         locate(subject->controller, subject->call, JOURNAL_VOLUME, request->handle,
                &request->credentials, &subject->located, err) < 0 ||
-        find_image(subject, err) < 0)
-        return error_wrap(err, "volume '%s'", request->handle);
+        find_image(subject, err) < 0) {
+        error_wrap(err, "volume '%s'", request->handle);
+        return -1;
+    }
     return 0;
 }
 

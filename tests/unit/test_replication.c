@@ -132,9 +132,9 @@ TEST(unknown_words_of_the_class_are_refused, RBD_STAGED)
 TEST(clone_is_detached_first_where_the_class_says_so, RBD_STAGED)
 {
     struct stage *stage = *state;
-    _cleanup_free_ char *image = make_volume(stage);
     _cleanup_error_ struct error err = {0};
 
+    free(make_volume(stage));
     if (step_clone(&stage->process, &stage->world, &err) < 0)
         fail_msg("%s", err.message);
     memcpy(stage->world.volume, stage->world.second, sizeof(stage->world.volume));
@@ -378,9 +378,9 @@ TEST(copy_that_is_being_made_is_waited_for, RBD_STAGED)
 TEST(missing_volume_is_told, RBD_STAGED)
 {
     struct stage *stage = *state;
-    _cleanup_free_ char *image = make_volume(stage);
     _cleanup_error_ struct error err = {0};
 
+    free(make_volume(stage));
     if (step_delete_volume(&stage->process, &stage->world, &err) < 0)
         fail_msg("%s", err.message);
     assert_refused(stage, replication_enable, false, NULL, STATUS_NOT_FOUND, "volume '");
