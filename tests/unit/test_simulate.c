@@ -218,6 +218,20 @@ TEST(a_volume_serves_one_pod)
     end(&fixture);
 }
 
+/* That one pod's claim is taken says nothing about another pod with a claim like it. */
+TEST(claim_in_use_by_one_pod_does_not_hinder_others)
+{
+    struct fixture fixture;
+
+    start(&fixture, TWO_ZONES "pvc c1 class=zoned size=1Gi modes=RWOP\n"
+                              "pvc c2 class=zoned size=1Gi modes=RWOP\n"
+                              "pod p1 claims=c1 on=a1\npod p2 claims=c1\npod p3 claims=c2");
+    assert_int_equal(run(&fixture), 0);
+    assert_false(row_of(&fixture, "p2")->is_placed);
+    assert_true(row_of(&fixture, "p3")->is_placed);
+    end(&fixture);
+}
+
 TEST(immediate_claims_are_settled_before_pods)
 {
     struct fixture fixture;

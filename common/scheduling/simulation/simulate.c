@@ -93,6 +93,9 @@ static char *signature_of(const struct kube_pod *pod, const struct pod_claims *c
 {
     struct text text = TEXT_INIT(65536);
 
+    for (size_t i = 0; i < pod->volume_count; i++)
+        if (pod->volumes[i].exclusive)
+            return NULL;
     if (pod->node_selector.count || pod->has_required || pod->preference_count ||
         pod->toleration_count || claims->bound_count || claims->delayed_count != claims->count)
         return NULL;
@@ -100,7 +103,8 @@ static char *signature_of(const struct kube_pod *pod, const struct pod_claims *c
         const struct pod_claim *item = &claims->items[i];
         const struct kube_pvc *claim = item->claim;
 
-        if (item->selected_node || item->prebound.count || claim->selector.is_set || item->fault) {
+        if (item->selected_node || item->prebound.count || claim->selector.is_set || item->fault ||
+            (claim->access_modes & KUBE_ACCESS_RWOP)) {
             text_done(&text);
             return NULL;
         }
