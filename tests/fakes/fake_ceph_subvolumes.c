@@ -9,70 +9,12 @@
 #include "common/base/memory.h"
 #include "common/encoding/uuid.h"
 #include "tests/fakes/fake_ceph_state.h"
+#include "tests/fakes/fake_ceph_subvolumes_state.h"
 
 /*
  * Flat lists, searched from the front. A subvolume that was removed with its snapshots kept stays
  * in the list as retained. Ceph's own words are kept where the driver looks at them.
  */
-
-#define CREATED "2026-01-02 03:04:05.000006" /* of every snapshot: retries are to give the same */
-
-enum clone_stage { NO_CLONE, CLONE_IS_PENDING, CLONE_IS_DONE, CLONE_HAS_FAILED, CLONE_IS_LOST };
-
-struct fake_fs_snapshot {
-    char *name;
-    struct strmap metadata;
-    unsigned orphan_clones;
-};
-
-struct fake_subvolume {
-    char *fs;
-    char *group;
-    char *name;
-    char *data_pool;
-    struct uuid_text uuid;
-    long long size;
-    bool retained;
-    struct strmap metadata;
-    struct fake_fs_snapshot *snapshots;
-    size_t snapshot_count;
-    enum clone_stage clone;
-    unsigned questions_left;
-    char *source; /* of a pending clone: NAME@SNAPSHOT */
-};
-
-struct fake_filesystem {
-    char *name;
-    int64_t id;
-    int64_t metadata_pool_id;
-    char *group;
-};
-
-struct fake_data_pool {
-    char *fs;
-    char *name;
-    int64_t id;
-    uint64_t room;
-    struct strmap metadata; /* of the application cephfs */
-};
-
-struct fake_subvolumes {
-    pthread_mutex_t lock;
-    struct fake_filesystem *filesystems;
-    size_t filesystem_count;
-    struct fake_data_pool *pools;
-    size_t pool_count;
-    struct fake_subvolume *items;
-    size_t count;
-    unsigned pace;
-    unsigned failing_clones;
-    unsigned refused_clones;
-    unsigned lost_clones;
-    bool has_queue; /* pending clones are not in progress */
-    bool has_quiesce;
-    bool quiesce_expires;
-    struct strmap quiesce_sets; /* id to state */
-};
 
 /* One command on its way. */
 struct command {
@@ -120,12 +62,20 @@ static struct fake_subvolume *find(const struct command *command)
     return find_named(command, argument(command, "sub_name"));
 }
 
-static struct fake_fs_snapshot *find_snapshot(const struct fake_subvolume *item, const char *name)
+struct fake_fs_snapshot *fake_subvolume_find_snapshot(const struct fake_subvolume *item,
+                                                      const char *name)
 {
     for (size_t i = 0; i < item->snapshot_count; i++)
         if (strcmp(item->snapshots[i].name, name) == 0)
             return &item->snapshots[i];
     return NULL;
+}
+
+void fake_subvolume_add_snapshot(struct fake_subvolume *item, const char *name)
+{
+    item->snapshots =
+        xreallocarray(item->snapshots, item->snapshot_count + 1, sizeof(*item->snapshots));
+    item->snapshots[item->snapshot_count++] = (struct fake_fs_snapshot){.name = xstrdup(name)};
 }
 
 /* The file system's data pool of that name, with "" its first; NULL if there is none. */
@@ -191,8 +141,8 @@ static void drop(struct fake_subvolumes *all, struct fake_subvolume *item)
     *item = all->items[--all->count];
 }
 
-static bool has_pending_clones(const struct fake_subvolumes *all, const struct fake_subvolume *item,
-                               const char *snapshot)
+bool fake_subvolumes_has_pending_clones(const struct fake_subvolumes *all,
+                                        const struct fake_subvolume *item, const char *snapshot)
 {
     _cleanup_free_ char *source = xasprintf("%s@%s", item->name, snapshot);
 
@@ -277,9 +227,14 @@ static int resize(const struct command *command)
     int result = 0;
     struct fake_subvolume *item = need_live(command, "resize", &result);
 
-    if (item)
-        item->size = strtoll(argument(command, "new_size"), NULL, 10);
-    return result;
+    if (!item)
+        return result;
+    const long long size = strtoll(argument(command, "new_size"), NULL, 10);
+    if ((uint64_t)size < item->used)
+        return refuse(command, -EINVAL, "the new size '%lld' would be lesser than the used size",
+                      size);
+    item->size = size;
+    return 0;
 }
 
 static int remove_subvolume(const struct command *command)
@@ -360,23 +315,20 @@ static int create_snapshot(const struct command *command)
     int result = 0;
     struct fake_subvolume *item = need_live(command, "snap-create", &result);
 
-    if (!item || find_snapshot(item, name))
-        return result;
-    item->snapshots =
-        xreallocarray(item->snapshots, item->snapshot_count + 1, sizeof(*item->snapshots));
-    item->snapshots[item->snapshot_count++] = (struct fake_fs_snapshot){.name = xstrdup(name)};
-    return 0;
+    if (item && !fake_subvolume_find_snapshot(item, name))
+        fake_subvolume_add_snapshot(item, name);
+    return result;
 }
 
 static int remove_snapshot(const struct command *command)
 {
     const char *name = argument(command, "snap_name");
     struct fake_subvolume *item = find(command);
-    struct fake_fs_snapshot *snapshot = item ? find_snapshot(item, name) : NULL;
+    struct fake_fs_snapshot *snapshot = item ? fake_subvolume_find_snapshot(item, name) : NULL;
 
     if (!snapshot)
         return 0; /* always with force */
-    if (has_pending_clones(command->all, item, name) || snapshot->orphan_clones > 0)
+    if (fake_subvolumes_has_pending_clones(command->all, item, name) || snapshot->orphan_clones > 0)
         return refuse(command, -EAGAIN, "snapshot '%s' has pending clones", name);
     free(snapshot->name);
     strmap_done(&snapshot->metadata);
@@ -391,7 +343,7 @@ static struct fake_fs_snapshot *need_snapshot(const struct command *command, int
 {
     const struct fake_subvolume *item = need(command, "snap-info", result);
     struct fake_fs_snapshot *snapshot =
-        item ? find_snapshot(item, argument(command, "snap_name")) : NULL;
+        item ? fake_subvolume_find_snapshot(item, argument(command, "snap_name")) : NULL;
 
     if (item && !snapshot)
         *result = refuse(command, -ENOENT, "snapshot '%s' does not exist",
@@ -406,9 +358,11 @@ static int snapshot_info(const struct command *command)
 
     if (snapshot)
         text_addf(command->reply,
-                  "{\"created_at\":\"" CREATED "\",\"has_pending_clones\":\"%s\","
+                  "{\"created_at\":\"" FAKE_SNAPSHOT_CREATED "\",\"has_pending_clones\":\"%s\","
                   "\"orphan_clones_count\":%u}",
-                  has_pending_clones(command->all, find(command), snapshot->name) ? "yes" : "no",
+                  fake_subvolumes_has_pending_clones(command->all, find(command), snapshot->name)
+                      ? "yes"
+                      : "no",
                   snapshot->orphan_clones);
     return result;
 }
@@ -793,6 +747,7 @@ struct fake_subvolumes *fake_subvolumes_new(struct fake_ceph *fake)
     fake_ceph_answer_mgr(fake, answer_mgr, all);
     fake_ceph_answer_mon(fake, answer_mon, all);
     fake_ceph_set_dump(fake, dump, all);
+    fake->subvolumes = all;
     return all;
 }
 
@@ -850,6 +805,14 @@ void fake_subvolumes_tag_pool(struct fake_subvolumes *all, const char *fs, const
     pthread_mutex_unlock(&all->lock);
 }
 
+void fake_subvolumes_set_used(struct fake_subvolumes *all, uint64_t bytes)
+{
+    pthread_mutex_lock(&all->lock);
+    for (size_t i = 0; i < all->count; i++)
+        all->items[i].used = bytes;
+    pthread_mutex_unlock(&all->lock);
+}
+
 void fake_subvolumes_set_clone_pace(struct fake_subvolumes *all, unsigned questions)
 {
     all->pace = questions;
@@ -888,6 +851,7 @@ void fake_subvolumes_break_clones(struct fake_subvolumes *all)
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].clone != NO_CLONE) {
             all->items[i].clone = NO_CLONE;
+            all->items[i].lacks_meta = true;
             free(TAKE(all->items[i].source));
         }
     pthread_mutex_unlock(&all->lock);
