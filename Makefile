@@ -16,7 +16,7 @@ OPTIMIZE ?= -O2 -D_FORTIFY_SOURCE=2
 SANITIZE ?=
 CFLAGS := -std=gnu17 -g $(OPTIMIZE) $(WARNINGS) -fstack-protector-strong -fPIE $(SANITIZE)
 LDFLAGS := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(SANITIZE)
-LIBS := -lgrpc_unsecure -lgpr -lprotobuf-c -lrbd -lrados -ljansson -lmicrohttpd -lcurl -lmount \
+LIBS := -lgrpc_unsecure -lgpr -lprotobuf-c -lcephfs -lrbd -lrados -ljansson -lmicrohttpd -lcurl -lmount \
 	-lblkid -lyaml -luuid -lm -lpthread
 
 LIBRARY := $(BUILD)/libcephzone.a

@@ -13,6 +13,8 @@
 #define POOL_WAITING 64    /* further calls that may wait for one of these */
 #define MANAGER_COMMANDS 8 /* to the managers of one cluster at once */
 #define MANAGER_WAITING 256
+#define FILESYSTEM_CALLS 32 /* at once in one file system */
+#define FILESYSTEM_WAITING 128
 
 static int cluster_connect(struct ceph *ceph, struct call *call, const struct ceph_target *target,
                            struct ceph_cluster **out, struct error *err)
@@ -25,7 +27,9 @@ static int cluster_connect(struct ceph *ceph, struct call *call, const struct ce
         return -1;
     struct real_cluster *cluster = xcalloc(1, sizeof(*cluster));
     *cluster = (struct real_cluster){
-        .base = {.ops = ceph->ops, .cluster_id = xstrdup(target->cluster_id)},
+        .base = {.ops = ceph->ops,
+                 .cluster_id = xstrdup(target->cluster_id),
+                 .cephfs_path = real->options.cephfs_path},
         .ceph = real,
         .connection = connection,
         .rados = rados,
@@ -244,6 +248,7 @@ static void set_operations(struct ceph_ops *ops)
     image_metadata_register(ops);
     snapshots_register(ops);
     mirroring_register(ops);
+    cephfs_files_register(ops);
 }
 
 static int64_t or_default(int64_t value, int64_t fallback)
@@ -275,6 +280,12 @@ struct ceph *ceph_new(const struct ceph_options *options)
         .kind = "the manager of cluster",
         .hint = "is a ceph-mgr up?",
     });
+    ceph->filesystems = admission_new(&(struct admission_options){
+        .running = FILESYSTEM_CALLS,
+        .waiting = FILESYSTEM_WAITING,
+        .kind = "file system",
+        .hint = "is an MDS up?",
+    });
     ceph->breaker = breaker_new(&(struct breaker_options){0});
     return &ceph->base;
 }
@@ -287,6 +298,7 @@ bool ceph_free(struct ceph *ceph)
         return false;
     admission_free(real->admission);
     admission_free(real->managers);
+    admission_free(real->filesystems);
     breaker_free(real->breaker);
     free(real);
     return true;

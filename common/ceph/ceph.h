@@ -7,7 +7,7 @@
 #include "common/ceph/ceph_ops.h"
 
 /*
- * Ceph through librados and librbd: the real implementation of ceph_ops.h. Any thread.
+ * Ceph through librados, librbd and libcephfs: the real implementation of ceph_ops.h. Any thread.
  *
  * Zero fields of the options stand for the defaults.
  */
@@ -18,6 +18,11 @@ struct ceph_options {
     int64_t idle_expiry_ms;     /* of a connection that nobody uses; 10 min */
     size_t max_connections;     /* 64 */
     const char *ceph_conf;      /* NULL: /etc/ceph/ceph.conf, if it is there */
+    enum cephfs_path cephfs_path;
+    /* What distinguishes this process from all others that run at the same time, and is the same
+     * when it has been started again: so the metadata servers drop what its predecessor held.
+     * Borrowed; NULL: nothing. */
+    const char *instance;
 };
 
 struct ceph *ceph_new(const struct ceph_options *options);

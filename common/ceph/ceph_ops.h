@@ -33,10 +33,18 @@ struct ceph_target {
     const struct secret *key;
 };
 
+/* Who works on CephFS subvolumes: see subvolume.h. */
+enum cephfs_path {
+    CEPHFS_BY_MANAGER, /* commands to the manager */
+    CEPHFS_AUTO,       /* libcephfs, and the manager where the user's rights do not suffice */
+    CEPHFS_DIRECT,     /* libcephfs; rights that do not suffice are an error */
+};
+
 /* A reference to a shared connection, from connect to disconnect. */
 struct ceph_cluster {
     const struct ceph_ops *ops;
     char *cluster_id;
+    enum cephfs_path cephfs_path;
     size_t mirror_daemons; /* of rbd-mirror, as config.json says; 0: it does not */
 };
 
@@ -47,6 +55,20 @@ struct ceph_pool {
     int64_t id;
     char *name;
     char *rados_namespace; /* "" for the default one */
+};
+
+/* A mounted file system. */
+struct ceph_fs {
+    const struct ceph_ops *ops;
+    struct ceph_cluster *cluster; /* borrowed: close the file system first */
+    char *name;
+};
+
+#define FS_READ_LIMIT ((size_t)256 << 10) /* bytes of a file */
+
+struct fs_stat {
+    bool is_directory;
+    uint64_t size_bytes; /* of a directory: of all files below it */
 };
 
 /* How to make an image; zero fields are left to librbd. */
@@ -450,6 +472,29 @@ struct ceph_ops {
     int (*hold_snapshot)(struct image_hold *hold, struct call *call, const char *snapshot,
                          struct error *err);
     void (*hold_release)(struct image_hold *hold);
+
+    /* --- files of CephFS: paths begin with "/", no link is followed --- */
+
+    /* Joins the shared mount of (cluster, user, file system) or makes it. No such file system:
+     * NOT_FOUND. A user without rights: PERMISSION_DENIED, as in all below. Metadata servers that
+     * do not answer: DEADLINE_EXCEEDED, none that could: UNAVAILABLE. Waits for a free place among
+     * the calls in the file system. */
+    int (*fs_open)(struct ceph_cluster *cluster, struct call *call, const char *name,
+                   struct ceph_fs **fs, struct error *err);
+    void (*fs_close)(struct ceph_fs *fs);
+    int (*fs_stat)(struct ceph_fs *fs, struct call *call, const char *path, struct fs_stat *stat,
+                   struct error *err);
+    /* All of a file, NUL-terminated; caller frees. More than FS_READ_LIMIT: EFBIG. */
+    int (*fs_read)(struct ceph_fs *fs, struct call *call, const char *path, char **content,
+                   struct error *err);
+    /* An extended attribute as text; caller frees. Absent: ENODATA. */
+    int (*fs_get_attribute)(struct ceph_fs *fs, struct call *call, const char *path,
+                            const char *attribute, char **value, struct error *err);
+    int (*fs_set_attribute)(struct ceph_fs *fs, struct call *call, const char *path,
+                            const char *attribute, const char *value, struct error *err);
+    /* In a directory ".snap": a snapshot. */
+    int (*fs_make_directory)(struct ceph_fs *fs, struct call *call, const char *path, unsigned mode,
+                             struct error *err);
 };
 
 void object_state_done(struct object_state *state);
@@ -466,11 +511,17 @@ static inline void ceph_disconnect(struct ceph_cluster *cluster)
     cluster->ops->disconnect(cluster);
 }
 
-/* NULL is fine for these two. */
+/* NULL is fine for these three. */
 static inline void ceph_pool_close(struct ceph_pool *pool)
 {
     if (pool)
         pool->ops->pool_close(pool);
+}
+
+static inline void ceph_fs_close(struct ceph_fs *fs)
+{
+    if (fs)
+        fs->ops->fs_close(fs);
 }
 
 static inline void ceph_work_end(struct ceph_work *work)

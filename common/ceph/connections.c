@@ -21,6 +21,7 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/base/text.h"
+#include "common/ceph/cephfs_mounts.h"
 #include "common/ceph/cephx_key.h"
 #include "common/ceph/library_version.h"
 #include "common/ceph/workers.h"
@@ -30,6 +31,7 @@
 #define FIRST_TRY_MS 5000
 #define SWEEP_MS 15000
 #define STOP_MS 1000
+#define STOP_MOUNTED_MS 5000 /* unmounting gives back what the metadata servers have granted */
 #define DEFAULT_CONF "/etc/ceph/ceph.conf"
 #define FSID_BYTES 37
 #define BLOCKED_MAX 32 /* threads of one connection that wait for an answer */
@@ -56,10 +58,12 @@ struct connection {
     int64_t used_ms;
     time_t since;
     struct workers workers;
+    struct cephfs_mounts mounts;
 };
 
 struct connections {
     struct ceph_options options;
+    struct session_names *names;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct connection *first;
@@ -265,6 +269,16 @@ static struct connection *connection_new(struct connections *connections,
     secret_copy(&connection->key, target->key);
     connection->manager = manager;
     workers_init(&connection->workers);
+    cephfs_mounts_init(&connection->mounts,
+                       &(struct mounts_options){
+                           .connections = connections,
+                           .connection = connection,
+                           .names = connections->names,
+                           .instance = connections->options.instance,
+                           .cluster_id = connection->cluster_id,
+                           .user = connection->user,
+                           .timeout_ms = connections->options.connect_timeout_ms,
+                       });
     connection->next = connections->first;
     connections->first = connection;
     connections->count++;
@@ -272,18 +286,43 @@ static struct connection *connection_new(struct connections *connections,
     return connection;
 }
 
-/* Takes the connections that nobody has used since @before_ms off the list; failed ones go after
- * the same time, fenced ones at once. Lock held. */
+/* Whether nobody has used it since @before_ms; failed ones go after the same time, fenced ones at
+ * once. Lock held. */
+static bool is_expired(const struct connection *connection, int64_t before_ms)
+{
+    return connection->refs == 0 && connection->state != CONNECTION_CONNECTING &&
+           (connection->fenced || connection->used_ms < before_ms);
+}
+
+/* Unmounts what expired connections have mounted, in threads that keep them until that has ended.
+ * Lock held, given up meanwhile. */
+static void unmount_idle(struct connections *connections, int64_t before_ms)
+{
+    struct connection *connection = connections->first;
+
+    while (connection) {
+        if (!is_expired(connection, before_ms) || !cephfs_mounts_any(&connection->mounts)) {
+            connection = connection->next;
+            continue;
+        }
+        connection->refs++;
+        pthread_mutex_unlock(&connections->lock);
+        cephfs_mounts_retire(&connection->mounts);
+        pthread_mutex_lock(&connections->lock);
+        connection->refs--;
+        connection = connections->first; /* the list may have changed */
+    }
+}
+
+/* Takes expired connections without mounts off the list. Lock held. */
 static struct connection *take_idle(struct connections *connections, int64_t before_ms)
 {
     struct connection *idle = NULL;
 
     for (struct connection **link = &connections->first; *link;) {
         struct connection *connection = *link;
-        bool expired = connection->refs == 0 && connection->state != CONNECTION_CONNECTING &&
-                       (connection->fenced || connection->used_ms < before_ms);
 
-        if (!expired) {
+        if (!is_expired(connection, before_ms) || cephfs_mounts_any(&connection->mounts)) {
             link = &connection->next;
             continue;
         }
@@ -303,6 +342,7 @@ static void free_connections(struct connection *connection)
         log_v(2, NULL, "closing the unused connection to cluster '%s' as client.%s",
               connection->cluster_id, connection->user);
         workers_done(&connection->workers);
+        cephfs_mounts_done(&connection->mounts);
         if (connection->rados)
             rados_shutdown(connection->rados);
         free_all(connection->cluster_id, connection->monitors, connection->user);
@@ -323,7 +363,9 @@ static void *sweep_idle(void *object)
         const struct timespec wake = deadline_timespec(deadline_in_ms(pause_ms));
 
         pthread_cond_clockwait(&connections->changed, &connections->lock, CLOCK_MONOTONIC, &wake);
-        struct connection *idle = take_idle(connections, clock_monotonic_ms() - expiry_ms);
+        const int64_t before_ms = clock_monotonic_ms() - expiry_ms;
+        unmount_idle(connections, before_ms);
+        struct connection *idle = take_idle(connections, before_ms);
         pthread_mutex_unlock(&connections->lock);
         free_connections(idle);
         pthread_mutex_lock(&connections->lock);
@@ -339,6 +381,7 @@ struct connections *connections_new(const struct ceph_options *options)
     struct connections *connections = xcalloc(1, sizeof(*connections));
 
     connections->options = *options;
+    connections->names = session_names_new();
     pthread_mutex_init(&connections->lock, NULL);
     pthread_cond_init(&connections->changed, NULL);
     pthread_mutex_lock(&connections->lock);
@@ -347,10 +390,19 @@ struct connections *connections_new(const struct ceph_options *options)
     return connections;
 }
 
+static bool has_mounts(const struct connections *connections)
+{
+    bool has = false;
+
+    for (const struct connection *c = connections->first; c && !has; c = c->next)
+        has = cephfs_mounts_any(&c->mounts);
+    return has;
+}
+
 /* Whether a thread or an operation needs one of them. Lock held. */
 static bool is_in_use(const struct connections *connections)
 {
-    bool in_use = connections->threads > 0;
+    bool in_use = connections->threads > 0 || has_mounts(connections);
 
     for (const struct connection *c = connections->first; c && !in_use; c = c->next)
         in_use = c->refs > 0;
@@ -359,19 +411,22 @@ static bool is_in_use(const struct connections *connections)
 
 bool connections_free(struct connections *connections)
 {
-    struct deadline limit = deadline_in_ms(STOP_MS);
-    const struct timespec wake = deadline_timespec(limit);
-
     pthread_mutex_lock(&connections->lock);
+    struct deadline limit = deadline_in_ms(has_mounts(connections) ? STOP_MOUNTED_MS : STOP_MS);
+    const struct timespec wake = deadline_timespec(limit);
     connections->stopping = true;
     pthread_cond_broadcast(&connections->changed);
-    while (is_in_use(connections) && !deadline_has_passed(limit))
+    unmount_idle(connections, INT64_MAX);
+    while (is_in_use(connections) && !deadline_has_passed(limit)) {
         pthread_cond_clockwait(&connections->changed, &connections->lock, CLOCK_MONOTONIC, &wake);
+        unmount_idle(connections, INT64_MAX);
+    }
     bool ended = !is_in_use(connections);
     pthread_mutex_unlock(&connections->lock);
     if (!ended)
         return false;
     free_connections(connections->first);
+    session_names_free(connections->names);
     pthread_cond_destroy(&connections->changed);
     pthread_mutex_destroy(&connections->lock);
     free(connections);
@@ -562,6 +617,11 @@ struct workers *connection_workers(struct connection *connection)
     return &connection->workers;
 }
 
+struct cephfs_mounts *connection_mounts(struct connection *connection)
+{
+    return &connection->mounts;
+}
+
 /* --- threads that may block --- */
 
 static void *run_errand(void *object)
@@ -570,11 +630,15 @@ static void *run_errand(void *object)
     struct connection *connection = errand->connection;
     struct connections *owner = connection->owner;
 
+    const bool is_apart = errand->is_apart; /* it may be freed when it has run */
+
     errand_execute(errand, connection->rados);
     pthread_mutex_lock(&owner->lock);
-    connection->blocked--;
     connection->refs--;
-    connection->used_ms = clock_monotonic_ms();
+    if (!is_apart) {
+        connection->blocked--;
+        connection->used_ms = clock_monotonic_ms();
+    }
     owner->threads--;
     pthread_cond_broadcast(&owner->changed);
     pthread_mutex_unlock(&owner->lock);
@@ -587,7 +651,7 @@ int connections_run(struct connections *connections, struct connection *connecti
     int result = 0;
 
     pthread_mutex_lock(&connections->lock);
-    if (connection->blocked >= BLOCKED_MAX) {
+    if (connection->blocked >= BLOCKED_MAX && !errand->is_apart) {
         result = error_set(err, STATUS_UNAVAILABLE,
                            "cluster '%s' has %u commands under way that are not answered; is a "
                            "%s up? Retry later",
@@ -595,9 +659,10 @@ int connections_run(struct connections *connections, struct connection *connecti
                            connection->manager ? "ceph-mgr" : "monitor");
     } else {
         errand->connection = connection;
-        connection->blocked++;
+        connection->blocked += !errand->is_apart;
         connection->refs++;
-        start_thread(connections, "ceph-command", run_errand, errand);
+        start_thread(connections, errand->is_apart ? "ceph-files" : "ceph-command", run_errand,
+                     errand);
     }
     pthread_mutex_unlock(&connections->lock);
     if (result < 0)

@@ -21,6 +21,7 @@ struct real_ceph {
     struct admission *admission;
     struct admission *managers; /* apart: a command needs nothing else to end, so whoever has a
                                    place in a pool can wait here without a deadlock */
+    struct admission *filesystems;
     struct breaker *breaker;
 };
 
@@ -80,7 +81,8 @@ bool connections_have_client(struct connections *connections, const struct conne
 
 /*
  * Runs the errand in a thread of its own, which keeps the connection until it returns. UNAVAILABLE,
- * and the errand is freed, when too many such threads of this connection are blocked already.
+ * and the errand is freed, when too many such threads of this connection are blocked already; never
+ * for an errand that is apart.
  */
 _must_check_ int connections_run(struct connections *connections, struct connection *connection,
                                  struct errand *errand, struct error *err);
@@ -96,6 +98,7 @@ void image_users_register(struct ceph_ops *ops);
 void image_metadata_register(struct ceph_ops *ops);
 void snapshots_register(struct ceph_ops *ops);
 void mirroring_register(struct ceph_ops *ops);
+void cephfs_files_register(struct ceph_ops *ops);
 
 /* As in ceph_ops.h. */
 int pool_settle(struct ceph_pool *pool, struct call *call, size_t groups, size_t min_size,

@@ -29,6 +29,18 @@ void errand_execute(struct errand *errand, rados_t rados)
         errand_free(errand);
 }
 
+bool errand_wait_briefly(struct errand *errand, struct deadline limit)
+{
+    const struct timespec wake = deadline_timespec(limit);
+
+    pthread_mutex_lock(&errand->lock);
+    while (!errand->has_ended && !deadline_has_passed(limit))
+        pthread_cond_clockwait(&errand->ended, &errand->lock, CLOCK_MONOTONIC, &wake);
+    const bool has_ended = errand->has_ended;
+    pthread_mutex_unlock(&errand->lock);
+    return has_ended;
+}
+
 bool errand_wait(struct errand *errand, const struct call *call, struct deadline give_up)
 {
     pthread_mutex_lock(&errand->lock);

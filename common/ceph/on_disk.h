@@ -138,6 +138,21 @@
 #define QUIESCE_SET_PREFIX    "cephzone-"      /* + UUID: quiesce set of a group snapshot; ours */
 #define CEPHFS_NAMESPACE      "csi"            /* RADOS namespace and subvolume group, if not configured; both */
 
+/* --- subvolumes as files of CephFS; Ceph's manager, and ours with --cephfs-path --- */
+
+#define SUBVOLUMES_ROOT          "/volumes"               /* + /GROUP/NAME: base directory of a subvolume */
+#define SUBVOLUMES_NO_GROUP      "_nogroup"               /* group of those that have none */
+#define SUBVOLUMES_LEGACY        SUBVOLUMES_ROOT "/_legacy/" /* + MD5 of the base directory's path + .meta: one of an old kind */
+#define SUBVOLUME_META           ".meta"                  /* in the base directory: what the manager knows of it */
+#define SUBVOLUME_META_GLOBAL    "GLOBAL"                 /* section of .meta: version, type, path, state */
+#define SUBVOLUME_META_USER      "USER_METADATA"          /* section of .meta: metadata of the subvolume */
+#define SUBVOLUME_META_SNAPSHOT  "SNAP_METADATA_"         /* + SNAPSHOT: section of .meta: metadata of that snapshot */
+#define SUBVOLUME_META_CLONES    "clone snaps"            /* section of .meta: uuid to snapshot that is being cloned */
+#define SUBVOLUME_SNAPSHOTS      ".snap"                  /* in the base directory: + /SNAPSHOT */
+#define ATTRIBUTE_QUOTA          "ceph.quota.max_bytes"   /* of the data directory, below the base directory */
+#define ATTRIBUTE_POOL           "ceph.dir.layout.pool"   /* of the data directory */
+#define ATTRIBUTE_SNAPSHOT_BIRTH "ceph.snap.btime"        /* of a snapshot: SECONDS.NANOSECONDS; read */
+
 /* --- objects of RBD itself that are read or written directly --- */
 
 #define RBD_DIRECTORY       "rbd_directory" /* names and ids of all images; librbd */

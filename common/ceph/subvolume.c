@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/base/memory.h"
+#include "common/ceph/subvolume_direct.h"
 #include "common/encoding/json.h"
 
 #define QUIESCE_RELEASE "Ceph 19.2 (Squid)"
@@ -120,7 +121,10 @@ int subvolume_get_facts(const struct subvolume_group *group, struct call *call, 
                         struct subvolume_facts *facts, struct error *err)
 {
     json_auto_t *answer = NULL;
+    const int direct = direct_get_facts(group, call, name, facts, err);
 
+    if (direct != LEFT_TO_MANAGER)
+        return direct;
     if (send_subvolume_command(group, call, new_command("fs subvolume info", name), &answer, err) <
         0)
         return -1;
@@ -143,9 +147,12 @@ void subvolume_facts_done(struct subvolume_facts *facts)
 int subvolume_resize(const struct subvolume_group *group, struct call *call, const char *name,
                      uint64_t size_bytes, struct error *err)
 {
+    const int direct = direct_resize(group, call, name, size_bytes, err);
+
+    if (direct != LEFT_TO_MANAGER)
+        return direct;
     json_t *sent = new_command("fs subvolume resize", name);
     _cleanup_free_ char *size = xasprintf("%llu", (unsigned long long)size_bytes);
-
     json_object_set_new(sent, "new_size", json_string(size));
     json_object_set_new(sent, "no_shrink", json_true());
     return send_subvolume_command(group, call, sent, NULL, err);
@@ -231,7 +238,10 @@ int subvolume_get_metadata(const struct subvolume_group *group, struct call *cal
     const char *key = NULL;
     json_t *value = NULL;
     bool is_known = true;
+    const int direct = direct_get_metadata(group, call, name, snapshot, entries, err);
 
+    if (direct != LEFT_TO_MANAGER)
+        return direct;
     if (send_metadata_command(group, call, new_metadata_command("ls", name, snapshot), &answer,
                               &is_known, err) < 0)
         return -1;
@@ -265,6 +275,10 @@ int subvolume_remove_metadata(const struct subvolume_group *group, struct call *
 int subvolume_snapshot_create(const struct subvolume_group *group, struct call *call,
                               const char *name, const char *snapshot, struct error *err)
 {
+    const int direct = direct_snapshot_create(group, call, name, snapshot, err);
+
+    if (direct != LEFT_TO_MANAGER)
+        return direct;
     if (send_subvolume_command(group, call,
                                new_snapshot_command("fs subvolume snapshot create", name, snapshot),
                                NULL, err) == 0)
@@ -291,7 +305,10 @@ int subvolume_snapshot_get_facts(const struct subvolume_group *group, struct cal
                                  struct subvolume_snapshot_facts *facts, struct error *err)
 {
     json_auto_t *answer = NULL;
+    const int direct = direct_snapshot_get_facts(group, call, name, snapshot, facts, err);
 
+    if (direct != LEFT_TO_MANAGER)
+        return direct;
     if (send_subvolume_command(group, call,
                                new_snapshot_command("fs subvolume snapshot info", name, snapshot),
                                &answer, err) < 0)
@@ -392,7 +409,12 @@ int subvolume_clone_status(const struct subvolume_group *group, struct call *cal
                            struct clone_status *status, struct error *err)
 {
     json_auto_t *answer = NULL;
+    const int direct = direct_clone_is_complete(group, call, name, err);
 
+    if (direct == 0)
+        *status = (struct clone_status){CLONE_COMPLETE, xstrdup("complete")};
+    if (direct != LEFT_TO_MANAGER)
+        return direct;
     if (send_subvolume_command(group, call, new_clone_command("fs clone status", name), &answer,
                                err) < 0) {
         bool is_missing = err->status == STATUS_NOT_FOUND;

@@ -11,6 +11,10 @@
  * unless said. The manager executes one command after the other, so that commands of many calls
  * wait for each other there; ceph.c limits their number.
  *
+ * Functions marked as direct need no manager unless the cluster's cephfs_path says so: they ask the
+ * metadata servers, and the manager only about subvolumes of a kind that it alone knows, or where
+ * the user's rights do not suffice.
+ *
  * Errors: NOT_FOUND when subvolume or snapshot are missing, FAILED_PRECONDITION when the subvolume
  * group is (with the command that creates it) or snapshots are in the way, ABORTED when Ceph says
  * to try later (EAGAIN).
@@ -33,14 +37,14 @@ struct subvolume_facts {
 _must_check_ int subvolume_create(const struct subvolume_group *group, struct call *call,
                                   const char *name, uint64_t size_bytes, const char *data_pool,
                                   struct error *err);
-/* Caller calls subvolume_facts_done(). */
+/* Direct. Caller calls subvolume_facts_done(). */
 _must_check_ int subvolume_get_facts(const struct subvolume_group *group, struct call *call,
                                      const char *name, struct subvolume_facts *facts,
                                      struct error *err);
 void subvolume_facts_done(struct subvolume_facts *facts);
 #define _cleanup_subvolume_facts_ _cleanup_(subvolume_facts_done)
 
-/* Never below what is used. */
+/* Direct. Never below what is used. */
 _must_check_ int subvolume_resize(const struct subvolume_group *group, struct call *call,
                                   const char *name, uint64_t size_bytes, struct error *err);
 /* Missing is success. Snapshots stay, and keep the rest of it, where Ceph can do that;
@@ -53,7 +57,7 @@ _must_check_ int subvolume_remove(const struct subvolume_group *group, struct ca
 _must_check_ int subvolume_set_metadata(const struct subvolume_group *group, struct call *call,
                                         const char *name, const char *snapshot,
                                         const struct strmap *entries, struct error *err);
-/* All of it, added to @entries; nothing where the manager is too old to keep any. */
+/* Direct. All of it, added to @entries; nothing where the manager is too old to keep any. */
 _must_check_ int subvolume_get_metadata(const struct subvolume_group *group, struct call *call,
                                         const char *name, const char *snapshot,
                                         struct strmap *entries, struct error *err);
@@ -71,7 +75,7 @@ struct subvolume_snapshot_facts {
     unsigned orphan_clones;
 };
 
-/* One that is there is success. */
+/* Direct. One that is there is success. */
 _must_check_ int subvolume_snapshot_create(const struct subvolume_group *group, struct call *call,
                                            const char *name, const char *snapshot,
                                            struct error *err);
@@ -79,6 +83,7 @@ _must_check_ int subvolume_snapshot_create(const struct subvolume_group *group, 
 _must_check_ int subvolume_snapshot_remove(const struct subvolume_group *group, struct call *call,
                                            const char *name, const char *snapshot,
                                            struct error *err);
+/* Direct, unless the snapshot is being cloned. */
 _must_check_ int subvolume_snapshot_get_facts(const struct subvolume_group *group,
                                               struct call *call, const char *name,
                                               const char *snapshot,
@@ -110,7 +115,8 @@ _must_check_ int subvolume_clone(const struct subvolume_group *group, struct cal
                                  const char *name, const char *snapshot,
                                  const struct subvolume_group *target_group, const char *target,
                                  const char *data_pool, struct error *err);
-/* CLONE_NONE when there is no such subvolume. Caller calls clone_status_done(). */
+/* Direct for a clone that is complete. CLONE_NONE when there is no such subvolume. Caller calls
+ * clone_status_done(). */
 _must_check_ int subvolume_clone_status(const struct subvolume_group *group, struct call *call,
                                         const char *name, struct clone_status *status,
                                         struct error *err);

@@ -1,5 +1,6 @@
 #include "programs/cephcsi/driver.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,6 +57,7 @@ struct driver {
     struct config_file *config;
     struct driver_kube kube;
     struct ceph *ceph;
+    char *instance; /* for the metadata servers */
     struct operations *operations;
     struct tasks *tasks;
     struct purger *purger;
@@ -269,6 +271,18 @@ static void init_controller(struct driver *driver, const struct options *options
                             &driver->controller, driver->metrics);
 }
 
+/* What no other process has that runs at the same time, and this one has again after a restart: the
+ * host's name is that of the pod, in which the socket is one container's. Caller frees. */
+static char *describe_instance(const struct options *options)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+
+    if (gethostname(host, sizeof(host) - 1) < 0)
+        log_warn(NULL, "this host has no name: %m");
+    return xasprintf("%s %s %d%d %s %s", options->driver_name, options->type,
+                     options->controller_server, options->node_server, options->endpoint, host);
+}
+
 static void driver_init(struct driver *driver, const struct options *options,
                         struct ceph *(*make_ceph)(const struct ceph_options *options),
                         struct host *(*make_host)(const char *kubelet_dir, const char *key_dir))
@@ -278,10 +292,13 @@ static void driver_init(struct driver *driver, const struct options *options,
     driver->tasks = tasks_new(TASK_THREADS);
     driver->purger = purger_new(PURGE_QUIET_MS);
     purger_register(driver->purger, driver->tasks, driver->metrics);
+    driver->instance = describe_instance(options);
     driver->ceph = make_ceph(&(struct ceph_options){
         .connect_timeout_ms = options->ceph_timeout_ms,
         .mon_op_timeout_ms = options->ceph_timeout_ms,
         .osd_op_timeout_ms = options->ceph_timeout_ms,
+        .cephfs_path = options_cephfs_path(options),
+        .instance = driver->instance,
     });
     metrics_register(driver->metrics,
                      &(struct metric_spec){METRIC_GAUGE, "csi_manager_modules_hanging",
@@ -331,7 +348,10 @@ static bool driver_done(struct driver *driver)
     driver_node_done(&driver->place);
     driver_kube_done(&driver->kube);
     config_file_free(driver->config);
-    return ceph_free(driver->ceph);
+    if (!ceph_free(driver->ceph))
+        return false;
+    free(driver->instance);
+    return true;
 }
 
 static int start_serving(struct driver *driver, const struct options *options, struct error *err)

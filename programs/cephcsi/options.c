@@ -22,6 +22,7 @@ static const struct options DEFAULTS = {
     .run_dir = "/run/cephzone",
     .metrics_path = "/metrics",
     .takeover_via = "labels",
+    .cephfs_path = "manager",
     .log_to_stderr = true,
     .enforce_topology = true,
     .metrics_port = 8080,
@@ -175,6 +176,9 @@ static void add_volume_flags(struct options *o, struct flag_table *table)
          "CephFS: options for the kernel's client, for clusters that name none in config.json"},
         {"fusemountoptions", FLAG_STRING, &o->fuse_mount_options, "OPTIONS",
          "CephFS: options for ceph-fuse, for clusters that name none in config.json"},
+        {"cephfs-path", FLAG_STRING, &o->cephfs_path, "auto|direct|manager",
+         "CephFS: who works on subvolumes: libcephfs (direct), Ceph's manager, or libcephfs as far "
+         "as the user's rights reach (auto)"},
         {"rbdhardmaxclonedepth", FLAG_UINT, &o->hard_clone_depth, NULL,
          "length of a chain of clones that must be flattened before it may grow"},
         {"rbdsoftmaxclonedepth", FLAG_UINT, &o->soft_clone_depth, NULL,
@@ -279,8 +283,17 @@ static bool driver_name_is_valid(const char *name)
     return length > 0 && length <= 63;
 }
 
+enum cephfs_path options_cephfs_path(const struct options *options)
+{
+    if (strcmp(options->cephfs_path, "auto") == 0)
+        return CEPHFS_AUTO;
+    return strcmp(options->cephfs_path, "direct") == 0 ? CEPHFS_DIRECT : CEPHFS_BY_MANAGER;
+}
+
 static const char *check_limits(const struct options *o)
 {
+    if (options_cephfs_path(o) == CEPHFS_BY_MANAGER && strcmp(o->cephfs_path, "manager") != 0)
+        return "--cephfs-path must be auto, direct or manager";
     if (o->hard_clone_depth < 1 || o->hard_clone_depth > 14)
         return "--rbdhardmaxclonedepth must be 1 to 14";
     if (o->soft_clone_depth > o->hard_clone_depth)

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/ceph/ceph_ops.h"
 
 /*
  * The driver's command line. Names, kinds and defaults are those of Ceph-CSI, so that a deployment
@@ -29,6 +30,7 @@ struct options {
     const char *mounter;
     const char *kernel_mount_options;
     const char *fuse_mount_options;
+    const char *cephfs_path;
     const char *metrics_path;
     const char *log_file;
     const char *domain_labels;
@@ -90,6 +92,8 @@ typedef void option_report_fn(void *context, enum option_use use, const char *fl
  */
 void options_judge(struct options *options, int argc, char **argv, option_report_fn *report,
                    void *context);
+
+enum cephfs_path options_cephfs_path(const struct options *options);
 
 /* One warning for each flag that was given, with another value than Ceph-CSI's default, and does
  * nothing. */

@@ -49,8 +49,9 @@ static int cluster_connect(struct ceph *ceph, struct call *call, const struct ce
     if (fake_step_end(&step, result, err) < 0)
         return -1;
     struct fake_cluster *made = xcalloc(1, sizeof(*made));
-    made->base =
-        (struct ceph_cluster){.ops = &fake->ops, .cluster_id = xstrdup(target->cluster_id)};
+    made->base = (struct ceph_cluster){.ops = &fake->ops,
+                                       .cluster_id = xstrdup(target->cluster_id),
+                                       .cephfs_path = fake->cephfs_path};
     made->client = client;
     atomic_fetch_add(&fake->open_handles, 1);
     *cluster = &made->base;
@@ -308,6 +309,7 @@ struct fake_ceph *fake_ceph_new(void)
     cluster_ops(&fake->ops);
     fake_object_ops(&fake->ops);
     fake_worker_ops(&fake->ops);
+    fake_file_ops(&fake->ops);
     fake_image_ops(&fake->ops);
     fake_snapshot_ops(&fake->ops);
     fake_clone_ops(&fake->ops);

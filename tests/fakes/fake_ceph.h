@@ -114,6 +114,14 @@ typedef int (*fake_ceph_command)(void *object, const char *command, struct text 
 void fake_ceph_answer_mon(struct fake_ceph *fake, fake_ceph_command answer, void *object);
 void fake_ceph_answer_mgr(struct fake_ceph *fake, fake_ceph_command answer, void *object);
 
+/* --- CephFS by libcephfs, with the file systems of fake_ceph_subvolumes.h --- */
+
+/* Connections made from now on have it. CEPHFS_BY_MANAGER at first. */
+void fake_ceph_set_cephfs_path(struct fake_ceph *fake, enum cephfs_path path);
+/* The user may not look at files, or the metadata servers are away: every request fails so. 0: not
+ * any more. */
+void fake_ceph_refuse_files(struct fake_ceph *fake, int negative_errno);
+
 /* --- what other clients do --- */
 
 /* @pool is "POOL" or "POOL/NAMESPACE"; pool and image must exist. */

@@ -155,6 +155,9 @@ struct fake_ceph {
     struct fake_answer mgr;
     fake_ceph_dump_more dump_more;
     void *dump_object;
+    struct fake_subvolumes *subvolumes; /* NULL: there are no file systems */
+    enum cephfs_path cephfs_path;       /* of connections */
+    int refused_files;                  /* negative errno of every request for files; 0: none */
 
     bool crashed;
     bool connections_counted;
@@ -272,6 +275,10 @@ void fake_clone_ops(struct ceph_ops *ops);
 void fake_image_unlink(struct fake_ceph *fake, struct fake_image *child);
 /* Removes a snapshot, and then the link that only it needed. */
 void fake_snapshot_drop(struct fake_ceph *fake, struct fake_image *image, uint64_t snapshot_id);
+
+/* --- fake_ceph_files.c --- */
+
+void fake_file_ops(struct ceph_ops *ops);
 
 /* --- fake_ceph_normalise.c --- */
 

@@ -167,6 +167,7 @@ void fake_subvolumes_break_clones(struct fake_subvolumes *all)
     for (size_t i = 0; i < all->count; i++)
         if (all->items[i].clone != NO_CLONE) {
             all->items[i].clone = NO_CLONE;
+            all->items[i].lacks_meta = true;
             free(TAKE(all->items[i].source));
         }
     pthread_mutex_unlock(&all->lock);

@@ -15,8 +15,6 @@
  * in the list as retained. Ceph's own words are kept where the driver looks at them.
  */
 
-#define CREATED "2026-01-02 03:04:05.000006" /* of every snapshot: retries are to give the same */
-
 const char *fake_fs_argument(const struct fs_command *command, const char *key)
 {
     const char *value = json_string_value(json_object_get(command->json, key));
@@ -56,12 +54,20 @@ struct fake_subvolume *fake_fs_find(const struct fs_command *command)
     return fake_fs_find_named(command, fake_fs_argument(command, "sub_name"));
 }
 
-static struct fake_fs_snapshot *find_snapshot(const struct fake_subvolume *item, const char *name)
+struct fake_fs_snapshot *fake_subvolume_find_snapshot(const struct fake_subvolume *item,
+                                                      const char *name)
 {
     for (size_t i = 0; i < item->snapshot_count; i++)
         if (strcmp(item->snapshots[i].name, name) == 0)
             return &item->snapshots[i];
     return NULL;
+}
+
+void fake_subvolume_add_snapshot(struct fake_subvolume *item, const char *name)
+{
+    item->snapshots =
+        xreallocarray(item->snapshots, item->snapshot_count + 1, sizeof(*item->snapshots));
+    item->snapshots[item->snapshot_count++] = (struct fake_fs_snapshot){.name = xstrdup(name)};
 }
 
 /* Without data pools of its own a file system takes any name but one. */
@@ -117,8 +123,8 @@ static void drop(struct fake_subvolumes *all, struct fake_subvolume *item)
     *item = all->items[--all->count];
 }
 
-static bool has_pending_clones(const struct fake_subvolumes *all, const struct fake_subvolume *item,
-                               const char *snapshot)
+bool fake_subvolumes_has_pending_clones(const struct fake_subvolumes *all,
+                                        const struct fake_subvolume *item, const char *snapshot)
 {
     _cleanup_free_ char *source = xasprintf("%s@%s", item->name, snapshot);
 
@@ -203,9 +209,14 @@ static int resize(const struct fs_command *command)
     int result = 0;
     struct fake_subvolume *item = need_live(command, "resize", &result);
 
-    if (item)
-        item->size = strtoll(fake_fs_argument(command, "new_size"), NULL, 10);
-    return result;
+    if (!item)
+        return result;
+    const long long size = strtoll(fake_fs_argument(command, "new_size"), NULL, 10);
+    if ((uint64_t)size < item->used)
+        return fake_fs_refuse(command, -EINVAL,
+                              "the new size '%lld' would be lesser than the used size", size);
+    item->size = size;
+    return 0;
 }
 
 static int remove_subvolume(const struct fs_command *command)
@@ -289,23 +300,20 @@ static int create_snapshot(const struct fs_command *command)
     int result = 0;
     struct fake_subvolume *item = need_live(command, "snap-create", &result);
 
-    if (!item || find_snapshot(item, name))
-        return result;
-    item->snapshots =
-        xreallocarray(item->snapshots, item->snapshot_count + 1, sizeof(*item->snapshots));
-    item->snapshots[item->snapshot_count++] = (struct fake_fs_snapshot){.name = xstrdup(name)};
-    return 0;
+    if (item && !fake_subvolume_find_snapshot(item, name))
+        fake_subvolume_add_snapshot(item, name);
+    return result;
 }
 
 static int remove_snapshot(const struct fs_command *command)
 {
     const char *name = fake_fs_argument(command, "snap_name");
     struct fake_subvolume *item = fake_fs_find(command);
-    struct fake_fs_snapshot *snapshot = item ? find_snapshot(item, name) : NULL;
+    struct fake_fs_snapshot *snapshot = item ? fake_subvolume_find_snapshot(item, name) : NULL;
 
     if (!snapshot)
         return 0; /* always with force */
-    if (has_pending_clones(command->all, item, name) || snapshot->orphan_clones > 0)
+    if (fake_subvolumes_has_pending_clones(command->all, item, name) || snapshot->orphan_clones > 0)
         return fake_fs_refuse(command, -EAGAIN, "snapshot '%s' has pending clones", name);
     free(snapshot->name);
     strmap_done(&snapshot->metadata);
@@ -320,7 +328,7 @@ struct fake_fs_snapshot *fake_fs_need_snapshot(const struct fs_command *command,
 {
     const struct fake_subvolume *item = need(command, "snap-info", result);
     struct fake_fs_snapshot *snapshot =
-        item ? find_snapshot(item, fake_fs_argument(command, "snap_name")) : NULL;
+        item ? fake_subvolume_find_snapshot(item, fake_fs_argument(command, "snap_name")) : NULL;
 
     if (item && !snapshot)
         *result = fake_fs_refuse(command, -ENOENT, "snapshot '%s' does not exist",
@@ -334,12 +342,14 @@ static int snapshot_info(const struct fs_command *command)
     const struct fake_fs_snapshot *snapshot = fake_fs_need_snapshot(command, &result);
 
     if (snapshot)
-        text_addf(command->reply,
-                  "{\"created_at\":\"" CREATED "\",\"has_pending_clones\":\"%s\","
-                  "\"orphan_clones_count\":%u}",
-                  has_pending_clones(command->all, fake_fs_find(command), snapshot->name) ? "yes"
-                                                                                          : "no",
-                  snapshot->orphan_clones);
+        text_addf(
+            command->reply,
+            "{\"created_at\":\"" FAKE_SNAPSHOT_CREATED "\",\"has_pending_clones\":\"%s\","
+            "\"orphan_clones_count\":%u}",
+            fake_subvolumes_has_pending_clones(command->all, fake_fs_find(command), snapshot->name)
+                ? "yes"
+                : "no",
+            snapshot->orphan_clones);
     return result;
 }
 
@@ -517,6 +527,7 @@ struct fake_subvolumes *fake_subvolumes_new(struct fake_ceph *fake)
     fake_ceph_answer_mgr(fake, answer_mgr, all);
     fake_ceph_answer_mon(fake, fake_fs_answer_mon, all);
     fake_ceph_set_dump(fake, dump, all);
+    fake->subvolumes = all;
     return all;
 }
 
@@ -539,4 +550,12 @@ void fake_subvolumes_free(struct fake_subvolumes *all)
     strmap_done(&all->quiesce_sets);
     pthread_mutex_destroy(&all->lock);
     free(all);
+}
+
+void fake_subvolumes_set_used(struct fake_subvolumes *all, uint64_t bytes)
+{
+    pthread_mutex_lock(&all->lock);
+    for (size_t i = 0; i < all->count; i++)
+        all->items[i].used = bytes;
+    pthread_mutex_unlock(&all->lock);
 }

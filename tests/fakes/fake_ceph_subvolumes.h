@@ -29,6 +29,8 @@ void fake_subvolumes_set_room(struct fake_subvolumes *subvolumes, const char *fs
 void fake_subvolumes_tag_pool(struct fake_subvolumes *subvolumes, const char *fs, const char *pool,
                               const char *key, const char *value);
 
+/* All subvolumes that there are have that much data. */
+void fake_subvolumes_set_used(struct fake_subvolumes *subvolumes, uint64_t bytes);
 /* How many times a clone is said to be pending before it is complete; 1 at first. */
 void fake_subvolumes_set_clone_pace(struct fake_subvolumes *subvolumes, unsigned questions);
 /* The next @count clones fail. */

@@ -7,7 +7,12 @@
 #include "tests/fakes/fake_ceph_state.h"
 #include "tests/fakes/fake_ceph_subvolumes.h"
 
-/* What the fake of CephFS consists of, for its own files alone; its lock is held over all. */
+/* What the fake of CephFS consists of, for its own files alone: the manager's commands and the
+ * files of libcephfs show the same. Its lock is held over all. */
+
+/* When every snapshot was made: retries are to give the same. */
+#define FAKE_SNAPSHOT_CREATED "2026-01-02 03:04:05.000006"
+#define FAKE_SNAPSHOT_BIRTH "1767323045.000006000"
 
 enum clone_stage { NO_CLONE, CLONE_IS_PENDING, CLONE_IS_DONE, CLONE_HAS_FAILED, CLONE_IS_LOST };
 
@@ -24,7 +29,9 @@ struct fake_subvolume {
     char *data_pool;
     struct uuid_text uuid;
     long long size;
+    uint64_t used; /* bytes */
     bool retained;
+    bool lacks_meta; /* a manager died when it had just begun it: others take it for an old kind */
     struct strmap metadata;
     struct fake_fs_snapshot *snapshots;
     size_t snapshot_count;
@@ -87,6 +94,13 @@ bool fake_fs_is_valid_layout(const struct fs_command *command);
 int fake_fs_missing(const struct fs_command *command, const char *name);
 /* NULL, with *@result set, if there is none. */
 struct fake_fs_snapshot *fake_fs_need_snapshot(const struct fs_command *command, int *result);
+/* Lock held, as in the next two. */
+bool fake_subvolumes_has_pending_clones(const struct fake_subvolumes *all,
+                                        const struct fake_subvolume *item, const char *snapshot);
+/* NULL if there is none. */
+struct fake_fs_snapshot *fake_subvolume_find_snapshot(const struct fake_subvolume *item,
+                                                      const char *name);
+void fake_subvolume_add_snapshot(struct fake_subvolume *item, const char *name);
 
 /* --- fake_ceph_filesystems.c --- */
 
