@@ -40,7 +40,7 @@ static void direct_done(struct direct *direct)
 
 /* --- whose it is --- */
 
-static _printf_(2, 3) int leave_to_manager(const struct direct *direct, const char *fmt, ...)
+static _printf_(2, 3) void log_leaving(const struct direct *direct, const char *fmt, ...)
 {
     va_list args;
 
@@ -48,8 +48,8 @@ static _printf_(2, 3) int leave_to_manager(const struct direct *direct, const ch
     _cleanup_free_ char *reason = xvasprintf(fmt, args);
     va_end(args);
     log_v(2, direct->call, "subvolume '%s' is left to the manager: %s", direct->name, reason);
-    return LEFT_TO_MANAGER;
 }
+#define leave_to_manager(...) (log_leaving(__VA_ARGS__), LEFT_TO_MANAGER)
 
 /* What a failed request means: rights that do not suffice are the manager's opportunity. */
 static int judge_failure(const struct direct *direct, struct error *err)
@@ -58,12 +58,14 @@ static int judge_failure(const struct direct *direct, struct error *err)
 
     if (err->sys_errno != EPERM && err->sys_errno != EACCES)
         return -1;
-    if (direct->group->cluster->cephfs_path == CEPHFS_DIRECT)
-        return error_hint(err,
-                          "--cephfs-path=direct needs the rights mds 'allow rwps fsname=%s' and "
-                          "osd 'allow rw tag cephfs data=%s'; with auto the manager does what the "
-                          "user may not",
-                          fs_name, fs_name);
+    if (direct->group->cluster->cephfs_path == CEPHFS_DIRECT) {
+        error_hint(
+            err,
+            "--cephfs-path=direct needs the rights mds 'allow rwps fsname=%s' and osd 'allow "
+            "rw tag cephfs data=%s'; with auto the manager does what the user may not",
+            fs_name, fs_name);
+        return -1;
+    }
     const int result = leave_to_manager(direct, "%s", err->message);
     error_clear(err);
     return result;
