@@ -272,7 +272,8 @@ TEST(only_what_is_served_is_advertised)
         _cleanup_free_ char *told = capabilities(&setup);
         assert_string_equal(told, "{\"capabilities\":[{\"service\":{\"type\":\"CONTROLLER_SERVICE\""
                                   "}},{\"network_fence\":{\"type\":\"NETWORK_FENCE\"}},"
-                                  "{\"reclaim_space\":{\"type\":\"OFFLINE\"}}]}");
+                                  "{\"reclaim_space\":{\"type\":\"OFFLINE\"}},"
+                                  "{\"volume_replication\":{\"type\":\"VOLUME_REPLICATION\"}}]}");
         json_auto_t *ready = ask_plainly(&setup, "identity.Identity/Probe");
         assert_true(json_is_true(json_object_get(ready, "ready")));
     }

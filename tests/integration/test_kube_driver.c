@@ -656,6 +656,7 @@ TEST(capacity_is_published)
                   " \"WaitForFirstConsumer\", \"parameters\": {\"clusterID\": \"%s\","
                   " \"pool\": \"common\"}}",
                   harness_cluster()->fsid);
+    fake_kube_put(cluster.fake, "/apis/storage.k8s.io/v1/csidrivers/rbd.csi.ceph.com", "{}");
     fake_kube_put(cluster.fake, "/apis/storage.k8s.io/v1/storageclasses/common", class);
     _cleanup_free_ char *keyring = xasprintf("--keyring=%s", cluster.keyring);
     harness_start(&cluster.driver,

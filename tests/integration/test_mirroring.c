@@ -32,14 +32,16 @@ static int begin(void **state)
 
 static int end(void **state)
 {
+    static const char *const left[] = {"rbd_mirroring", "rbd_mirror_snapshot_schedule"};
     _cleanup_place_ struct place place = place_open(POOL, NULL);
 
     (void)state;
     rpc_client_free(addons.client);
     free(addons.endpoint);
     harness_done(&driver);
-    if (place_has(&place, "rbd_mirroring"))
-        place_remove(&place, "rbd_mirroring");
+    for (size_t i = 0; i < ARRAY_LENGTH(left); i++)
+        if (place_has(&place, left[i]))
+            place_remove(&place, left[i]);
     rpc_shutdown();
     return 0;
 }
