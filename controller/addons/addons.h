@@ -18,8 +18,7 @@ struct addons {
     const char *version;
     bool is_controller;
     bool is_node;
-    bool reclaims;   /* space of volumes */
-    bool replicates; /* volumes to another cluster */
+    bool is_rbd; /* so that space is reclaimed and volumes are replicated */
     struct network_fences fences;
 };
 

@@ -77,17 +77,17 @@ static int get_capabilities(void *object, struct call *call, const void *request
         response->capabilities[n++] = role(IDENTITY__CAPABILITY__SERVICE__TYPE__CONTROLLER_SERVICE);
         response->capabilities[n++] =
             fencing(IDENTITY__CAPABILITY__NETWORK_FENCE__TYPE__NETWORK_FENCE);
-        if (addons->reclaims)
+        if (addons->is_rbd)
             response->capabilities[n++] =
                 reclaiming(IDENTITY__CAPABILITY__RECLAIM_SPACE__TYPE__OFFLINE);
-        if (addons->replicates)
+        if (addons->is_rbd)
             response->capabilities[n++] = replicating();
     }
     if (addons->is_node) {
         response->capabilities[n++] = role(IDENTITY__CAPABILITY__SERVICE__TYPE__NODE_SERVICE);
         response->capabilities[n++] =
             fencing(IDENTITY__CAPABILITY__NETWORK_FENCE__TYPE__GET_CLIENTS_TO_FENCE);
-        if (addons->reclaims)
+        if (addons->is_rbd)
             response->capabilities[n++] =
                 reclaiming(IDENTITY__CAPABILITY__RECLAIM_SPACE__TYPE__ONLINE);
     }

@@ -6,11 +6,11 @@
 #include "common/base/log.h"
 #include "common/base/memory.h"
 #include "common/ceph/on_disk.h"
-#include "common/volume/image_clients.h"
 #include "common/volume/mirror_schedule.h"
 #include "controller/addons/replication_class.h"
 #include "controller/lookup.h"
 #include "controller/rbd/flatten.h"
+#include "controller/rbd/rbd_images.h"
 
 void replication_request_done(struct replication_request *request)
 {
@@ -30,6 +30,7 @@ struct subject {
     const char *image;
     char *image_id;
     struct image_mirroring mirroring;
+    struct replication_class class; /* if the call has one */
 };
 
 static void subject_done(struct subject *subject)
@@ -75,6 +76,15 @@ static int subject_open(struct subject *subject, const struct handle_request *re
     return 0;
 }
 
+/* Of a call with a class, which is looked at before anything else. */
+static int subject_open_with_class(struct subject *subject,
+                                   const struct replication_request *request, struct error *err)
+{
+    if (replication_class_parse(&request->parameters, &subject->class, err) < 0)
+        return -1;
+    return subject_open(subject, &request->volume, err);
+}
+
 static int check_mirrored(const struct subject *subject, struct error *err)
 {
     if (subject->mirroring.is_enabled)
@@ -86,9 +96,10 @@ static int check_mirrored(const struct subject *subject, struct error *err)
 
 /* --- the schedule --- */
 
-static int add_schedule(struct subject *subject, const struct replication_class *class,
-                        struct error *err)
+static int add_schedule(struct subject *subject, struct error *err)
 {
+    const struct replication_class *class = &subject->class;
+
     if (!class->interval)
         return 0;
     return mirror_schedule_add(subject->located.session.cluster, subject->call, subject->pool,
@@ -128,17 +139,15 @@ int replication_enable(const struct controller *controller, struct call *call,
                        const struct replication_request *request, struct error *err)
 {
     _cleanup_subject_ struct subject subject = {.controller = controller, .call = call};
-    struct replication_class class;
 
-    if (replication_class_parse(&request->parameters, &class, err) < 0 ||
-        subject_open(&subject, &request->volume, err) < 0)
+    if (subject_open_with_class(&subject, request, err) < 0)
         return -1;
     if (subject.mirroring.is_enabled)
         return 0;
-    if (class.flattens && detach(&subject, &request->volume, err) < 0)
+    if (subject.class.flattens && detach(&subject, &request->volume, err) < 0)
         return -1;
-    return subject.pool->ops->image_enable_mirroring(subject.pool, call, subject.image, class.mode,
-                                                     err);
+    return subject.pool->ops->image_enable_mirroring(subject.pool, call, subject.image,
+                                                     subject.class.mode, err);
 }
 
 /* A copy that is being replayed goes with its original. */
@@ -163,19 +172,17 @@ int replication_disable(const struct controller *controller, struct call *call,
                         const struct replication_request *request, struct error *err)
 {
     _cleanup_subject_ struct subject subject = {.controller = controller, .call = call};
-    struct replication_class class;
 
-    if (replication_class_parse(&request->parameters, &class, err) < 0 ||
-        subject_open(&subject, &request->volume, err) < 0)
+    if (subject_open_with_class(&subject, request, err) < 0)
         return -1;
     if (!subject.mirroring.is_enabled)
         return 0;
-    if (!subject.mirroring.is_primary && !class.forces)
+    if (!subject.mirroring.is_primary && !subject.class.forces)
         return check_copy(&subject, err);
     if (remove_schedule(&subject, err) < 0)
         return -1;
     return subject.pool->ops->image_disable_mirroring(subject.pool, call, subject.image,
-                                                      class.forces, err);
+                                                      subject.class.forces, err);
 }
 
 /* --- promoting and demoting --- */
@@ -184,10 +191,8 @@ int replication_promote(const struct controller *controller, struct call *call,
                         const struct replication_request *request, struct error *err)
 {
     _cleanup_subject_ struct subject subject = {.controller = controller, .call = call};
-    struct replication_class class;
 
-    if (replication_class_parse(&request->parameters, &class, err) < 0 ||
-        subject_open(&subject, &request->volume, err) < 0 || check_mirrored(&subject, err) < 0)
+    if (subject_open_with_class(&subject, request, err) < 0 || check_mirrored(&subject, err) < 0)
         return -1;
     if (!subject.mirroring.is_primary) {
         if (subject.pool->ops->image_promote(subject.pool, call, subject.image, request->force,
@@ -196,22 +201,19 @@ int replication_promote(const struct controller *controller, struct call *call,
         log_info(call, "image '%s' in pool '%s' is primary now%s", subject.image,
                  subject.pool->name, request->force ? ", by force" : "");
     }
-    return add_schedule(&subject, &class, err);
+    return add_schedule(&subject, err);
 }
 
+/* Its writes would fail. */
 static int check_unused(struct subject *subject, struct error *err)
 {
-    _cleanup_string_list_ struct string_list users = {0};
-
-    if (image_clients(subject->pool, subject->call, subject->image, &subject->mirroring, &users,
-                      err) < 0)
+    if (image_check_unused(subject->pool, subject->call, subject->image, &subject->mirroring, err) <
+        0) {
+        if (err->status == STATUS_FAILED_PRECONDITION)
+            error_hint(err, "end the pods that use the volume, or force this");
         return -1;
-    if (users.count == 0)
-        return 0;
-    return error_set(err, STATUS_FAILED_PRECONDITION,
-                     "image '%s' in pool '%s' is in use by client '%s', whose writes would fail; "
-                     "end the pods that use the volume, or force this",
-                     subject->image, subject->pool->name, users.items[0]);
+    }
+    return 0;
 }
 
 /* So that whoever is asked to copy it anew knows whether that was done. */
@@ -235,10 +237,8 @@ int replication_demote(const struct controller *controller, struct call *call,
                        const struct replication_request *request, struct error *err)
 {
     _cleanup_subject_ struct subject subject = {.controller = controller, .call = call};
-    struct replication_class class;
 
-    if (replication_class_parse(&request->parameters, &class, err) < 0 ||
-        subject_open(&subject, &request->volume, err) < 0 || check_mirrored(&subject, err) < 0)
+    if (subject_open_with_class(&subject, request, err) < 0 || check_mirrored(&subject, err) < 0)
         return -1;
     if (!subject.mirroring.is_primary)
         return 0;

@@ -303,8 +303,8 @@ static int refuse_in_use(struct ceph_pool *pool, const char *name,
                      pool->name, text_chars(&clients));
 }
 
-static int check_unused(struct ceph_pool *pool, struct call *call, const char *name,
-                        const struct image_mirroring *mirroring, struct error *err)
+int image_check_unused(struct ceph_pool *pool, struct call *call, const char *name,
+                       const struct image_mirroring *mirroring, struct error *err)
 {
     _cleanup_string_list_ struct string_list users = {0};
 
@@ -365,7 +365,7 @@ static int move_to_trash(struct ceph_pool *pool, struct call *call, const char *
         return -1;
     if (has_snapshots && remove_clone_snapshots(pool, call, name, err) < 0)
         return -1;
-    if (check_unused(pool, call, name, mirroring, err) < 0)
+    if (image_check_unused(pool, call, name, mirroring, err) < 0)
         return -1;
     if ((mirroring->is_enabled &&
          pool->ops->image_disable_mirroring(pool, call, name, false, err) < 0) ||

@@ -13,6 +13,10 @@ _must_check_ int image_find(struct ceph_pool *pool, struct call *call, const cha
 _must_check_ int image_find_listed(struct ceph_pool *pool, struct call *call, const char *name,
                                    char **image_id, struct error *err);
 
+/* FAILED_PRECONDITION, naming them, while clients have the image open (image_clients.h). */
+_must_check_ int image_check_unused(struct ceph_pool *pool, struct call *call, const char *name,
+                                    const struct image_mirroring *mirroring, struct error *err);
+
 /*
  * Moves the image to the trash and queues its data (see purge.h); one that is in the trash already,
  * or that is not there at all, is success. What librbd left of it when it was interrupted counts as

@@ -17,9 +17,9 @@ static int start_server(struct driver_addons *addons, const struct options *opti
         {addons_identity_service(&addons->addons), true},
         {addons_fence_service(&addons->addons), is_controller},
         {addons_client_service(&addons->addons), is_node && !is_controller},
-        {addons_reclaim_service(parts->controller), is_controller && addons->addons.reclaims},
-        {addons_replication_service(parts->controller), is_controller && addons->addons.replicates},
-        {node_reclaim_service(parts->volumes), is_node && addons->addons.reclaims},
+        {addons_reclaim_service(parts->controller), is_controller && addons->addons.is_rbd},
+        {addons_replication_service(parts->controller), is_controller && addons->addons.is_rbd},
+        {node_reclaim_service(parts->volumes), is_node && addons->addons.is_rbd},
     };
     const struct driver_server_plan plan = {
         options->addons_endpoint, ADDONS_WORKERS, parts->metrics, "csi_addons", services,
@@ -40,8 +40,7 @@ int driver_addons_start(struct driver_addons *addons, const struct options *opti
         .version = CEPHZONE_VERSION,
         .is_controller = options->controller_server,
         .is_node = options->node_server,
-        .reclaims = strcmp(options->type, "rbd") == 0,
-        .replicates = strcmp(options->type, "rbd") == 0,
+        .is_rbd = strcmp(options->type, "rbd") == 0,
         .fences = parts->fences,
     };
     if (start_server(addons, options, parts, err) < 0)

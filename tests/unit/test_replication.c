@@ -192,7 +192,7 @@ TEST(volume_in_use_is_not_demoted_but_by_force, RBD_STAGED)
     fake_ceph_set_watcher(stage->world.fake, "rbd", image, "10.0.0.7:0/3141");
     fake_ceph_set_watcher(stage->world.fake, "rbd", image, "10.0.0.8:0/3141");
     assert_refused(stage, replication_demote, false, NULL, STATUS_FAILED_PRECONDITION,
-                   "is in use by client '10.0.0.7:0/3141'");
+                   "is in use by client 10.0.0.7:0/3141, 10.0.0.8:0/3141");
     assert_state(stage, image, "primary");
     must(stage, replication_demote, true, NULL);
     assert_state(stage, image, "secondary");

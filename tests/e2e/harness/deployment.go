@@ -34,18 +34,25 @@ func manifestsAreAccepted(t *test) {
 	}
 }
 
+// From here on the driver publishes the room, and csi-provisioner does not; what it returns ends that.
+func (t *test) letDriverPublish() func() {
+	deleteAll := func() error {
+		return t.client.StorageV1().CSIStorageCapacities(namespace).DeleteCollection(background,
+			metav1.DeleteOptions{}, metav1.ListOptions{})
+	}
+	t.restartProvisioner("--enable-capacity=false")
+	t.must(deleteAll(), "delete capacities")
+	t.must(t.restartController("--publish-capacity"), "restart the controller")
+	return func() {
+		_ = t.restartController()
+		_ = deleteAll()
+		t.restartProvisioner()
+	}
+}
+
 // The driver publishes the room itself, where csi-provisioner does not.
 func driverPublishesRoom(t *test) {
-	t.restartProvisioner("--enable-capacity=false")
-	t.must(t.client.StorageV1().CSIStorageCapacities(namespace).DeleteCollection(background,
-		metav1.DeleteOptions{}, metav1.ListOptions{}), "delete capacities")
-	t.must(t.restartController("--publish-capacity"), "restart the controller")
-	defer func() {
-		_ = t.restartController()
-		_ = t.client.StorageV1().CSIStorageCapacities(namespace).DeleteCollection(background,
-			metav1.DeleteOptions{}, metav1.ListOptions{})
-		t.restartProvisioner()
-	}()
+	defer t.letDriverPublish()()
 	t.wait("our objects", func() error {
 		_, manager, err := t.publishedRoom("rbd-zones", "zone-b")
 		if err == nil && manager != "cephzone" {
@@ -69,16 +76,7 @@ func driverPublishesRoom(t *test) {
 // Published room follows volumes and classes without waiting for the interval of a minute, and goes
 // with the driver.
 func publishedRoomIsFreshAndOwned(t *test) {
-	t.restartProvisioner("--enable-capacity=false")
-	t.must(t.client.StorageV1().CSIStorageCapacities(namespace).DeleteCollection(background,
-		metav1.DeleteOptions{}, metav1.ListOptions{}), "delete capacities")
-	t.must(t.restartController("--publish-capacity"), "restart the controller")
-	defer func() {
-		_ = t.restartController()
-		_ = t.client.StorageV1().CSIStorageCapacities(namespace).DeleteCollection(background,
-			metav1.DeleteOptions{}, metav1.ListOptions{})
-		t.restartProvisioner()
-	}()
+	defer t.letDriverPublish()()
 	t.wait("our objects", func() error {
 		_, _, err := t.publishedRoom("rbd-zones", "zone-a")
 		return err
