@@ -42,6 +42,8 @@ $(BUILD)/tests/integration/test_interrupted $(BUILD)/tests/integration/test_sett
 	$(addprefix $(BUILD)/tests/integration/,fixtures.o calls.o)
 $(BUILD)/tests/integration/test_cluster_ids: \
 	$(addprefix $(BUILD)/tests/integration/,fixtures.o calls.o cephfs.o)
+$(addprefix $(BUILD)/tests/integration/,test_ceph_connections test_ceph_images test_ceph_ops): \
+	$(BUILD)/tests/integration/ceph_client.o
 $(BUILD)/tests/integration/test_topology: $(BUILD)/tests/integration/calls.o
 $(BUILD)/tests/integration/test_basics: $(addprefix $(BUILD)/tests/integration/,calls.o cephfs.o)
 
